@@ -228,17 +228,15 @@ def _quantities(given: argparse.Namespace) -> int:
 
 
 def _schema(given: argparse.Namespace) -> int:
-    from verdicts.claims.schema import schema
+    from verdicts.claims.claims_file import schema
 
     print(json.dumps(schema(), indent=2, ensure_ascii=False))
     return 0
 
 
 def _rates(given: argparse.Namespace) -> int:
-    from verdicts.statistics.error_rates import error_rates
+    from verdicts.statistics.error_rates import error_rates, sequential_rates, tuned_rates
     from verdicts.statistics.multiverse_rates import multiverse_rates
-    from verdicts.statistics.sequential_rates import sequential_rates
-    from verdicts.statistics.tuned_rates import tuned_rates
 
     if given.simulations < 1:
         raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")

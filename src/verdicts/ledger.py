@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,6 @@ from verdicts.rows.best_fields import FIRST_LOOK
 from verdicts.rows.run_values import said
 from verdicts.rows.seed_values import both_diverged, lacking_a_run, noted_runs
 from verdicts.rows.selection import Selection, Tables, joined, selected
-from verdicts.statistics.cases import COLUMNS
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
@@ -56,36 +55,23 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     An optional claim that is not run has none.
     """
     cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
-    found: dict[str, Found] = {}
+    families: dict[str, dict[str, Found]] = {}
     for claim in claims.claims.values():
         if claim.every_cell:
-            found[claim.id] = judge_every(list(cells[claim.id].values()))
+            found: Found = judge_every(list(cells[claim.id].values()))
         else:
-            found[claim.id] = evidence_on(claim, {}, claim.expectation, claims, tables)
-    by_family = sorted(claims.claims.values(), key=lambda claim: claim.family)
-    decided: dict[str, Verdict] = {}
-    for _, members in groupby(by_family, key=lambda claim: claim.family):
-        decided |= _decided({claim.id: found[claim.id] for claim in members})
-    shown = [
-        claim
-        for claim in claims.claims.values()
-        if decided[claim.id].verdict != NOT_RUN or not claims.is_optional(claim.id)
-    ]
-    units = {
-        claim.id: known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
-        for claim in shown
-    }
-    return [
-        row
-        for claim in shown
-        for row in (
-            _row(claim, "", claim.expectation, decided[claim.id], units[claim.id]),
-            *(
-                _row(claim, name, claim.cells[name].expectation, verdict, units[claim.id])
-                for name, verdict in cells[claim.id].items()
-            ),
-        )
-    ]
+            found = evidence_on(claim, {}, claim.expectation, claims, tables)
+        families.setdefault(claim.family, {})[claim.id] = found
+    decided = {id: each for family in families.values() for id, each in _decided(family).items()}
+    rows = []
+    for claim in claims.claims.values():
+        if decided[claim.id].verdict == NOT_RUN and claims.is_optional(claim.id):
+            continue
+        unit = known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
+        rows.append(_row(claim, "", claim.expectation, decided[claim.id], unit))
+        for name, verdict in cells[claim.id].items():
+            rows.append(_row(claim, name, claim.cells[name].expectation, verdict, unit))
+    return rows
 
 
 def _of_runs(claim: Claim, tables: Tables) -> bool:
@@ -95,12 +81,11 @@ def _of_runs(claim: Claim, tables: Tables) -> bool:
 
 def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdict]:
     """The verdicts on the cells of a claim, adjusted within it."""
-    return _decided(
-        {
-            name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
-            for name, cell in claim.cells.items()
-        }
-    )
+    found = {
+        name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
+        for name, cell in claim.cells.items()
+    }
+    return _decided(found)
 
 
 def _decided(found: dict[str, Found]) -> dict[str, Verdict]:
@@ -120,39 +105,33 @@ def evidence_on(
     tables: Tables,
 ) -> Found:
     """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
+    quantity = QUANTITIES[claim.quantity]
     try:
         with noted_runs() as noted:
             result = _result(claim, where, claims, tables)
     except _NotRun as error:
         return Verdict(NOT_RUN, str(error))
-    if QUANTITIES[claim.quantity].cases:
-        return judge_cases(_checked_cases(claim, result))
-    assert expectation is not None  # claims files without one are refused
     if claim.universes is not None:
-        assert isinstance(result, pd.DataFrame)  # that of universes_of
+        assert expectation is not None  # claims files without one are refused
         counting = result[result["why"] == ""]
         if counting.empty:
             return Verdict(NOT_RUN, f"no universe counts: {result['why'].iloc[0]}")
         lost = int((result["why"] == BOTH_DIVERGED).sum())
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
-    numbers: pd.Series | pd.DataFrame
-    if QUANTITIES[claim.quantity].ratio:
-        parts = QUANTITIES[claim.quantity].parts_per_seed(f"claims.{claim.id}.quantity", result)
-        numbers, first = parts, parts.sum(axis=1, skipna=False)
-    else:
-        numbers = first = _per_seed(claim, result)
+    numbers = quantity.checked(f"claims.{claim.id}.quantity", result)
+    if quantity.cases:
+        return judge_cases(numbers)
+    assert expectation is not None
+    first = numbers.sum(axis=1, skipna=False) if quantity.ratio else numbers
+    looked = first.sort_index()
     if claim.looks:
         found = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
+        looked = looked.iloc[: claim.looks[found.looks - 1]] if found.looks else looked
     else:
         found = evidence(numbers.to_numpy(), expectation)
-    looked = first.sort_index()
-    if found.looks:
-        looked = looked.iloc[: claim.looks[found.looks - 1]]
-    told = [
-        *_infinite(claim, looked, noted),
-        *_left_out(claim, first, [] if claim.is_pooled else noted),
-    ]
-    if QUANTITIES[claim.quantity].ratio and found.infinite and np.isnan(found.estimate):
+    told = [*_infinite(claim, looked, noted)]
+    told += _left_out(claim, first, [] if claim.is_pooled else noted)
+    if quantity.ratio and found.infinite and np.isnan(found.estimate):
         told.append("there is no estimate, since the whole is not above 0 in every seed")
     found = replace(found, left_out="; ".join(told))
     return _exact(claim, found, expectation) if claim.exact else found
@@ -180,7 +159,7 @@ def _infinite(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
     zero = (infinite - ended) & _seeds_with(noted, lambda values: values == 0)
     for seeds, what in (
         (ended, f"runs {_ended(noted)}, and count against their side"),
-        (zero, f"{_value(claim)} is 0, and its logarithm (−∞) decides the seed"),
+        (zero, f"{_value(claim) or 'the value'} is 0, and its logarithm (−∞) decides the seed"),
         (infinite - ended - zero, "the number is infinite"),
     ):
         if seeds:
@@ -193,9 +172,9 @@ def _seeds_with(noted: Sequence[pd.DataFrame], which: Callable[[pd.Series], pd.S
 
 
 def _value(claim: Claim) -> str:
-    """The value of a run that the claim is about, in words."""
+    """The value of a run that the claim is about, in words; empty if it is about none."""
     value = QUANTITIES[claim.quantity].value(claim.arguments)
-    return "the value" if value is None else said(value)
+    return "" if value is None else said(value)
 
 
 def _ended(noted: Sequence[pd.DataFrame]) -> str:
@@ -213,17 +192,16 @@ def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
         yield f"{_are_left_out(both)}: both sides {_ended(noted)}"
     runs = pd.concat(noted).drop_duplicates(["seed", "run"]) if noted else NO_RUNS
     empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
-    value = QUANTITIES[claim.quantity].value(claim.arguments)
-    if value is not None and len(empty):
+    if (value := _value(claim)) and len(empty):
         rows = "1 row" if len(empty) == 1 else f"{len(empty)} rows"
-        yield f"{_are_left_out(empty['seed'])}: no {said(value)} in {rows}"
+        yield f"{_are_left_out(empty['seed'])}: no {value} in {rows}"
     lost -= {*both, *empty["seed"]}
     if alone := lacking_a_run(lost, noted):
         yield f"{_are_left_out(alone)}: a run to compare with is missing"
     logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
     zero = (lost - alone) & _seeds_with(noted, lambda values: values == 0) if logs else set()
     if zero:
-        yield f"{_are_left_out(zero)}: {_value(claim)} is 0 on both sides"
+        yield f"{_are_left_out(zero)}: {_value(claim) or 'the value'} is 0 on both sides"
     if rest := lost - alone - zero:
         yield f"{_are_left_out(rest)}: {'it has' if len(rest) == 1 else 'they have'} no number"
     unused = runs[runs["left_out"].astype(bool)]
@@ -234,17 +212,16 @@ def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
 
 
 def _are_left_out(seeds: Iterable[int]) -> str:
-    first, *others = (str(seed) for seed in sorted(set(seeds)))
-    if others:
-        return f"seeds {', '.join([first, *others])} are left out"
-    return f"seed {first} is left out"
+    told = [str(seed) for seed in sorted(set(seeds))]
+    many = len(told) > 1
+    return f"seed{'s' * many} {', '.join(told)} {'are' if many else 'is'} left out"
 
 
 class _NotRun(Exception):
     """Why there are no runs that could decide a claim."""
 
 
-def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> object:
+def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> Any:
     """What the quantity of a claim, or of a cell, says of its rows; _NotRun if it says nothing."""
     try:
         if claim.is_pooled:
@@ -269,15 +246,12 @@ def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
         member = claims.claims[name]
         assert member.expectation is not None  # such claims are not pooled
         try:
-            numbers = _per_seed(member, _result(member, {}, claims, tables))
+            result = _result(member, {}, claims, tables)
         except _NotRun as error:
             raise _NotRun(f"{name} is not run: {error}") from None
+        numbers = QUANTITIES[member.quantity].checked(f"claims.{name}.quantity", result)
         found[name] = member.expectation.toward(numbers)
     return pd.DataFrame(found)
-
-
-def _per_seed(claim: Claim, result: object) -> pd.Series:
-    return QUANTITIES[claim.quantity].per_seed(f"claims.{claim.id}.quantity", result)
 
 
 def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
@@ -293,29 +267,17 @@ def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
     return rows.assign(**{FIRST_LOOK: rows["seed"].isin(first)})
 
 
-def _checked_cases(claim: Claim, cases: object) -> pd.DataFrame:
-    """The cases of a quantity; a UserError if they lack a column."""
-    if not isinstance(cases, pd.DataFrame) or not set(COLUMNS) <= set(cases):
-        raise UserError(
-            f"claims.{claim.id}.quantity: {claim.quantity!r} must return a table with the columns "
-            f"{', '.join(COLUMNS)}."
-        )
-    return cases
-
-
 def _row(
     claim: Claim, cell: str, expectation: Expectation | None, verdict: Verdict, unit: str
 ) -> Row:
     known = verdict.evidence
     seeds = known if isinstance(known, Evidence) else None
     coming = claim.looks[seeds.looks or 0 :] if seeds and verdict.verdict == UNDECIDED else ()
+    sources = (claim, OF_CLAIM), (verdict, OF_VERDICT), (known, OF_EVIDENCE)
+    copied: dict[str, Any] = {n: getattr(each, n, NAN) for each, names in sources for n in names}
     return Row(
         claim=claim.id,
         cell=cell,
-        place=claim.place,
-        says=claim.says,
-        kind=claim.kind,
-        verdict=verdict.verdict,
         reason="; ".join(filter(None, [verdict.reason, seeds.left_out if seeds else ""])),
         unit=unit,
         relation=expectation.relation if expectation else "",
@@ -323,29 +285,21 @@ def _row(
         margin=NAN if expectation is None or expectation.margin is None else expectation.margin,
         detectable=detectable(seeds, verdict.family) if seeds else NAN,
         seeds_needed=seeds_needed(seeds, verdict.family) if seeds else NAN,
-        p_adjusted=verdict.p_adjusted,
-        p_equivalent_adjusted=verdict.p_equivalent_adjusted,
-        met=verdict.met,
-        cases=verdict.cases,
-        hardest=verdict.hardest,
-        hardest_measured=verdict.hardest_measured,
-        hardest_limit=verdict.hardest_limit,
         family=claim.id if cell else claim.family,
         family_size=verdict.family,
-        shows=claim.shows,
-        below_margin=verdict.below_margin,
-        multiverse=verdict.multiverse,
         looks=seeds.looks if seeds else None,
-        registered=None,
-        mark=claim.mark,
-        mark_reason=claim.mark_reason,
         next_look=coming[0] if coming else None,
-        **{name: getattr(known, name, NAN) for name in FACTS},
+        **copied,
     )
 
 
-FACTS = (
+OF_CLAIM = ("place", "says", "kind", "shows", "mark", "mark_reason")
+OF_VERDICT = (
+    *("verdict", "p_adjusted", "p_equivalent_adjusted", "met", "cases", "hardest"),
+    *("hardest_measured", "hardest_limit", "below_margin", "multiverse"),
+)
+OF_EVIDENCE = (
     *("estimate", "low", "high", "pairs", "infinite"),
     *("p_t", "p_sign_flip", "p", "p_equivalent"),
 )
-"""What a row has of the evidence."""
+"""What a row has of the claim, of the verdict and of the evidence."""

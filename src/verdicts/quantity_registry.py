@@ -29,9 +29,10 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from verdicts.registry import Registry, UserError
+from verdicts.statistics.cases import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +85,12 @@ class Quantity:
         """The number of a run that a claim with these ``arguments`` is about; None if none is."""
         return {**self.defaults, **arguments}.get("value")  # type: ignore[return-value]
 
+    def given(self, kind: str, arguments: Mapping[str, object]) -> list[tuple[str, object]]:
+        """The arguments with the word ``kind`` in their annotation, by name, defaults included."""
+        values = {**self.defaults, **arguments}
+        known = [(name, values.get(name)) for name, kinds in self.kinds.items() if kind in kinds]
+        return [(name, value) for name, value in known if value is not None]
+
     @property
     def description(self) -> str:
         """Name, arguments, unit, what it is, and an example, over several lines."""
@@ -98,22 +105,18 @@ class Quantity:
         lines += [f"          with: {self.example}"] if self.example else []
         return "\n".join(lines)
 
-    def per_seed(self, key: str, result: object) -> pd.Series:
-        """The numbers that the function returned; a UserError if they are not one per seed."""
+    def checked(self, key: str, result: Any) -> Any:
+        """What the function returned, numbers as floats; a UserError if it is something else."""
         import pandas as pd
 
-        if not isinstance(result, pd.Series) or result.index.has_duplicates:
-            raise UserError(f"{key}: {self.name!r} must return one number per seed.")
-        return result.astype(float)
-
-    def parts_per_seed(self, key: str, result: object) -> pd.DataFrame:
-        """The columns ``part`` and ``whole`` that the function of a ratio returned."""
-        import pandas as pd
-
-        columns = ["part", "whole"]
-        if not isinstance(result, pd.DataFrame) or not set(columns) <= set(result):
-            raise UserError(f"{key}: {self.name!r} must return a part and a whole per seed.")
-        return result[columns].astype(float)
+        columns = COLUMNS if self.cases else ("part", "whole") if self.ratio else ()
+        if not columns and isinstance(result, pd.Series) and not result.index.has_duplicates:
+            return result.astype(float)
+        if columns and isinstance(result, pd.DataFrame) and set(columns) <= set(result):
+            return result if self.cases else result[list(columns)].astype(float)
+        what = "a part and a whole per seed" if self.ratio else "one number per seed"
+        what = f"a table with the columns {', '.join(COLUMNS)}" if self.cases else what
+        raise UserError(f"{key}: {self.name!r} must return {what}.")
 
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")

@@ -78,6 +78,12 @@ def unknown(key: str, name: object, known: Iterable[str]) -> UserError:
     return UserError(f"{key}: {shown(name)} is unknown; allowed: {allowed}.{nearest(name, known)}")
 
 
+def check(right: object, key: str, value: object, instead: str) -> None:
+    """Raise a UserError for a value that is not ``right``, which says what to do instead."""
+    if not right:
+        raise UserError(f"{key}: {shown(value)} is not allowed; {instead}.")
+
+
 class Registry(dict[str, T]):
     """A dictionary of named entries. Looking up an unknown name raises a UserError."""
 
@@ -97,11 +103,7 @@ class Registry(dict[str, T]):
         raise unknown(self.kind, name, self)
 
     def add(
-        self,
-        name: str,
-        entry: T,
-        definition: Callable[..., object] | None = None,
-        version: int = 1,
+        self, name: str, entry: T, definition: Callable[..., object] | None = None, version: int = 1
     ) -> T:
         """Register ``entry``, whose function is ``definition``, under ``name``.
 

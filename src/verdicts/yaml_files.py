@@ -17,20 +17,16 @@ BOOLEAN = "tag:yaml.org,2002:bool"
 VALUES = 10**6
 
 
-class WrongKey(Exception):
-    """A mapping has the same key twice, or a key that is no text; the message has the lines."""
-
-
-class TooLarge(Exception):
-    """A file is beyond the limits; the message says how."""
+class Unfit(Exception):
+    """A wrong key, or a file beyond the limits; the message follows the name of the file."""
 
 
 # PyYAML may have been built without its faster loader.
 class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A safe loader. Raises WrongKey for a repeated key, where PyYAML would use the last value,
+    """A safe loader. Raises Unfit for a repeated key, where PyYAML would use the last value,
     and for one that PyYAML would read as true or false.
 
-    A key may override one from a merge (``<<: *other``). Raises TooLarge if aliases expand to
+    A key may override one from a merge (``<<: *other``). Raises Unfit if aliases expand to
     too many values, before they are expanded.
     """
 
@@ -45,29 +41,29 @@ class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
             seen.add(id(each))
             if isinstance(each, yaml.MappingNode):
                 _check_keys(each)
-                waiting += [value for _, value in each.value]
-            elif isinstance(each, yaml.SequenceNode):
-                waiting += each.value
+            waiting += _inside(each)
         return super().construct_document(node)
 
 
+def _inside(node: yaml.Node) -> list[yaml.Node]:
+    """The values in a mapping or a list."""
+    if isinstance(node, yaml.ScalarNode):
+        return []
+    return [each[1] if isinstance(each, tuple) else each for each in node.value]
+
+
 def _check_size(root: yaml.Node) -> None:
-    """Raise TooLarge for more than VALUES values, aliases written out."""
+    """Raise Unfit for more than VALUES values, aliases written out."""
     sizes: dict[int, int] = {}
 
     def size(node: yaml.Node) -> int:
-        if isinstance(node, yaml.ScalarNode):
-            return 1
         if id(node) not in sizes:
             sizes[id(node)] = VALUES + 1  # until it is counted: a value that contains itself
-            inner = node.value
-            if isinstance(node, yaml.MappingNode):
-                inner = [value for _, value in node.value]
-            sizes[id(node)] = 1 + sum(map(size, inner))
+            sizes[id(node)] = 1 + sum(map(size, _inside(node)))
         return sizes[id(node)]
 
     if size(root) > VALUES:
-        raise TooLarge(f"has more than {VALUES:,} values with its aliases written out")
+        raise Unfit(f" has more than {VALUES:,} values with its aliases written out")
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
@@ -75,15 +71,15 @@ def _check_keys(node: yaml.MappingNode) -> None:
     for key, _ in node.value:
         if key.tag == MERGE or not isinstance(key, yaml.ScalarNode):
             continue
+        line = key.start_mark.line + 1
         if key.tag == BOOLEAN:
-            line = key.start_mark.line + 1
-            raise WrongKey(
-                f"line {line}: YAML reads the key {key.value} as true or false, like on, off, yes "
-                f"and no; quote it: '{key.value}'"
+            raise Unfit(
+                f", line {line}: YAML reads the key {key.value} as true or false, like on, off, "
+                f"yes and no; quote it: '{key.value}'"
             )
-        if first.setdefault((key.tag, key.value), key) is not key:
-            lines = [each.start_mark.line + 1 for each in (key, first[key.tag, key.value])]
-            raise WrongKey(f"line {lines[0]}: {key.value!r} is already defined in line {lines[1]}")
+        other = first.setdefault((key.tag, key.value), key).start_mark.line + 1
+        if first[key.tag, key.value] is not key:
+            raise Unfit(f", line {line}: {key.value!r} is already defined in line {other}")
 
 
 # A file may have this many bytes, levels of nesting, and characters in one value. PyYAML crashes
@@ -100,10 +96,8 @@ def read_mapping(path: str | Path, key: str) -> dict[Any, Any]:
         values = yaml.load(_text(content), UniqueKeys)
     except OSError as error:
         raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
-    except TooLarge as error:
-        raise UserError(f"{key}: {str(path)!r} {error}.") from None
-    except WrongKey as error:
-        raise UserError(f"{key}: {str(path)!r}, {error}.") from None
+    except Unfit as error:
+        raise UserError(f"{key}: {str(path)!r}{error}.") from None
     except _INVALID as error:
         problem = " ".join(str(error).split())
         raise UserError(f"{key}: {str(path)!r} is not valid YAML: {problem}") from None
@@ -117,15 +111,14 @@ _INVALID = (yaml.YAMLError, ValueError, RecursionError, LookupError, AttributeEr
 
 
 def _text(content: bytes) -> str:
-    """The text of a YAML file; TooLarge if it is beyond the limits."""
+    """The text of a YAML file; Unfit if it is beyond the limits."""
     text, depth = content.decode(), 0
     for event in yaml.parse(text, UniqueKeys):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
+        line = event.start_mark.line + 1
         if depth > DEEPEST:
-            line = event.start_mark.line + 1
-            raise TooLarge(f"is nested more than {DEEPEST} levels deep in line {line}")
+            raise Unfit(f" is nested more than {DEEPEST} levels deep in line {line}")
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST:
-            line = event.start_mark.line + 1
-            raise TooLarge(f"has a value of more than {LONGEST:,} characters in line {line}")
+            raise Unfit(f" has a value of more than {LONGEST:,} characters in line {line}")
     return text

@@ -19,8 +19,7 @@ from ngo.pipeline.config_files import read_config
 from ngo.pipeline.left_out import without_left_out
 from ngo.report.findings import read_findings
 from verdicts.claims.claim import ClaimsFile
-from verdicts.claims.claims_file import read_claims
-from verdicts.claims.schema import schema
+from verdicts.claims.claims_file import read_claims, schema
 from verdicts.ledger import judged
 from verdicts.rows.selection import joined, selected
 from verdicts.statistics.judgement import FAILS, HOLDS

@@ -230,7 +230,7 @@ def test_a_pipe_or_a_device_is_refused_in_place_of_any_file(tmp_path, capsys):
     claims = write(tmp_path, text.replace("kind: order", "kind: number"))
     os.mkfifo(tmp_path / "p.csv")
     assert main(["check", str(claims)]) == 2
-    assert "'p.csv' can't be read: it is no regular file" in capsys.readouterr().err
+    assert "p.csv' can't be read: it is not a regular file" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")

@@ -5,13 +5,13 @@ import pytest
 import yaml
 
 from verdicts.registry import UserError
-from verdicts.yaml_files import UniqueKeys, WrongKey, read_mapping
+from verdicts.yaml_files import Unfit, UniqueKeys, read_mapping
 
 
 def test_a_repeated_key_is_named_with_its_lines():
-    with pytest.raises(WrongKey, match="line 3: 'a' is already defined in line 1"):
+    with pytest.raises(Unfit, match="line 3: 'a' is already defined in line 1"):
         yaml.load("a: 1\nb: 2\na: 3\n", UniqueKeys)
-    with pytest.raises(WrongKey, match="line 3: 'x' is already defined in line 2"):
+    with pytest.raises(Unfit, match="line 3: 'x' is already defined in line 2"):
         yaml.load("a:\n  x: 1\n  x: 1\n", UniqueKeys)
 
 

@@ -7,19 +7,19 @@ tables, and without pandas.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.claim import MARKS, POOLED, Cell, Claim, ClaimsFile, Gate, Universes
+from verdicts.claims.claim import MARKS, POOLED, Cell, Claim, ClaimsFile, Gate, Universes, alike
 from verdicts.claims.entries import boolean, check_keys, mapping, names, number, one_of, text
 from verdicts.claims.forms import forms
-from verdicts.claims.pooling import with_members
 from verdicts.claims.resolved import resolved
 from verdicts.claims.units import check_shares
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, printable, shown, unknown
+from verdicts.registry import UserError, check, printable, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import RELATIONS, Expectation
 from verdicts.statistics.sequential import Plan, checked_plan
@@ -31,8 +31,6 @@ CLAIM_KEYS = (
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
-UNIVERSES_KEYS = ("settings", "gate")
-UNIVERSES_GATE_KEYS = tuple(key for key in GATE_KEYS if key not in ("from", "else"))
 OF_ROWS = ("from", "where", "gate", "cells", "every_cell", "universes")
 """Keys that a pooled claim has not: the claims that it pools have their own."""
 
@@ -58,26 +56,45 @@ def read_claims(path: str | Path) -> ClaimsFile:
     return claims_of(read_mapping(path, "claims"), Path(path).parent)
 
 
+def schema() -> dict[str, object]:
+    """The JSON Schema of claims files, with all quantities that are registered at this time."""
+    found = read_mapping(Path(__file__).with_name("schema.yaml"), "schema")
+    sections = found["properties"]
+    claim, gate = (sections[name]["additionalProperties"] for name in ("defaults", "gates"))
+    claim["properties"]["kind"]["enum"] += KINDS
+    claim["properties"]["quantity"]["enum"] += sorted(QUANTITIES)  # that of gates, too
+    gate["properties"]["take"]["anyOf"][0]["enum"] += TAKEN
+    return found
+
+
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     check_keys("claims", content, SECTIONS, ("claims",))
     plan = checked_plan("looks", content.get("looks"))
     entries = resolved(content, folder)
-    gates = {
-        str(name): _gate(f"gates.{name}", name, entry) for name, entry in entries.gates.items()
-    }
-    claims = [
-        _claim(f"claims.{name}", name, entry, gates, plan) for name, entry in entries.claims.items()
-    ]
-    by_id = with_members({claim.id: claim for claim in claims})
+    gates = {str(name): _gate(f"gates.{name}", name, each) for name, each in entries.gates.items()}
+    claims = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
+    by_id = _with_members({claim.id: claim for claim in claims})
     optional = names("optional", content["optional"]) if "optional" in content else ()
     return ClaimsFile(by_id, gates, entries.printed, forms(entries), optional)
+
+
+Reader = Callable[..., Any]
+"""``read(name, check, default)``: what ``check(key, value)`` makes of the value of a name."""
+
+
+def _reader(key: str, values: Mapping[str, object]) -> Reader:
+    def read(name: str, check: Callable[[str, object], Any], default: object = None) -> Any:
+        return check(f"{key}.{name}", values[name]) if name in values else default
+
+    return read
 
 
 def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], plan: Plan) -> Claim:
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
+    read = _reader(key, values)
     pooled = values.get("quantity") == POOLED
     known = [each for each in CLAIM_KEYS if not pooled or each not in OF_ROWS]
     rows = () if pooled else ("from",)
@@ -86,38 +103,31 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     quantity, arguments = _quantity(key, values)
     expectation = _expectation(key, values)
     mark = _given(key, values, MARKS)
-    universes = _universes(key, values["universes"]) if "universes" in values else None
-    exact = boolean(f"{key}.exact", values.get("exact", False))
-    looks = () if universes or exact else plan
-    if "looks" in values:
-        looks = checked_plan(f"{key}.looks", values["looks"])
+    universes = read("universes", _universes)
+    exact = read("exact", boolean, False)
     claim = Claim(
         id=name,
-        place=text(f"{key}.place", values["place"]),
-        says=text(f"{key}.says", values["says"]),
+        **{each: read(each, text, "") for each in ("place", "says", "unit", "shows")},
         kind=kind,
-        tables=() if pooled else _tables(f"{key}.from", values["from"]),
-        where=_where(f"{key}.where", values.get("where", {})),
+        tables=read("from", _tables, ()),
+        where=read("where", _where, {}),
         quantity=quantity,
         arguments=arguments,
         expectation=expectation,
-        unit=text(f"{key}.unit", values.get("unit", "")),
-        family=text(f"{key}.family", values.get("family", name)),
-        gates=names(f"{key}.gate", values["gate"]) if "gate" in values else (),
-        shows=text(f"{key}.shows", values.get("shows", "")),
+        family=read("family", text, name),
+        gates=read("gate", names, ()),
         cells={
             str(cell): _cell(f"{key}.cells.{cell}", more, expectation)
-            for cell, more in mapping(f"{key}.cells", values.get("cells", {})).items()
+            for cell, more in read("cells", mapping, {}).items()
         },
-        every_cell=boolean(f"{key}.every_cell", values.get("every_cell", False)),
+        every_cell=read("every_cell", boolean, False),
         universes=universes,
-        looks=looks,
+        looks=read("looks", checked_plan, () if universes or exact else plan),
         exact=exact,
         mark=mark,
-        mark_reason=text(f"{key}.{mark}", values[mark]) if mark else "",
+        mark_reason=read(mark, text, ""),
     )
-    if mark and not claim.mark_reason:
-        raise UserError(f"{key}.{mark}: {values[mark]!r} is not allowed; give the reason.")
+    check(claim.mark_reason or not mark, f"{key}.{mark}", values.get(mark), "give the reason")
     for gate in claim.gates:
         if gate not in gates:
             raise unknown(f"{key}.gate", gate, gates)
@@ -126,17 +136,16 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     return claim
 
 
-def _universes(claim: str, entry: object) -> Universes:
-    key = f"{claim}.universes"
+def _universes(key: str, entry: object) -> Universes:
     values = mapping(key, entry)
-    check_keys(key, values, UNIVERSES_KEYS, ())
+    check_keys(key, values, ("settings", "gate"), ())
+    read = _reader(key, values)
     gate = None
-    if "gate" in values:
-        own = mapping(f"{key}.gate", values["gate"])
-        check_keys(f"{key}.gate", own, UNIVERSES_GATE_KEYS, ("take",))
+    if (own := read("gate", mapping)) is not None:
+        known = [each for each in GATE_KEYS if each not in ("from", "else")]
+        check_keys(f"{key}.gate", own, known, ("take",))
         gate = _gate(f"{key}.gate", "universes", {**own, "else": "the universe does not count"})
-    settings = names(f"{key}.settings", values["settings"]) if "settings" in values else None
-    return Universes(settings, gate)
+    return Universes(read("settings", names), gate)
 
 
 def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
@@ -153,52 +162,57 @@ def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
 
 def _check_expectations(key: str, claim: Claim) -> None:
     """A claim needs one expectation, unless its quantity has cases or its cells have their own."""
-    if claim.every_cell and not claim.cells:
-        raise UserError(f"{key}.every_cell: true needs 'cells'.")
-    if claim.looks and claim.universes is not None:
-        raise UserError(f"{key}.looks: not allowed with 'universes'; they are judged once.")
-    if claim.every_cell and claim.universes is not None:
-        raise UserError(f"{key}.every_cell: not allowed with 'universes'; each cell has a verdict.")
-    if claim.exact and (claim.looks or claim.universes or QUANTITIES[claim.quantity].cases):
-        raise UserError(
-            f"{key}.exact: not allowed with 'looks', 'universes' or cases; it is of a number that "
-            "is the same in all seeds."
-        )
-    if claim.universes is not None and QUANTITIES[claim.quantity].ratio:
-        raise UserError(f"{key}.universes: {claim.quantity!r} is a ratio of means over seeds.")
+    quantity, over, allowed = QUANTITIES[claim.quantity], claim.universes, KINDS[claim.kind]
+    for name, mistaken, why in (
+        ("every_cell", claim.every_cell and not claim.cells, "true needs 'cells'"),
+        ("looks", claim.looks and over, "not allowed with 'universes'; they are judged once"),
+        (
+            "every_cell",
+            claim.every_cell and over,
+            "not allowed with 'universes'; each cell has a verdict",
+        ),
+        (
+            "exact",
+            claim.exact and (claim.looks or over or quantity.cases),
+            "not allowed with 'looks', 'universes' or cases; it is of a number that is the same in "
+            "all seeds",
+        ),
+        ("universes", over and quantity.ratio, f"{quantity.name!r} is a ratio of means over seeds"),
+    ):
+        if mistaken:
+            raise UserError(f"{key}.{name}: {why}.")
     judged = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
     if not claim.every_cell:
         judged[key] = claim.expectation
     for place, expectation in judged.items():
-        if QUANTITIES[claim.quantity].cases:
-            if expectation is not None:
-                raise UserError(
-                    f"{place}.{expectation.relation}: the quantity {claim.quantity!r} has cases; "
-                    f"name none of {', '.join(OWN_OF_A_CELL)}."
-                )
-        elif expectation is None:
-            raise UserError(f"{place}: one of {', '.join(RELATIONS)} is missing.")
-        elif expectation.relation not in KINDS[claim.kind]:
+        relation = expectation.relation if expectation else None
+        if quantity.cases and relation:
             raise UserError(
-                f"{place}.{expectation.relation}: not allowed for a claim of kind {claim.kind!r}; "
-                f"allowed: {', '.join(KINDS[claim.kind])}."
+                f"{place}.{relation}: the quantity {quantity.name!r} has cases; name none of "
+                f"{', '.join(OWN_OF_A_CELL)}."
             )
-        if claim.universes is not None and (expectation is None or not expectation.directed):
+        if not quantity.cases and relation is None:
+            raise UserError(f"{place}: one of {', '.join(RELATIONS)} is missing.")
+        if relation and relation not in allowed:
+            raise UserError(
+                f"{place}.{relation}: not allowed for a claim of kind {claim.kind!r}; allowed: "
+                f"{', '.join(allowed)}."
+            )
+        if over and (expectation is None or not expectation.directed):
             raise UserError(f"{place}.universes: it needs a quantity with above, or below.")
 
 
 def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
-    relation = _given(key, values, RELATIONS)
-    margin = number(f"{key}.margin", values["margin"]) if "margin" in values else None
-    if margin is not None and not margin > 0:
-        raise UserError(f"{key}.margin: {margin!r} is not allowed; it must be above 0.")
+    read = _reader(key, values)
+    relation, margin = _given(key, values, RELATIONS), read("margin", number)
+    check(margin is None or margin > 0, f"{key}.margin", margin, "it must be above 0")
     if relation is None:
         if margin is not None:
             raise UserError(f"{key}.margin: it needs one of {', '.join(RELATIONS)}.")
         return None
     if margin is None and relation in ("near", "paper"):
         raise UserError(f"{key}: 'margin' is missing; {relation!r} needs it.")
-    return Expectation(relation, number(f"{key}.{relation}", values[relation]), margin)
+    return Expectation(relation, read(relation, number), margin)
 
 
 def _given(key: str, values: Mapping[str, object], known: Iterable[str]) -> str | None:
@@ -220,20 +234,18 @@ def _gate(key: str, name: object, entry: object) -> Gate:
     if quantity is not None and (QUANTITIES[quantity].cases or QUANTITIES[quantity].ratio):
         what = "cases" if QUANTITIES[quantity].cases else "no number of one seed"
         raise UserError(f"{key}.quantity: {quantity!r} has {what}; a gate needs numbers.")
-    limits = {
-        limit: number(f"{key}.{limit}", values[limit]) if limit in values else None
-        for limit in ("above", "below")
-    }
+    read = _reader(key, values)
     return Gate(
         name=str(name),
-        tables=_tables(f"{key}.from", values["from"]) if "from" in values else (),
-        where=_where(f"{key}.where", values.get("where", {})),
-        column=text(f"{key}.column", values["column"]) if "column" in values else None,
+        tables=read("from", _tables, ()),
+        where=read("where", _where, {}),
+        column=read("column", text),
         quantity=quantity,
         arguments=arguments,
         take=one_of(f"{key}.take", values["take"], TAKEN),
-        reason=text(f"{key}.else", values["else"]),
-        **limits,
+        above=read("above", number),
+        below=read("below", number),
+        reason=read("else", text),
     )
 
 
@@ -258,8 +270,8 @@ def _check_argument(key: str, kinds: set[str], value: object) -> None:
     if value is None and "None" in kinds:
         return
     words = kinds - {"None"}
-    if words in ({"Sequence", "Column"}, {"Sequence", "Selection"}) and not isinstance(value, list):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a list.")
+    if words in ({"Sequence", "Column"}, {"Sequence", "Selection"}):
+        check(isinstance(value, list), key, value, "it must be a list")
     if "Selection" in words:
         for each in value if isinstance(value, list) else [value]:
             term = dict(mapping(key, each))
@@ -268,24 +280,21 @@ def _check_argument(key: str, kinds: set[str], value: object) -> None:
             _where(key, term)
     elif "Value" in words and not isinstance(value, str):
         for each in mapping(key, value).values():
-            if not isinstance(each, str | int | float):
-                raise UserError(f"{key}: {shown(each)} is not allowed; name a column, or a number.")
+            check(isinstance(each, str | int | float), key, each, "name a column, or a number")
     elif words == {"bool"}:
         boolean(key, value)
     elif words in ({"float"}, {"int"}):
         number(key, value)
-    elif words == {"str"} and not isinstance(value, str):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be text.")
+    elif words == {"str"}:
+        check(isinstance(value, str), key, value, "it must be text")
 
 
 def _tables(key: str, value: object) -> tuple[str, ...]:
     """The names of tables, which have no folder."""
     found = names(key, value)
     for name in found:
-        if re.search(r"[/\\]", name) or printable(name) != name:
-            raise UserError(
-                f"{key}: {shown(name)} is not allowed; name a table of the tables' folder."
-            )
+        right = not re.search(r"[/\\]", name) and printable(name) == name
+        check(right, key, name, "name a table of the tables' folder")
     return found
 
 
@@ -293,16 +302,63 @@ def _where(key: str, value: object) -> Selection:
     selection = mapping(key, value)
     for name, wanted in selection.items():
         place = f"{key}.{name}"
-        if not isinstance(name, str):
-            raise UserError(f"{key}: {shown(name)} is not allowed; name a column.")
+        check(isinstance(name, str), key, name, "name a column")
         if isinstance(wanted, Mapping):
             check_keys(place, wanted, ("min", "max"), ())
             for end, limit in wanted.items():
                 number(f"{place}.{end}", limit)
             continue
-        if isinstance(wanted, list) and not wanted:
-            raise UserError(f"{place}: [] is not allowed; name at least one value.")
+        check(wanted != [], place, wanted, "name at least one value")
         for each in wanted if isinstance(wanted, list) else [wanted]:
-            if not isinstance(each, None | str | int | float | date) or each != each:
-                raise UserError(f"{place}: {shown(each)} is not allowed; name a value, or a list.")
+            right = isinstance(each, None | str | int | float | date) and each == each
+            check(right, place, each, "name a value, or a list")
     return selection
+
+
+def _with_members(claims: Mapping[str, Claim]) -> dict[str, Claim]:
+    """The claims; pooled ones with the ids of all claims that they name by id or pattern.
+
+    A pattern stands for claims that are not pooled. Raises a one-line UserError for a name that no
+    claim has, for a claim whose numbers can't be pooled, and for a pooled claim of a negative mean:
+    the mean is above 0 where the claims are true.
+    """
+    for claim in claims.values():
+        if claim.is_pooled and claim.expectation and claim.expectation.relation == "below":
+            raise UserError(
+                f"claims.{claim.id}.below: not allowed with the quantity 'pooled', whose numbers "
+                "are above 0 where its claims are true; use above."
+            )
+    return {
+        id: replace(claim, pooled=tuple(dict.fromkeys(_members(claim, claims))))
+        if claim.is_pooled
+        else claim
+        for id, claim in claims.items()
+    }
+
+
+def _members(claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
+    key = f"claims.{claim.id}.with.claims"
+    for name in names(key, claim.arguments["claims"]):
+        single = {id: each for id, each in claims.items() if not each.is_pooled}
+        found = [name] if name in claims else alike(name, single)
+        if not found:
+            raise unknown(key, name, claims)
+        for id in found:
+            if obstacle := _obstacle(claim, claims[id]):
+                raise UserError(f"{key}: {id!r} can't be pooled: {obstacle}.")
+            yield id
+
+
+def _obstacle(claim: Claim, member: Claim) -> str:
+    """Why the numbers of ``member`` can't be among those of ``claim``; empty if they can."""
+    if member.is_pooled:
+        return "it is a pooled claim"
+    if member.every_cell or member.expectation is None or not member.expectation.directed:
+        return "it does not say that one number is above or below a value"
+    if QUANTITIES[member.quantity].ratio or member.exact:
+        return "it has no number of each seed that varies"
+    if member.universes is not None:
+        return "it is about universes, not about seeds"
+    if member.unit != claim.unit:
+        return f"its unit is {member.unit!r}, and that of {claim.id!r} is {claim.unit!r}"
+    return ""

@@ -6,8 +6,7 @@ The judge's own, of tables that it has read, after ``names``. The rows are those
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -37,117 +36,99 @@ def check_rows(claims: ClaimsFile, tables: Folder) -> None:
     """
     checked = set()
     for claim in claims.claims.values():
-        for read in _reads(claim, claims, tables):
-            if repr(read) not in checked:
-                checked.add(repr(read))
-                _check(read, tables)
+        for entry, names, filters in _reads(claim, claims, tables):
+            over = claim.universes is not None and not (isinstance(entry, Gate) and entry.tables)
+            column = entry.column if isinstance(entry, Gate) else ""
+            read = repr((names, filters, over, column, entry.quantity, entry.arguments))
+            if read not in checked:
+                checked.add(read)
+                _check(entry, names, filters, tables, over=over)
 
 
-@dataclass(frozen=True)
-class _Read:
-    """What a claim or a gate reads of which tables: the rows that meet all ``filters`` and are on
-    one of the ``sides``.
-    """
-
-    names: Sequence[str]
-    filters: Sequence[Selection]
-    sides: Sequence[Selection]
-    #: The columns that are numbers.
-    numbers: Sequence[str]
-    #: The column along which there is a slope; empty without one.
-    along: str
-    #: Whether rows are paired by seed.
-    paired: bool
-    #: Whether each side has one run of a seed with the same fields.
-    by_seed: bool
-    #: Whether rows are those of universes.
-    universes: bool
-    #: Columns whose values tell the sides of a comparison apart.
-    apart: Sequence[str]
+Read = tuple[Claim | Gate, Sequence[str], list[Selection]]
+"""A claim or a gate, the tables that it reads, and the filters that its rows meet."""
 
 
-def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
+def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> list[Read]:
+    """What a claim and its gates read, of which there are tables."""
     own = [*claim.tables, *([claim.added] if claim.looks and claim.added in tables else [])]
-    wheres = [claim.where, *({**claim.where, **cell.where} for cell in claim.cells.values())]
-    found: list[tuple[Claim | Gate, Sequence[str], list[Selection]]] = []
-    for where in wheres:
+    found: list[Read] = []
+    for where in (claim.where, *({**claim.where, **cell.where} for cell in claim.cells.values())):
         found.append((claim, own, [where]))
         for gate in (claims.gates[name] for name in claim.gates):
-            apart = bool(gate.tables)
-            found.append((gate, gate.tables or own, [gate.where] if apart else [where, gate.where]))
+            filters = [gate.where] if gate.tables else [where, gate.where]
+            found.append((gate, gate.tables or own, filters))
     if claim.universes is not None and claim.universes.gate is not None:
         found.append((claim.universes.gate, own, [claim.universes.gate.where]))
-    for entry, names, filters in found:
-        if not names or not all(name in tables for name in names):
-            continue
-        known = {str(column) for name in names for column in tables[name]}
-        numbers, paired = value_columns(entry, known), entry.quantity is not None
-        if numbers is not None:
-            named = [str(each) for _, each in named_columns("", entry)]
-            sides = [side for _, side in selections("", entry)] if paired else []
-            judges = QUANTITIES.definitions.get(str(entry.quantity), "").startswith(OWN)
-            yield _Read(
-                names,
-                filters,
-                sides or [{}],
-                numbers,
-                along=str(entry.arguments.get("along", "")),
-                paired=paired,
-                by_seed=bool(sides) and judges,
-                universes=claim.universes is not None and names is own,
-                apart=named,
-            )
+    return [each for each in found if each[1] and all(name in tables for name in each[1])]
 
 
-def _check(read: _Read, tables: Folder) -> None:
-    known = {column for name in read.names for column in tables[name]}
-    parts: list[dict[str, pd.DataFrame]] = [{} for _ in read.sides]
-    for name in read.names:
+def _check(
+    entry: Claim | Gate,
+    names: Sequence[str],
+    filters: Sequence[Selection],
+    tables: Folder,
+    *,
+    over: bool,
+) -> None:
+    """Check the rows that meet all ``filters`` and are on a side of a comparison.
+
+    ``over``: rows are those of universes.
+    """
+    known = {str(column) for name in names for column in tables[name]}
+    if (read := value_columns(entry, known)) is None:
+        return
+    paired, along = entry.quantity is not None, str(entry.arguments.get("along", ""))
+    # Columns whose values tell the sides apart.
+    apart = [str(each) for _, each in named_columns("", entry)]
+    compared = [side for _, side in selections("", entry)] if paired else []
+    sides = compared or [{}]
+    judges = QUANTITIES.definitions.get(str(entry.quantity), "").startswith(OWN)
+    parts: list[dict[str, pd.DataFrame]] = [{} for _ in sides]
+    for name in names:
         rows, file = tables[name], tables.files[name]
-        numbers = {*read.numbers, read.along} & set(rows)
+        numbers = {*read, along} & set(rows)
         for column in numbers:
             rows[column] = numbers_among(rows[column])
-        kept = _meeting(rows, read.filters)
-        of_sides = [kept & _meeting(rows, [side]) for side in read.sides]
-        own = [each for each in rows if each in (*numbers, *read.apart, *KEPT)]
+        kept = _meeting(rows, filters)
+        of_sides = [kept & _meeting(rows, [side]) for side in sides]
+        own = [each for each in rows if each in (*numbers, *apart, *KEPT)]
         found = rows.loc[np.logical_or.reduce(of_sides), own]
         for column in sorted(numbers):
             as_numbers(found[column], f"{file}: {column}")
-        if read.along in known:
-            _check_present(found, read.along, file)
-        if read.universes and UNIVERSE in known:
-            _check_present(found, UNIVERSE, file)
-        if read.paired and "seed" in known:
-            _check_whole(found, "seed", file)
-        if "run" in known:
-            _check_present(found, "run", file)
-            if "step" in known:
-                _check_whole(found, "step", file)
+        for column, needed, check in (
+            (along, True, _check_present),
+            (UNIVERSE, over, _check_present),
+            ("seed", paired, _check_whole),
+            ("run", True, _check_present),
+            ("step", "run" in known, _check_whole),
+        ):
+            if needed and column in known:
+                check(found, column, file)
         for part, on_side in zip(parts, of_sides, strict=True):
             if on_side.any():
                 part[file] = rows.loc[on_side, own]
-                if read.by_seed and "run" not in known:
+                if compared and judges and "run" not in known:
                     _check_same(rows[on_side], file)
-                if "run" in known and (read.paired or "step" in known):
+                if "run" in known and (paired or "step" in known):
                     _check_evaluations(part[file], rows, file)
     for part in parts:
         if len(part) > 1 and {"run", "step"} <= known:
-            _check_agreement(part, [*read.numbers, *read.apart])
-    if len(read.names) > 1:
-        files = {tables.files[name]: tables[name] for name in read.names}
-        compared = {column for where in (*read.filters, *read.sides) for column in where}
-        _check_kinds(files, [*sorted({*read.apart, *compared}), "run"])
+            _check_agreement(part, [*read, *apart])
+    if len(names) > 1:
+        files = {tables.files[name]: tables[name] for name in names}
+        selecting = {column for where in (*filters, *sides) for column in where}
+        _check_kinds(files, [*sorted({*apart, *selecting}), "run"])
 
 
 def _meeting(rows: pd.DataFrame, filters: Sequence[Selection]) -> pd.Series:
     """Whether each row meets all conditions; a column that is not there is empty."""
     kept = pd.Series(True, index=rows.index)
-    for where in filters:
-        for column, wanted in where.items():
-            if column in rows:
-                kept &= matches(rows[column], wanted)
-            else:
-                kept &= wanted is None or (isinstance(wanted, list) and None in wanted)
+    for column, wanted in (each for where in filters for each in where.items()):
+        if column in rows:
+            kept &= matches(rows[column], wanted)
+        else:
+            kept &= wanted is None or (isinstance(wanted, list) and None in wanted)
     return kept
 
 
@@ -186,19 +167,16 @@ def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> No
     own = [name for name in (UNIVERSE, "run") if name in rows]
     step = ["step"] if "step" in rows else []
     if (pair := _first_two(rows, [*own, *step])) is not None:
-        places = " and ".join(str(place + 1) for place in pair.index)
         at = f" at step {pair['step'].iloc[0]}" if step else ""
         differing = _differing(table.loc[pair.index])[:3]
         how = f" and differ in {', '.join(differing)}" if differing else ""
         also = "" if step else ", and each row a step"
         raise UserError(
-            f"{file}: rows {places} are both of run {shown(pair['run'].iloc[0])}{at}{how}; "
+            f"{file}: rows {_places(pair)} are both of run {shown(pair['run'].iloc[0])}{at}{how}; "
             f"keep one of them, or give each run its own name{also}."
         )
-    if (
-        "seed" in rows
-        and (pair := _first_two(rows.drop_duplicates([*own, "seed"]), own)) is not None
-    ):
+    seeded = rows.drop_duplicates([*own, "seed"]) if "seed" in rows else rows[:0]
+    if (pair := _first_two(seeded, own)) is not None:
         seeds = " and ".join(str(seed) for seed in pair["seed"])
         run = shown(pair["run"].iloc[0])
         raise UserError(f"{file}: run {run} has the seeds {seeds}; give each run its own name.")
@@ -207,8 +185,7 @@ def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> No
 def _check_same(rows: pd.DataFrame, file: str) -> None:
     """Check that no two rows are the same."""
     if (pair := _first_two(rows, [str(name) for name in rows])) is not None:
-        places = " and ".join(str(place + 1) for place in pair.index)
-        raise UserError(f"{file}: rows {places} are the same; remove one.")
+        raise UserError(f"{file}: rows {_places(pair)} are the same; remove one.")
 
 
 def _check_agreement(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> None:
@@ -244,6 +221,10 @@ def _first_two(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame | None:
     if same.empty:
         return None
     return next(iter(same.groupby(key, dropna=False, sort=False)))[1].iloc[:2]
+
+
+def _places(pair: pd.DataFrame) -> str:
+    return " and ".join(str(place + 1) for place in pair.index)
 
 
 def _differing(pair: pd.DataFrame) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from verdicts.registry import UserError, printable, shown, unknown
+from verdicts.registry import UserError, check, printable, unknown
 
 
 def check_keys(
@@ -21,44 +21,42 @@ def check_keys(
             raise UserError(f"{key}: {name!r} is missing.")
 
 
-def one_of(key: str, value: object, known: Iterable[str]) -> str:
+def one_of(key: str, value: Any, known: Iterable[str]) -> str:
     """A name that is one of the known ones."""
     if not isinstance(value, str) or value not in known:
         raise unknown(key, value, map(str, known))
     return value
 
 
-def mapping(key: str, value: object) -> Mapping[Any, object]:
+def mapping(key: str, value: Any) -> Mapping[Any, object]:
     """A mapping."""
-    if not isinstance(value, Mapping):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a mapping.")
+    check(isinstance(value, Mapping), key, value, "it must be a mapping")
     return value
 
 
-def names(key: str, value: object) -> tuple[str, ...]:
+def names(key: str, value: Any) -> tuple[str, ...]:
     """A name, or the names in a list."""
     found = value if isinstance(value, list) else [value]
-    if not found or not all(isinstance(name, str) for name in found):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a name, or a list.")
+    right = found and all(isinstance(name, str) for name in found)
+    check(right, key, value, "it must be a name, or a list")
     return tuple(found)
 
 
-def text(key: str, value: object) -> str:
+def text(key: str, value: Any) -> str:
     """Text in one line, without control characters."""
-    if not isinstance(value, str) or printable(value.strip()) != value.strip():
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be text in one line.")
+    right = isinstance(value, str) and printable(value.strip()) == value.strip()
+    check(right, key, value, "it must be text in one line")
     return value.strip()
 
 
-def number(key: str, value: object) -> float:
+def number(key: str, value: Any) -> float:
     """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a number.")
+    right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    check(right, key, value, "it must be a number")
     return value
 
 
-def boolean(key: str, value: object) -> bool:
+def boolean(key: str, value: Any) -> bool:
     """A boolean."""
-    if not isinstance(value, bool):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be true or false.")
+    check(isinstance(value, bool), key, value, "it must be true or false")
     return value

@@ -13,8 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from verdicts.claims.claim import MARKS, POOLED
-from verdicts.claims.pooling import alike
+from verdicts.claims.claim import MARKS, POOLED, alike
 from verdicts.claims.resolved import Resolved
 
 WORDS = ("place", "says", "kind", "unit", "shows")
@@ -29,22 +28,21 @@ def forms(entries: Resolved) -> dict[str, str]:
     whole = dict(found)
     for id, each in pooled.items():
         given = each.get("with", {})
-        names = given.get("claims", ()) if isinstance(given, Mapping) else ()
-        members = {
-            member: found[member]
-            for name in (names if isinstance(names, list) else [names])
-            for member in alike(str(name), found)
-        }
+        named = _listed(given.get("claims", ()) if isinstance(given, Mapping) else ())
+        members = {member: found[member] for name in named for member in alike(str(name), found)}
         whole[id] = _form({**each, "with": members}, entries)
     return {id: whole[id] for id in claims}
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _form(entry: Mapping[Any, object], entries: Resolved) -> str:
     content = {key: key in MARKS or value for key, value in entry.items() if key not in WORDS}
     if "gate" in entry:
-        named = entry["gate"] if isinstance(entry["gate"], list) else [entry["gate"]]
         gates = {str(name): gate for name, gate in entries.gates.items()}
-        content["gate"] = [_deciding(gates.get(str(name))) for name in named]
+        content["gate"] = [_deciding(gates.get(str(name))) for name in _listed(entry["gate"])]
     plan = None if "universes" in entry else entries.looks  # over universes, there are no looks
     content["looks"] = entry.get("looks", plan)
     if content["looks"] is None:

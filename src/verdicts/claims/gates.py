@@ -7,10 +7,10 @@ import pandas as pd
 
 from verdicts.claims.claim import Gate
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, nearest
+from verdicts.registry import UserError
 from verdicts.rows.evaluations import last_evaluations
 from verdicts.rows.run_values import with_diverged, worst_of
-from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, selected
+from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, need, selected
 from verdicts.statistics.estimates import exceeds
 
 
@@ -26,15 +26,10 @@ def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
     except UserError as error:
         raise UserError(f"gate {gate.name}: {error}") from None
     if not _passes(gate, value):
-        wanted = [
-            f"{side} {limit:g}"
-            for side, limit in (("above", gate.above), ("below", gate.below))
-            if limit is not None
-        ]
-        what = gate.column or gate.quantity
-        raise UserError(
-            f"{gate.reason}: {gate.take} {what} is {value:.4g}, must be {' and '.join(wanted)}"
-        )
+        limits = {"above": gate.above, "below": gate.below}
+        wanted = [f"{side} {limit:g}" for side, limit in limits.items() if limit is not None]
+        told = f"{gate.take} {gate.column or gate.quantity} is {value:.4g}"
+        raise UserError(f"{gate.reason}: {told}, must be {' and '.join(wanted)}")
 
 
 def passing(gate: Gate, rows: pd.DataFrame) -> set[object]:
@@ -65,16 +60,14 @@ def _passes(gate: Gate, value: float) -> bool:
 def _taken(gate: Gate, rows: pd.DataFrame) -> float:
     if gate.quantity is not None:
         quantity = QUANTITIES[gate.quantity]
-        result = quantity.function(rows, **gate.arguments)
-        values = quantity.per_seed("quantity", result).to_numpy()
-    elif gate.column is not None and gate.column in rows:
-        last = last_evaluations(rows)
-        found = last[gate.column].astype(float)
-        if gate.column != "diverged":
-            found = with_diverged(found, last, worst_of(gate.column), gate.column)
-        values = found.to_numpy()
+        found = quantity.checked("quantity", quantity.function(rows, **gate.arguments))
     else:
-        raise UserError(f"there is no column {gate.column!r}.{nearest(gate.column, rows)}")
+        need(rows, [gate.column])
+        last, column = last_evaluations(rows), str(gate.column)
+        found = last[column].astype(float)
+        if column != "diverged":
+            found = with_diverged(found, last, worst_of(column), column)
+    values = found.to_numpy()
     if not len(values) or np.isnan(values).any():
         return float("nan")
     return float(getattr(np, gate.take)(values))

@@ -7,25 +7,14 @@ same before there are tables.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
+from verdicts.claims.entries import mapping
 from verdicts.claims.units import check_margins, measured_column
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, nearest, shown, unknown
 from verdicts.rows.run_values import as_numbers, column_of, parsed
-from verdicts.rows.selection import (
-    SETTING,
-    Folder,
-    Selection,
-    distinct,
-    matches,
-    no_seed,
-    no_table,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
+from verdicts.rows.selection import SETTING, Folder, Selection, distinct, matches, no_seed, no_table
 
 OWN = "verdicts."
 """How the modules of the judge's quantities start: each of these needs the column ``seed``."""
@@ -42,12 +31,11 @@ def check_names(claims: ClaimsFile, tables: Folder, *, strict: bool = False) -> 
         if claims.is_optional(claim.id) or claim.is_pooled:
             continue
         key = f"claims.{claim.id}"
-        entries: dict[str, Claim | Gate] = {
-            f"gates.{each}": claims.gates[each] for each in claim.gates
-        }
+        entries: dict[str, Claim | Gate] = {key: claim}
+        entries |= {f"gates.{each}": claims.gates[each] for each in claim.gates}
         if claim.universes is not None and claim.universes.gate is not None:
             entries[f"{key}.universes.gate"] = claim.universes.gate
-        for place, entry in {key: claim, **entries}.items():
+        for place, entry in entries.items():
             names = entry.tables or claim.tables
             absent = [name for name in names if name not in tables]
             if absent and strict:
@@ -62,9 +50,8 @@ class _Names:
     def __init__(self, tables: Folder, names: tuple[str, ...], *, strict: bool) -> None:
         self.strict = strict
         self.tables = {tables.files[name]: tables[name] for name in names}
-        self.columns = list(
-            dict.fromkeys(str(each) for part in self.tables.values() for each in part)
-        )
+        every = (str(each) for part in self.tables.values() for each in part)
+        self.columns = list(dict.fromkeys(every))
 
     def check(self, key: str, entry: Claim | Gate) -> None:
         self.selection(f"{key}.where", entry.where)
@@ -81,14 +68,14 @@ class _Names:
         for place, where in selections(key, entry):
             self.selection(place, where)
         quantity = QUANTITIES[entry.quantity]
-        for name, kinds in quantity.kinds.items():
-            value = entry.arguments.get(name, quantity.defaults.get(name))
-            if "Value" in kinds and value is not None:
-                self.value(f"{key}.with.{name}", value)
+        for name, value in quantity.given("Value", entry.arguments):
+            self.value(f"{key}.with.{name}", value)
         for place, column in named_columns(key, entry):
             self.column(place, column)
-        if QUANTITIES.definitions.get(entry.quantity, "").startswith(OWN) and not quantity.cases:
-            self.seeds()
+        paired = QUANTITIES.definitions.get(entry.quantity, "").startswith(OWN)
+        if paired and not quantity.cases and "seed" not in self.columns:
+            file, rows = next(iter(self.tables.items()))
+            raise UserError(f"{file}: {no_seed(rows)}")
         if isinstance(entry, Claim) and not entry.unit:
             self.shares(key, entry)
 
@@ -96,7 +83,9 @@ class _Names:
         for name, wanted in where.items():
             self.column(key, name)
             if isinstance(wanted, Mapping):
-                self.numbers(name)
+                for file, rows in self.tables.items():
+                    if name in rows:
+                        as_numbers(rows[name], f"{file}: {name}")
             elif self.strict:
                 self.texts(key, name, wanted if isinstance(wanted, list) else [wanted])
 
@@ -117,11 +106,6 @@ class _Names:
         if "run" not in self.columns and not isinstance(value, str):
             raise UserError(f"{key}: {shown(value)} needs the column 'run', which is not there.")
 
-    def numbers(self, column: str) -> None:
-        for file, rows in self.tables.items():
-            if column in rows:
-                as_numbers(rows[column], f"{file}: {column}")
-
     def texts(self, key: str, column: str, wanted: list[object]) -> None:
         """Raise a UserError for a text that no row has in a column of text."""
         import pandas as pd
@@ -137,11 +121,6 @@ class _Names:
                     f"{nearest(each, known)}"
                 )
 
-    def seeds(self) -> None:
-        for file, rows in self.tables.items():
-            if "seed" not in self.columns:
-                raise UserError(f"{file}: {no_seed(rows)}")
-
     def shares(self, key: str, claim: Claim) -> None:
         """A column with accuracies of at most 1 is a share of 1; a unit would have said so."""
         import pandas as pd
@@ -149,7 +128,7 @@ class _Names:
         column = measured_column(claim, of_runs="run" in self.columns)
         if column is None or "accuracy" not in column:
             return
-        values: list[pd.Series] = [rows[column] for rows in self.tables.values() if column in rows]
+        values = (rows[column] for rows in self.tables.values() if column in rows)
         numbers = (pd.to_numeric(each, errors="coerce").dropna() for each in values)
         if all(each.between(0, 1).all() for each in numbers):
             check_margins(key, claim, column)
@@ -164,10 +143,9 @@ def value_columns(entry: Claim | Gate, columns: Collection[str]) -> list[str] | 
     if entry.quantity is None:
         return [str(entry.column)]
     quantity = QUANTITIES[entry.quantity]
-    given = {**quantity.defaults, **entry.arguments}
-    values = [given.get(name) for name, kinds in quantity.kinds.items() if "Value" in kinds]
-    found = [_column_of(value, columns) for value in values if value is not None]
-    return [each for each in found if each and each in columns] if values else None
+    found = [_column_of(value, columns) for _, value in quantity.given("Value", entry.arguments)]
+    reads = any("Value" in kinds for kinds in quantity.kinds.values())
+    return [each for each in found if each and each in columns] if reads else None
 
 
 def _column_of(value: object, columns: Collection[str]) -> str | None:
@@ -179,12 +157,8 @@ def _column_of(value: object, columns: Collection[str]) -> str | None:
 
 def named_columns(key: str, entry: Claim | Gate) -> Iterator[tuple[str, object]]:
     """The columns among the arguments of a quantity, and their defaults, each with its place."""
-    if entry.quantity is None:
-        return
-    quantity = QUANTITIES[entry.quantity]
-    given = {**quantity.defaults, **entry.arguments}
-    for name, kinds in quantity.kinds.items():
-        if "Column" in kinds and (value := given.get(name)) is not None:
+    if entry.quantity is not None:
+        for name, value in QUANTITIES[entry.quantity].given("Column", entry.arguments):
             for each in value if isinstance(value, list | tuple) else [value]:
                 yield f"{key}.with.{name}", each
 
@@ -198,8 +172,6 @@ def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]
     for name, value in entry.arguments.items():
         place = f"{key}.with.{name}"
         for each in value if isinstance(value, list) else [value]:
-            if "Selection" not in kinds[name] or each is None:
-                continue
-            if not isinstance(each, Mapping):
-                raise UserError(f"{place}: {shown(each)} is not allowed; it must be a mapping.")
-            yield place, {column: wanted for column, wanted in each.items() if column != "weight"}
+            if "Selection" in kinds[name] and each is not None:
+                fields = mapping(place, each).items()
+                yield place, {column: wanted for column, wanted in fields if column != "weight"}

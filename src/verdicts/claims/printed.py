@@ -7,8 +7,10 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from verdicts.registry import UserError, in_a_line, shown, unknown
+from verdicts.files import regular_file
+from verdicts.registry import UserError, check, in_a_line, shown, unknown
 
 MOST_BYTES = 2**24
 """The most that a file of printed numbers may have."""
@@ -38,16 +40,15 @@ class PrintedNumbers:
             }
         return found
 
-    def number(self, key: str, printed: Mapping[str, object]) -> float:
+    def number(self, key: str, printed: Mapping[str, Any]) -> float:
         """The number in the ``column`` of the one row of ``file`` that has the values ``where``.
 
         A value that is None is an empty cell. Raises a one-line UserError.
         """
-        file, column, where = (printed.get(name) for name in ("file", "column", "where"))
-        if len(printed) != 3 or not isinstance(where, Mapping):
-            raise UserError(
-                f"{key}: {shown(printed)} is not allowed; give a number, or file, column and where."
-            )
+        file, column = printed.get("file"), printed.get("column")
+        where: Any = printed.get("where")
+        right = len(printed) == 3 and isinstance(where, Mapping)
+        check(right, key, printed, "give a number, or file, column and where")
         rows = self._rows(f"{key}.file", file)
         for name in (column, *where):
             if not isinstance(name, str) or name not in rows[0]:
@@ -62,15 +63,12 @@ class PrintedNumbers:
         return float(text)
 
     def _rows(self, key: str, name: object) -> list[dict[str, str]]:
-        if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*\.csv", name):
-            raise UserError(
-                f"{key}: {shown(name)} is not allowed; name a .csv file in the claims' folder."
-            )
-        path = self.folder / name
+        right = isinstance(name, str) and re.fullmatch(r"\w[\w.-]*\.csv", name)
+        check(right, key, name, "name a .csv file in the claims' folder")
+        path = self.folder / str(name)
         if path not in self.files:
             try:
-                if path.exists() and not (path.is_file() and path.stat().st_size <= MOST_BYTES):
-                    raise ValueError(f"it is no regular file of at most {MOST_BYTES:,} bytes")
+                regular_file(path, key, MOST_BYTES)
                 with path.open(encoding="utf-8-sig", newline="") as file:
                     rows = list(csv.DictReader(file, restval=""))
             except (OSError, ValueError, csv.Error) as error:

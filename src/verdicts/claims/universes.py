@@ -13,11 +13,19 @@ import pandas as pd
 from verdicts.claims.claim import Claim
 from verdicts.claims.gates import check_gate, passing
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, nearest
+from verdicts.registry import UserError
 from verdicts.rows.seed_values import both_diverged, noted_runs, total
-from verdicts.rows.selection import SETTING, UNIVERSE, Selection, Tables, joined, selected
-from verdicts.statistics.effects import sides
+from verdicts.rows.selection import (
+    SETTING,
+    UNIVERSE,
+    Selection,
+    Tables,
+    joined,
+    need,
+    selected,
+)
 from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.multiverse import sides
 
 BOTH_DIVERGED = "both sides diverged"
 NO_NUMBER = "no seed has a number"
@@ -37,16 +45,14 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     assert claim.universes is not None
     everything = joined(tables, claim.tables)
     rows = selected(everything, {**claim.where, **where})
-    if UNIVERSE not in rows:
-        raise UserError(f"there is no column {UNIVERSE!r}.{nearest(UNIVERSE, rows)}")
+    need(rows, [UNIVERSE])
     if lacking := int(rows[UNIVERSE].isna().sum()):
         raise UserError(f"{lacking} row{'s' * (lacking > 1)} without a {UNIVERSE}")
     named = claim.universes.settings
     known = [str(name) for name in rows if str(name).startswith(SETTING)]
     wanted = known if named is None else [f"{SETTING}{name}" for name in named]
     for name in wanted:
-        if name not in rows:
-            raise UserError(f"there is no column {name!r}.{nearest(name, rows)}")
+        need(rows, [name])
         if (two := rows.groupby(UNIVERSE)[name].nunique() > 1).any():
             raise UserError(f"universe {two.idxmax()} has more than one value of {name!r}")
     found = rows.drop_duplicates(UNIVERSE).set_index(UNIVERSE)[wanted].sort_index()
@@ -129,7 +135,7 @@ def _at_once(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     with noted_runs() as noted:
         result = quantity.function(own, **claim.arguments)
     universe = own.drop_duplicates("seed").set_index("seed")[UNIVERSE].sort_index()
-    number = quantity.per_seed(f"claims.{claim.id}.quantity", result).reindex(universe.index)
+    number = quantity.checked(f"claims.{claim.id}.quantity", result).reindex(universe.index)
     found = pd.DataFrame({UNIVERSE: universe, "number": number, "why": ""})
     both = found.index.isin(both_diverged(number, noted))
     return found.assign(why=found["why"].mask(both, BOTH_DIVERGED))

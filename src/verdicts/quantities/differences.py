@@ -1,10 +1,11 @@
-"""Levels, differences and log ratios of runs, paired by seed."""
+"""Levels, differences and log ratios of runs, paired by seed; each side at its best values, too."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from verdicts.claims.claim import POOLED
 from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError
 
@@ -88,23 +89,32 @@ def contrast(
     A term has a ``weight`` and the fields of its runs. Four terms make an interaction: the effect
     of H on iid data minus that on non-iid data.
     """
+    return _weighted(rows, terms, value, over, log)
+
+
+def _weighted(
+    rows: pd.DataFrame,
+    terms: Sequence[Selection],
+    value: Value,
+    over: Sequence[Column],
+    log: bool = False,
+    best: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+) -> pd.Series:
+    """Σ weight · value; ``best`` chooses among the runs of a term. A UserError without a weight."""
     from verdicts.rows.seed_values import by_seed, logs, mean_over, weighted_sum
+    from verdicts.rows.selection import selected
 
     parts = []
     for term in terms:
-        weight, fields = weighted(term)
-        table = by_seed(rows, fields, value, over)
+        fields: dict[str, Any] = dict(term)
+        try:
+            weight = float(fields.pop("weight"))
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"terms: {dict(term)!r} needs a number as its weight.") from None
+        runs = selected(rows, fields)
+        table = by_seed(best(runs) if best else runs, {}, value, over)
         parts.append((weight, logs(table) if log else table))
     return mean_over(weighted_sum(parts))
-
-
-def weighted(term: Selection) -> tuple[float, dict[str, Any]]:
-    """The weight of a term, and the fields of its runs; a UserError without a number."""
-    fields: dict[str, Any] = dict(term)
-    try:
-        return float(fields.pop("weight")), fields
-    except (KeyError, TypeError, ValueError):
-        raise UserError(f"terms: {dict(term)!r} needs a number as its weight.") from None
 
 
 @quantity(
@@ -142,3 +152,71 @@ def remaining_gap(
             f"remaining_gap: there is none to close; {dict(to)} is not above {dict(than)}."
         )
     return both
+
+
+@quantity(
+    "best_difference",
+    unit="that of the value",
+    example="{of: {method: b}, minus: {method: a}, choose: [lr], by: held_out}",
+    many_universes=True,
+)
+def best_difference(
+    rows: pd.DataFrame,
+    of: Selection,
+    minus: Selection,
+    choose: Sequence[Column] = ("gamma", "p"),
+    over: Sequence[Column] = (),
+    value: Value = "accuracy",
+    by: Column | None = None,
+    best_is: str = "max",
+) -> pd.Series:
+    """Each side at its best values of the fields ``choose``: the difference in ``value``.
+
+    The values are chosen for each side and each value of ``over`` by the mean over seeds of the
+    column ``by``, the highest or the lowest (``best_is``: ``max`` or ``min``). Without ``by``, of
+    the held-out accuracy. A value at which a run diverged comes last. Then the sides are compared
+    as in ``difference``. See ``best_fields.at_best``.
+    """
+    terms = [{"weight": 1, **of}, {"weight": -1, **minus}]
+    return best_contrast(rows, terms, choose, over, value, by, best_is)
+
+
+@quantity(
+    "best_contrast",
+    unit="that of the value",
+    example="{terms: [{weight: 1, method: b}, {weight: -1, method: a}], choose: [lr]}",
+    many_universes=True,
+)
+def best_contrast(
+    rows: pd.DataFrame,
+    terms: Sequence[Selection],
+    choose: Sequence[Column] = ("gamma", "p"),
+    over: Sequence[Column] = (),
+    value: Value = "accuracy",
+    by: Column | None = None,
+    best_is: str = "max",
+) -> pd.Series:
+    """Each term at its best values of the fields ``choose``: Σ weight · value, by seed.
+
+    Terms are those of ``contrast``, and the best values those of ``best_difference``.
+    """
+    from verdicts.rows.best_fields import at_best
+
+    def best(runs: pd.DataFrame) -> pd.DataFrame:
+        return at_best(runs, choose, over, value, by, best_is)
+
+    return _weighted(rows, terms, value, over, best=best)
+
+
+@quantity(POOLED, unit="that of the claims", example="{claims: [b-over-a-*, c-over-a]}")
+def pooled(rows: pd.DataFrame, claims: Sequence[str]) -> pd.Series:
+    """The mean over ``claims`` of how far their numbers are on the side that they claim, by seed.
+
+    Claims are named by id, or by patterns (``b-over-*``). Each is about a direction, and all have
+    one unit. A number counts from the claim's value, with the sign turned for ``below``, so that
+    the mean is above 0 if the claims are true on the whole. A seed without a number for one of them
+    is left out; if one is not run, neither is the pooled claim. Rows are seeds, columns claims.
+    """
+    from verdicts.rows.seed_values import mean_over
+
+    return mean_over(rows)

@@ -1,4 +1,4 @@
-"""Slopes within a seed: of a value on p, γ, H, log n, or on log V."""
+"""Numbers of several runs of a seed: slopes and correlations, and how much a value varies."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from verdicts.rows.run_values import Value
     from verdicts.rows.selection import Column, Selection
+
+
+LEAST_RUNS = 4
+"""Fisher's z of three points or fewer has no variance."""
 
 
 @quantity(
@@ -54,19 +58,15 @@ def slope(
         table = by_seed(rows, where, value, fields)
         return logs(table) if log else table
 
-    if minus is None:
-        table = side(of or {})
-    else:
-        table = weighted_sum([(1, side(of or {})), (-1, side(minus))])
+    table = side(of or {})
+    if minus is not None:
+        table = weighted_sum([(1, table), (-1, side(minus))])
     return _over_keys(table, lambda x, y: slope_of(np.log(x) if log_along else x, y))
 
 
 @quantity("rank_trend", unit="rank correlation", example="{along: workers, value: accuracy}")
 def rank_trend(
-    rows: pd.DataFrame,
-    along: Column,
-    value: Value = "accuracy",
-    over: Sequence[Column] = (),
+    rows: pd.DataFrame, along: Column, value: Value = "accuracy", over: Sequence[Column] = ()
 ) -> pd.Series:
     """The trend of the ranks of the value along a field, by seed (Page's test for trend).
 
@@ -93,6 +93,23 @@ def slope_on_V(
     among runs that did neither. NaN for a seed with fewer than three of them.
     """
     import numpy as np
+
+    return _on_log_V(rows, value, V, 3, lambda x, y: slope_of(x, np.log(y) if log else y))
+
+
+def _on_log_V(
+    rows: pd.DataFrame,
+    value: Value,
+    V: Value,
+    least: int,
+    number: Callable[[np.ndarray, np.ndarray], float],
+    positive: bool = False,
+) -> pd.Series:
+    """``number(log V, value)`` of the runs of each seed; NaN for fewer than ``least`` runs.
+
+    With ``positive``, runs whose value is not above 0 are left out, too.
+    """
+    import numpy as np
     import pandas as pd
 
     from verdicts.rows.run_values import per_run
@@ -100,14 +117,13 @@ def slope_on_V(
 
     runs = per_run(rows, value)
     runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda each: each > 0))
-    finite = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
-    note(runs, ~finite)
+    kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
+    kept &= (runs["value"] > 0) | (not positive)
+    note(runs, ~kept)
     found = {}
     for seed, group in runs.groupby("seed"):
-        shown = group[finite[group.index]]
-        y = shown["value"].to_numpy(float)
-        y = np.log(y) if log else y
-        found[seed] = slope_of(shown["log_V"].to_numpy(), y) if len(shown) >= 3 else np.nan
+        x, y = group.loc[kept[group.index], ["log_V", "value"]].to_numpy(float).T
+        found[seed] = number(x, y) if len(x) >= least else np.nan
     return pd.Series(found, dtype=float).rename_axis("seed")
 
 
@@ -160,3 +176,71 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float:
     if x.std() == 0 or y.std() == 0:
         return np.nan
     return float(np.corrcoef(x, y)[0, 1])
+
+
+@quantity("fisher_z", unit="Fisher's z", example="{of: accuracy}")
+def fisher_z(
+    rows: pd.DataFrame,
+    of: Value = "accuracy",
+    log: bool = False,
+    minus: float = 0.0,
+    V: Value = "V",
+) -> pd.Series:
+    """Fisher's z of Pearson's correlation of log V with a value, over the runs of a seed.
+
+    V is the synchronization index at the ends of runs, or another value: with ``{mean: V}``, its
+    mean over training. Runs that diverged and runs with V = 0 have no log V and are left out, and
+    the verdict says how many: the correlation is that among runs that did neither. NaN for a seed
+    with fewer than four of them, or without a spread. ``minus`` is subtracted: z of the
+    correlation to compare with.
+    """
+    import numpy as np
+
+    from verdicts.statistics.estimates import ROUNDING
+
+    def z(x: np.ndarray, y: np.ndarray) -> float:
+        r = _correlation(x, np.log(y) if log else y)
+        return float(np.arctanh(np.clip(r, -1 + ROUNDING, 1 - ROUNDING)) - minus)
+
+    return _on_log_V(rows, of, V, LEAST_RUNS, z, positive=log)
+
+
+@quantity("spread", unit="that of the value", example="{across: gamma, value: accuracy}")
+def spread(
+    rows: pd.DataFrame, across: Column, value: Value = "accuracy", where: Selection | None = None
+) -> pd.Series:
+    """The largest − the smallest value over the field ``across``, by seed.
+
+    inf if a run diverged; NaN for a seed with a missing run.
+    """
+    import numpy as np
+
+    from verdicts.rows.seed_values import by_seed
+
+    table = by_seed(rows, where or {}, value, [across])
+    found = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
+    return found.mask(table.isin([np.inf, -np.inf]).any(axis=1) & table.notna().all(axis=1), np.inf)
+
+
+@quantity(
+    "log_spread_ratio",
+    unit="log ratio",
+    example="{of: {method: b}, to: {method: a}, across: gamma}",
+)
+def log_spread_ratio(
+    rows: pd.DataFrame, of: Selection, to: Selection, across: Column, value: Value = "accuracy"
+) -> pd.Series:
+    """The natural logarithm of spread(``of``) / spread(``to``), by seed.
+
+    ±inf if a run of one side diverged; no number if runs of both did.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from verdicts.rows.seed_values import total
+
+    sides = [spread(rows, across, value, where) for where in (of, to)]
+    seeds = sides[0].index.union(sides[1].index)
+    with np.errstate(divide="ignore"):
+        ours, theirs = (np.log(side.reindex(seeds).to_numpy()) for side in sides)
+    return pd.Series(total(np.array([ours, -theirs])), index=seeds).rename_axis("seed")

@@ -22,7 +22,7 @@ from typing import Any
 from verdicts.claims.claims_file import read_claims
 from verdicts.claims.entries import check_keys, mapping, text
 from verdicts.files import write_together
-from verdicts.registry import UserError, shown
+from verdicts.registry import UserError, check, shown
 from verdicts.yaml_files import read_mapping
 
 HEAD = """\
@@ -81,9 +81,8 @@ def _section(key: str, value: object) -> Entries:
     return {str(id): _entries(f"{key}.{id}", each) for id, each in mapping(key, value).items()}
 
 
-def _entries(key: str, value: object) -> list[Entry]:
-    if not isinstance(value, list) or not value:
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a list of forms.")
+def _entries(key: str, value: Any) -> list[Entry]:
+    check(isinstance(value, list) and value, key, value, "it must be a list of forms")
     return sorted((_entry(f"{key}[{k}]", e) for k, e in enumerate(value)), key=lambda e: e.date)
 
 
@@ -105,8 +104,8 @@ def as_date(key: str, value: object) -> datetime:
             raise ValueError
         return found.astimezone(UTC)
     except (ValueError, OverflowError):
-        told = "is not allowed; give a date like 2026-01-31T12:00:00+00:00."
-        raise UserError(f"{key}: {shown(value)} {told}") from None
+        told = f"{shown(value)} is not allowed; give a date like 2026-01-31T12:00:00+00:00."
+        raise UserError(f"{key}: {told}") from None
 
 
 def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:

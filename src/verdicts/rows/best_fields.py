@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from verdicts.registry import UserError, nearest, unknown
+from verdicts.registry import UserError, unknown
 from verdicts.rows.evaluations import final
 from verdicts.rows.run_values import Value, highest_is_best, per_run
-from verdicts.rows.selection import UNIVERSE
+from verdicts.rows.selection import UNIVERSE, need
 
 FIRST_LOOK = "first_look"
 """A column of the judge's: whether a row's seed is one of those of a claim's first look."""
@@ -41,8 +41,7 @@ def at_best(
         raise unknown("best_is", best_is, ("max", "min"))
     apart = [*apart, *([UNIVERSE] if UNIVERSE in rows else [])]
     fields = [*apart, *choose]
-    if missing := [name for name in fields if name not in rows]:
-        raise UserError(f"best: there is no column {missing[0]!r}.{nearest(missing[0], rows)}")
+    need(rows, fields, "best: ")
     choosing = rows[rows[FIRST_LOOK]] if FIRST_LOOK in rows else rows
     if by is not None:
         runs = per_run(choosing, by, worst=math.nan)

@@ -9,9 +9,10 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from verdicts.registry import Registry, UserError, nearest, shown, unknown
+from verdicts.registry import Registry, UserError, shown, unknown
+from verdicts.rows.selection import need
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,8 +106,7 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
     if "run" not in metrics:
         if not isinstance(value, str):
             raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
-        if value not in metrics:
-            raise UserError(f"value: there is no column {value!r}.{nearest(value, metrics)}")
+        need(metrics, [value], "value: ")
         last = metrics.assign(run=metrics.index.astype(str))
         found = as_numbers(metrics[value], value)
         return last.assign(value=with_diverged(found, last, worst or worst_of(value), value))
@@ -119,9 +119,8 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
     try:
         found = last["run"].map(entry.read(rows, last, *arguments))
     except KeyError as error:
-        raise UserError(
-            f"value: {value!r} needs the column {error}, which the rows lack."
-        ) from None
+        told = f"value: {value!r} needs the column {error}, which the rows lack."
+        raise UserError(told) from None
     found = as_numbers(found, said(value))
     return last.assign(value=with_diverged(found, last, worst or entry.worst, value))
 
@@ -222,12 +221,9 @@ def at_the_end(column: str, factor: float = 1.0) -> Callable[..., pd.Series]:
     def read(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
         return factor * last.set_index("run")[column]
 
-    read.__doc__ = f"The column {column} at the end of a run{_times(factor)}."
+    times = "" if factor == 1 else f", times {factor:g}"
+    read.__doc__ = f"The column {column} at the end of a run{times}."
     return read
-
-
-def _times(factor: float) -> str:
-    return "" if factor == 1 else f", times {factor:g}"
 
 
 def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list[object]]:
@@ -235,16 +231,14 @@ def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list[
 
     Raises a one-line UserError for a mistake.
     """
+    name: Any = value
+    arguments: list[object] = []
     if isinstance(value, Mapping):
-        named = {name: argument for name, argument in value.items() if name not in _PHASE}
+        named = [name for name in value if name not in _PHASE]
         if len(named) != 1:
             raise UserError(f"value: {dict(value)!r} is not allowed; give one name, or NAME: x.")
-        ((name, argument),) = named.items()
-        arguments = [argument]
-        if len(value) > 1:
-            arguments.append(_phase(name, value))
-    else:
-        name, arguments = value, []
+        name = named[0]
+        arguments = [value[name], *([_phase(name, value)] if len(value) > 1 else [])]
     if name not in VALUES:
         if arguments or name not in columns:
             raise unknown("value", name, [*VALUES, *(() if arguments else columns)])

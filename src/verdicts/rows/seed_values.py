@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from verdicts.registry import UserError, nearest
+from verdicts.registry import UserError
 from verdicts.rows.run_values import Value, per_run
-from verdicts.rows.selection import Selection, no_seed, selected
+from verdicts.rows.selection import Selection, need, no_seed, selected
 
 MOST_FIELDS = 3
 """Fields in which two runs differ that a message names."""
@@ -43,8 +43,7 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     fields = list(over)
     if "seed" not in rows:
         raise UserError(no_seed(rows))
-    if missing := [name for name in fields if name not in rows]:
-        raise UserError(f"over: there is no column {missing[0]!r}.{nearest(missing[0], rows)}")
+    need(rows, fields, "over: ")
     runs = per_run(rows, value)
     keys = [
         tuple(None if pd.isna(part) else part for part in key)

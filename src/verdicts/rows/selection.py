@@ -48,6 +48,13 @@ def no_seed(columns: Iterable[object]) -> str:
     return f"there is no column 'seed', which pairs runs.{nearest('seed', columns)}"
 
 
+def need(rows: pd.DataFrame, names: Iterable[object], key: str = "") -> None:
+    """Raise a UserError for the first column that the rows lack."""
+    for name in names:
+        if name not in rows:
+            raise UserError(f"{key}there is no column {name!r}.{nearest(name, rows)}")
+
+
 def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     """The rows of all named tables, each evaluation of a run once, or once in each universe.
 
@@ -125,8 +132,7 @@ def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
 
     kept = pd.Series(True, index=rows.index)
     for column, wanted in where.items():
-        if column not in rows:
-            raise UserError(f"there is no column {column!r}.{nearest(column, rows)}")
+        need(rows, [column])
         met = matches(rows[column], wanted)
         if not met.any():
             raise UserError(_absent(column, wanted, rows))

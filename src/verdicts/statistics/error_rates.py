@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from verdicts.statistics.evidence import evidence
+from verdicts.statistics import judgement
+from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import DECIDED, EQUIVALENT, FAILS, HOLDS, Verdict, judge
+from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, UNDECIDED, Verdict, judge
+from verdicts.statistics.sequential import Plan, sequential
+from verdicts.statistics.sign_flip import upper_tail
 
 SEEDS = (3, 5, 10, 20)
 
@@ -20,7 +25,7 @@ MARGIN = 1.0
 BELOW_MARGIN = "below_margin"
 """What a verdict may say besides: the effect is real, and smaller than the margin."""
 
-SAID = (*DECIDED, BELOW_MARGIN)
+SAID = (*judgement.DECIDED, BELOW_MARGIN)
 BOTH = {HOLDS, BELOW_MARGIN}
 
 # Noise of mean 0 and standard deviation 1. Paired: the difference of two skewed values.
@@ -61,6 +66,11 @@ def _single(name: str, expected: str, mean: float, *right: str, **more: float) -
     return Situation(name, expected, (mean,), (right,), **more)
 
 
+def _six(mean: float) -> Situation:
+    name = f"6 claims above 0: 3 means are 0, 3 are {mean:g}"
+    return Situation(name, "above", (0.0,) * 3 + (mean,) * 3, ((),) * 3 + ((HOLDS,),) * 3)
+
+
 SITUATIONS = (
     _single("above 0: the mean is 0", "above", 0.0, EQUIVALENT, BELOW_MARGIN),
     _single("above 0: the mean is 1, at the margin", "above", 1.0, HOLDS),
@@ -73,14 +83,31 @@ SITUATIONS = (
     _single("paper: its value is 1 off, at the margin", "paper", 0.0, printed=1.0),
     _single("paper: its value is 5 off", "paper", 0.0, FAILS, printed=5.0),
     Situation("6 claims above 0: all means are 0", "above", (0.0,) * 6, ((),) * 6),
-    Situation(
-        "6 claims above 0: 3 means are 0, 3 are 2",
-        "above",
-        (0.0,) * 3 + (2.0,) * 3,
-        ((),) * 3 + ((HOLDS,),) * 3,
-    ),
+    _six(2.0),
     _single("above 0: the mean is 0.5", "above", 0.5, HOLDS, EQUIVALENT, BELOW_MARGIN),
 )
+
+
+PLAN = (10, 20, 40, 80)
+
+SEQUENTIAL = (
+    *(each for each in SITUATIONS if each.means in ((0.0,), (0.5,), (1.0,)) and each.printed != 5),
+    *(each for each in SITUATIONS if each.means == (0.0,) * 6),
+    *(_six(0.5), _six(1.0)),
+)
+"""What is simulated with a plan of looks."""
+
+EXACT = 20
+"""The most seeds for which the sign-flip test is exact with looks."""
+
+DRAWS = 10_000
+"""The number of random choices of signs beyond that."""
+
+TUNED_SEEDS = 10
+TRIED = ((1, 1), (4, 1), (8, 1), (12, 1), (8, 4), (48, 8), (8, 8))
+"""How many values each side of a claim has: the first is claimed to be above the second."""
+ALIKE = (0.5, 1.0)
+"""Correlations of a run's held-out score, by which values are chosen, and its number."""
 
 
 def error_rates(
@@ -99,23 +126,18 @@ def error_rates(
     real effect below the margin of which this is said; NaN if there are none.
     """
     records: list[dict[str, object]] = []
-    for situation in situations:
-        for noise in noises:
-            for count in seeds:
-                stream = np.random.default_rng([count, len(records)])
-                tally = Tally(situation)
-                for family, expectations, paper in simulated(
-                    situation, noise, count, simulations, stream
-                ):
-                    pairs = zip(family, expectations, strict=True)
-                    tally.add(judge([evidence(*each) for each in pairs]), paper)
-                records.append(
-                    {"situation": situation.name, "noise": noise, "seeds": count, **tally.shares}
-                )
+    for situation, noise, count in product(situations, noises, seeds):
+        stream = np.random.default_rng([count, len(records)])
+        families = [
+            _compared(judge(list(map(evidence, family, expected))), situation, paper)
+            for family, expected, paper in _simulated(situation, noise, count, simulations, stream)
+        ]
+        known = {"situation": situation.name, "noise": noise, "seeds": count}
+        records.append(known | _shares(families))
     return pd.DataFrame(records)
 
 
-def simulated(
+def _simulated(
     situation: Situation, noise: str, count: int, simulations: int, stream: np.random.Generator
 ) -> Iterator[tuple[np.ndarray, list[Expectation], float]]:
     """Families: the values of each claim, [claims, ``count``], what it says, the paper's value."""
@@ -126,43 +148,136 @@ def simulated(
         yield family, situation.expectations(paper), paper
 
 
-class Tally:
-    """How often verdicts on simulated families were false, and how often true ones were found."""
-
-    def __init__(self, situation: Situation) -> None:
-        self.situation = situation
-        self.families = self.any_false = self.found = self.findable = self.both = self.real = 0
-        self.false = dict.fromkeys(SAID, 0)
-
-    def add(self, judged: Sequence[Verdict], paper: float) -> None:
-        """Count the verdicts on a family."""
-        pairs = [
-            ({each.verdict} | ({BELOW_MARGIN} if each.below_margin else set()), true)
-            for each, true in zip(judged, _true(self.situation, paper), strict=True)
-        ]
-        wrong = {each for said, true in pairs for each in said & set(SAID) - true}
-        for each in wrong:
-            self.false[each] += 1
-        self.families += 1
-        self.any_false += bool(wrong)
-        self.found += sum(bool(said & true - {BELOW_MARGIN}) for said, true in pairs)
-        self.findable += sum(bool(true) for _, true in pairs)
-        self.both += sum(said >= BOTH for said, true in pairs if true >= BOTH)
-        self.real += sum(true >= BOTH for _, true in pairs)
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """The columns of ``error_rates``."""
-        return {
-            **{f"false_{name}": count / self.families for name, count in self.false.items()},
-            "false": self.any_false / self.families,
-            "power": self.found / self.findable if self.findable else float("nan"),
-            "both": self.both / self.real if self.real else float("nan"),
-        }
+Compared = list[tuple[set[str], set[str]]]
+"""What is said of each claim of a family, and what is true of it."""
 
 
-def _true(situation: Situation, paper: float) -> list[set[str]]:
-    """What is true of each claim; that a drawn value is near is true only if it is."""
+def _compared(judged: Sequence[Verdict], situation: Situation, paper: float) -> Compared:
+    """That a drawn value is near is true only if it is."""
     drawn = situation.expected == "paper" and situation.printed is None
     far = drawn and abs(paper) > MARGIN
-    return [set() if far else set(right) for right in situation.right]
+    said = [{each.verdict, *([BELOW_MARGIN] * each.below_margin)} for each in judged]
+    return list(zip(said, [set() if far else set(right) for right in situation.right], strict=True))
+
+
+def _shares(families: Sequence[Compared]) -> dict[str, float]:
+    """How often verdicts were false, and how often true ones were found."""
+    wrong = [
+        {each for said, true in pairs for each in SAID if each in said - true} for pairs in families
+    ]
+    every = [pair for pairs in families for pair in pairs]
+    return {
+        **{f"false_{name}": share(name in each for each in wrong) for name in SAID},
+        "false": share(map(bool, wrong)),
+        "power": share(bool(said & true - {BELOW_MARGIN}) for said, true in every if true),
+        "both": share(said >= BOTH for said, true in every if true >= BOTH),
+    }
+
+
+def share(found: Iterable[bool]) -> float:
+    """The share that is true; NaN of nothing."""
+    every = list(found)
+    return sum(every) / len(every) if every else float("nan")
+
+
+def sequential_rates(
+    simulations: int,
+    situations: Iterable[Situation] = SEQUENTIAL,
+    noises: Iterable[str] = tuple(NOISE),
+    plan: Plan = PLAN,
+) -> pd.DataFrame:
+    """One row per situation, noise and look: the columns of ``error_rates`` after that look.
+
+    Seeds are added to the undecided claims of a family alone, so that its claims are at different
+    looks. ``used`` is the mean number of seeds of a claim so far.
+    """
+    records: list[dict[str, object]] = []
+    for situation, noise in product(situations, noises):
+        stream = np.random.default_rng([*situation.name.encode(), *noise.encode()])
+        families: list[list[Compared]] = [[] for _ in plan]
+        used = np.zeros(len(plan))
+        for family, expected, paper in _simulated(situation, noise, plan[-1], simulations, stream):
+            for k, (judged, seeds) in enumerate(_looks(family, expected, plan)):
+                families[k].append(_compared(judged, situation, paper))
+                used[k] += seeds
+        records += [
+            {"situation": situation.name, "noise": noise, "seeds": look, "used": mean}
+            | _shares(compared)
+            for look, mean, compared in zip(plan, used / simulations, families, strict=True)
+        ]
+    return pd.DataFrame(records)
+
+
+def _looks(
+    family: np.ndarray, expectations: Sequence[Expectation], plan: Plan
+) -> Iterator[tuple[list[Verdict], float]]:
+    """The verdicts after each look, and the mean number of seeds so far."""
+    claims = list(zip(family, expectations, map(_remembering, family, expectations), strict=True))
+    seeds = np.full(len(claims), plan[0])
+    judged: list[Verdict] = []
+    for look in plan:
+        undecided = [each.verdict == UNDECIDED for each in judged]
+        if any(undecided) or not judged:
+            seeds[undecided] = look
+            judged = judge(
+                [
+                    sequential(values[:count], expectation, plan, at)
+                    for (values, expectation, at), count in zip(claims, seeds, strict=True)
+                ]
+            )
+        yield judged, seeds.mean()
+
+
+def _remembering(
+    values: np.ndarray, expectation: Expectation
+) -> Callable[[np.ndarray, Expectation], Evidence]:
+    """``evidence`` at the looks at one claim, each computed once."""
+
+    @cache
+    def at(count: int) -> Evidence:
+        return evidence(values[:count], expectation, _random_tail if count > EXACT else upper_tail)
+
+    return lambda seen, _: at(len(seen))
+
+
+def _random_tail(values: np.ndarray) -> float:
+    sums = _signs(len(values)) @ values
+    return float((1 + np.count_nonzero(sums >= values.sum())) / (1 + DRAWS))
+
+
+@cache
+def _signs(count: int) -> np.ndarray:
+    """Random choices of ``count`` signs, [DRAWS, ``count``]."""
+    return 2.0 * np.random.default_rng(count).integers(0, 2, (DRAWS, count)) - 1
+
+
+def tuned_rates(
+    simulations: int, tried: Iterable[tuple[int, int]] = TRIED, alike: Iterable[float] = ALIKE
+) -> pd.DataFrame:
+    """One row for each number of values and correlation, with normal noise.
+
+    The seeds that decide have chosen the values of the sides. All values of both sides are equally
+    good, and their runs are independent. The best of many is so by luck, too: the side that has
+    more values to choose from has more luck.
+
+    Columns: ``of`` and ``minus`` (values of each side), ``alike``, ``false_holds`` and
+    ``false_fails``: the shares of simulated claims with this verdict.
+    """
+    claim = Expectation("above", 0.0, MARGIN)
+    records = []
+    for shared, sides in product(alike, tried):
+        stream = np.random.default_rng([*sides, int(100 * shared)])
+        said = []
+        for _ in range(simulations):
+            of, minus = (_best(count, shared, stream) for count in sides)
+            said.append(judge([evidence(of - minus, claim)])[0].verdict)
+        rates = {f"false_{name}": said.count(name) / simulations for name in (HOLDS, FAILS)}
+        records.append({"of": sides[0], "minus": sides[1], "alike": shared, **rates})
+    return pd.DataFrame(records)
+
+
+def _best(count: int, alike: float, stream: np.random.Generator) -> np.ndarray:
+    """The numbers, by seed, of the value with the highest mean held-out score."""
+    numbers, other = stream.standard_normal((2, count, TUNED_SEEDS))
+    scores = alike * numbers + np.sqrt(1 - alike**2) * other
+    return numbers[scores.mean(axis=1).argmax()]

@@ -97,25 +97,16 @@ def evidence(
     if count >= FEWEST:
         off = np.where(_rounding(off, size), 0.0, off) if constant else off
         p_difference, side = _two_sided(tail, off)
-        p_t = float("nan") if infinite or constant else _two_sided(_t_tail, off)[0]
-        p_flip = p_difference if tail is sign_test else float("nan")
+        p_t = p_t if infinite or constant else _two_sided(_t_tail, off)[0]
+        p_flip = p_difference if tail is sign_test else p_flip
         p, p_equivalent = _deciding(off, whole, expectation, tail, p_difference, constant=constant)
-    estimate, low, high = _interval_of_ratio(found, whole, tail) if ratio else _interval(found)
-    return Evidence(
-        expectation=expectation,
-        pairs=count,
-        infinite=infinite,
-        estimate=estimate,
-        low=low,
-        high=high,
-        spread=float(off.std(ddof=1)) * (not constant) if count > 1 and not infinite else np.nan,
-        side=side,
-        p_t=p_t,
-        p_sign_flip=p_flip,
-        p=p,
-        p_equivalent=p_equivalent,
-        obstacle=_obstacle(count, infinite, expectation, constant=constant),
-    )
+    spread = float("nan")
+    if count > 1 and not infinite:
+        spread = float(off.std(ddof=1)) * (not constant)
+    interval = _interval_of_ratio(found, whole, tail) if ratio else _interval(found)
+    obstacle = _obstacle(count, infinite, expectation, constant=constant)
+    seen = (*interval, spread, side, p_t, p_flip, p, p_equivalent)
+    return Evidence(expectation, count, infinite, *seen, obstacle)
 
 
 def _scaled(given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -263,8 +254,6 @@ def _obstacle(count: int, infinite: int, expectation: Expectation, *, constant: 
     if infinite and expectation.relation == "paper":
         return f"the number is infinite in {infinite} of {count} seeds"
     if infinite and count < RANKED_FROM:
-        return (
-            f"too few seeds: the number is infinite in {infinite} of {count}, and a test of ranks "
-            f"takes {RANKED_FROM}"
-        )
+        told = f"the number is infinite in {infinite} of {count}, and a test of ranks takes"
+        return f"too few seeds: {told} {RANKED_FROM}"
     return ""

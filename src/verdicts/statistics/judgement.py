@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from verdicts.statistics.cases import hardest
 from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
 from verdicts.statistics.evidence import Evidence
-from verdicts.statistics.holm import adjusted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,20 @@ class Verdict:
     """A claim of a direction holds or fails, and the effect is shown to be within the margin."""
 
 
+def adjusted(p: Sequence[float]) -> list[float]:
+    """The p values adjusted by Holm's method, in the order given; NaN is no test.
+
+    Tests whose adjusted p is at most α have a family-wise error rate of at most α, whatever their
+    dependence.
+    """
+    values = np.asarray(p, dtype=float)
+    result = np.full(len(values), np.nan)
+    order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
+    factors = np.arange(len(order), 0, -1)
+    result[order] = np.minimum(1, np.maximum.accumulate(factors * values[order]))
+    return result.tolist()
+
+
 def judge(family: Sequence[Evidence]) -> list[Verdict]:
     """A verdict for each evidence of a family of claims."""
     differences = adjusted([each.p for each in family])
@@ -82,16 +97,16 @@ def judge_exact(found: Evidence) -> Verdict:
     A direction holds or fails, and is equivalent within the margin; ``near`` and ``paper`` hold
     within the margin, the margin included.
     """
-    expected = found.expectation
-    off = found.estimate - expected.value
+    expected, value = found.expectation, found.expectation.value
+    off = found.estimate - value
     inside = expected.margin is not None and not exceeds(abs(off), expected.margin)
-    toward = off if expected.relation == "above" else -off
-    size = max(abs(found.estimate), abs(expected.value))
-    if expected.directed:
-        right = HOLDS if toward > ROUNDING * size else FAILS
-        verdict = EQUIVALENT if inside else right
+    beyond = (off if expected.relation == "above" else -off) > ROUNDING * max(
+        abs(found.estimate), abs(value)
+    )
+    if inside:
+        verdict = EQUIVALENT if expected.directed else HOLDS
     else:
-        verdict = HOLDS if inside else FAILS
+        verdict = HOLDS if expected.directed and beyond else FAILS
     none = dict.fromkeys(("p", "p_t", "p_sign_flip", "p_equivalent"), float("nan"))
     return Verdict(verdict, "exact: its value decides", replace(found, **none))  # type: ignore[arg-type]
 
@@ -102,11 +117,12 @@ def judge_cases(cases: pd.DataFrame) -> Verdict:
     count, met = len(cases), int(met_in.sum())
     if not count:
         return Verdict(NOT_RUN, "there are no cases")
-    first = None if met == count else cases[~met_in].iloc[0]["case"]
-    worst = hardest(cases)
+    worst, broken = hardest(cases), ""
+    if met < count:
+        broken = f"met in {met} of {count} cases; not in {cases[~met_in].iloc[0]['case']}"
     return Verdict(
-        HOLDS if first is None else FAILS,
-        "" if first is None else f"met in {met} of {count} cases; not in {first}",
+        FAILS if broken else HOLDS,
+        broken,
         met=met,
         cases=count,
         hardest=str(worst["case"]),
@@ -139,28 +155,19 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, st
     if evidence.obstacle:
         return UNDECIDED, evidence.obstacle
     expected = evidence.expectation
+    lost = "the correction for the family leaves no significant"
     if expected.directed:
         if p <= ALPHA:
             right = evidence.side > 0 if expected.relation == "above" else evidence.side < 0
             return (HOLDS if right else FAILS), ""
         if p_equivalent <= ALPHA:
             return EQUIVALENT, ""
-        return UNDECIDED, _why_no_difference(evidence)
+        why = f"the difference from {expected.value:g} is not significant"
+        return UNDECIDED, f"{lost} difference" if evidence.p <= ALPHA else why
     if p_equivalent <= ALPHA:
         return HOLDS, ""
     if p <= ALPHA:
         return FAILS, ""
-    return UNDECIDED, _why_not_near(evidence)
-
-
-def _why_no_difference(evidence: Evidence) -> str:
-    if evidence.p <= ALPHA:
-        return "the correction for the family leaves no significant difference"
-    return f"the difference from {evidence.expectation.value:g} is not significant"
-
-
-def _why_not_near(evidence: Evidence) -> str:
-    if min(evidence.p, evidence.p_equivalent) <= ALPHA:
-        return "the correction for the family leaves no significant result"
-    expected = evidence.expectation
-    return f"neither within nor outside {expected.value:g} ± {expected.margin:g} for sure"
+    why = f"neither within nor outside {expected.value:g} ± {expected.margin:g} for sure"
+    either = min(evidence.p, evidence.p_equivalent) <= ALPHA
+    return UNDECIDED, f"{lost} result" if either else why

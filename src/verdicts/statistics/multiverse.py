@@ -26,19 +26,11 @@ import numpy as np
 import pandas as pd
 
 from verdicts.registry import UserError, shown
-from verdicts.statistics.effects import p_of_all, share_interval, sides, variance_shares
-from verdicts.statistics.estimates import ALPHA
-from verdicts.statistics.evidence import median_interval
+from verdicts.statistics import judgement
+from verdicts.statistics.estimates import ALPHA, exceeds
+from verdicts.statistics.evidence import median_interval, signed_ranks
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.holm import adjusted
-from verdicts.statistics.judgement import (
-    DEPENDS,
-    NO_EFFECT,
-    REVERSED,
-    ROBUST,
-    UNDECIDED,
-    Verdict,
-)
+from verdicts.statistics.judgement import DEPENDS, NO_EFFECT, REVERSED, UNDECIDED, Verdict, adjusted
 from verdicts.statistics.rules import NONE, Rule, find_rule, spoken
 
 FEWEST_UNIVERSES = 20
@@ -47,7 +39,10 @@ FEWEST_UNIVERSES = 20
 MOST, LEAST = 0.9, 0.8
 """The share of universes that a verdict on all of them takes, and its lower limit."""
 
-SIDES = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
+BINS = 5
+"""Into so many parts of equal size a numeric setting is cut, for shares of variance."""
+
+SIDES = {1: judgement.ROBUST, -1: REVERSED, 0: NO_EFFECT}
 
 
 @dataclass(frozen=True)
@@ -97,13 +92,10 @@ def multiverse_of(key: str, text: str) -> Multiverse:
             value = values[field.name]
             if not isinstance(value, _TYPES[str(field.type)]) or isinstance(value, bool):
                 raise TypeError
-        names, shares = values["rule_settings"], values["variance"]
-        if not all(isinstance(name, str) for name in names):
+        if not all(isinstance(name, str) for name in values["rule_settings"]):
             raise TypeError
-        values |= {
-            "rule_settings": tuple(names),
-            "variance": {str(name): float(share) for name, share in shares.items()},
-        }
+        values["rule_settings"] = tuple(values["rule_settings"])
+        values["variance"] = {name: float(each) for name, each in values["variance"].items()}
         return Multiverse(**values)
     except (ValueError, TypeError, KeyError, RecursionError):
         raise UserError(f"{key}: {shown(text)} is not allowed; it must be as written.") from None
@@ -161,37 +153,20 @@ def examined(
     numbers = {each: int((side == each).sum()) for each in SIDES}
     most = max(numbers, key=lambda each: numbers[each])
     count = len(values)
-    low, high = share_interval(numbers[1], count)
     enough = count >= FEWEST_UNIVERSES
     asked = _asked(numbers, count) if enough and numbers[most] < MOST * count else ()
     of, rule = _first_rule(side, asked, settings)
     p = p_of_all(values - expectation.value)
     found = Multiverse(
-        count=count,
-        of=sampled,
-        holds=numbers[1],
-        reversed=numbers[-1],
-        within=numbers[0],
-        share=numbers[1] / count if count else math.nan,
-        low=low,
-        high=high,
-        p=p,
-        rule=rule.text,
-        rule_of="holds" if of == 1 else "reversed",
-        rule_accuracy=rule.accuracy,
-        rule_settings=rule.settings,
+        *(count, sampled, numbers[1], numbers[-1], numbers[0]),
+        *(numbers[1] / count if count else math.nan, *share_interval(numbers[1], count), p),
+        *(rule.text, "holds" if of == 1 else "reversed", rule.accuracy, rule.settings),
         variance=variance_shares(values, settings) if enough else {},
         both_diverged=both_diverged,
     )
-    median, lower, upper = median_interval(np.sort(values)) if count else (math.nan,) * 3
     return MultiverseEvidence(
-        found=found,
-        expectation=expectation,
-        pairs=count,
-        infinite=int(np.isinf(values).sum()),
-        estimate=median,
-        low=lower,
-        high=upper,
+        *(found, expectation, count, int(np.isinf(values).sum())),
+        *(median_interval(np.sort(values)) if count else (math.nan,) * 3),
         p=p,
         side=most,
         share=numbers[most] / count if count else math.nan,
@@ -221,13 +196,11 @@ def _first_rule(side: np.ndarray, asked: Sequence[int], settings: pd.DataFrame) 
 
 def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
     """A verdict for each claim of a family."""
-    p_values = zip(
-        adjusted([each.found.p for each in family]),
-        adjusted([each.p_share for each in family]),
-        adjusted([each.rule.p for each in family]),
-        strict=True,
-    )
-    return [_judged(each, *p, family=len(family)) for each, p in zip(family, p_values, strict=True)]
+    overall = adjusted([each.found.p for each in family])
+    shares = adjusted([each.p_share for each in family])
+    rules = adjusted([each.rule.p for each in family])
+    judged = zip(family, overall, shares, rules, strict=True)
+    return [_judged(*each, family=len(family)) for each in judged]
 
 
 def _judged(
@@ -284,3 +257,64 @@ def _sentence(found: Multiverse, verdict: str, expectation: Expectation) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}"
+
+
+def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:
+    """1: beyond the margin as claimed; −1: the other way; 0: within the margin."""
+    off = expectation.toward(effects).to_numpy(dtype=float)
+    margin = expectation.margin or 0.0
+    return np.where(exceeds(off, margin), 1, np.where(exceeds(-off, margin), -1, 0))
+
+
+def share_interval(number: int, count: int) -> tuple[float, float]:
+    """Clopper and Pearson's 95 % interval of a share; NaN without a count."""
+    from scipy.special import betaincinv
+
+    if not count:
+        return math.nan, math.nan
+    low = betaincinv(number, count - number + 1, ALPHA / 2) if number else 0.0
+    high = betaincinv(number + 1, count - number, 1 - ALPHA / 2) if number < count else 1.0
+    return float(low), float(high)
+
+
+def p_of_all(effects: np.ndarray) -> float:
+    """The two-sided p value of: no universe has an effect, so that each sign is as likely.
+
+    The signs of whole universes are flipped, and their ranks added up (Wilcoxon): scales differ
+    between universes, and a few large effects decide nothing. The sum of so many ranks is taken as
+    normal, with the variance that it has over all choices of signs.
+    """
+    from scipy.special import ndtr
+
+    ranks = signed_ranks(effects)
+    size = math.sqrt(float(ranks @ ranks))
+    return float(2 * ndtr(-abs(ranks.sum()) / size)) if size else math.nan
+
+
+def variance_shares(effects: np.ndarray, settings: pd.DataFrame) -> dict[str, float]:
+    """The share of the variance of the effects' ranks that each setting explains alone.
+
+    The correlation ratio of ``BINS`` parts of equal size (or of categories), without its bias
+    (ε², Kelley 1935): what chance explains is taken off, and less than nothing is 0.
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(effects)
+    spread = np.var(ranks, ddof=1)
+    found = {}
+    for name, values in settings.items():
+        part = _parts(values)
+        sizes = np.bincount(part)
+        freedom = len(ranks) - len(sizes)
+        inner = ((ranks - (np.bincount(part, ranks) / sizes)[part]) ** 2).sum()
+        explained = 1 - inner / freedom / spread if spread and freedom else 0.0
+        found[str(name)] = max(0.0, float(explained))
+    return found
+
+
+def _parts(values: pd.Series) -> np.ndarray:
+    """The part of each value: of equal size for more than ``BINS`` numbers, else for each value."""
+    if pd.api.types.is_numeric_dtype(values) and values.nunique() > BINS:
+        order = np.argsort(np.argsort(values.to_numpy(), kind="stable"))
+        return order * BINS // len(order)
+    return pd.factorize(values)[0]

@@ -6,16 +6,19 @@ the margin is 1. What is measured in a universe is its effect and the mean noise
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from verdicts.statistics.error_rates import MARGIN, NOISE
+from verdicts.statistics import judgement
+from verdicts.statistics.error_rates import MARGIN, NOISE, share
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import DEPENDS, NO_EFFECT, OVER_UNIVERSES, REVERSED, ROBUST
+from verdicts.statistics.judgement import DEPENDS, OVER_UNIVERSES, Verdict
 from verdicts.statistics.multiverse import examined, judge_multiverses
 
 CLAIM = Expectation("above", 0.0, MARGIN)
@@ -66,12 +69,8 @@ def _opposed(opposite: Callable[[pd.DataFrame], pd.Series | float]) -> Effects:
     return effects
 
 
-def _depends(name: str, effects: Effects, *settings: str) -> Truth:
-    return Truth(name, effects, DEPENDS, settings)
-
-
-def _low(settings: pd.DataFrame) -> pd.Series:
-    return settings["a"] <= 0.4
+def _depends(name: str, effects: Effects, *settings: str, **more: Any) -> Truth:
+    return Truth(name, effects, DEPENDS, settings, **more)
 
 
 ALL = tuple(NOISE)
@@ -80,35 +79,29 @@ LIMIT = "8 in 80 % of the universes, 1 in the others by chance"
 """Noise lifts half of the others above the margin."""
 
 TRUTHS = (
-    Truth("0 everywhere", _everywhere(0), NO_EFFECT, noises=ALL),
+    Truth("0 everywhere", _everywhere(0), judgement.NO_EFFECT, noises=ALL),
     Truth("1 everywhere: at the margin", _everywhere(1)),
-    Truth("4 everywhere", _everywhere(4), ROBUST),
-    Truth("−4 everywhere", _everywhere(-4), REVERSED),
+    Truth("4 everywhere", _everywhere(4), judgement.ROBUST),
+    Truth("−4 everywhere", _everywhere(-4), judgement.REVERSED),
     Truth("8 in 80 % of the universes, −6 in the others by chance", _by_chance(0.8, 8, -6)),
     Truth("the same of each of 6 claims", _by_chance(0.8, 8, -6), claims=6),
     Truth("−6 in 80 % of the universes, 8 in the others by chance", _by_chance(0.8, -6, 8)),
     Truth("0 in 80 % of the universes, 8 in the others by chance", _by_chance(0.8, 0, 8)),
     Truth("8 in half of the universes, −6 in the others by chance", _by_chance(0.5, 8, -6)),
     Truth("8 in 25 % of the universes, −8 in 55 %, else 0 by chance", _opposed(lambda s: 0.55)),
-    replace(_depends("4 where a ≤ 0.4, else 0", _where(_low, 4, 0), "a"), noises=ALL),
-    _depends("2 where a ≤ 0.4, else 0", _where(_low, 2, 0), "a"),
+    _depends("4 where a ≤ 0.4, else 0", _where(lambda s: s["a"] <= 0.4, 4, 0), "a", noises=ALL),
+    _depends("2 where a ≤ 0.4, else 0", _where(lambda s: s["a"] <= 0.4, 2, 0), "a"),
     _depends(
         "4 where a ≤ 0.6 and b > 0.4, else −2",
         _where(lambda s: (s["a"] <= 0.6) & (s["b"] > 0.4), 4, -2),
-        "a",
-        "b",
+        *("a", "b"),
     ),
     _depends(
         "4 where one of a and b is above 0.5, else −4",
         _where(lambda s: (s["a"] > 0.5) != (s["b"] > 0.5), 4, -4),
-        "a",
-        "b",
+        *("a", "b"),
     ),
-    _depends(
-        "8 a − 3, which grows with a",
-        lambda settings, stream: 8 * settings["a"].to_numpy() - 3,
-        "a",
-    ),
+    _depends("8 a − 3, which grows with a", lambda s, stream: 8 * s["a"].to_numpy() - 3, "a"),
     _depends(
         "−8 where a ≤ 0.55, else 8 or 0 by chance",
         _opposed(lambda s: (s["a"] <= 0.55).astype(float)),
@@ -119,9 +112,7 @@ TRUTHS = (
 
 
 def multiverse_rates(
-    simulations: int,
-    truths: Iterable[Truth] = TRUTHS,
-    sizes: Iterable[tuple[int, int]] = SIZES,
+    simulations: int, truths: Iterable[Truth] = TRUTHS, sizes: Iterable[tuple[int, int]] = SIZES
 ) -> pd.DataFrame:
     """One row per truth, noise, and number of universes and seeds.
 
@@ -132,49 +123,44 @@ def multiverse_rates(
     """
     records: list[dict[str, object]] = []
     for truth in truths:
-        for noise in truth.noises:
-            for universes, seeds in sizes:
-                name = f"{truth.name} {noise} {universes} {seeds}"
-                stream = np.random.default_rng(list(name.encode()))
-                size = {"universes": universes, "seeds": seeds}
-                shares = _shares(truth, noise, universes, seeds, simulations, stream)
-                records.append({"truth": truth.name, "noise": noise, **size, **shares})
+        for noise, (universes, seeds) in product(truth.noises, sizes):
+            name = f"{truth.name} {noise} {universes} {seeds}"
+            stream = np.random.default_rng(list(name.encode()))
+            families = [_family(truth, noise, universes, seeds, stream) for _ in range(simulations)]
+            size = {"universes": universes, "seeds": seeds}
+            records.append(
+                {"truth": truth.name, "noise": noise, **size, **_shares(truth, families)}
+            )
     return pd.DataFrame(records)
 
 
-def _shares(
-    truth: Truth,
-    noise: str,
-    universes: int,
-    seeds: int,
-    simulations: int,
-    stream: np.random.Generator,
-) -> dict[str, float]:
-    false = dict.fromkeys(OVER_UNIVERSES, 0)
-    any_false = found = significant = 0
-    for _ in range(simulations):
-        settings = pd.DataFrame(stream.random((universes, len(SETTINGS))), columns=list(SETTINGS))
-        family = []
-        for _ in range(truth.claims):
-            noises = NOISE[noise](stream, (universes, seeds)).mean(axis=1)
-            effects = pd.Series(truth.effects(settings, stream) + noises)
-            family.append(examined(effects, settings, universes, CLAIM))
-        wrong: set[str] = set()
-        for each in judge_multiverses(family):
-            assert each.multiverse is not None
-            right = each.verdict == truth.right
-            right = right and set(each.multiverse.rule_settings) <= set(truth.settings)
-            found += right
-            significant += each.multiverse.p <= ALPHA
-            if each.verdict in false and not right:
-                wrong.add(each.verdict)
-        for verdict in wrong:
-            false[verdict] += 1
-        any_false += bool(wrong)
-    claims = simulations * truth.claims
+def _family(
+    truth: Truth, noise: str, universes: int, seeds: int, stream: np.random.Generator
+) -> list[Verdict]:
+    """The verdicts on the claims of a simulated family."""
+    settings = pd.DataFrame(stream.random((universes, len(SETTINGS))), columns=list(SETTINGS))
+    family = []
+    for _ in range(truth.claims):
+        noises = NOISE[noise](stream, (universes, seeds)).mean(axis=1)
+        effects = pd.Series(truth.effects(settings, stream) + noises)
+        family.append(examined(effects, settings, universes, CLAIM))
+    return judge_multiverses(family)
+
+
+def _shares(truth: Truth, families: Sequence[Sequence[Verdict]]) -> dict[str, float]:
+    def right(each: Verdict) -> bool:
+        assert each.multiverse is not None
+        named = set(each.multiverse.rule_settings)
+        return each.verdict == truth.right and named <= set(truth.settings)
+
+    wrong = [{each.verdict for each in family if not right(each)} for family in families]
+    every = [each for family in families for each in family]
     return {
-        **{f"false_{verdict}": number / simulations for verdict, number in false.items()},
-        "false": any_false / simulations,
-        "power": found / claims if truth.right else float("nan"),
-        "significant": significant / claims,
+        **{
+            f"false_{verdict}": share(verdict in each for each in wrong)
+            for verdict in OVER_UNIVERSES
+        },
+        "false": share(bool(each & set(OVER_UNIVERSES)) for each in wrong),
+        "power": share(right(each) for each in every if truth.right),
+        "significant": share(each.p_adjusted <= ALPHA for each in every),
     }

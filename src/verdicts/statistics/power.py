@@ -68,25 +68,15 @@ def chance(evidence: Evidence, count: int, level: float = ALPHA) -> float:
 
 def difference_power(effect: float, count: int, level: float = ALPHA) -> float:
     """The power of the two-sided t test for a mean of ``effect`` standard deviations."""
-    from scipy.special import stdtrit
-    from scipy.stats import nct
-
-    critical = float(stdtrit(count - 1, 1 - level / 2))
     centre = effect * math.sqrt(count)
     # Far from zero, the other tail is nil, and nct is exact enough.
-    return float(nct.sf(critical, count - 1, centre) + nct.sf(critical, count - 1, -centre))
+    return _beyond(level / 2, count, centre, -centre)
 
 
 def equivalence_power(effect: float, margin: float, count: int, level: float = ALPHA) -> float:
     """The power of the two one-sided t tests, effect and margin in standard deviations."""
-    from scipy.special import stdtrit
-    from scipy.stats import nct
-
-    critical = float(stdtrit(count - 1, 1 - level))
     root = math.sqrt(count)
-    above = nct.sf(critical, count - 1, (margin + effect) * root)
-    below = nct.sf(critical, count - 1, (margin - effect) * root)
-    return max(0.0, float(above + below - 1))
+    return max(0.0, _beyond(level, count, (margin + effect) * root, (margin - effect) * root) - 1)
 
 
 def draw_power(effect: float, count: int, level: float = ALPHA) -> float:
@@ -95,11 +85,17 @@ def draw_power(effect: float, count: int, level: float = ALPHA) -> float:
     The value is ``effect`` standard deviations from our mean. The test is that of the prediction
     interval for one more seed.
     """
+    root = math.sqrt(count)
+    return _beyond(level / 2, count, effect * root, times=math.sqrt(count + 1))
+
+
+def _beyond(level: float, count: int, *centres: float, times: float = 1.0) -> float:
+    """How likely noncentral t's, added up, are beyond ``times`` the critical value of a level."""
     from scipy.special import stdtrit
     from scipy.stats import nct
 
-    critical = float(stdtrit(count - 1, 1 - level / 2)) * math.sqrt(count + 1)
-    return float(nct.sf(critical, count - 1, effect * math.sqrt(count)))
+    critical = float(stdtrit(count - 1, 1 - level)) * times
+    return float(sum(nct.sf(critical, count - 1, centre) for centre in centres))
 
 
 def _fewest(enough: Callable[[int], bool]) -> float:

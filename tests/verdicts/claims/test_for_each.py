@@ -2,8 +2,8 @@
 
 import pytest
 
-from verdicts.claims import for_each
-from verdicts.claims.for_each import expanded
+from verdicts.claims import resolved
+from verdicts.claims.resolved import expanded
 from verdicts.registry import UserError
 
 
@@ -42,7 +42,7 @@ def test_an_entry_inside_an_entry_may_have_values_too():
 
 
 def test_a_file_does_not_write_out_too_much(monkeypatch):
-    monkeypatch.setattr(for_each, "MOST", 5000)
+    monkeypatch.setattr(resolved, "MOST", 5000)
     few = {"a{d}": {"for_each": {"d": [*range(100)]}, "cells": {}}}
     assert len(expanded("claims", few)) == 100
     many = {"a{d}": {"for_each": {"d": [*range(100)]}, "cells": few}}

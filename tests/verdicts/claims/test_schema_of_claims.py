@@ -8,8 +8,7 @@ import yaml
 from foreign import CLAIMS, write
 
 import verdicts
-from verdicts.claims.claims_file import CLAIM_KEYS, GATE_KEYS, KINDS, SECTIONS, TAKEN
-from verdicts.claims.schema import schema
+from verdicts.claims.claims_file import CLAIM_KEYS, GATE_KEYS, KINDS, SECTIONS, TAKEN, schema
 from verdicts.cli import main
 from verdicts.quantity_registry import QUANTITIES
 

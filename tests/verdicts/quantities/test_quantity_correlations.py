@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from measured_runs import ended, evaluations, table
 
-from verdicts.quantities.correlations import fisher_z
-from verdicts.quantities.trends import slope_on_V
+from verdicts.quantities.trends import fisher_z, slope_on_V
 
 
 def runs(values, **more):

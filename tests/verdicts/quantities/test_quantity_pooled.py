@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from verdicts.quantities.pooled import pooled
+from verdicts.quantities.differences import pooled
 
 
 def test_it_is_the_mean_of_each_seed_and_divergence_counts():

@@ -3,7 +3,7 @@ import math
 import pytest
 from measured_runs import ended, table
 
-from verdicts.quantities.ranges import log_spread_ratio, spread
+from verdicts.quantities.trends import log_spread_ratio, spread
 
 NGO, GOSSIP = {"method": "ngo"}, {"method": "gossip"}
 

@@ -3,7 +3,7 @@ import math
 import pytest
 from measured_runs import ended, table
 
-from verdicts.quantities.tuned import best_contrast, best_difference
+from verdicts.quantities.differences import best_contrast, best_difference
 
 NGO, GOSSIP = {"method": "ngo"}, {"method": "gossip"}
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest, wilcoxon
 
-from verdicts.statistics.effects import p_of_all, share_interval, sides, variance_shares
 from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.multiverse import p_of_all, share_interval, sides, variance_shares
 
 STREAM = np.random.default_rng(3)
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from verdicts.statistics.holm import adjusted
+from verdicts.statistics.judgement import adjusted
 
 
 def test_p_values_are_multiplied_by_the_tests_that_remain():

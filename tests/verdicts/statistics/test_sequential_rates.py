@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from verdicts.statistics.sequential_rates import PLAN, SEQUENTIAL, sequential_rates
+from verdicts.statistics.error_rates import PLAN, SEQUENTIAL, sequential_rates
 
 SIMULATIONS = 120
 FALSE = ["false_holds", "false_fails", "false_equivalent"]

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from verdicts.statistics.trees import LEAVES, fitted, sums_of
+from verdicts.statistics.rules import LEAVES, fitted, sums_of
 
 STREAM = np.random.default_rng(5)
 INSIDE = STREAM.random(40) < 0.5

@@ -2,7 +2,7 @@
 
 import pytest
 
-from verdicts.statistics.tuned_rates import tuned_rates
+from verdicts.statistics.error_rates import tuned_rates
 
 
 def test_the_side_with_more_values_wins_too_often():

@@ -95,8 +95,7 @@ def _difference(
     value: str = "accuracy",
     **best: Any,
 ) -> pd.Series:
-    from verdicts.quantities.differences import difference
-    from verdicts.quantities.tuned import best_difference
+    from verdicts.quantities.differences import best_difference, difference
     from verdicts.rows.equal_budgets import at_equal
 
     if not 0 < share <= 1:
