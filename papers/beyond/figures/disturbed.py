@@ -9,11 +9,17 @@ NGO. Is there a disturbance under which nonlinear gossip still helps?
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.combinations import combination_table, known
-from ngo.figures import combinations
+from ngo.figures import combinations, plots
+from ngo.figures.combinations import caption, note  # noqa: F401
 from ngo.figures.declaration import figure
+
+WORDS = {
+    "delay": "late messages, τ = {:g}",
+    "link_failure": "failing links, {:.0%}",
+    "absence": "absent workers, {:.0%}",
+}
 
 
 @figure(
@@ -35,30 +41,14 @@ def disturbances(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _disturbance(run: pd.Series) -> str:
-    found = []
-    if known(run, "delay", 0):
-        found.append(f"late messages, τ = {run['delay']:g}")
-    if known(run, "link_failure", 0):
-        found.append(f"failing links, {run['link_failure']:.0%}")
-    if known(run, "absence", 0):
-        found.append(f"absent workers, {run['absence']:.0%}")
+    found = [words.format(run[name]) for name, words in WORDS.items() if known(run, name, 0)]
     if known(run, "compression", "none"):
         share = f" {run['kept_share']:.0%}" if known(run, "kept_share", None) else ""
         found.append(f"compression, {run['compression']}{share}")
     return "; ".join(found) or "none"
 
 
-def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
-    """How the values were chosen."""
-    return combinations.note(metrics)
-
-
-def caption(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:
-    """What the columns are."""
-    return combinations.caption(numbers, metrics)
-
-
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """A row for each disturbance."""
     return combinations.draw_combinations(numbers, "disturbance")
 

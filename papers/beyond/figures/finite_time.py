@@ -19,15 +19,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import torch
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ngo.analysis.curves import part, points, together
 from ngo.analysis.mixers import MIXER, SITUATION, TUNED, best_rows, ends, with_mixers
 from ngo.common.options import DECLARED
 from ngo.figures import plots
 from ngo.figures.curve_panels import Cases, dots, lines
-from ngo.figures.declaration import figure
+from ngo.figures.declaration import Tables, figure
 from ngo.figures.style import LINES, kth_style
 from ngo.figures.tables import bracketed, dashed
 from ngo.gossip.bounds import finite_time_bound
@@ -48,6 +46,7 @@ FLOORS = ("drift", "noise")
 """Disturbances under which V does not go to 0."""
 
 MIXERS = ("linear", "NGO", "capped", "implicit", "chebyshev")
+ENDS = ["mean", "low", "high"]
 
 NOTE = (
     "No learning: all workers start from Gaussian states. Each way to mix is at the p and γ that "
@@ -66,8 +65,6 @@ CAPTION = (
     "undisturbed linear or accelerated rounds can leave. T*: the rounds after which NGO would "
     "agree in continuous time, by Theorem 3.1 with the factor that its proof loses. {about}"
 )
-
-Tables = dict[str, pd.DataFrame]
 
 
 @figure(
@@ -122,20 +119,16 @@ def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     the same of its ratio to linear gossip's on the same topology, paired by seed.
     """
     chosen = ends(best_rows(with_mixers(table), value))
-    linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", value]]
-    linear = linear.rename(columns={value: "linear"})
-    chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")
     chosen = chosen.assign(
-        V=chosen[value],
-        ratio=chosen[value] / chosen["linear"],
-        diverged=~np.isfinite(chosen[value]),
-        run=chosen["seed"],
+        V=chosen[value], diverged=~np.isfinite(chosen[value]), run=chosen["seed"]
     )
+    linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", "V"]]
+    linear = linear.rename(columns={"V": "linear"})
+    chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")
     by = [*MIXER, *TUNED]
-    found = points(chosen, by, ["V", "ratio"])
-    columns = ["mean", "low", "high"]
+    found = points(chosen.assign(ratio=chosen["V"] / chosen["linear"]), by, ["V", "ratio"])
     values = found[found["value"] == "V"].drop(columns="value")
-    ratios = found[found["value"] == "ratio"].set_index(by)[columns].add_prefix("ratio_")
+    ratios = found[found["value"] == "ratio"].set_index(by)[ENDS].add_prefix("ratio_")
     return values.merge(ratios.reset_index(), on=by)
 
 
@@ -149,14 +142,14 @@ def with_theory(found: pd.DataFrame, n: int, t: int, V0: float) -> pd.DataFrame:
     """
     rows = found.to_dict("records")
     return found.assign(
-        V_bound=[V0 * _most(row, n, t) for row in rows],
-        T_star=[_time(row, n, V0) for row in rows],
+        V_bound=[V0 * _most(row, n, t) for row in rows], T_star=[_time(row, n, V0) for row in rows]
     )
 
 
 def _most(row: dict, n: int, t: int) -> float:
     """The largest V(t)/V(0): ‖P − 11ᵀ/n‖², where P is what the rounds make of the identity."""
-    if row["mixer"] not in ("linear", "chebyshev") or _is_random(row["topology"]):
+    random = "generator" in TOPOLOGIES[row["topology"]].arguments
+    if row["mixer"] not in ("linear", "chebyshev") or random:
         return math.nan
     mixing, gamma = _mixing(row["topology"], n), row["gamma"]
     accelerated = Chebyshev(mixing.at(0).dense(), gamma)
@@ -173,19 +166,15 @@ def _time(row: dict, n: int, V0: float) -> float:
     return finite_time_bound(V0, _mixing(row["topology"], n).at(0), row["p"], row["gamma"])
 
 
-def _is_random(topology: str) -> bool:
-    return "generator" in TOPOLOGIES[topology].arguments
-
-
 def _mixing(topology: str, n: int) -> Mixing:
     """The matrices of a topology whose settings have their defaults."""
     fields = SimpleNamespace(**{name: each.default for name, each in DECLARED.items()})
     return Mixing(topology, n, fields)
 
 
-def _facts(ring: pd.DataFrame, matchings: pd.DataFrame, exact: pd.DataFrame) -> dict[str, object]:
+def _facts(**tables: pd.DataFrame) -> dict[str, object]:
     """What the sentences name: rounds, workers, seeds."""
-    table = pd.concat([ring, matchings, exact], ignore_index=True)
+    table = pd.concat(tables.values(), ignore_index=True)
     about = f"{table['workers'].iloc[0]} workers; {table['seed'].nunique()} seeds."
     return {"early": table["early"].iloc[0], "rounds": table["round"].max(), "about": about}
 
@@ -200,26 +189,26 @@ def caption(numbers: Tables, **tables: pd.DataFrame) -> str:
     return CAPTION.format(**_facts(**tables))
 
 
-def draw(numbers: Tables) -> Figure:
+def draw(numbers: Tables) -> plots.Figure:
     """V by rounds and by messages, undisturbed; V that settles under each disturbance."""
     course, settled = part(numbers[DRAWN], "course"), part(numbers[DRAWN], "settled")
     kinds = [kind for kind in KINDS if kind in set(settled["disturbance"])]
     graphs = sorted({*course["topology"], *settled["topology"]}, key=lambda g: (g != "ring", g))
     figure = plots.new_figure(2.2 * (1 + -(-len(kinds) // 3)) + 0.8)
     grid = figure.add_gridspec(1 + -(-len(kinds) // 3), 6)
-    top = [figure.add_subplot(grid[0, k : k + 3]) for k in (0, 3)]
-    for axis, x in zip(top, ("round", "messages"), strict=True):
+    axes = [figure.add_subplot(grid[0, k : k + 3]) for k in (0, 3)]
+    labels = {"round": "rounds", "messages": "models sent by a worker"}
+    for axis, (x, label) in zip(axes, labels.items(), strict=True):
         lines(axis, _cases(course, graphs), x, "V")
-        axis.set_xlabel("rounds" if x == "round" else "models sent by a worker")
-    below = []
+        axis.set_xlabel(label)
     for k, kind in enumerate(kinds):
         column = 2 * (k % 3)
-        below.append(figure.add_subplot(grid[1 + k // 3, column : column + 2]))
-        _draw_ratios(below[k], settled[settled["disturbance"] == kind], graphs)
-        below[k].set_xlabel(KINDS[kind][1])
+        axes.append(figure.add_subplot(grid[1 + k // 3, column : column + 2]))
+        _draw_ratios(axes[-1], settled[settled["disturbance"] == kind], graphs)
+        axes[-1].set_xlabel(KINDS[kind][1])
     names = [KINDS[kind][0] for kind in kinds]
-    plots.titles([*top, *below], "undisturbed", "undisturbed, by messages", *names)
-    plots.legend(figure, top[0])
+    plots.titles(axes, "undisturbed", "undisturbed, by messages", *names)
+    plots.legend(figure, axes[0])
     return figure
 
 
@@ -243,17 +232,16 @@ def show(numbers: Tables) -> pd.DataFrame:
 
 
 def _with_interval(found: pd.DataFrame, prefix: str) -> list[str]:
-    rows = found[[f"{prefix}{name}" for name in ("mean", "low", "high")]].to_numpy(float)
+    rows = found[[f"{prefix}{name}" for name in ENDS]].to_numpy(float)
     return [
         f"{mean:.2e}{bracketed(low, high, '{:.1e}'.format)}" if np.isfinite(mean) else ABSENT
         for mean, low, high in rows
     ]
 
 
-def _draw_ratios(axis: Axes, settled: pd.DataFrame, graphs: list[str]) -> None:
+def _draw_ratios(axis: plots.Axes, settled: pd.DataFrame, graphs: list[str]) -> None:
     """V over linear gossip's, against the strength of a disturbance."""
-    names = {f"ratio_{end}": end for end in ("mean", "low", "high")}
-    rows = settled.drop(columns=list(names.values())).rename(columns=names)
+    rows = settled.drop(columns=ENDS).rename(columns={f"ratio_{end}": end for end in ENDS})
     rows = rows[rows["mixer"] != "linear"].assign(value="ratio")
     axis.axhline(1, color="0.6", lw=1)
     plots.value_ticks(axis, rows["strength"].unique())

@@ -8,14 +8,13 @@ Right: over training.
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.combinations import TUNED, case_names
 from ngo.analysis.curves import along, part, points, together
 from ngo.figures import captions, plots
 from ngo.figures.case_styles import case_styles
 from ngo.figures.curve_panels import lines
-from ngo.figures.declaration import figure
+from ngo.figures.declaration import Tables, figure
 from ngo.figures.tables import bracketed, number
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
@@ -28,8 +27,6 @@ NOTE = (
     "accuracies, at each evaluation. Each case at its own best p, γ and learning rate by held-out "
     "accuracy."
 )
-
-Tables = dict[str, pd.DataFrame]
 
 
 @figure(
@@ -76,7 +73,7 @@ def caption(numbers: Tables, metrics: pd.DataFrame) -> str:
     return f"At the end of training, {mean}. V: geometric mean. {NOTE}"
 
 
-def draw(numbers: Tables) -> Figure:
+def draw(numbers: Tables) -> plots.Figure:
     """The gain against V of all evaluations, and by epoch, for each data set."""
     found = part(numbers[MERGES], "each")
     sets = list(found.groupby(BY[:-1], sort=False))
@@ -102,16 +99,8 @@ def draw(numbers: Tables) -> Figure:
 def show(numbers: Tables) -> pd.DataFrame:
     """The table as it is printed."""
     wide = numbers[ENDS].pivot(index=BY, columns="value").sort_index()
-    gain, low, high = (wide[name, "gain"] for name in ("mean", "low", "high"))
-    return pd.DataFrame(
-        {
-            "Data": wide.index.get_level_values("dataset"),
-            "Partition": wide.index.get_level_values("partition"),
-            "Case": wide.index.get_level_values("case"),
-            "Gain of merging": [
-                number(mean, plus=True) + bracketed(*ends)
-                for mean, *ends in zip(gain, low, high, strict=True)
-            ],
-            "V": [f"{V:.3g}" for V in wide["mean", "V"]],
-        }
-    )
+    gains = zip(*(wide[name, "gain"] for name in ("mean", "low", "high")), strict=True)
+    told = [number(mean, plus=True) + bracketed(*ends) for mean, *ends in gains]
+    names = {"dataset": "Data", "partition": "Partition", "case": "Case"}
+    shown = wide.index.to_frame(index=False).rename(columns=names)
+    return shown.assign(**{"Gain of merging": told, "V": [f"{V:.3g}" for V in wide["mean", "V"]]})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pandas as pd
 
 from ngo.analysis.combinations import combination_table
-from ngo.figures import combinations
+from ngo.figures.combinations import caption, note  # noqa: F401
 from ngo.figures.combinations import draw_combinations as draw  # noqa: F401
 from ngo.figures.combinations import print_combinations as show  # noqa: F401
 from ngo.figures.declaration import figure
@@ -27,13 +27,3 @@ from ngo.figures.declaration import figure
 def numbers(mnist: pd.DataFrame, cifar10: pd.DataFrame) -> pd.DataFrame:
     """Each method with each way to mix, on both data sets, see ``combination_table``."""
     return combination_table(pd.concat([mnist, cifar10], ignore_index=True))
-
-
-def note(numbers: pd.DataFrame, mnist: pd.DataFrame, cifar10: pd.DataFrame) -> list[str]:
-    """How the values were chosen."""
-    return combinations.note(pd.concat([mnist, cifar10], ignore_index=True))
-
-
-def caption(numbers: pd.DataFrame, mnist: pd.DataFrame, cifar10: pd.DataFrame) -> str:
-    """What the columns are."""
-    return combinations.caption(numbers, pd.concat([mnist, cifar10], ignore_index=True))

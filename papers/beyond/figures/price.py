@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.combinations import TUNED, case_names
 from ngo.analysis.curves import along, scores
@@ -20,8 +19,9 @@ from ngo.analysis.network_time import NetworkModel, network_seconds, read_networ
 from ngo.common.registry import UserError
 from ngo.figures import captions, plots
 from ngo.figures.case_styles import case_styles
+from ngo.figures.combinations import best_values
 from ngo.figures.curve_panels import lines
-from ngo.figures.declaration import figure
+from ngo.figures.declaration import Tables, figure
 from ngo.figures.tables import dashed
 from verdicts.row import ABSENT
 from verdicts.rows.best_fields import at_best
@@ -37,8 +37,6 @@ NOTE = (
     "Each case at its own best p, γ and learning rate by held-out accuracy. Seconds are modelled "
     "from the traffic on record; evaluations take none."
 )
-
-Tables = dict[str, pd.DataFrame]
 Networks = Mapping[str, Mapping[str, float]]
 
 
@@ -88,8 +86,7 @@ def costs_to(found: pd.DataFrame, target: float, costs: Sequence[str]) -> pd.Dat
     """
     last = final(found)
     for cost in costs:
-        at = time_to(found, target / 100, "consensus_accuracy", cost)
-        last[cost] = last["run"].map(at)
+        last[cost] = last["run"].map(time_to(found, target / 100, "consensus_accuracy", cost))
     groups = last.groupby([*SITUATION, "case"], sort=False)
     return groups.agg(
         **{name: (name, "first") for name in TUNED},
@@ -99,21 +96,13 @@ def costs_to(found: pd.DataFrame, target: float, costs: Sequence[str]) -> pd.Dat
     ).reset_index()
 
 
-def note(
-    numbers: Tables, metrics: pd.DataFrame, network: Networks, target_accuracy: float
-) -> list[str]:
+def note(numbers: Tables, metrics: pd.DataFrame, network: Networks, **_: object) -> list[str]:
     """What the costs are."""
-    return [
-        NOTE,
-        _in_words(network),
-        captions.intervals(metrics, geometric=False),
-        captions.diverged(numbers[PRICES]),
-    ]
+    about = captions.intervals(metrics, geometric=False), captions.diverged(numbers[PRICES])
+    return [NOTE, _in_words(network), *about]
 
 
-def caption(
-    numbers: Tables, metrics: pd.DataFrame, network: Networks, target_accuracy: float
-) -> str:
+def caption(numbers: Tables, network: Networks, target_accuracy: float, **_: object) -> str:
     """What the table shows."""
     return (
         f"What it costs until the mean model's test accuracy is {target_accuracy:.0%}: medians "
@@ -128,7 +117,7 @@ def _networks(costs: pd.DataFrame) -> list[str]:
     return names[names.index(BYTES) + 1 : names.index("seeds")]
 
 
-def draw(numbers: Tables) -> Figure:
+def draw(numbers: Tables) -> plots.Figure:
     """Accuracy against bytes sent by a worker, and against seconds on each network."""
     found, networks = numbers[PRICES], _networks(numbers[COSTS])
     looks = case_styles(found)
@@ -167,9 +156,7 @@ def show(numbers: Tables) -> pd.DataFrame:
             "Data": table["dataset"],
             "Partition": table["partition"],
             "Case": table["case"],
-            "Best p": dashed(table["p"], "{:g}".format),
-            "Best γ": dashed(table["gamma"], "{:g}".format),
-            "Best η": dashed(table["lr"], "{:g}".format),
+            **best_values(table),
             "MB by a worker": _costs(table[BYTES] / 1e6),
             **{f"{name.replace('_', ' ')}, s": _costs(table[name]) for name in _networks(table)},
             "Reached": [f"{k} of {n}" for k, n in zip(table["seeds"], table["runs"], strict=True)],
@@ -182,13 +169,13 @@ def _costs(values: pd.Series) -> list[str]:
 
 
 def _in_words(network: Networks) -> str:
-    return " ".join(_sentence(name, read_network(values)) for name, values in network.items())
-
-
-def _sentence(name: str, model: NetworkModel) -> str:
-    slow = f"; with probability {model.slow:g}, {model.slowdown:g} times as long"
-    called = name.replace("_", " ").capitalize()
-    return (
-        f"{called}: {model.latency:g} s of latency, {model.bandwidth / 1e6:g} MB/s, "
-        f"{model.step:g} s for a gradient step{slow if model.slow else ''}."
-    )
+    sentences = []
+    for name, values in network.items():
+        model = read_network(values)
+        slow = f"; with probability {model.slow:g}, {model.slowdown:g} times as long"
+        sentences.append(
+            f"{name.replace('_', ' ').capitalize()}: {model.latency:g} s of latency, "
+            f"{model.bandwidth / 1e6:g} MB/s, {model.step:g} s for a gradient step"
+            f"{slow if model.slow else ''}."
+        )
+    return " ".join(sentences)

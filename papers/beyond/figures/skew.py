@@ -9,7 +9,6 @@ alike the data are?
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.combinations import LINEAR, combination_table
 from ngo.data.heterogeneity import hellinger_to_global, label_entropy
@@ -81,7 +80,7 @@ def show(numbers: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Accuracy, and the gain over linear gossip, against heterogeneity, for each data set."""
     table = numbers.assign(name=numbers["algorithm"] + (" " + numbers["mixer"]).fillna(""))
     sets = list(table.groupby(["dataset", "partition"], sort=False))

@@ -8,10 +8,11 @@ those whose paired difference to it may be 0 have a dot. Centralized learning is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ngo.figures import plots
@@ -55,6 +56,7 @@ _CAPPED: dict[str, object] = {"method": "ngo", **_RING, "coupling": "capped"}
 _LOCAL: dict[str, object] = {"method": "local_sgd"}
 
 DSGD, REFERENCE = "DSGD", "centralized"
+NOT_RUN = SimpleNamespace(estimate=np.nan, low=np.nan, high=np.nan, pairs=0)
 METHODS: Mapping[str, dict[str, object]] = {
     REFERENCE: {"method": "centralized"},
     DSGD: {**_DSGD, **_TOGETHER},
@@ -104,19 +106,9 @@ METHODS: Mapping[str, dict[str, object]] = {
     tables=("matrix",),
     stands_for="",
 )
-def numbers(
-    iid: pd.DataFrame,
-    skewed: pd.DataFrame,
-    few_bytes: pd.DataFrame,
-    slow_worker: pd.DataFrame,
-    late: pd.DataFrame,
-    failing: pd.DataFrame,
-    liars: pd.DataFrame,
-    many_workers: pd.DataFrame,
-) -> pd.DataFrame:
+def numbers(**tables: pd.DataFrame) -> pd.DataFrame:
     """A row for each setting and method, measured or not, see ``cells``."""
-    tables = (iid, skewed, few_bytes, slow_worker, late, failing, liars, many_workers)
-    found = [cells(name, table) for name, table in zip(SETTINGS.values(), tables, strict=True)]
+    found = [cells(name, tables[each]) for each, name in SETTINGS.items()]
     return pd.concat(found, ignore_index=True)
 
 
@@ -136,46 +128,31 @@ def cells(setting: str, metrics: pd.DataFrame) -> pd.DataFrame:
         values = ["consensus_accuracy", "holdout_accuracy"]
         runs = at_equal(metrics, COSTS[measure], values, ["seed"])
     choose = [name for name in CHOSEN if name in runs]
-    chosen = {name: found for name in METHODS if (found := _chosen(runs, name, choose)) is not None}
+    run = {}
+    for name, where in METHODS.items():
+        with suppress(UserError):  # it was not run
+            run[name] = selected(runs, where)
+    chosen = {name: at_best(rows, choose, []) for name, rows in run.items()}
     known = {name: _evidence(level(rows)) for name, rows in chosen.items()}
-    best = max(
-        (name for name in known if name != REFERENCE),
-        key=lambda name: known[name].estimate,
-        default=None,
-    )
+    choices = [name for name in known if name != REFERENCE]
+    best = max(choices, key=lambda name: known[name].estimate, default=None)
 
     def minus(name: str, other: str) -> Evidence:
         return _evidence(best_difference(runs, METHODS[name], METHODS[other], choose))
 
-    rows = [
-        {
-            **_facts(setting, runs),
-            "method": name,
-            "measure": measure,
-            "estimate": found.estimate if found else np.nan,
-            "low": found.low if found else np.nan,
-            "high": found.high if found else np.nan,
-            "seeds": found.pairs if found else 0,
+    rows = []
+    for name in METHODS:
+        found = known.get(name, NOT_RUN)
+        estimate = {"estimate": found.estimate, "low": found.low, "high": found.high}
+        compared = {
             "best": name == best,
-            "within": name == best
-            or bool(found and name != REFERENCE and minus(name, best).high >= 0),
-            "beats_dsgd": name != REFERENCE
-            and bool(found and DSGD in known and minus(name, DSGD).low > 0),
-            "chosen": _told(chosen[name], choose) if found else "",
+            "within": name == best or (name in choices and bool(minus(name, best).high >= 0)),
+            "beats_dsgd": name in choices and DSGD in known and bool(minus(name, DSGD).low > 0),
+            "chosen": _told(chosen[name], choose) if name in chosen else "",
         }
-        for name in METHODS
-        for found in [known.get(name)]
-    ]
+        facts = {**_facts(setting, runs), "method": name, "measure": measure}
+        rows.append({**facts, **estimate, "seeds": found.pairs, **compared})
     return pd.DataFrame(rows)
-
-
-def _chosen(runs: pd.DataFrame, name: str, choose: list[str]) -> pd.DataFrame | None:
-    """The runs of a method at its best values; None if it was not run."""
-    try:
-        rows = selected(runs, METHODS[name])
-    except UserError:
-        return None
-    return at_best(rows, choose, [])
 
 
 def _evidence(values: pd.Series) -> Evidence:
@@ -222,7 +199,7 @@ def _grid(numbers: pd.DataFrame, column: str) -> pd.DataFrame:
     return wide.reindex(index=list(METHODS), columns=list(SETTINGS.values()))
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Methods × settings: darker cells are further below the best of their column."""
     estimates, best, within = (_grid(numbers, name) for name in ("estimate", "best", "within"))
     choices = estimates.drop(index=REFERENCE)

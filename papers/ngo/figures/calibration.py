@@ -14,18 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from ngo.analysis.calibration import (
-    HALVES,
-    accuracies,
-    cells_of,
-    each_cell,
-    ranking,
-)
+from ngo.analysis.calibration import HALVES, accuracies, cells_of, each_cell, ranking
 from ngo.figures import plots
-from ngo.figures.declaration import figure
+from ngo.figures.declaration import Tables, figure
 from ngo.figures.style import METHOD_STYLES
 from ngo.figures.tables import number
 from verdicts.row import ABSENT
@@ -41,6 +33,9 @@ LEAST = 3
 MARKERS = {None: "D", "ring": "o", "random": "^", "complete": "s"}
 """The marker of each topology; its colour shows the method."""
 
+WAYS = ("common", "own")
+"""To count epochs: the same for both halves, or each half's own."""
+
 READING = {"consensus": "consensus model", "workers": "workers' mean"}
 
 HALF = {"iid": "iid", "noniid": "non-iid"}
@@ -50,8 +45,6 @@ METHOD = (
     "centralized training and the ring's gossip and NGO, iid and non-iid; confirmed: the same over "
     "the random and the complete graph, which take no part in the choice"
 )
-
-Tables = dict[str, pd.DataFrame]
 
 
 @figure(
@@ -68,25 +61,14 @@ Tables = dict[str, pd.DataFrame]
     tables=("calibration_ranking", "calibration_cells"),
     reference="table1_classification",
 )
-def numbers(
-    mnist: pd.DataFrame,
-    mnist_confirm: pd.DataFrame,
-    cifar10: pd.DataFrame,
-    cifar10_confirm: pd.DataFrame,
-    cifar10_centralized: pd.DataFrame,
-    reference: Path,
-) -> Tables:
+def numbers(reference: Path, **tables: pd.DataFrame) -> Tables:
     """The cells of the nearest candidates, ``both_rankings``, and ``each_cell``."""
-    runs = all_trials([mnist, mnist_confirm, cifar10, cifar10_confirm, cifar10_centralized])
-    table = accuracies(runs, reference)
+    table = accuracies(all_trials(tables.values()), reference)
     ranked = both_rankings(table)
     own = ranked[ranked["epochs"] == "own"]
     nearest = [cells_of(table, winner) for winner in _winners(ranked)]
-    return {
-        DRAWN: pd.concat(nearest, ignore_index=True),
-        RANKING: ranked,
-        CELLS: each_cell(table, own),
-    }
+    drawn = pd.concat(nearest, ignore_index=True)
+    return {DRAWN: drawn, RANKING: ranked, CELLS: each_cell(table, own)}
 
 
 def all_trials(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -132,11 +114,8 @@ def both_rankings(table: pd.DataFrame) -> pd.DataFrame:
 
     The column ``epochs`` is ``common`` or ``own``; see ``calibration.ranking`` for the others.
     """
-    kinds = ("common", "own")
-    both = pd.concat(
-        [ranking(table, common=kind == "common").assign(epochs=kind) for kind in kinds]
-    )
-    return both.sort_values(["dataset", "epochs", "rank"], ignore_index=True)
+    both = [ranking(table, common=kind == "common").assign(epochs=kind) for kind in WAYS]
+    return pd.concat(both).sort_values(["dataset", "epochs", "rank"], ignore_index=True)
 
 
 def print_ranking(ranked: pd.DataFrame) -> pd.DataFrame:
@@ -151,9 +130,8 @@ def print_ranking(ranked: pd.DataFrame) -> pd.DataFrame:
         "Accuracy of": rows["reading"].map(READING),
         "Epochs": [epochs(row) for row in rows.to_dict("records")],
         "Distance": rows["calibrated"].map(number),
-        **{
-            name.capitalize(): rows[f"calibrated_{half}"].map(number) for half, name in HALF.items()
-        },
+        "Iid": rows["calibrated_iid"].map(number),
+        "Non-iid": rows["calibrated_noniid"].map(number),
         "Confirmed": rows["confirmed"].map(number),
     }
     return pd.DataFrame(columns).reset_index(drop=True)
@@ -178,25 +156,22 @@ def print_cells(cells: pd.DataFrame) -> pd.DataFrame:
 
 def values(trial: dict) -> str:
     """The values of one trial in words."""
-    parts = [training(trial)]
-    for name, letter in (("gamma", "γ"), ("p", "p")):
-        parts += [f"{letter} = {trial[name]:g}"] if trial[name] is not None else []
-    parts.append(f"{trial['epochs']:g} epochs")
-    if trial["method"] != "centralized":
-        parts.append(READING[trial["reading"]])
-    return ", ".join(parts)
+    letters = {"gamma": "γ", "p": "p"}
+    given = [f"{of} = {trial[name]:g}" for name, of in letters.items() if trial[name] is not None]
+    reading = [READING[trial["reading"]]] if trial["method"] != "centralized" else []
+    return ", ".join([training(trial), *given, f"{trial['epochs']:g} epochs", *reading])
 
 
 def training(row: dict) -> str:
     """How a candidate is trained, in words: ``SGD, η = 0.05, batch 32``."""
-    words = {"sgd": "SGD", "momentum": f"momentum {row['momentum']}"}
-    parts = [words.get(row["local_rule"], str(row["local_rule"]))]
-    parts += [f"η = {row['lr']:g}", f"batch {row['batch_size']}"]
-    if row["lr_schedule"] != "constant":
-        parts.append(f"{row['lr_schedule']} schedule")
-    if row["augmentation"] != "none":
-        parts.append({"crop_flip": "crop and flip"}.get(row["augmentation"], row["augmentation"]))
-    return ", ".join(parts)
+    words = {"sgd": "SGD", "momentum": f"momentum {row['momentum']}", "crop_flip": "crop and flip"}
+    words |= {"constant": "", "none": ""}
+    rule, schedule, augmentation = (
+        words.get(row[name], str(row[name]))
+        for name in ("local_rule", "lr_schedule", "augmentation")
+    )
+    parts = [rule, f"η = {row['lr']:g}", f"batch {row['batch_size']}"]
+    return ", ".join(filter(None, [*parts, schedule and f"{schedule} schedule", augmentation]))
 
 
 def epochs(row: dict) -> str:
@@ -205,7 +180,7 @@ def epochs(row: dict) -> str:
     return iid if row["epochs"] == "common" else f"{iid} and {noniid}"
 
 
-def draw(numbers: Tables) -> Figure:
+def draw(numbers: Tables) -> plots.Figure:
     """Measured against published accuracy of the nearest candidate of each data set and half."""
     winners = _winners(numbers[RANKING])
     figure, panels = plots.panels(2.9 * len(winners) + 0.6, len(winners), 2)
@@ -223,7 +198,7 @@ def draw(numbers: Tables) -> Figure:
     return figure
 
 
-def _compare(axis: Axes, cells: pd.DataFrame) -> None:
+def _compare(axis: plots.Axes, cells: pd.DataFrame) -> None:
     """A marker for each cell and the line of equality."""
     values = pd.concat([cells["paper"], cells["measured"]]).dropna()
     margin = 0.08 * (values.max() - values.min()) + 0.1

@@ -9,7 +9,6 @@ two in both rows: at the same γ, NGO pulls harder, and bears less delay.
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import part, points, scores, together
@@ -44,10 +43,8 @@ def numbers(metrics: pd.DataFrame, tuned: pd.DataFrame) -> pd.DataFrame:
     same = with_delay(metrics)
     check_apart(final(same), APART)
     late = with_delay(tuned)
-    parts = [
-        best_settings(tuning_grid(rows)).assign(delay=delay)
-        for delay, rows in late.groupby("delay")
-    ]
+    by_delay = late.groupby("delay")
+    parts = [best_settings(tuning_grid(rows)).assign(delay=delay) for delay, rows in by_delay]
     chosen = pd.concat(parts, ignore_index=True)[[*CASE, *TUNED, "edge", "p_edge"]]
     best = late.merge(chosen[[*CASE, *TUNED]], on=[*CASE, *TUNED])
     return together(same=_ends(same), best=_ends(best), chosen=chosen)
@@ -55,9 +52,8 @@ def numbers(metrics: pd.DataFrame, tuned: pd.DataFrame) -> pd.DataFrame:
 
 def _ends(metrics: pd.DataFrame) -> pd.DataFrame:
     last = final(scores(metrics))
-    pairs = gains(last, [*TASK, "delay"], "accuracy")
-    ends = (points(last, CASE, ["accuracy", "V"]), points(pairs, CASE, ["difference"]))
-    return pd.concat(ends, ignore_index=True)
+    pairs = points(gains(last, [*TASK, "delay"], "accuracy"), CASE, ["difference"])
+    return pd.concat([points(last, CASE, ["accuracy", "V"]), pairs], ignore_index=True)
 
 
 def with_delay(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -90,7 +86,7 @@ def value_and_edge(name: str, value: float, edge: str | None) -> str:
     return f"{name} = {value:g}" + (f" ({edge})" if pd.notna(edge) else "")
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Two rows for each data set, partition and topology: accuracy, V and NGO − gossip against τ,
     at the same γ and at each method's own best values.
     """

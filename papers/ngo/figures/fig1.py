@@ -14,8 +14,6 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.figures import captions, plots
@@ -27,6 +25,7 @@ from ngo.gossip.topology import TOPOLOGIES
 from verdicts.rows.evaluations import final
 
 BY = ["dataset", "method", "v_threshold"]
+SHOWN = {"loss": "consensus model", "workers_loss": "mean of the workers", "V": "synchronization"}
 NAMES = {"least_squares": "least squares", "sine": "sine net"}
 
 
@@ -45,7 +44,7 @@ def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     every = scores(metrics)
     graph = {"topology": metrics["topology"].iloc[0], "workers": int(metrics["workers"].iloc[0])}
     return together(
-        course=along(every, BY, "step", ["loss", "workers_loss", "V"]),
+        course=along(every, BY, "step", [*SHOWN]),
         sent=points(final(every), BY, ["messages"]).assign(**graph),
     )
 
@@ -55,12 +54,11 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
     return [
         "After each SGD step, linear gossip until V is at most V_th; thresholds as lines. Losses "
         "before the first step, equal for all, are not drawn.",
-        captions.intervals(metrics),
-        captions.diverged(metrics),
+        *captions.seeds(metrics),
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """The graph and, for each problem, losses of the consensus model and of the workers, and V.
 
     Below the graph: the models sent until the end, by threshold.
@@ -76,7 +74,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     axes = right.subplots(len(problems), 3, squeeze=False)
     for row, problem in zip(axes, problems, strict=True):
         cases = _by_threshold(course[(course["dataset"] == problem) & (course["step"] > 0)])
-        for axis, value in zip(row, ("loss", "workers_loss", "V"), strict=True):
+        for axis, value in zip(row, SHOWN, strict=True):
             lines(axis, cases, "step", value)
             axis.set_xlabel("step")
         for look, rows in cases:
@@ -84,11 +82,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     plots.titles(
         (graph, *axes.flat, cost),
         f"{topology}, $n = {workers}$",
-        *(
-            f"{NAMES.get(problem, problem)}:\n{what}"
-            for problem in problems
-            for what in ("consensus model", "mean of the workers", "synchronization")
-        ),
+        *(f"{NAMES.get(name, name)}:\n{what}" for name in problems for what in SHOWN.values()),
         "communication",
     )
     plots.legend(figure, axes[0, 0])
@@ -97,15 +91,14 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 def _by_threshold(table: pd.DataFrame) -> Cases:
     """The rows of each threshold with its style; other methods by their name."""
+    groups = enumerate(table.groupby(["method", "v_threshold"], dropna=False))
     return [
         (kth_style(k, rf"$V_\mathrm{{th}} = {threshold:g}$" if threshold > 0 else name), rows)
-        for k, ((name, threshold), rows) in enumerate(
-            table.groupby(["method", "v_threshold"], dropna=False)
-        )
+        for k, ((name, threshold), rows) in groups
     ]
 
 
-def _draw_cost(axis: Axes, sent: pd.DataFrame) -> None:
+def _draw_cost(axis: plots.Axes, sent: pd.DataFrame) -> None:
     """The models sent until the end against the threshold, a line for each problem."""
     shown = sent.dropna(subset="v_threshold")
     for k, (problem, rows) in enumerate(shown.groupby("dataset", sort=False)):
@@ -121,13 +114,12 @@ def _draw_cost(axis: Axes, sent: pd.DataFrame) -> None:
     axis.set(xlabel=r"threshold $V_\mathrm{th}$", ylabel=LABELS["messages"])
 
 
-def _draw_graph(axis: Axes, topology: str, n: int) -> None:
+def _draw_graph(axis: plots.Axes, topology: str, n: int) -> None:
     angles = 2 * np.pi * np.arange(n) / n
     places = {i: (np.sin(angle), np.cos(angle)) for i, angle in enumerate(angles)}
     graph = nx.Graph(TOPOLOGIES[topology].edges(n))
-    nx.draw_networkx(
-        graph, places, ax=axis, node_size=130, node_color="0.85", edgecolors="0.2", font_size=6
-    )
+    look = {"node_size": 130, "node_color": "0.85", "edgecolors": "0.2", "font_size": 6}
+    nx.draw_networkx(graph, places, ax=axis, **look)
     axis.set_aspect("equal")
     axis.margins(0.2)
     axis.axis("off")

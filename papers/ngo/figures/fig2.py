@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from ngo.analysis.seed_means import check_apart
@@ -97,7 +95,7 @@ def _geometric_mean(values: pd.Series) -> float:
     return float(np.exp(np.log(values).mean())) if values.all() else 0.0
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Directions and lengths, a row of panels for each data set, method and topology.
 
     Diverged runs are counted and left out of the curves.
@@ -121,7 +119,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_against_V(axis: Axes, found: dict[str, pd.DataFrame], *, log: bool) -> None:
+def _draw_against_V(axis: plots.Axes, found: dict[str, pd.DataFrame], *, log: bool) -> None:
     workers, mean = found["workers"], found["mean"]
     positive = workers.loc[workers["V"] > 0, "V"]
     if log:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from itertools import cycle
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.curves import part
 from ngo.analysis.dynamics import courses
@@ -44,7 +43,7 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame, consensus_share: float) -
     )
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Each worker's state for each p, and V for all, with dots at the first rounds of consensus.
 
     Of trajectories with several delays, those with the least are shown.

@@ -12,14 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.tuning import best_settings, tuning_grid
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import LABELS, Cases, by_exponent, by_method, dots, having, lines
+from ngo.figures.curve_panels import LABELS, by_exponent, by_method, dots, having, lines
 from ngo.figures.declaration import figure
 from ngo.figures.style import Style, kth_style
 from verdicts.rows.evaluations import final
@@ -67,14 +65,13 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Accuracy and V at the end by p, a line for each γ; along training at each p's own best γ."""
     ends, floor = part(numbers, "ends"), part(numbers, "floor")
     spread = ends[ends["p"].notna()]
-    rates = sorted(spread["gamma"].unique())
     by_rate = [  # solid lines: dotted ones are floors
-        (replace(kth_style(k, rf"$\gamma = {rate:g}$"), line="-"), spread[spread["gamma"] == rate])
-        for k, rate in enumerate(rates)
+        (replace(kth_style(k, rf"$\gamma = {rate:g}$"), line="-"), rows)
+        for k, (rate, rows) in enumerate(spread.groupby("gamma"))
     ]
     levels = by_method(ends[ends["p"].isna()])
     figure, axes = plots.panels(5, 2, 2, width_ratios=[1.2, 1])
@@ -82,13 +79,19 @@ def draw(numbers: pd.DataFrame) -> Figure:
     for row, value in zip(axes, ("accuracy", "V"), strict=True):
         dots(row[0], by_rate, "p", value, levels)
         row[0].set_xticks(sorted(spread["p"].unique()))
-        _mark_best(row[0], spread[spread["value"] == value])
+        best = spread[(spread["value"] == value) & spread["best"]]
+        look = {"markerfacecolor": "none", "markeredgecolor": "black", "markersize": 9}
+        label = "best $\\gamma$ of $p$"
+        row[0].plot(best["p"], best["mean"], "o", **look, label=label, zorder=4)
         if having(value, courses):
             lines(row[1], courses, "epoch", value)
         else:
             row[1].text(0.5, 0.5, "no held-out samples", transform=row[1].transAxes, ha="center")
             row[1].set_ylabel(LABELS[value])
-    _draw_floor(axes[1, 0], by_rate, floor)
+    axes[1, 0].autoscale(False)
+    for style, rows in by_rate:  # the predicted floor, where it is on the axis
+        own = floor[floor["gamma"] == rows["gamma"].iloc[0]].sort_values("p")
+        axes[1, 0].plot(own["p"], own["mean"], ":", color=style.colour, lw=1)
     axes[1, 0].set_xlabel("exponent $p$")
     axes[1, 1].set_xlabel("epoch")
     sides = ("by $p$", r"at each $p$'s own best $\gamma$")
@@ -99,21 +102,6 @@ def draw(numbers: pd.DataFrame) -> Figure:
             place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.13), "borderaxespad": 0}
             axis.legend(**place, ncols=columns, handlelength=2.4, columnspacing=1, fontsize="small")
     return figure
-
-
-def _mark_best(axis: Axes, ends: pd.DataFrame) -> None:
-    """A circle around the marker of each p at its own best γ."""
-    chosen = ends[ends["best"]]
-    look = {"markerfacecolor": "none", "markeredgecolor": "black", "markersize": 9}
-    axis.plot(chosen["p"], chosen["mean"], "o", **look, label="best $\\gamma$ of $p$", zorder=4)
-
-
-def _draw_floor(axis: Axes, by_rate: Cases, floor: pd.DataFrame) -> None:
-    """The predicted floor against p for each γ, where it is on the axis."""
-    axis.autoscale(False)
-    for style, rows in by_rate:
-        own = floor[floor["gamma"] == rows["gamma"].iloc[0]].sort_values("p")
-        axis.plot(own["p"], own["mean"], ":", color=style.colour, lw=1)
 
 
 def _with_rate(style: Style, rows: pd.DataFrame) -> str:

@@ -12,10 +12,9 @@ learning at u = 0.4, and at the ring and u = 0.2.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, points, scores, together, with_mean_V
 from ngo.figures import captions, plots
@@ -84,12 +83,11 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
         "evaluations, values are linear in the bytes sent.",
         captions.ONE_MODEL,
         captions.schedule(metrics),
-        captions.intervals(metrics),
-        captions.diverged(metrics),
+        *captions.seeds(metrics),
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Accuracy and V along training at one edge probability; accuracy at the end, mean V, and both
     at equal bytes, for all edge probabilities and the fixed graphs.
     """
@@ -111,7 +109,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     return figure
 
 
-def _by_edges(axis: Axes, table: pd.DataFrame, value: str) -> None:
+def _by_edges(axis: plots.Axes, table: pd.DataFrame, value: str) -> None:
     """``value`` against u; a fixed graph stands at its share of all edges."""
     random = table[table["u"].notna()]
     budget = random.groupby("u")["budget"].first()
@@ -123,11 +121,9 @@ def _by_edges(axis: Axes, table: pd.DataFrame, value: str) -> None:
 
 def _fixed(table: pd.DataFrame) -> Cases:
     """The rows on each fixed graph, by method; markers without a line."""
-    cases: Cases = []
     rows = table[table["u"].isna() & table["topology"].notna()]
-    for topology, of_graph in rows.groupby("topology", sort=False):
-        for k, (style, own) in enumerate(by_method(of_graph)):
-            look = style.named(f"{style.label}, {topology}")
-            marker = FIXED_MARKERS[k % len(FIXED_MARKERS)]
-            cases.append((replace(look, line="none", marker=marker), own))
-    return cases
+    return [
+        (replace(look, label=f"{look.label}, {topology}", line="none", marker=marker), own)
+        for topology, of_graph in rows.groupby("topology", sort=False)
+        for marker, (look, own) in zip(cycle(FIXED_MARKERS), by_method(of_graph))
+    ]

@@ -13,8 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.seed_means import check_apart
@@ -92,7 +90,7 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """A row for each data set and partition: accuracy and V along training, all couplings in one
     panel; and the accuracy against H, at the end and at equal bytes.
     """
@@ -101,7 +99,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
     figure, axes = plots.panels(0.9 + 2 * len(halves), len(halves), 3)
     for row, half in zip(axes, halves, strict=True):
         course, ends, equal = (table.get_group(half) for table in parts)
-        cases = _without_bands(_by_period(course))
+        # the bands of so many curves would hide each other
+        cases = _by_period(course.assign(low=np.nan, high=np.nan))
         lines(row[0], cases, "epoch", "accuracy")
         spread = [case for case in cases if case[0].colour != LOOKS[AVERAGING].colour]
         lines(row[1], spread, "epoch", "V")
@@ -127,21 +126,13 @@ def _by_period(table: pd.DataFrame) -> Cases:
     counts = sorted(table["local_steps"].unique())
     cases: Cases = []
     for look, rows in by_method(table, "coupling", LOOKS):
-        if look == METHOD_STYLES["centralized"]:
-            cases.append((look, rows))
-            continue
         for every, own in rows.groupby("local_steps"):
-            label = f"{look.label}, $H = {every}$"
-            cases.append((look.variant(counts.index(every), label), own))
+            variant = look.variant(counts.index(every), f"{look.label}, $H = {every}$")
+            cases.append((look if look == METHOD_STYLES["centralized"] else variant, own))
     return cases
 
 
-def _without_bands(cases: Cases) -> Cases:
-    """``cases`` without intervals: the bands of so many curves would hide each other."""
-    return [(style, rows.assign(low=np.nan, high=np.nan)) for style, rows in cases]
-
-
-def _against_period(axis: Axes, ends: pd.DataFrame, equal: pd.DataFrame) -> None:
+def _against_period(axis: plots.Axes, ends: pd.DataFrame, equal: pd.DataFrame) -> None:
     """The accuracy against H, with a level for centralized learning."""
     counts = sorted(ends["local_steps"].unique())
     plots.value_ticks(axis, counts, base=2)

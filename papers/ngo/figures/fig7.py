@@ -11,7 +11,6 @@ distance between the two, and to centralized learning, as n grows.
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import points, scores, together
@@ -68,12 +67,11 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
         f"Every worker has {metrics['samples_per_worker'].max():.0f} samples. Best: the highest "
         f"accuracy of {evaluations} on the whole test set in {epochs:.3g} epochs; the paper has "
         "300 epochs.",
-        captions.intervals(metrics, geometric=False),
-        captions.diverged(metrics),
+        *captions.seeds(metrics, geometric=False),
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """The best accuracy and the difference against n."""
     figure, (axes,) = plots.panels(2.7, 1, 2)
     for axis, value in zip(axes, ("best", "difference"), strict=True):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.correlations import pooled_correlation, within_seeds
@@ -74,14 +73,17 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame, course: pd.DataFrame) -> 
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """V against loss of all runs; accuracy and V against γ; accuracy by epoch at a few γ."""
-    by_gamma, floor, ends = (part(numbers, name) for name in ("by_gamma", "floor", "runs"))
-    course, each = part(numbers, "course"), part(numbers, "each")
+    names = ("by_gamma", "floor", "runs", "course", "each")
+    by_gamma, floor, ends, course, each = (part(numbers, name) for name in names)
     shared = ends["at_shared"].astype(bool)
     rates = sorted(course["gamma"].dropna().unique())
     several = by_gamma.groupby("method")["p"].nunique().max() > 1
-    named = _with_exponent if several else lambda style, rows: style.label
+
+    def named(style: Style, rows: pd.DataFrame) -> str:
+        return style.label + (rf", $p = {rows['p'].iloc[0]:g}$" if several else "")
+
     figure = plots.new_figure(5)
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.15, 1])
     runs, accuracy, index = top.subplots(1, 3, width_ratios=[1.2, 1, 1])
@@ -112,10 +114,6 @@ def draw(numbers: pd.DataFrame) -> Figure:
     )
     plots.legend(figure, runs, *([accuracy] if several else []))
     return figure
-
-
-def _with_exponent(style: Style, rows: pd.DataFrame) -> str:
-    return rf"{style.label}, $p = {rows['p'].iloc[0]:g}$"
 
 
 def _in_words(title: str, found: pd.Series) -> str:

@@ -11,7 +11,6 @@ whether the images of different workers, which were trained on different classes
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.figures import plots
 from ngo.figures.declaration import figure
@@ -48,7 +47,7 @@ def variances(samples: pd.DataFrame) -> str:
     return f"{lead}: {', '.join(steps)}."
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Two panels in a row for each run, with a panel for each kept step.
 
     A column of a panel is a worker; a row is a code, the same for all workers.

@@ -16,8 +16,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
@@ -94,16 +92,20 @@ def speedup_means(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(records)
 
 
-def note(
-    numbers: pd.DataFrame, metrics: pd.DataFrame, early_accuracy: float, late_accuracy: float
-) -> list[str]:
-    """How to read the drawing, and how often a target was not reached."""
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame, **targets: float) -> list[str]:
+    """How to read the drawing, the learning rate if all n share it, and targets not reached."""
+    early, late = targets.values()
     lost = int((numbers["seeds"] - numbers["reached"]).sum())
+    rates = metrics["lr"].unique() if "lr" in metrics else ()
     return [
-        f"Steps until the consensus model first has a test accuracy of {early_accuracy:g} % "
-        f"(early) or {late_accuracy:g} % (late), linear between evaluations; a step is one batch "
+        f"Steps until the consensus model first has a test accuracy of {early:g} % (early) or "
+        f"{late:g} % (late), linear between evaluations; a step is one batch "
         "for each worker. Geometric means; speed-up: over the fewest workers, paired by seed.",
-        _learning_rates(metrics),
+        *(
+            f"The learning rate is {rate:g} for every n, so that more workers only average noise."
+            for rate in rates
+            if len(rates) == 1
+        ),
         f"{lost} of {numbers['seeds'].sum()} times a run never reached a target: that number of "
         "workers is left out."
         if lost
@@ -112,17 +114,7 @@ def note(
     ]
 
 
-def _learning_rates(metrics: pd.DataFrame) -> str:
-    """That all n have the same learning rate; empty if not."""
-    if "lr" not in metrics or metrics["lr"].nunique() > 1:
-        return ""
-    return (
-        f"The learning rate is {metrics['lr'].iloc[0]:g} for every n, so that more workers only "
-        "average noise."
-    )
-
-
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Steps of all, and the speed-up of each method next to a linear one (grey)."""
     counts = sorted(numbers["workers"].unique())
     methods = [name for name in METHOD_STYLES if name in set(numbers["method"])]
@@ -141,16 +133,13 @@ def draw(numbers: pd.DataFrame) -> Figure:
         _draw(axis, own, "speedup")
         axis.set_ylabel("speed-up")
     plots.share_limits(*axes[1:])
-    plots.titles(
-        axes,
-        "steps to a target",
-        *(f"speed-up, {METHOD_STYLES[method].label}" for method in methods),
-    )
+    names = [f"speed-up, {METHOD_STYLES[method].label}" for method in methods]
+    plots.titles(axes, "steps to a target", *names)
     plots.legend(figure, axes[0], axes[1])
     return figure
 
 
-def _draw(axis: Axes, rows: pd.DataFrame, value: str) -> None:
+def _draw(axis: plots.Axes, rows: pd.DataFrame, value: str) -> None:
     for (target, method), own in rows.groupby(["target", "method"], sort=False):
         own = own[own[value].notna()].sort_values("workers")
         style = METHOD_STYLES[method]

@@ -13,7 +13,6 @@ import math
 from itertools import cycle
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.curves import part
 from ngo.analysis.dynamics import courses, delay_limit_in_rounds
@@ -47,7 +46,7 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame, consensus_share: float) -
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """V for each p (rows) and delay, and the workers' states for three of the delays.
 
     These are the least delay and the nearest on either side of the limit of linear coupling

@@ -8,9 +8,8 @@ accuracy of every method on that partition.
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from ngo.figures import plots
+from ngo.figures import captions, plots
 from ngo.figures.declaration import figure
 from ngo.figures.style import TEXT_WIDTH
 
@@ -37,16 +36,12 @@ def worker_counts(counts: pd.DataFrame) -> str:
     sentences = []
     for dataset, rows in counts.groupby("dataset", sort=False):
         own = rows.assign(classes=rows["samples"] > 0).groupby(["partition", "seed", "worker"])
-        found = own[["samples", "classes"]].sum()
-        ranges = [
-            f"{least:,}" if least == most else f"{least:,} to {most:,}"
-            for least, most in zip(found.min(), found.max(), strict=True)
-        ]
-        sentences.append(f"{dataset}: {ranges[0]} samples of {ranges[1]} classes a worker.")
+        samples, kinds = (captions.span(own[name].sum(), "{:,}") for name in ("samples", "classes"))
+        sentences.append(f"{dataset}: {samples} samples of {kinds} classes a worker.")
     return " ".join(sentences)
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """A heat map for each partition."""
     import seaborn as sns
 
@@ -67,10 +62,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
             linewidths=0 if large else 0.4,
         )
         covered = int((grid.sum(axis=1) > 0).sum())
-        axis.set(
-            title=f"{dataset}, {partition},\nseed {seed}: {covered} of {len(grid)} classes",
-            xlabel="worker",
-            ylabel="class",
-        )
+        title = f"{dataset}, {partition},\nseed {seed}: {covered} of {len(grid)} classes"
+        axis.set(title=title, xlabel="worker", ylabel="class")
         axis.tick_params(axis="both", rotation=0)
     return figure

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import along, part, points, scores, together
@@ -81,12 +80,11 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame, target_accuracy: float) -
         "The whole data set is split evenly among the n workers; all runs take equally many steps "
         f"({numbers['steps'].iloc[0]}) of {sizes} samples a worker.",
         f"Steps to the target are linear between evaluations{missing}.",
-        captions.intervals(metrics, geometric=False),
-        captions.diverged(metrics),
+        *captions.seeds(metrics, geometric=False),
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """The accuracy along training for each n; against n, the steps to the target and NGO − gossip
     after equally many steps.
     """
@@ -101,14 +99,14 @@ def draw(numbers: pd.DataFrame) -> Figure:
     plots.share_limits(*curves)
     for axis in curves[1:]:
         axis.set_ylabel("")
-    times, gain = below.subplots(1, 2)
-    for axis in (times, gain):
+    shown = {"times": "steps_to_target", "gain": "difference"}
+    against_n = below.subplots(1, 2)
+    for axis, (name, value) in zip(against_n, shown.items(), strict=True):
         plots.value_ticks(axis, sizes, base=2)
+        dots(axis, by_topology(part(numbers, name)), "workers", value)
         axis.set_xlabel("workers $n$")
-    dots(times, by_topology(part(numbers, "times")), "workers", "steps_to_target")
-    dots(gain, by_topology(part(numbers, "gain")), "workers", "difference")
     plots.titles(
-        (*curves, times, gain),
+        (*curves, *against_n),
         *(f"$n = {n}$" for n in sizes),
         f"steps to a test accuracy of {100 * numbers['target'].iloc[0]:g} %",
         "difference at equal steps, paired by seed",
@@ -126,9 +124,8 @@ def by_topology(table: pd.DataFrame) -> Cases:
     topologies = [*TOPOLOGY_ORDER, *sorted(set(present) - set(TOPOLOGY_ORDER))]
     cases: Cases = []
     for look, rows in by_method(table):
-        alone = rows[rows["topology"].isna()]
-        cases += [(look, alone)] if len(alone) else []
+        cases.append((look, rows[rows["topology"].isna()]))
         for k, topology in enumerate(topologies):
             own = rows[rows["topology"] == topology]
-            cases += [(look.variant(k, f"{look.label}, {topology}"), own)] if len(own) else []
-    return cases
+            cases.append((look.variant(k, f"{look.label}, {topology}"), own))
+    return [(look, own) for look, own in cases if len(own)]

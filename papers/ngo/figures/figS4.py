@@ -10,12 +10,11 @@ seed as well as over all runs.
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from math import factorial
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.correlations import on_log_axis, pearson, pooled_correlation, within_seeds
@@ -67,10 +66,9 @@ def correlations(ends: pd.DataFrame) -> pd.DataFrame:
     for half, rows in ends.groupby(HALF, sort=False):
         rows = rows[on_log_axis(rows)]
         log_V = np.log(rows["V"])
-        within = pooled_correlation(within_seeds(rows, "accuracy"))
+        within = astuple(pooled_correlation(within_seeds(rows, "accuracy")))
         over_all = (*pearson(log_V, rows["accuracy"]), *_spearman(log_V, rows["accuracy"]))
-        pooled = (within.r, within.low, within.high, within.seeds)
-        records.append((*half, len(rows), *over_all, *pooled))
+        records.append((*half, len(rows), *over_all, *within))
     return pd.DataFrame(records, columns=[*HALF, *FOUND])
 
 
@@ -99,7 +97,7 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Mean V against accuracy at the end of every run, a panel for each data set and partition."""
     halves = list(numbers.groupby(HALF, sort=False))
     width = max(TEXT_WIDTH * len(halves) / 2, 5)
@@ -113,7 +111,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_within(axis: Axes, ends: pd.DataFrame) -> None:
+def _draw_within(axis: plots.Axes, ends: pd.DataFrame) -> None:
     """A grey line through the runs of each seed, by least squares."""
     ends = ends[on_log_axis(ends)]
     by_seed = within_seeds(ends, "accuracy")

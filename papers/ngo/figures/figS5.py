@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.figures import plots
 from ngo.figures.declaration import figure
 from ngo.figures.image_mosaics import draw_generations, draw_mosaic, images, pixel_rows
 
+KINDS = ("original", "reconstruction")
 PAIRS = 2
 """Rows of originals above their reconstructions."""
 
@@ -43,10 +43,8 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
 
 def lengths(samples: pd.DataFrame) -> str:
     """On what and for how long the autoencoders have trained, and what the paper has."""
-    epochs = samples.drop_duplicates("dataset")[["dataset", "epochs"]]
-    trained = ", ".join(
-        f"{name} for {count:,.3g} epochs" for name, count in epochs.itertuples(False)
-    )
+    sets = samples.drop_duplicates("dataset").itertuples()
+    trained = ", ".join(f"{each.dataset} for {each.epochs:,.3g} epochs" for each in sets)
     said = "The paper's reconstructions are of CIFAR-10 and its generations of MNIST, and it gives "
     return f"{said}no length of training; here: {trained}."
 
@@ -61,7 +59,7 @@ def losses(samples: pd.DataFrame) -> str:
     return f"{lead}: {'; '.join(sets)}."
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Two panels for each run: reconstructions on the left, generations on the right.
 
     All workers generate from the same codes, one for each row of the left panel.
@@ -72,8 +70,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     for panel, run in zip(panels, runs, strict=True):
         run = run[run["step"] == run["step"].max()]
         dataset, workers = run["dataset"].iloc[0], int(run["worker"].max()) + 1
-        originals = images(run, "original", -1)
-        reconstructions = images(run, "reconstruction", -1)
+        originals, reconstructions = (images(run, kind, -1) for kind in KINDS)
         columns = -(-len(originals) // PAIRS)
         left, right = panel.subplots(1, 2, gridspec_kw={"width_ratios": (columns, workers)})
         rows = [
@@ -83,7 +80,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         ]
         draw_mosaic(left, rows)
         middles = (originals.shape[1] + 1) * (np.arange(len(rows)) + 0.5)
-        left.set_yticks(middles, ["original", "reconstruction"] * (len(rows) // 2))
+        left.set_yticks(middles, [*KINDS] * (len(rows) // 2))
         lost = ", diverged" if run["diverged"].any() else ""
         left.set(title=f"{dataset}: reconstructions{lost}")
         draw_generations(right, run, len(rows))

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, scores, together
 from ngo.figures import captions, plots
@@ -45,12 +43,11 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame, samples: pd.DataFrame) ->
     return [
         "Thick lines: the consensus model; thin lines: the workers.",
         captions.ONE_MODEL,
-        captions.intervals(metrics),
-        captions.diverged(metrics),
+        *captions.seeds(metrics),
     ]
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """The fits by the consensus model and by each worker; errors and V along training."""
     cases, fits = by_method(part(numbers, "course")), part(numbers, "fits")
     figure, axes = plots.panels(4.4, 2, 3)
@@ -68,7 +65,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_fits(axis: Axes, rows: pd.DataFrame, style: Style) -> None:
+def _draw_fits(axis: plots.Axes, rows: pd.DataFrame, style: Style) -> None:
     noisy, fitted = rows[rows["kind"] == "target"], rows[rows["kind"] == "prediction"]
     axis.plot(noisy["x"], noisy["y"], ".", color="0.7", markersize=2, label="test points")
     for _, worker in fitted[fitted["who"] == "worker"].groupby("worker"):

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.common.former import read_claims
 from ngo.figures import plots
-from ngo.figures.declaration import figure
+from ngo.figures.declaration import Tables, figure
 from ngo.figures.style import COLOURS
 from verdicts.claims.universes import specification_curve
 from verdicts.ledger import judged
@@ -33,8 +32,6 @@ SIDES = {
     -1: ("opposite", COLOURS[1]),
 }
 COLUMNS = 3
-
-Tables = dict[str, pd.DataFrame]
 
 
 @figure(
@@ -96,7 +93,7 @@ def _verdict(row: Row) -> dict[str, object]:
     }
 
 
-def draw(numbers: Tables) -> Figure:
+def draw(numbers: Tables) -> plots.Figure:
     """A panel for each claim: effects in order, and a strip of values for each deciding setting."""
     curves = dict(list(numbers[CURVES].groupby("claim", sort=False)))
     rows = max(1, -(-len(curves) // COLUMNS))
@@ -159,22 +156,19 @@ def note(numbers: Tables, **inputs: object) -> list[str]:
 def show(numbers: Tables) -> Tables:
     """The verdicts as they are printed."""
     found = numbers[TABLE]
-    if found.empty:
-        return {TABLE: found}
-    share = [
-        f"{100 * row.share:.0f} % [{100 * row.low:.0f}, {100 * row.high:.0f}]"
+    printed = [
+        {
+            **{"claim": row.claim, "says": row.says, "verdict": row.verdict},
+            "universes": f"{row.universes} of {row.sampled}",
+            "diverged on both sides": str(row.both_diverged),
+            "holds in": f"{100 * row.share:.0f} % [{100 * row.low:.0f}, {100 * row.high:.0f}]",
+            "what decides": f"{row.rule_of} where {row.rule} ({100 * row.accuracy:.0f} % right)"
+            if row.rule
+            else "–",
+            "variance": row.variance,
+        }
         for row in found.itertuples()
     ]
-    rule = [
-        f"{row.rule_of} where {row.rule} ({100 * row.accuracy:.0f} % right)" if row.rule else "–"
-        for row in found.itertuples()
-    ]
-    printed = {
-        **{"claim": found["claim"], "says": found["says"], "verdict": found["verdict"]},
-        "universes": [f"{row.universes} of {row.sampled}" for row in found.itertuples()],
-        "diverged on both sides": found["both_diverged"].astype(str),
-        **{"holds in": share, "what decides": rule, "variance": found["variance"]},
-    }
     return {TABLE: pd.DataFrame(printed)}
 
 

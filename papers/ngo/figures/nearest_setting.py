@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from ngo.analysis.published import published_for
 from ngo.analysis.universes import CHOSEN
-from ngo.figures.declaration import table
+from ngo.figures.declaration import Tables, table
 from verdicts.row import ABSENT
 from verdicts.statistics.estimates import exceeds
 from verdicts.statistics.rules import spoken
@@ -33,8 +34,6 @@ CELL = ["topology", "method"]
 SAMPLE = ["dataset", "partition"]
 ONE_HALF = [(ABSENT, "centralized"), ("ring", "gossip"), ("random", "ngo"), ("complete", "gossip")]
 OTHER_HALF = [("ring", "ngo"), ("random", "gossip"), ("complete", "ngo")]
-
-Tables = dict[str, pd.DataFrame]
 
 
 @table(
@@ -88,30 +87,30 @@ def distance(reached: pd.DataFrame, printed: pd.Series, cells: list[tuple[str, s
 def _nearest(reached: pd.DataFrame, printed: pd.Series, runs: pd.DataFrame) -> list[dict]:
     """The universe that one half of the cells chooses, and its distance in the other; twice."""
     rows = []
-    met = (~exceeds((reached - printed).abs(), TOLERANCE)).sum(axis=1)
+    met = _met(reached, printed).sum(axis=1)
     for chosen_by, confirmed_by in ((ONE_HALF, OTHER_HALF), (OTHER_HALF, ONE_HALF)):
         choosing = distance(reached, printed, chosen_by)
         confirming = distance(reached, printed, confirmed_by)
         best = choosing.idxmin()
         values = runs[runs["universe"] == best].filter(like="universe_").iloc[0]
+        told = [f"{spoken(key.removeprefix('universe_'))} {each}" for key, each in values.items()]
         rows.append(
             {
                 "chosen_by": ", ".join(map(_name, chosen_by)),
-                "universes": len(reached),
-                "universe": best,
+                **{"universes": len(reached), "universe": best},
                 "distance_chosen": choosing[best],
                 "distance_confirmed": confirming[best],
                 "median_confirmed": confirming.median(),
                 "least_confirmed": confirming.min(),
-                "cells_met": met[best],
-                "most_cells_met": met.max(),
-                "values": ", ".join(
-                    f"{spoken(name.removeprefix('universe_'))} {value}"
-                    for name, value in values.items()
-                ),
+                **{"cells_met": met[best], "most_cells_met": met.max(), "values": ", ".join(told)},
             }
         )
     return rows
+
+
+def _met(reached: Any, printed: Any) -> Any:
+    """Which accuracies are the printed ones, within ``TOLERANCE``."""
+    return ~exceeds((reached - printed).abs(), TOLERANCE)
 
 
 def _cells(reached: pd.DataFrame, printed: pd.Series) -> list[dict]:
@@ -121,13 +120,9 @@ def _cells(reached: pd.DataFrame, printed: pd.Series) -> list[dict]:
     every["random − ring gossip"] = reached[random] - reached[ring], printed[random] - printed[ring]
     return [
         {
-            "cell": name,
-            "printed": wanted,
-            "least": values.min(),
-            "median": values.median(),
-            "most": values.max(),
-            "universes": len(values),
-            "met_by": int((~exceeds((values - wanted).abs(), TOLERANCE)).sum()),
+            **{"cell": name, "printed": wanted},
+            **{"least": values.min(), "median": values.median(), "most": values.max()},
+            **{"universes": len(values), "met_by": int(_met(values, wanted).sum())},
         }
         for name, (values, wanted) in every.items()
     ]
@@ -140,33 +135,28 @@ def _name(cell: tuple[str, str]) -> str:
 def show(numbers: Tables) -> Tables:
     """Both tables as they are printed."""
     near, cells = numbers[NEAREST], numbers[CELLS]
-    if near.empty:
-        return {NEAREST: near, CELLS: cells}
-    sample = {"Data": near["dataset"], "Partition": near["partition"]}
-    shown = {
-        **sample,
-        "Chosen by": near["chosen_by"],
-        "Nearest": [f"universe {row.universe} of {row.universes}" for row in near.itertuples()],
-        "Off there": near["distance_chosen"].map("{:.1f}".format),
-        "Off in the others": near["distance_confirmed"].map("{:.1f}".format),
-        "Least, median": [
-            f"{row.least_confirmed:.1f}, {row.median_confirmed:.1f}" for row in near.itertuples()
-        ],
-        "Cells met": near["cells_met"].astype(str) + " of 7",
-        "Most met at once": near["most_cells_met"].astype(str) + " of 7",
-        "Its values": near["values"],
-    }
-    reached = {
-        **{"Data": cells["dataset"], "Partition": cells["partition"], "Cell": cells["cell"]},
-        **{
-            name.capitalize(): cells[name].map("{:.1f}".format)
-            for name in ("printed", "least", "median", "most")
-        },
-        "Met by": [
-            f"{row.met_by} of {row.universes}" if row.met_by else f"none of {row.universes}"
-            for row in cells.itertuples()
-        ],
-    }
+    shown = [
+        {
+            **{"Data": row.dataset, "Partition": row.partition, "Chosen by": row.chosen_by},
+            "Nearest": f"universe {row.universe} of {row.universes}",
+            "Off there": f"{row.distance_chosen:.1f}",
+            "Off in the others": f"{row.distance_confirmed:.1f}",
+            "Least, median": f"{row.least_confirmed:.1f}, {row.median_confirmed:.1f}",
+            "Cells met": f"{row.cells_met} of 7",
+            "Most met at once": f"{row.most_cells_met} of 7",
+            "Its values": row.values,
+        }
+        for row in near.itertuples()
+    ]
+    numbers = ("printed", "least", "median", "most")
+    reached = [
+        {
+            **{"Data": row.dataset, "Partition": row.partition, "Cell": row.cell},
+            **{name.capitalize(): f"{getattr(row, name):.1f}" for name in numbers},
+            "Met by": f"{row.met_by or 'none'} of {row.universes}",
+        }
+        for row in cells.itertuples()
+    ]
     return {NEAREST: pd.DataFrame(shown), CELLS: pd.DataFrame(reached)}
 
 

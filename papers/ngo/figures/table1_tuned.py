@@ -19,12 +19,10 @@ from ngo.analysis.published import published_for
 from ngo.analysis.tuning import TUNED, best_settings, tuning_grid
 from ngo.figures import captions
 from ngo.figures.comparison_tables import cell, digits, diverged, with_decimals, with_interval
-from ngo.figures.declaration import table
+from ngo.figures.declaration import Tables, table
 from verdicts.row import ABSENT
 
 BEST, GRID = "table1_tuned", "table1_tuned_grid"
-
-Tables = dict[str, pd.DataFrame]
 
 
 @table(
@@ -51,11 +49,9 @@ def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     table = comparison_table(runs, reference, [ACCURACY])
     chosen = chosen[[*KEYS, *TUNED, "edge", "p_edge", "held_out", "held_out_ci95"]]
     table = chosen.merge(table, on=KEYS, how="right")
-    gossip = published_for(table.assign(method="gossip"), reference, "test_accuracy_percent").where(
-        table["method"] == "ngo"
-    )
-    table["paper_ngo_minus_gossip"] = table["paper"] - gossip
-    return table
+    gossip = published_for(table.assign(method="gossip"), reference, ACCURACY.published)
+    minus = (table["paper"] - gossip).where(table["method"] == "ngo")
+    return table.assign(paper_ngo_minus_gossip=minus)
 
 
 def caption(numbers: Tables, metrics: pd.DataFrame, reference: Path) -> dict[str, str]:
@@ -80,7 +76,7 @@ def show(numbers: Tables) -> Tables:
 
 def _print_tuned(table: pd.DataFrame) -> pd.DataFrame:
     """The printed form of ``tuned_table``."""
-    ours, theirs = digits(table)
+    (ours, theirs), paper = digits(table), table["paper_ngo_minus_gossip"]
     return pd.DataFrame(
         {
             **cell(table),
@@ -89,9 +85,7 @@ def _print_tuned(table: pd.DataFrame) -> pd.DataFrame:
             "Held out": with_interval(table, "held_out", ours),
             "Test": with_interval(table, "consensus", ours),
             "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
-            "NGO − gossip, paper": with_decimals(
-                table["paper_ngo_minus_gossip"], theirs, plus=True
-            ),
+            "NGO − gossip, paper": with_decimals(paper, theirs, plus=True),
             **diverged(table),
         }
     )
@@ -104,7 +98,7 @@ def _print_grid(grid: pd.DataFrame) -> pd.DataFrame:
     """
     grid = grid.dropna(subset="gamma").reset_index(drop=True)
     best = set(best_settings(grid).index)
-    accuracies = with_interval(grid, "test", [ACCURACY.digits[0]] * len(grid))
+    accuracies = with_interval(grid, "test", ACCURACY.digits[0])
     shown = [
         f"{row.diverged} of {row.seeds} diverged" if row.diverged else text + " *" * (k in best)
         for k, (row, text) in enumerate(zip(grid.itertuples(), accuracies, strict=True))

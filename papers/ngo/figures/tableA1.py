@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.apart import CELL
-from ngo.analysis.comparisons import comparison_table
+from ngo.analysis.comparisons import COUNTS, comparison_table
 from ngo.analysis.criteria import ACCURACY, HITTING_TIME, TEST_LOSS, TRAIN_LOSS
 from ngo.analysis.published import published_for, sole_dataset
 from ngo.analysis.row_order import ordered
@@ -60,10 +60,9 @@ def with_first_hitting(metrics: pd.DataFrame, targets: Mapping[str, float]) -> p
     ``targets`` are losses of the consensus model, for ``iid`` and ``noniid`` partitions. inf for a
     run that never reaches its own, and for a diverged run.
     """
-    halves = metrics["partition"].map(_half)
-    parts = [
-        time_to(rows, targets[half], "consensus_loss") for half, rows in metrics.groupby(halves)
-    ]
+    by_label = metrics["partition"].map(lambda name: PARTITIONS[name].by_label)
+    halves = metrics.groupby(by_label.map({True: "noniid", False: "iid"}))
+    parts = [time_to(rows, targets[half], "consensus_loss") for half, rows in halves]
     return metrics.assign(first_hitting=metrics["run"].map(pd.concat(parts)))
 
 
@@ -82,10 +81,7 @@ def hitting_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
         consensus=("first_hitting", "median"),
         reached=("first_hitting", lambda times: int(np.isfinite(times).sum())),
         horizon=("epoch", "min"),
-        seeds=("seed", "nunique"),
-        diverged=("diverged", "sum"),
-        classes_min=("classes_covered", "min"),
-        classes_max=("classes_covered", "max"),
+        **COUNTS,
     ).reset_index()
     table["paper"] = published_for(table, reference, HITTING_TIME.published)
     return table.merge(_differences(rows), on=[*CELL], how="left").assign(measure=HITTING_TIME.name)
@@ -101,22 +97,13 @@ def _differences(rows: pd.DataFrame) -> pd.DataFrame:
     return medians.rename("ngo_minus_gossip").reset_index().assign(method="ngo")
 
 
-def _half(partition: str) -> str:
-    return "noniid" if PARTITIONS[partition].by_label else "iid"
-
-
-def caption(
-    numbers: pd.DataFrame,
-    metrics: pd.DataFrame,
-    reference: Path,
-    target_loss_iid: float,
-    target_loss_noniid: float,
-) -> str:
+def caption(numbers: pd.DataFrame, metrics: pd.DataFrame, reference: Path, **targets: float) -> str:
     """What the columns are."""
+    iid, noniid = targets.values()
     return (
         "Table A1. Fully connected networks: final accuracies and losses (cross entropy; the "
         f"training loss is the workers' on their own batches), {captions.mean_over_seeds(metrics)};"
-        f" first hitting time of the test loss {target_loss_iid:g} (iid) or {target_loss_noniid:g} "
+        f" first hitting time of the test loss {iid:g} (iid) or {noniid:g} "
         "(non-iid) by the consensus model, linear between evaluations: the median over seeds, and "
         "how many runs reach it. > is the length of training where half of the runs or more do "
         "not. NGO − gossip is paired by seed. The paper's numbers are for "

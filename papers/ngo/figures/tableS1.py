@@ -43,13 +43,10 @@ def caption(numbers: pd.DataFrame, metrics: pd.DataFrame, reference: Path) -> st
 
 def show(numbers: pd.DataFrame) -> pd.DataFrame:
     """The table as it is printed."""
-    names = [
-        topology if pd.isna(u) else f"{topology} (u = {u:g})"
-        for topology, u in zip(numbers["topology"], numbers["u"], strict=True)
-    ]
+    u = numbers["u"].map(" (u = {:g})".format).where(numbers["u"].notna(), "")
     return pd.DataFrame(
         {
-            "Topology": names,
+            "Topology": numbers["topology"] + u,
             "n": numbers["n"].astype(str),
             "Degree": numbers["degree"].map("{:.4g}".format),
             "Paper's degree": numbers["paper_degree"].fillna(ABSENT),

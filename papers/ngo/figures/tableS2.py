@@ -43,14 +43,12 @@ def numbers(metrics: pd.DataFrame, codes: pd.DataFrame, reference: Path) -> pd.D
     return pd.concat(tables, ignore_index=True)
 
 
-def caption(
-    numbers: pd.DataFrame, metrics: pd.DataFrame, codes: pd.DataFrame, reference: Path
-) -> str:
+def caption(numbers: pd.DataFrame, reference: Path, **runs: pd.DataFrame) -> str:
     """What the columns are."""
-    runs = pd.concat([metrics, codes], ignore_index=True)
+    mean = captions.mean_over_seeds(pd.concat(runs.values(), ignore_index=True))
     return (
         "Table S2. Negative ELBO in nats per image (lower is better), "
-        f"{captions.mean_over_seeds(runs)}: the consensus model's and the workers' own on the test "
+        f"{mean}: the consensus model's and the workers' own on the test "
         "set, the workers' on their own batches (training), and the paper's (on "
         f"{sole_dataset(reference)}; it does not say of which images). mnist_vae has the 2 codes "
         "that the paper's supplement states, mnist_vae_20 has 20. NGO − gossip is paired by seed."

@@ -10,8 +10,6 @@ too short.
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ngo.figures import plots
 from ngo.figures.declaration import figure
@@ -38,7 +36,7 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:
     return "Grey: measured as theory says."
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """A panel for each of ``KINDS``."""
     times, delays, gaps, floors = (rows_of(numbers, kind) for kind in KINDS)
     figure, axes = plots.panels(4.6, 2, 2)
@@ -53,7 +51,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     return figure
 
 
-def _times(axis: Axes, bounds: pd.DataFrame) -> None:
+def _times(axis: plots.Axes, bounds: pd.DataFrame) -> None:
     for k, form in enumerate(("paper", "corrected", "sharp")):
         look = kth_style(k, f"$T^*$ {'as printed' if form == 'paper' else form}")
         p = bounds["p"] + 0.012 * (k - 1)  # the marks of the three forms are side by side
@@ -63,7 +61,7 @@ def _times(axis: Axes, bounds: pd.DataFrame) -> None:
     axis.legend()
 
 
-def _gaps(axis: Axes, gaps: pd.DataFrame) -> None:
+def _gaps(axis: plots.Axes, gaps: pd.DataFrame) -> None:
     """The gaps on the fixed graph, from the nearest start."""
     gaps = gaps[(gaps["topology"] != DRAWN) & (gaps["distance"] == gaps["distance"].min())]
     for method, group in gaps.groupby("method"):
@@ -75,7 +73,7 @@ def _gaps(axis: Axes, gaps: pd.DataFrame) -> None:
     axis.legend()
 
 
-def _by_p(axis: Axes, table: pd.DataFrame, theory: str, measured: str) -> None:
+def _by_p(axis: plots.Axes, table: pd.DataFrame, theory: str, measured: str) -> None:
     """``measured`` against ``theory``, with the line on which they are equal."""
     for k, (p, group) in enumerate(table.groupby("p")):
         look = kth_style(k, f"$p={p:g}$")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ngo.figures import plots
 from ngo.figures.curve_panels import error_bars
@@ -52,7 +51,7 @@ def speedups(table: pd.DataFrame) -> pd.DataFrame:
     return found.assign(base=found["method"].map(fewest))
 
 
-def draw(numbers: pd.DataFrame) -> Figure:
+def draw(numbers: pd.DataFrame) -> plots.Figure:
     """Samples per second and speed-up against n: medians of the repeats, with bars for the range.
 
     The grey line is a linear speed-up.

@@ -9,18 +9,16 @@ nonlinear gossip help there more than where all models are new?
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from ngo.analysis.combinations import TUNED
+from ngo.analysis.combinations import TUNED, listed
 from ngo.analysis.curves import along
 from ngo.analysis.seed_means import over_seeds
 from ngo.figures import captions, plots
-from ngo.figures.combinations import SYMBOLS, at_an_end
+from ngo.figures.combinations import at_an_end, best_values
 from ngo.figures.comparison_tables import with_interval
 from ngo.figures.curve_panels import lines
-from ngo.figures.declaration import figure
+from ngo.figures.declaration import Tables, figure
 from ngo.figures.style import METHOD_STYLES, kth_style
-from ngo.figures.tables import dashed
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.equal_budgets import at_equal
 
@@ -49,8 +47,6 @@ NOTE = (
     "at the virtual second at which a run without waiting does."
 )
 
-Tables = dict[str, pd.DataFrame]
-
 
 @figure(
     "stale",
@@ -67,20 +63,17 @@ def numbers(asynchronous: pd.DataFrame, waiting: pd.DataFrame) -> Tables:
     """
     runs = pd.concat([asynchronous, waiting], ignore_index=True)
     runs = runs.assign(condition=_conditions(runs), case=_cases(runs))
-    ends = at_equal(
-        runs, "virtual_seconds", [*MODELS.values(), "holdout_accuracy"], ["condition", "seed"]
-    )
+    values = [*MODELS.values(), "holdout_accuracy"]
+    ends = at_equal(runs, "virtual_seconds", values, ["condition", "seed"])
     courses, best = [], []
     for models, column in MODELS.items():
-        by = None if models == "mean model" else column
-        chosen = at_best(ends, TUNED, CASE, by=by)
+        chosen = at_best(ends, TUNED, CASE, by=None if models == "mean model" else column)
         course = runs[runs["run"].isin(chosen["run"])]
         course = course.assign(accuracy=100 * course[column])
         courses.append(along(course, CASE, "virtual_seconds", ["accuracy"]).assign(models=models))
         best.append(_at_the_end(ends, chosen, column).assign(models=models))
-    disturbed = runs.drop_duplicates("condition").sort_values(
-        ["churn", "slow_links", "slow_factor"], ascending=[False, True, True]
-    )
+    by = ["churn", "slow_links", "slow_factor"]
+    disturbed = runs.drop_duplicates("condition").sort_values(by, ascending=[False, True, True])
     order = {name: k for k, name in enumerate([*disturbed["condition"], *STYLES])}
     table = pd.concat(best).sort_values(CASE, key=lambda names: names.map(order), kind="stable")
     return {CURVES: pd.concat(courses, ignore_index=True), BEST: table.reset_index(drop=True)}
@@ -115,10 +108,8 @@ def _at_the_end(ends: pd.DataFrame, chosen: pd.DataFrame, column: str) -> pd.Dat
         **{name: (name, "first") for name in TUNED},
         diverged=("diverged", "sum"),
     )
-    tried = ends.groupby(CASE)[TUNED].agg(
-        lambda values: ", ".join(f"{value:g}" for value in sorted(values.dropna().unique()))
-    )
-    table = picked.join(tried.add_suffix("_tried")).reset_index()
+    tried = ends.groupby(CASE)[TUNED].agg(listed).add_suffix("_tried")
+    table = picked.join(tried).reset_index()
     return table.merge(found, on=CASE)
 
 
@@ -135,7 +126,7 @@ def caption(numbers: Tables, asynchronous: pd.DataFrame, waiting: pd.DataFrame) 
     ).strip()
 
 
-def draw(numbers: Tables) -> Figure:
+def draw(numbers: Tables) -> plots.Figure:
     """A panel for each condition: above of the mean model, below of the workers' own models."""
     curves = numbers[CURVES]
     conditions = list(dict.fromkeys(numbers[BEST]["condition"]))
@@ -171,7 +162,6 @@ def show(numbers: Tables) -> pd.DataFrame:
     columns["Case"] = first["case"]
     for models, rows in found.items():  # in the same order
         name = models.capitalize()
-        columns[name] = with_interval(rows, "accuracy", [2] * len(rows))
-        for symbol, field in zip(SYMBOLS, TUNED, strict=True):
-            columns[f"{name}: best {symbol}"] = dashed(rows[field], "{:g}".format)
+        columns[name] = with_interval(rows, "accuracy", 2)
+        columns |= best_values(rows, f"{name}: best {{}}")
     return pd.DataFrame(columns)

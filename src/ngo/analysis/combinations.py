@@ -59,7 +59,7 @@ def combination_table(metrics: pd.DataFrame, further: Sequence[str] = ()) -> pd.
         seeds=("seed", "nunique"),
         diverged=("diverged", "sum"),
     )
-    tried = runs.groupby(cell, dropna=False)[TUNED].agg(_listed).add_suffix("_tried")
+    tried = runs.groupby(cell, dropna=False)[TUNED].agg(listed).add_suffix("_tried")
     table = counts.reset_index().merge(tried.reset_index(), on=cell)
     for value in ("accuracy", "gain"):
         table = table.merge(over_seeds(rows, cell, value), on=cell)
@@ -68,7 +68,8 @@ def combination_table(metrics: pd.DataFrame, further: Sequence[str] = ()) -> pd.
     return order.drop(columns="first")
 
 
-def _listed(values: pd.Series) -> str:
+def listed(values: pd.Series) -> str:
+    """The distinct values in order: ``0.3, 1``."""
     return ", ".join(f"{value:g}" for value in sorted(values.dropna().unique()))
 
 

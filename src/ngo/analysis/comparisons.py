@@ -15,6 +15,12 @@ from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.evaluations import final
 
 KEYS = [*CELL]
+COUNTS = {
+    **{"seeds": ("seed", "nunique"), "diverged": ("diverged", "sum")},
+    **{f"classes_{end}": ("classes_covered", end) for end in ("min", "max")},
+}
+"""What is counted in each row: runs, diverged runs, and the classes that partitions cover."""
+
 HALVES = ["dataset", "partition"]
 """Methods are compared within the same data set and partition."""
 
@@ -32,12 +38,7 @@ def comparison_table(
     rows = final(metrics)
     check_apart(rows, KEYS)
     rows = ordered(rows)
-    counts = rows.groupby(KEYS, dropna=False, sort=False).agg(
-        seeds=("seed", "nunique"),
-        diverged=("diverged", "sum"),
-        classes_min=("classes_covered", "min"),
-        classes_max=("classes_covered", "max"),
-    )
+    counts = rows.groupby(KEYS, dropna=False, sort=False).agg(**COUNTS)
     tables = []
     for criterion in criteria:
         values = values_by(criterion, rows)
@@ -73,10 +74,8 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     seed, difference, diverged (whether either run diverged), method (``ngo``), run.
     """
     rows = runs[runs["method"].isin(["gossip", "ngo"])]
-    value_or_nan = rows[value].where(~rows["diverged"])
-    wide = rows.assign(**{value: value_or_nan}).pivot(
-        index=[*by, "seed"], columns="method", values=value
-    )
+    rows = rows.assign(value=rows[value].where(~rows["diverged"]))
+    wide = rows.pivot(index=[*by, "seed"], columns="method", values="value")
     wide = wide.reindex(columns=["gossip", "ngo"])
     both = rows.groupby([*by, "seed"])["method"].nunique().reindex(wide.index) == 2
     pairs = (wide["ngo"] - wide["gossip"])[both].rename("difference").reset_index()
@@ -87,9 +86,5 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 def values_by(criterion: Criterion, rows: pd.DataFrame) -> pd.DataFrame:
     """``rows`` with the values of ``criterion`` in the columns ``consensus`` and ``workers``."""
     columns = {"consensus": criterion.consensus, "workers": criterion.workers}
-    return rows.assign(
-        **{
-            value: criterion.factor * rows[column] if column else float("nan")
-            for value, column in columns.items()
-        }
-    )
+    values = {name: criterion.factor * rows[each] for name, each in columns.items() if each}
+    return rows.assign(**{**dict.fromkeys(columns, float("nan")), **values})

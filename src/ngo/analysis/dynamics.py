@@ -27,16 +27,10 @@ def consensus_rounds(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
     for (p, delay), group in trajectories.groupby(["p", "delay"]):
         V = group.drop_duplicates("round").set_index("round")["V"].sort_index()
         reached = V.index[share * V.iloc[0] >= V]
-        records.append(
-            {
-                "p": p,
-                "delay": delay,
-                "V_initial": V.iloc[0],
-                "first_round": reached[0] if len(reached) else float("nan"),
-                "V_final": V.iloc[-1],
-            }
-        )
-    return pd.DataFrame(records)
+        first = reached[0] if len(reached) else float("nan")
+        records.append((p, delay, V.iloc[0], first, V.iloc[-1]))
+    columns = ["p", "delay", "V_initial", "first_round", "V_final"]
+    return pd.DataFrame(records, columns=columns)
 
 
 def delay_limit_in_rounds(trajectories: pd.DataFrame) -> float:
@@ -54,9 +48,11 @@ def delay_limit_in_rounds(trajectories: pd.DataFrame) -> float:
 
 def state_rows(trajectories: pd.DataFrame) -> pd.DataFrame:
     """The trajectories with one row for each round: the workers' states as x0, x1, …"""
-    wide = trajectories.pivot(
-        index=[name for name in trajectories if name not in ("worker", "x")],
-        columns="worker",
-        values="x",
-    )
+    return in_columns(trajectories, "worker", "x")
+
+
+def in_columns(table: pd.DataFrame, number: str, value: str) -> pd.DataFrame:
+    """The table with the ``value`` of each ``number`` in a column of its own: x0, x1, …"""
+    others = [name for name in table if name not in (number, value)]
+    wide = table.pivot(index=others, columns=number, values=value)
     return wide.add_prefix("x").rename_axis(columns=None).reset_index()

@@ -21,7 +21,12 @@ ONE_MODEL = "Centralized learning has one model, V = 0."
 
 def about(runs: pd.DataFrame) -> list[str]:
     """What a figure of means over seeds says of its runs: classes, intervals, diverged runs."""
-    return [classes(runs), intervals(runs), diverged(runs)]
+    return [classes(runs), *seeds(runs)]
+
+
+def seeds(runs: pd.DataFrame, *, geometric: bool = True) -> list[str]:
+    """What a figure says of its intervals over seeds, and of diverged runs."""
+    return [intervals(runs, geometric=geometric), diverged(runs)]
 
 
 def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
@@ -49,15 +54,11 @@ def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
 
 def mixed_versions(tables: Iterable[pd.DataFrame]) -> str:
     """That different versions of a library made the runs of some of the tables; empty if not."""
-    made_with = {
-        run: each
-        for table in tables
-        if "versions" in table
-        for run, each in zip(table["run"], table["versions"], strict=True)
-    }
-    if not made_with:
-        return ""
-    return f"Different versions made the runs: {tally(made_with.values())}."
+    made_with = {}
+    for table in tables:
+        if "versions" in table:
+            made_with |= dict(zip(table["run"], table["versions"], strict=True))
+    return f"Different versions made the runs: {tally(made_with.values())}." if made_with else ""
 
 
 def _values(runs: pd.DataFrame) -> list[str]:
@@ -99,9 +100,13 @@ def _range(values: pd.Series) -> str:
 def _seeds(runs: pd.DataFrame) -> str:
     """``20 seeds``; ``10 to 20 seeds`` where data sets or partitions differ in it."""
     counts = _seed_counts(runs)
-    least, most = counts.min(), counts.max()
-    number = f"{least}" if least == most else f"{least} to {most}"
-    return f"{number} seed{'' if most == 1 else 's'}"
+    return f"{span(counts)} seed{'' if counts.max() == 1 else 's'}"
+
+
+def span(values: pd.Series, form: str = "{:.0f}") -> str:
+    """``2 to 4``; the value alone if there is one."""
+    ends = [form.format(end) for end in (values.min(), values.max())]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _seed_counts(runs: pd.DataFrame) -> pd.Series:
@@ -125,9 +130,8 @@ def intervals(runs: pd.DataFrame, *, geometric: bool = True) -> str:
     seeds = runs["seed"].nunique()
     if seeds == 1:
         return ""
-    if seeds < FEWEST:
-        return MEANS + (GEOMETRIC if geometric else "") + "."
-    return BANDS + (GEOMETRIC + OF_LOGARITHM if geometric else "") + "."
+    told, log = (MEANS, GEOMETRIC) if seeds < FEWEST else (BANDS, GEOMETRIC + OF_LOGARITHM)
+    return f"{told}{log if geometric else ''}."
 
 
 def diverged(runs: pd.DataFrame, *, means: bool = True) -> str:
@@ -155,8 +159,7 @@ def classes(runs: pd.DataFrame) -> str:
     sentences = []
     for name, group in runs.groupby("dataset", sort=True):
         covered, total = group["classes_covered"], DATASETS[name].classes
-        least, most = covered.min(), covered.max()
-        if total and least < total:
-            covered = f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
-            sentences.append(f"The workers' samples cover {covered} of {name}'s {total} classes.")
+        if total and covered.min() < total:
+            told = f"{span(covered)} of {name}'s {total} classes"
+            sentences.append(f"The workers' samples cover {told}.")
     return " ".join(sentences)

@@ -14,13 +14,12 @@ import pandas as pd
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.common.former import read_claims
-from ngo.figures.declaration import table
+from ngo.figures.declaration import Tables, table
 from verdicts.counts import counted, counts
 from verdicts.ledger import judged
 from verdicts.render.board import EXPLAINED, print_board
 from verdicts.row import as_table, rows_of
 
-Tables = dict[str, pd.DataFrame]
 WHOLE, CELLS = "claims", "claims_cells"
 
 
@@ -33,9 +32,7 @@ WHOLE, CELLS = "claims", "claims_cells"
     apart=None,
 )
 def numbers(
-    metrics: Mapping[str, pd.DataFrame],
-    claims: Path,
-    network: Mapping[str, Mapping[str, float]],
+    metrics: Mapping[str, pd.DataFrame], claims: Path, network: Mapping[str, Mapping[str, float]]
 ) -> Tables:
     """The rows of the verdicts on the file ``claims``: of claims, and of their cells.
 

@@ -11,7 +11,8 @@ from ngo.analysis.combinations import TUNED
 from ngo.analysis.mixers import LINEAR
 from ngo.figures import captions, plots
 from ngo.figures.comparison_tables import diverged, with_interval
-from ngo.figures.style import Style, kth_style
+from ngo.figures.style import kth_style
+from ngo.figures.tables import dashed
 from verdicts.row import ABSENT
 
 NOTE = (
@@ -24,15 +25,16 @@ SYMBOLS = ("p", "γ", "η")
 """The paper's letters of ``TUNED``."""
 
 
-def note(runs: pd.DataFrame) -> list[str]:
+def note(table: pd.DataFrame, **runs: pd.DataFrame) -> list[str]:
     """What a figure of a ``combinations.combination_table`` of ``runs`` shows."""
-    return [NOTE, captions.intervals(runs, geometric=False)]
+    return [NOTE, captions.intervals(pd.concat(runs.values()), geometric=False)]
 
 
-def caption(table: pd.DataFrame, runs: pd.DataFrame) -> str:
+def caption(table: pd.DataFrame, **runs: pd.DataFrame) -> str:
     """What a ``combinations.combination_table`` of ``runs`` shows."""
+    mean = captions.mean_over_seeds(pd.concat(runs.values()))
     return (
-        f"Test accuracy in percent of the mean model, {captions.mean_over_seeds(runs)}. {NOTE} "
+        f"Test accuracy in percent of the mean model, {mean}. {NOTE} "
         "Gain: over linear gossip in the same situation, at its own best values, paired by seed. "
         f"Sent: by all workers in a run. {at_an_end(table)}"
     ).strip()
@@ -90,7 +92,6 @@ def print_combinations(table: pd.DataFrame, **further: str) -> pd.DataFrame:
 
     ``further`` columns are named by their headings.
     """
-    places = [2] * len(table)
     chosen = {
         f"Best {name}": list(map(_chosen, table[column], table[f"{column}_tried"]))
         for name, column in zip(SYMBOLS, TUNED, strict=True)
@@ -104,12 +105,18 @@ def print_combinations(table: pd.DataFrame, **further: str) -> pd.DataFrame:
             "Algorithm": table["algorithm"],
             "Mixing": table["mixer"].fillna(ABSENT),
             **chosen,
-            "Accuracy": with_interval(table, "accuracy", places),
-            "Gain": with_interval(table, "gain", places, plus=True),
+            "Accuracy": with_interval(table, "accuracy", 2),
+            "Gain": with_interval(table, "gain", 2, plus=True),
             "Sent": [f"{sent / 1e6:,.1f} MB" for sent in table["bytes_sent"]],
             **diverged(table),
         }
     )
+
+
+def best_values(table: pd.DataFrame, heading: str = "Best {}") -> dict[str, list[str]]:
+    """The printed columns of ``TUNED``."""
+    pairs = zip(SYMBOLS, TUNED, strict=True)
+    return {heading.format(name): dashed(table[column], "{:g}".format) for name, column in pairs}
 
 
 def _chosen(value: float, tried: str) -> str:
@@ -123,28 +130,15 @@ def _draw_values(
     axis: Axes, rows: pd.DataFrame, names: list[str], mixers: list[str], value: str
 ) -> None:
     """A marker with its interval for each mixer, in the row of its method."""
-    height = 0.7 / max(1, len(mixers))
-    for k, mixer in enumerate(mixers):
-        own = rows[rows["mixer"] == mixer]
-        _markers(axis, own, names, value, kth_style(k, mixer), height * (k - (len(mixers) - 1) / 2))
-    alone = rows[rows["mixer"].isna()]
+    height, middle = 0.7 / max(1, len(mixers)), (len(mixers) - 1) / 2
+    cases = [(mixer, rows[rows["mixer"] == mixer], k - middle) for k, mixer in enumerate(mixers)]
     if value == "accuracy":
-        _markers(axis, alone, names, value, kth_style(len(mixers), "no coupling"), 0)
+        cases.append(("no coupling", rows[rows["mixer"].isna()], 0))
+    sizes = {"markersize": 4, "elinewidth": 0.8, "capsize": 2}
+    for k, (name, own, place) in enumerate(cases):
+        if len(own):
+            y = np.array([names.index(row) for row in own["row"]]) + place * height
+            marks = kth_style(k, name).marks
+            axis.errorbar(own[value], y, xerr=own[f"{value}_ci95"], **marks, **sizes)
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.4, -0.6)
-
-
-def _markers(
-    axis: Axes, rows: pd.DataFrame, names: list[str], value: str, style: Style, offset: float
-) -> None:
-    if rows.empty:
-        return
-    axis.errorbar(
-        rows[value],
-        np.array([names.index(name) for name in rows["row"]]) + offset,
-        xerr=rows[f"{value}_ci95"],
-        **style.marks,
-        markersize=4,
-        elinewidth=0.8,
-        capsize=2,
-    )

@@ -42,10 +42,10 @@ def cell(table: pd.DataFrame) -> dict[str, pd.Series]:
     }
 
 
-def digits(table: pd.DataFrame) -> tuple[list[int], list[int]]:
+def digits(table: pd.DataFrame) -> tuple[Sequence[int], Sequence[int]]:
     """Decimals of our numbers and of the paper's, by row."""
-    found = [CRITERIA[name].digits for name in table["measure"]]
-    return [ours for ours, _ in found], [theirs for _, theirs in found]
+    ours, theirs = zip(*(CRITERIA[name].digits for name in table["measure"]), strict=True)
+    return ours, theirs
 
 
 def diverged(table: pd.DataFrame) -> dict[str, pd.Series]:
@@ -61,8 +61,9 @@ def with_decimals(values: pd.Series, decimals: Sequence[int], *, plus: bool = Fa
 
 
 def with_interval(
-    table: pd.DataFrame, column: str, decimals: Sequence[int], *, plus: bool = False
+    table: pd.DataFrame, column: str, decimals: int | Sequence[int], *, plus: bool = False
 ) -> list[str]:
     """Each mean in ``column`` with its half-width, in ``column``_ci95."""
+    decimals = [decimals] * len(table) if isinstance(decimals, int) else decimals
     rows = zip(table[column], table[f"{column}_ci95"], decimals, strict=True)
     return [plus_minus(mean, half_width, d, plus=plus) for mean, half_width, d in rows]

@@ -57,9 +57,8 @@ def by_exponent(table: pd.DataFrame, label: Callable[[Style, pd.DataFrame], str]
     for style, rows in by_method(table):
         parts = [own for _, own in rows.groupby("p", dropna=False)][::-1]
         looks = _shades(len(parts)) if style == METHOD_STYLES["ngo"] else [style] * len(parts)
-        cases += [
-            (look.named(label(style, own)), own) for look, own in zip(looks, parts, strict=True)
-        ]
+        names = [label(style, own) for own in parts]
+        cases += zip(map(Style.named, looks, names), parts, strict=True)
     return cases
 
 
@@ -80,11 +79,8 @@ def _shades(count: int) -> list[Style]:
 
 def having(y: str, cases: Cases) -> Cases:
     """The cases with a value of ``y``: of V, all but centralized learning, whose V is 0."""
-    return [
-        case
-        for case in cases
-        if y not in ("V", "V_mean") or case[0] != METHOD_STYLES["centralized"]
-    ]
+    no_V = METHOD_STYLES["centralized"] if y in ("V", "V_mean") else None
+    return [case for case in cases if case[0] != no_V]
 
 
 def lines(axis: Axes, cases: Cases, x: str, y: str) -> None:
@@ -139,14 +135,12 @@ def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
     every = max(1, len(rows) // 6)
     look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
     whole, left = rows[rows["diverged"] == 0], rows[rows["diverged"] > 0]
-    axis.plot(
-        whole[x], whole["mean"], **look, label=style.label, markevery=every, markersize=3, lw=1.2
-    )
-    axis.fill_between(
-        whole[x], whole["low"], whole["high"], color=style.colour, alpha=0.15, linewidth=0
-    )
+    look |= {"markevery": every}
+    axis.plot(whole[x], whole["mean"], **look, label=style.label, markersize=3, lw=1.2)
+    faint = {"color": style.colour, "alpha": 0.15, "linewidth": 0}
+    axis.fill_between(whole[x], whole["low"], whole["high"], **faint)
     if len(left):
-        axis.plot(left[x], left["mean"], **look, markevery=every, markersize=2, lw=0.5)
+        axis.plot(left[x], left["mean"], **look, markersize=2, lw=0.5)
 
 
 def error_bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, **look: Any) -> None:
@@ -200,14 +194,7 @@ def _mark_diverged(axis: Axes, lost: list[tuple[Style, dict]], x: str) -> None:
         height = 0.05 + 0.08 * k
         left = (axis.transScale + axis.transLimits).transform((row[x], 1))[0] < 0.5
         axis.plot(row[x], height, "x", color=style.colour, transform=place, markersize=5)
-        axis.annotate(
-            f"{row['diverged']} of {row['seeds'] + row['diverged']} diverged",
-            (row[x], height),
-            xycoords=place,
-            xytext=(5 if left else -5, 0),
-            textcoords="offset points",
-            ha="left" if left else "right",
-            va="center",
-            fontsize="x-small",
-            color=style.colour,
-        )
+        told = f"{row['diverged']} of {row['seeds'] + row['diverged']} diverged"
+        beside = {"xytext": (5 if left else -5, 0), "textcoords": "offset points", "va": "center"}
+        look = {"fontsize": "x-small", "color": style.colour, "ha": "left" if left else "right"}
+        axis.annotate(told, (row[x], height), xycoords=place, **beside, **look)

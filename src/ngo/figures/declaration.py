@@ -21,12 +21,18 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from ngo.analysis.apart import CELL
 from ngo.common.registry import UserError, in_a_line, shown, unknown
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Numbers = TypeVar("Numbers", bound=Callable[..., object])
+
+Tables: TypeAlias = "dict[str, pd.DataFrame]"
+"""The numbers of several tables and figures of one file, by name."""
 
 ANY = "*"
 """In the place of a table: all that claims are about. In a pattern: ``universes_*``."""

@@ -59,9 +59,8 @@ def cases(metrics: pd.DataFrame) -> pd.Series:
     for name in chosen or ["method"]:
         named = _shared(name, values)
         told.append([_told(name, value, named=named) for value in values[name]])
-    return pd.Series(
-        [", ".join(filter(None, row)) for row in zip(*told, strict=True)], values.index
-    )
+    names = [", ".join(filter(None, row)) for row in zip(*told, strict=True)]
+    return pd.Series(names, values.index)
 
 
 def _fields(metrics: pd.DataFrame) -> list[str]:
@@ -121,19 +120,10 @@ def _bars(axis: Axes, looks: list[Style], bars: pd.DataFrame) -> None:
     """A horizontal bar for each case, the first at the top, with its interval."""
     means = bars["mean"].to_numpy(dtype=float)
     spread = np.nan_to_num([means - bars["low"], bars["high"] - means])
-    axis.barh(
-        range(len(looks)),
-        np.nan_to_num(means),
-        xerr=spread,
-        color=[look.colour for look in looks],
-        alpha=0.7,
-        capsize=2,
-    )
-    names = [
-        look.label + (f" (× {row.diverged})" if row.diverged else "")
-        for look, row in zip(looks, bars.itertuples(), strict=True)
-    ]
-    axis.set_yticks(range(len(looks)), names)
+    places, colours = range(len(looks)), [look.colour for look in looks]
+    axis.barh(places, np.nan_to_num(means), xerr=spread, color=colours, alpha=0.7, capsize=2)
+    lost = [f" (× {count})" if count else "" for count in bars["diverged"]]
+    axis.set_yticks(places, [look.label + text for look, text in zip(looks, lost, strict=True)])
     axis.invert_yaxis()
     axis.yaxis.tick_right()
 
@@ -143,22 +133,20 @@ def show(numbers: pd.DataFrame) -> pd.DataFrame:
     ends, score = part(numbers, "ends"), _score(numbers)
     of = {value: ends[ends["value"] == value].set_index("case") for value in (score, "V")}
     digits = {"accuracy": 2, "loss": 4}[score]
-    rows = of[score]
-    return pd.DataFrame(
+    printed = [
         {
-            "Case": rows.index,
-            "Accuracy, %" if score == "accuracy" else "Loss": [
-                number(value, digits) for value in rows["mean"]
-            ],
-            "95 % interval": [
-                ABSENT if pd.isna(low) else f"{number(low, digits)} to {number(high, digits)}"
-                for low, high in zip(rows["low"], rows["high"], strict=True)
-            ],
-            "V": [ABSENT if pd.isna(value) else f"{value:.3g}" for value in of["V"]["mean"]],
-            "Seeds": rows["seeds"].astype(str).tolist(),
-            "Diverged": [str(count or "") for count in rows["diverged"]],
+            "Case": row.Index,
+            "Accuracy, %" if score == "accuracy" else "Loss": number(row.mean, digits),
+            "95 % interval": ABSENT
+            if pd.isna(row.low)
+            else f"{number(row.low, digits)} to {number(row.high, digits)}",
+            "V": ABSENT if pd.isna(V) else f"{V:.3g}",
+            "Seeds": str(row.seeds),
+            "Diverged": str(row.diverged or ""),
         }
-    )
+        for row, V in zip(of[score].itertuples(), of["V"]["mean"], strict=True)
+    ]
+    return pd.DataFrame(printed)
 
 
 def caption(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from ngo.analysis.dynamics import in_columns
+
 
 def images(samples: pd.DataFrame, kind: str, worker: int) -> np.ndarray:
     """The images of a kind and a model, uint8 ``[images, height, width, channels]``.
@@ -32,9 +34,8 @@ def draw_mosaic(axis: Axes, rows: list[np.ndarray]) -> None:
     """Draw rows of images ``[images, height, width, channels]``, separated by white lines."""
     height, width, channels = rows[0].shape[1:]
     most = max(map(len, rows))
-    canvas = np.full(
-        (len(rows) * (height + 1) - 1, most * (width + 1) - 1, channels), 255, np.uint8
-    )
+    size = len(rows) * (height + 1) - 1, most * (width + 1) - 1
+    canvas = np.full((*size, channels), 255, np.uint8)
     for k, row in enumerate(rows):
         for j, image in enumerate(row):
             top, side = k * (height + 1), j * (width + 1)
@@ -51,11 +52,6 @@ def pixel_rows(table: pd.DataFrame) -> pd.DataFrame:
 
     Runs stay in their order.
     """
-    wide = table.pivot(
-        index=[name for name in table if name not in ("column", "value")],
-        columns="column",
-        values="value",
-    )
-    rows = wide.add_prefix("x").rename_axis(columns=None).reset_index()
+    rows = in_columns(table, "column", "value")
     place = {run: k for k, run in enumerate(table["run"].unique())}
     return rows.sort_values("run", key=lambda runs: runs.map(place), kind="stable")

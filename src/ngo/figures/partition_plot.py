@@ -55,12 +55,10 @@ def draw(counts: np.ndarray) -> Figure:
     for axis in (bubbles.xaxis, bubbles.yaxis):
         axis.set_major_locator(MaxNLocator(20, integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
     sizes = sorted({int(most), max(1, round(most / 4))}, reverse=True)
-    figure.legend(
-        [_bubble(FULL * cell * np.sqrt(size / most)) for size in sizes],
-        [f"{size:,}" for size in sizes],
-        title="samples",
-        loc="outside right center",
-    )
+    look = {"marker": "o", "ls": "", "mew": 0, "color": COLOURS[0]}
+    shown = [Line2D([], [], **look, ms=FULL * cell * np.sqrt(size / most)) for size in sizes]
+    names = [f"{size:,}" for size in sizes]
+    figure.legend(shown, names, title="samples", loc="outside right center")
     return figure
 
 
@@ -74,10 +72,3 @@ def in_words(counts: np.ndarray) -> str:
         f"{hellinger_pairwise(counts):.2f}; mean label entropy {label_entropy(counts):.2f} of at "
         f"most {most:.2f} nats."
     )
-
-
-def _bubble(diameter: float) -> Line2D:
-    """A bubble in the legend, as large as in the plot: ``diameter`` in points."""
-    return Line2D(
-        [], [], marker="o", ls="", mew=0, color=COLOURS[0], markersize=diameter
-    )  # fmt: skip

@@ -31,16 +31,14 @@ def scatter(
             marks = style.named(f"{style.label}, {topology}").marks
             look = {"fillstyle": fill, "markerfacecoloralt": "white"}
             apart = pale.loc[part.index] if pale is not None else part["V"].isna()
-            first = part[~apart]
+            first, other = part[~apart], part[apart]
             axis.plot(first["V"], first[y], **marks, **look, markersize=5)
-            if apart.any():
-                other = part[apart]
+            if len(other):
                 small = {"markersize": 3, "alpha": 0.5, "label": None}
                 axis.plot(other["V"], other[y], **marks | look | small)
     axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
     if lost := int((~on_log_axis(rows, y)).sum()):
         bottom, top = axis.get_ylim()
         axis.set_ylim(bottom - 0.08 * (top - bottom), top)
-        axis.text(
-            0.5, 0.02, f"× {lost} of {len(rows)} diverged", transform=axis.transAxes, ha="center"
-        )
+        told = f"× {lost} of {len(rows)} diverged"
+        axis.text(0.5, 0.02, told, transform=axis.transAxes, ha="center")

@@ -46,9 +46,7 @@ class TheoryOptions:
         "order of consensus times: exponent of φ_p", (0.5, 1, 2), within(0.5, 4)
     )
     order_share: float = number(
-        "order of consensus times: share of V(0) that counts as consensus",
-        0.01,
-        within(1e-30, 0.5),
+        "order of consensus times: share of V(0) that counts as consensus", 0.01, within(1e-30, 0.5)
     )
 
     degree_share: tuple[float, ...] = number(
