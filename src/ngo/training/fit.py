@@ -135,9 +135,9 @@ def fit(
         results, if the run was interrupted or stopped. A finished run is not trained again.
         Another run in the folder is a UserError: one with other fields (more epochs too), data,
         module, ``loss`` or ``score``. Functions are compared by their code and the values that they
-        hold and read, but not what they read through ``getattr`` or from ``os.environ`` or files;
-        callbacks are not. A run whose functions hold values that change in training,
-        such as counts, is not resumed.
+        hold and read, but not what they import inside, or read through ``getattr`` or from
+        ``os.environ`` or files; callbacks are not. A run whose functions hold values that change in
+        training, such as counts, is not resumed.
     ``device``
         ``cpu``, ``cuda`` or ``auto``.
     ``threads``
