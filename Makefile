@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page docs clean
+.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-workflow test-torture test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page docs clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -77,9 +77,6 @@ test: setup ## The test suite, one process per core, each test file in one proce
 
 test-workflow: setup ## Whole pipelines, also killed, resumed and changed: 7 minutes on 2 cores
 	$(PYTEST) tests/workflow
-
-test-hostile: setup ## 4,000 changed archives through rebuild, restore and verify: some minutes
-	$(BIN)/pytest --numprocesses auto tests/hostile
 
 test-torture: setup ## The whole demo, killed at random moments: 10 minutes
 	$(BIN)/pytest -m torture -s

@@ -46,6 +46,6 @@ def test_a_file_is_given_by_its_path(tmp_path):
     path = str(tmp_path / "1.gml")
     assert CliRunner().invoke(command, ["--graph", path]).output == f"{{'graph': {path!r}}}\n"
     absent = CliRunner().invoke(command, ["--graph", "none.gml"])
-    assert str(absent.exception).startswith("graph: 'none.gml' can't be read: No such file")
+    assert str(absent.exception).startswith("graph: 'none.gml' does not exist")
     help = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
     assert "--graph FILE A graph (a file)" in help

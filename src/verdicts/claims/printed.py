@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from verdicts.files import regular_file
 from verdicts.registry import UserError, in_a_line, shown, unknown
 
 MOST_BYTES = 2**24
@@ -68,9 +69,8 @@ class PrintedNumbers:
             )
         path = self.folder / name
         if path not in self.files:
+            regular_file(path, key, MOST_BYTES)
             try:
-                if path.exists() and not (path.is_file() and path.stat().st_size <= MOST_BYTES):
-                    raise ValueError(f"it is no regular file of at most {MOST_BYTES:,} bytes")
                 with path.open(encoding="utf-8-sig", newline="") as file:
                     rows = list(csv.DictReader(file, restval=""))
             except (OSError, ValueError, csv.Error) as error:

@@ -46,7 +46,7 @@ def test_claims_and_cells_get_their_numbers(printed):
         ),
         (entry("../table.csv"), "k.file: '../table.csv' is not allowed; name a .csv file"),
         (entry("/etc/passwd"), "k.file: '/etc/passwd' is not allowed; name a .csv file"),
-        (entry("tabel.csv"), "k.file: 'tabel.csv' can't be read: "),
+        (entry("tabel.csv"), "tabel.csv' does not exist."),
         (entry("empty.csv"), "k.file: 'empty.csv' has no rows"),
         (entry("bytes.csv"), "k.file: 'bytes.csv' can't be read: "),
         (entry(column="acuracy"), "k: 'acuracy' is unknown; allowed: accuracy, data, graph, note."),
