@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-slow test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board tinyimagenet-page docs clean
+.PHONY: demo laptop paper calibration register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-slow test-workflow test-torture test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board tinyimagenet-page docs clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -80,9 +80,6 @@ test-slow: setup ## Tests of what hardly ever breaks: minutes of one core each, 
 
 test-workflow: setup ## Whole pipelines, also killed, resumed and changed: 7 minutes on 2 cores
 	$(PYTEST) tests/workflow
-
-test-hostile: setup ## 4,000 changed archives through rebuild, restore and verify: some minutes
-	$(BIN)/pytest --numprocesses auto tests/hostile
 
 test-torture: setup ## The whole demo, killed at random moments: 10 minutes
 	$(BIN)/pytest -m torture -s

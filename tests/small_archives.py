@@ -17,13 +17,13 @@ from ngo.analysis import results
 from ngo.cli import cli
 from ngo.measures import theory_table as theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
+from ngo.pipeline.archives import verification
+from ngo.pipeline.archives.agreement import Made
 from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.collect import RUNS, collect_finished, with_runs
+from ngo.pipeline.archives.making_again import made_run, where
 from ngo.pipeline.archives.packed_runs import packed, read_run
-from ngo.pipeline.archives.remeasuring import Remeasuring
-from ngo.pipeline.archives.retraining import Retraining
 from ngo.pipeline.places import tidy_table
-from ngo.training.tidy import joined
 
 TABLE = tidy_table("test", "own")
 THEORY = tidy_table("test", "theory_theory")
@@ -87,20 +87,19 @@ def fitted(members: dict[str, bytes]) -> dict[str, bytes]:
 def in_this_process(monkeypatch, folder: Path) -> None:
     """Runs are trained and cases are measured again in this process, once for each."""
     monkeypatch.setattr(theory, "PARTS", PARTS)
-    monkeypatch.setattr(Retraining, "trained", lambda self, spec, how: _again(folder, spec, how))
+    here = where(read_run(next(RUNS.iterdir())))
 
-    def measured(self, table, number, environment):
-        assert not environment  # the same processor: one measurement decides
-        rows = table.cases[number].measure()
-        return rows, self._made_on
+    def trained(spec, planned, root, threads, environment):
+        assert not environment  # the same processor: one run decides
+        run_in(spec, folder / "again" / spec.id, overwrite=True)
+        return made_run(read_run(folder / "again" / spec.id))
 
-    monkeypatch.setattr(Remeasuring, "again", measured)
+    def measured(table, number, planned, environment):
+        assert not environment
+        return Made(table.cases[number].measure(), here)
 
-
-def _again(folder, spec, environment):
-    assert not environment
-    run_in(spec, folder / "again" / spec.id, overwrite=True)
-    return read_run(folder / "again" / spec.id)
+    monkeypatch.setattr(verification, "train_again", trained)
+    monkeypatch.setattr(verification, "measure_again", measured)
 
 
 def ngo(command, members, *arguments, code=0) -> str:
@@ -122,13 +121,6 @@ def forged(members, change, *, record=True):
         final |= {name: columns[name][-1].item() for name in ("V", "consensus_accuracy")}
     runs[run.id] = dataclasses.replace(run, columns=columns, record={**run.record, "final": final})
     return fitted({**members, **packed(runs.values())}), run.id
-
-
-def with_table(members):
-    """The archive as an earlier version packed it: with the tidy table of its runs."""
-    runs = Archive("own.tar", members).runs.values()
-    table = joined([(run.columns, run.facts, run.record) for run in runs]).to_pandas()
-    return fitted({**members, TABLE: in_parquet(table)})
 
 
 def in_parquet(table: pd.DataFrame) -> bytes:

@@ -24,13 +24,10 @@ from ngo.pipeline.archives.collect import with_runs
 from ngo.pipeline.archives.drawing import Drawn
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import revisions
-from ngo.pipeline.archives.verification import Verification
+from ngo.pipeline.archives.verification import LONG, Verification
 from ngo.pipeline.places import page_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
-
-# Measurements of which a case takes seconds.
-CHEAP = ("spectra", "consensus", "rounds")
 
 
 @click.command()
@@ -129,8 +126,8 @@ def shortest(checks: Verification, root: Path) -> list[str]:
 
 
 def cheapest(checks: Verification) -> dict[str, list[int]]:
-    """The first case of a cheap measurement; none if the archive has none."""
-    cheap = [name for name, each in checks.measured.items() if each.kind in CHEAP]
+    """The first case of a measurement that takes seconds; none if the archive has none."""
+    cheap = [name for name, each in checks.measured.items() if each.kind not in LONG]
     return {name: [0] for name in sorted(cheap)[:1]}
 
 

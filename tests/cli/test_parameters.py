@@ -30,7 +30,7 @@ def with_a(kind):
         (["data", "nosuch"], "dataset: 'nosuch' is unknown; allowed: cifar10, cifar100, digits"),
         (["data", "digits", "--data-root", ""], "data-root: '' is not a path; it is empty"),
         (["train"], "out: the option --out is missing; name a folder for the run."),
-        (["train", "--job", "none.json"], "job: 'none.json' can't be read: No such file"),
+        (["train", "--job", "none.json"], "job: 'none.json' does not exist"),
         ([*DIGITS, "--threads", "1000000"], "threads: 1000000 is out of range; .* 1 to 1,024"),
         ([*DIGITS, "--epochs", "1e12", "--eval-every", "1e-9"], "epochs: 1000000000000.0 is out"),
         ([*DIGITS, "--workers", "ten"], "workers: 'ten' is not a number; .* 1 or more"),
@@ -91,9 +91,9 @@ def test_a_file_to_read_is_a_file(tmp_path, name, param):
     key = param.opts[0].lstrip("-")
     os.mkfifo(pipe := tmp_path / "pipe")
     for path, reason in (
-        (tmp_path, "Is a directory"),
-        (tmp_path / "none", "No such file"),
-        (tmp_path / "none/none", "No such file"),
+        (tmp_path, "it is not a regular file"),
+        (tmp_path / "none", "does not exist"),
+        (tmp_path / "none/none", "does not exist"),
         (os.devnull, "it is not a regular file"),
         (pipe, "it is not a regular file"),
         ("", "is not a path"),

@@ -201,11 +201,11 @@ def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
     copy = shutil.copytree(root, tmp_path / "copy")
     monkeypatch.chdir(copy)
     (copy / "results/demo/figures/fig4.png").unlink()
-    with pytest.raises(UserError, match=r"report: '.*fig4.png' can't be read: No such file"):
+    with pytest.raises(UserError, match=r"report: '.*fig4.png' does not exist"):
         html_page(report_contents(CONFIGS))
     run = next((copy / "results/runs").iterdir())
     (run / "run.json").unlink()
-    with pytest.raises(UserError, match=rf"report: '.*{run.name}/run.json' can't be read"):
+    with pytest.raises(UserError, match=rf"report: '.*{run.name}/run.json' does not exist"):
         report_contents(CONFIGS)
     (copy / "results/demo/tables/claims.csv").unlink()
     with pytest.raises(UserError, match=r"claims: '.*claims.csv' does not exist"):

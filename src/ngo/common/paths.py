@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 import tempfile
 from pathlib import Path
 
 from ngo.common.registry import UserError, shown
+from verdicts.files import regular_file
 
 
 def check_path(path: str | Path, key: str) -> Path:
@@ -28,19 +28,16 @@ def check_path(path: str | Path, key: str) -> Path:
     raise UserError(f"{key}: {text!r} {reason}.")
 
 
-def check_readable(path: str | Path, key: str) -> Path:
+def check_readable(path: str | Path, key: str, most: int | None = None) -> Path:
     """Return ``path``; raise a UserError, under ``key``, if it is not a readable regular file.
 
-    A pipe or a device is not opened: nobody may ever write to it, or it may have no end.
+    A file of more than ``most`` bytes is refused too.
     """
-    path = check_path(path, key)
+    path = regular_file(check_path(path, key), key, most)
     try:
-        mode = path.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise UserError(f"{key}: {str(path)!r} can't be read: it is not a regular file.")
-        path.open("rb").close()  # fails for a folder
+        path.open("rb").close()
     except OSError as error:
-        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
     return path
 
 

@@ -67,8 +67,8 @@ class PrintedNumbers:
         check(right, key, name, "name a .csv file in the claims' folder")
         path = self.folder / str(name)
         if path not in self.files:
+            regular_file(path, key, MOST_BYTES)
             try:
-                regular_file(path, key, MOST_BYTES)
                 with path.open(encoding="utf-8-sig", newline="") as file:
                     rows = list(csv.DictReader(file, restval=""))
             except (OSError, ValueError, csv.Error) as error:

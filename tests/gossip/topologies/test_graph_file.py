@@ -158,7 +158,7 @@ def test_the_contents_decide_the_results_version(tmp_path):
     [
         ({}, "graph: it is missing; it must be a file"),
         ({"graph": 3}, "graph: 3 is not a path; it must be a file"),
-        ({"graph": "/none.gml"}, "graph: '/none.gml' can't be read: No such file"),
+        ({"graph": "/none.gml"}, "graph: '/none.gml' does not exist"),
         ({"graph": "x.gml", "topology": "ring"}, "graph is read with topology directed_graph_file"),
     ],
 )

@@ -1,10 +1,8 @@
 """A metrics archive: the same content gives the same bytes, and any change in it is refused."""
 
 import hashlib
-import io
 import json
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -104,11 +102,6 @@ def test_an_archive_of_measurements_has_no_runs(made):
         assert archive.Archive("a.tar", members).runs
 
 
-def test_all_of_a_tier_is_the_default(made, tmp_path):
-    with pytest.raises(UserError, match=r"can't be read: No such file"):
-        collect([tmp_path / "config/config.yaml", tmp_path / "config/demo.yaml"])
-
-
 def test_the_same_content_gives_the_same_bytes(packed, made, tmp_path):
     (tmp_path / "results/own/metrics/samples_figS6.parquet").touch()
     out = ngo("archive", *SHOWN, *(f"--config={name}" for name in made), "--out", "again.tar")
@@ -153,77 +146,14 @@ def test_a_changed_byte_anywhere_is_refused(packed, tmp_path):
         assert "\n" not in str(told.value)
 
 
-def test_a_truncated_archive_is_refused(packed, tmp_path):
-    content = packed.read_bytes()
-    broken = tmp_path / "broken.tar"
-    for size in (0, 100, 600, len(content) // 2, len(content) - 1):
-        broken.write_bytes(content[:size])
-        with pytest.raises(UserError, match="is refused: "):
-            archive.read_archive(broken)
-    broken.write_bytes(content + b"\0")
-    with pytest.raises(UserError, match=f"from byte {len(content)} on"):
-        archive.read_archive(broken)
-
-
 def test_a_changed_file_is_named_with_both_sums(packed):
     name = "results/data/sine.json"
     content = packed.read_bytes()
     wanted, found = (hashlib.sha256(b).hexdigest() for b in (b"{}", b"[]"))
     packed.write_bytes(content.replace(b"\0{}\0", b"\0[]\0"))
-    message = f"'{name}' has been changed .expected sha256 {wanted}, found {found}"
+    message = f"'{name}' is not as in SHA256SUMS .expected sha256 {wanted}, found {found}"
     with pytest.raises(UserError, match=message):
         archive.read_archive(packed)
-
-
-def rewritten(path, change):
-    """An archive with other members, and the sums that it had."""
-    with tarfile.open(path) as old:
-        entries = [(entry, old.extractfile(entry).read()) for entry in old]
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as new:
-        for entry, content in change(entries):
-            new.addfile(entry, io.BytesIO(content))
-    path.write_bytes(file.getvalue())
-
-
-def added(name, **kind):
-    entry = tarfile.TarInfo(name)
-    for field, value in kind.items():
-        setattr(entry, field, value)
-    return lambda entries: [*entries, (entry, b"")]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda entries: entries[:-1], r"'workflow/rules/train.smk' is missing .expected sha256"),
-        (lambda entries: entries[1:], "it has no SHA256SUMS"),
-        (lambda entries: [*entries, entries[-1]], "'workflow/rules/train.smk' occurs twice"),
-        (
-            lambda entries: [entries[0], *entries[:0:-1]],
-            "it differs from an archive of its members",
-        ),
-        (added("results/data/more.json"), "'results/data/more.json' is not listed"),
-        (added("../outside"), "'../outside' is a path outside the folder"),
-        (added("/tmp/outside"), "'/tmp/outside' is a path outside the folder"),
-        (
-            added("results/link", type=tarfile.SYMTYPE, linkname="/"),
-            "'results/link' is not a regular",
-        ),
-    ],
-)
-def test_missing_extra_and_dangerous_members_are_refused(packed, change, message):
-    rewritten(packed, change)
-    with pytest.raises(UserError, match=message):
-        archive.read_archive(packed)
-
-
-def test_what_is_no_archive_is_refused(tmp_path):
-    (tmp_path / "notes.txt").write_text("not an archive " * 100)
-    with pytest.raises(
-        UserError, match="is refused: it is not a metrics archive, or it is truncated"
-    ):
-        archive.read_archive(tmp_path / "notes.txt")
 
 
 def test_it_is_rebuilt_in_the_repository_only(packed):

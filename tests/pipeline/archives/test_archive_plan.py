@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import REPOSITORY
 from finished_runs import campaign, made_up_run
 
 from ngo.common import plugins
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import Archive, read_archive
+from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import RUNS, collect_finished
 from ngo.pipeline.archives.members import named_members
@@ -115,12 +114,6 @@ def test_a_figure_that_reads_more_tables_now_is_not_made(made):
         archived_plan(naming(made, "nothing"), trusted=False, tell=print),
     ):
         pass
-
-
-@pytest.mark.parametrize("path", sorted((REPOSITORY / "results/archive").glob("*.tar")))
-def test_shipped_archives_can_be_planned(path):
-    with archived_plan(read_archive(path), trusted=False, tell=print) as planned:
-        assert planned.runs
 
 
 REGISTERED = "config/reference/claims.registered.yaml"

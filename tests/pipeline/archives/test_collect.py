@@ -105,12 +105,3 @@ def test_a_whole_archive_needs_every_run(own):
     finish(*list(planned.runs.values())[1:])
     with pytest.raises(UserError, match=r"results/runs/.*' can't be read: No such file"):
         collect(configs)
-
-
-def test_an_archive_that_does_not_describe_itself_is_refused(own):
-    first, *_ = own[1].runs.values()
-    finish(first)
-    members, _ = collect_finished(own[0])
-    for content in (b"", b"[]", b"{}"):
-        with pytest.raises(UserError, match=r"is refused: archive.json can't be read"):
-            assert not Archive("a.tar", {**members, "archive.json": content}).about

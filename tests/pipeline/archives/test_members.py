@@ -4,7 +4,7 @@ import pytest
 from shipped_plans import planned
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives import limits, members
+from ngo.pipeline.archives import members
 
 ALLOWED = (
     "archive.json", "SHA256SUMS", "carried.json", "ro-crate-metadata.json",
@@ -42,21 +42,6 @@ def test_results_code_and_settings_are_no_members(name):
         members.check_member(name, 0)
 
 
-@pytest.mark.parametrize("name", ["../a.yaml", "/a.yaml", "a/../b.yaml", "a\\b.yaml"])
-def test_paths_outside_are_named_as_such(name):
-    with pytest.raises(UserError, match="is a path outside the folder"):
-        members.check_member(name, 0)
-
-
-def test_sources_of_the_workflow_are_told_from_files_of_the_config():
-    kinds = {name: (members.is_workflow(name), members.is_result(name)) for name in ALLOWED}
-    assert [name for name, kind in kinds.items() if kind[0]] == [
-        "Snakefile", "workflow/Snakefile", "workflow/rules/train.smk"]  # fmt: skip
-    assert sum(result for _, result in kinds.values()) == 4
-    assert [name for name in ALLOWED if members.is_table(name)] == [
-        "results/laptop/metrics/fig1.parquet", "results/runs/metrics.parquet"]  # fmt: skip
-
-
 def test_members_that_the_config_does_not_ask_for_are_refused():
     names = ["archive.json", "config/config.yaml", "results/paper/metrics/fig1.parquet",
              "results/paper/metrics/runs.parquet", "results/data/mnist.json",
@@ -75,9 +60,3 @@ def test_a_file_outside_the_working_directory_can_not_be_packed():
     for name in ("/a.py", "../a.py"):
         with pytest.raises(UserError, match=f"plugins: '{name}' is outside the working directory"):
             members.inside("plugins", name)
-
-
-def test_texts_are_small():
-    members.check_member("config/config.yaml", limits.TEXT)
-    with pytest.raises(UserError, match="at most"):
-        members.check_member("config/config.yaml", limits.TEXT + 1)

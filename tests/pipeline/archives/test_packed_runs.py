@@ -12,7 +12,6 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives.packed_runs import (
     METRICS,
     RECORDS,
-    is_finished,
     packed,
     read_run,
     run_here,
@@ -57,15 +56,6 @@ def test_runs_with_other_columns_keep_theirs():
     assert "holdout_loss" in found[long.id].columns
     assert list(found[short.id].columns) == list(short.columns)
     assert len(found[short.id].columns["V"]) == 2
-
-
-def test_a_run_takes_the_place_of_another(tmp_path):
-    write_run(tmp_path, made_up_run(SPECS[0]))
-    (tmp_path / "models.pt").write_bytes(b"weights")
-    assert is_finished(tmp_path)
-    write_run(tmp_path, made_up_run(SPECS[1]))
-    assert read_run(tmp_path).id == SPECS[1].id
-    assert not (tmp_path / "models.pt").exists()
 
 
 def test_files_that_are_not_of_one_run_are_refused(tmp_path):
@@ -113,10 +103,10 @@ def test_members_that_do_not_fit_are_refused():
 
 @pytest.mark.parametrize(
     "change",
-    [{"spec": 1}, {"spec": {"lr": "much"}}, {"spec": {"seed": [0]}}, {"about": {}}, {"final": {}},
-     {"final": {"V": []}}, {"versions": {"ngo": "1"}}, {"started": "today"}, {"wall_seconds": "1"},
-     {"evaluation_seconds": []}, {"evaluation_seconds": ["1"]}, {"parameters": "many"},
-     {"source": 1}, {"seed": None}, {"id": "metrics.parquet"}, {"spec": {"V": 1}},
+    [{"spec": 1}, {"about": {}}, {"final": {}}, {"versions": {"ngo": []}},
+     {"final": {"step": 1, "V": []}}, {"started": "today"}, {"wall_seconds": "1"},
+     {"evaluation_seconds": []}, {"evaluation_seconds": ["a"]}, {"parameters": "many"},
+     {"source": 1}, {"seed": "a"}, {"id": "metrics.parquet"}, {"spec": {"V": 1}},
      {"about": {**made_up_run(SPECS[0]).record["about"], "torch": {}}}],
 )  # fmt: skip
 def test_a_record_of_other_values_is_refused(change):
@@ -125,10 +115,3 @@ def test_a_record_of_other_values_is_refused(change):
     with pytest.raises(UserError, match=r"^its runs can't be read \(") as told:
         unpacked(packed([changed]))
     assert "\n" not in str(told.value)
-
-
-def test_records_that_are_deep_or_large_are_refused():
-    whole = packed([made_up_run(SPECS[0])])
-    for text in (b"[" * 10**5, b'{"id": 1e999}', bytes(2**27)):
-        with pytest.raises(UserError, match=r"^its runs can't be read"):
-            unpacked({**whole, RECORDS: lzma.compress(text, preset=0)})

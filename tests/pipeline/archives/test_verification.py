@@ -1,8 +1,29 @@
-"""Measurements that were forged, and what is drawn for claims."""
+"""Archives that were changed and packed again: found by their parts, or by making things again."""
 
+import json
+
+import numpy as np
 import pytest
-from small_archives import SPECTRA, THEORY, forged, forged_table, in_this_process, members_in, train
+from small_archives import (
+    SPECTRA,
+    THEORY,
+    fitted,
+    forged,
+    forged_table,
+    in_this_process,
+    members_in,
+    train,
+)
 from small_archives import ngo as run_ngo
+
+from ngo.common.registry import UserError
+from ngo.pipeline.archives.archive import Archive
+from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.crate import CRATE
+from ngo.pipeline.archives.making_again import made_run, measure_again, train_again
+from ngo.pipeline.archives.members import ABOUT
+from ngo.pipeline.archives.packed_runs import packed
+from ngo.pipeline.archives.verification import measured_tables
 
 
 @pytest.fixture(scope="module")
@@ -14,15 +35,102 @@ def trained(tmp_path_factory):
 
 
 @pytest.fixture
-def own(trained, tmp_path, monkeypatch):
-    """The members of an archive of these; they are made again in this process."""
+def members(trained, monkeypatch):
+    """The members of an archive of these."""
     monkeypatch.chdir(trained)
-    in_this_process(monkeypatch, tmp_path)
     return members_in(trained)
+
+
+@pytest.fixture
+def own(members, tmp_path, monkeypatch):
+    """The same; its runs and cases are made again in this process."""
+    in_this_process(monkeypatch, tmp_path)
+    return members
 
 
 def verified(members, *arguments, code=0):
     return run_ngo("verify", members, *arguments, code=code)
+
+
+def unmade(members, code=1):
+    """What verify says without making anything again."""
+    return verified(members, "--sample", 0, code=code)
+
+
+def one_bit(columns):
+    columns["V"][-1] = np.nextafter(columns["V"][-1], 10)
+
+
+def test_an_honest_archive_passes_with_any_seed_and_the_odds_are_told(own):
+    for seed in (0, 20261122):
+        out = verified(own, "--seed", seed, "--sample", 2)
+        assert out.count("bit for bit") == 2 + 2
+        assert "FAIL" not in out
+        assert f"pass  sums: {len(own)} files" in out
+        assert "pass  runs: all that the tables and figures are made from" in out
+        assert "pass  provenance" in out
+        assert "2 of 4 runs retrained" in out
+        assert "1 %: 50.0 %, 5 %: 50.0 %, 10 %: 50.0 %, 50 %: 16.7 %, 100 %: 0.0 %\n" in out
+        assert "2 of 4 cases of spectra_own measured again" in out
+        assert "theory_theory is not checked: its cases take minutes; --claim draws among" in out
+
+
+def test_one_changed_bit_of_one_run_is_found_by_retraining_only(own):
+    members, run = forged(own, one_bit)
+    assert "FAIL" not in unmade(members, code=0)
+    out = verified(members, "--seed", 0, "--sample", 4, code=1)
+    assert out.count("FAIL") == 1
+    assert f"FAIL  {run}: V at step" in out
+    assert out.splitlines()[-1].startswith(f"ngo: verify: 1 failed, first {run}: V at step ")
+
+
+def test_runs_under_the_names_of_others_are_found_without_training(own):
+    runs = Archive("own.tar", own).runs
+    for run in runs.values():
+        method = run.record["spec"]["method"]
+        run.record["spec"]["method"] = {"ngo": "gossip", "gossip": "ngo"}[method]
+    changed = fitted({**own, **packed(runs.values())})
+    assert f"FAIL  records: {min(runs)}: its record has method " in unmade(changed)
+
+
+def test_a_record_that_does_not_fit_or_an_absent_run_is_found(own):
+    members, run = forged(own, one_bit, record=False)
+    assert f"FAIL  records: {run}: V is" in unmade(members)
+    runs = Archive("own.tar", own).runs
+    runs.pop(run)
+    about = {**json.loads(own[ABOUT]), "artefacts": ["own"]}
+    less = {**own, **packed(runs.values()), ABOUT: json.dumps(about).encode()}
+    out = unmade(less)
+    assert f"FAIL  runs: {run} is not in the archive" in out
+    assert "FAIL  provenance: its sum of " in out
+
+
+def test_an_archive_of_runs_without_provenance_fails(own):
+    without = {name: content for name, content in own.items() if name != CRATE}
+    assert f"FAIL  provenance: {CRATE} is missing" in unmade(without)
+    for content in (b"{}", b'{"@graph": [1]}'):
+        assert f"FAIL  provenance: {CRATE} can't be read" in unmade({**own, CRATE: content})
+
+
+def test_runs_that_can_not_be_drawn_are_counted(own, monkeypatch):
+    runs = Archive("own.tar", own).runs.values()
+    shortest = min(run.seconds for run in runs)
+    out = verified(own, "--seed", 0, "--longest", shortest)
+    assert "3 of 4 runs could not be drawn: longer than --longest" in out
+    assert "1 of 1 runs retrained" in out
+    monkeypatch.setattr("ngo.pipeline.archives.collect.results_version", lambda spec: "0")
+    out = verified(own, "--seed", 0, code=2)
+    assert "no run can be retrained: 4 of another results version. " in out
+    assert f"Runs were made by revision {next(iter(runs)).record['source']}." in out
+    assert "4 of 4 runs could not be drawn: of another results version" in unmade(own, code=0)
+
+
+def test_an_absent_data_set_is_named(own, monkeypatch):
+    def absent(name, root):
+        raise UserError(f"data.root: {name} is not there.")
+
+    monkeypatch.setattr("ngo.data.download.check", absent)
+    assert verified(own, "--seed", 0, code=2).endswith("ngo: data.root: digits is not there.\n")
 
 
 def kept_times(table):
@@ -32,42 +140,21 @@ def kept_times(table):
     return table
 
 
-def test_honest_measurements_pass_and_the_odds_are_told(own):
-    out = verified(own, "--seed", 3, "--sample", 0, "--measurements", 1)
-    assert out.count("bit for bit") == 2
-    assert "FAIL" not in out
-    assert (
-        "1 of 2 cases of theory_theory measured again; the probability of missing a forgery, by "
-        "the share of them that is forged: 1 %: 50.0 %" in out
-    )
-    assert "1 of 4 cases of spectra_own measured again" in out
-    assert "75.0 %" in out
-
-
-def test_a_forged_table_of_theorems_is_found(own):
+def test_a_forged_table_of_theorems_is_found_for_a_claim_that_rests_on_it(own):
     members = forged_table(own, THEORY, kept_times)
-    assert "FAIL" not in verified(members, "--sample", 0)
     out = verified(members, "--claim", "time", "--seed", 0, code=1)
-    assert "FAIL  theory_theory: kind bounds: measured in row " in out
+    assert "FAIL  theory_theory: kind bounds: measured at row " in out
     assert "claim time rests on 1 cases of theory_theory" in out
-    assert "10 %: 0.0 %, 50 %: 0.0 %, 100 %: 0.0 %" in out
 
 
 def test_rows_of_no_case_and_missing_rows_are_found(own):
     more = forged_table(own, SPECTRA, lambda table: table.replace({"n": {6: 7}}))
-    out = verified(more, "--sample", 0, code=1)
-    assert "FAIL  spectra_own: it has rows of a case that the config lacks: ('ring', 7)" in out
+    assert "FAIL  spectra_own: it has rows of a case that the config lacks" in unmade(more)
     less = forged_table(own, SPECTRA, lambda table: table.iloc[1:])
-    out = verified(less, "--sample", 0, "--measurements", 4, "--seed", 0, code=1)
-    assert "spectra_own: topology ring, n 4: 0 rows in the archive, 1 measured" in out
+    out = verified(less, "--sample", 4, "--seed", 0, code=1)
+    assert "spectra_own: topology ring, n 4: 0 rows in the archive, 1 here" in out
     without = forged_table(own, SPECTRA, lambda table: table.drop(columns="n"))
-    assert "spectra_own: it has no column 'n'" in verified(without, "--sample", 0, code=1)
-
-
-def test_a_table_that_is_no_table_is_one_line(own):
-    out = verified({**own, SPECTRA: b"no"}, "--sample", 0, code=2)
-    assert out.startswith(f"ngo: archive: 'own.tar' is refused: {SPECTRA!r} can't be read (")
-    assert out.count("\n") == 1
+    assert "spectra_own: it has no column 'n'" in unmade(without)
 
 
 def test_runs_are_drawn_among_those_of_a_claim(own):
@@ -77,19 +164,8 @@ def test_runs_are_drawn_among_those_of_a_claim(own):
     assert all("-gossip-" in line for line in made)
     assert "claim gossip-learns rests on 2 runs\n  2 of 2 runs retrained" in out
     out = verified(own, "--claim", "ngo-wins", "--seed", 1, "--sample", 1)
-    assert (
-        "claim ngo-wins rests on 4 runs\n  1 of 4 runs retrained; the probability of missing" in out
-    )
+    assert "claim ngo-wins rests on 4 runs\n  1 of 4 runs retrained; the probability of " in out
     assert "10 %: 75.0 %, 50 %: 50.0 %, 100 %: 0.0 %" in out
-
-
-def test_a_forgery_of_a_claims_runs_is_found_among_them(own):
-    def better(columns):
-        columns["consensus_accuracy"][-1] += 0.01
-
-    members, run = forged(own, better)
-    assert "-gossip-" in run
-    verified(members, "--claim", "gossip-learns", "--seed", 1, "--sample", 2, code=1)
 
 
 def test_an_unknown_claim_and_a_missing_seed_are_one_line(own):
@@ -98,4 +174,20 @@ def test_an_unknown_claim_and_a_missing_seed_are_one_line(own):
     assert out.startswith("ngo: claim: 'gosip-learns' is unknown; allowed: gossip-learns, ")
     seed = "ngo: seed: it is missing; name one, or draw nothing with --sample 0.\n"
     assert verified(own, code=2) == seed
-    assert verified(own, "--sample", 0, "--measurements", 1, code=2) == seed
+
+
+def test_a_run_and_a_case_are_made_again_in_processes_of_their_own(members, tmp_path):
+    archive = Archive("own.tar", members)
+    run = next(iter(archive.runs.values()))
+    with archived_plan(archive, trusted=False, tell=pytest.fail) as planned:
+        again = train_again(planned.runs[run.id], planned, tmp_path, 1, {})
+        assert again.table.equals(made_run(run).table)
+        assert again.where == made_run(run).where
+        (spectra,) = (
+            each for each in measured_tables(archive, planned)[0] if each.id == "spectra_own"
+        )
+        rows = measure_again(spectra, 0, planned, {})
+        assert rows.table.equals(spectra.made(0, None).table[list(rows.table)])
+        assert rows.where == again.where
+        with pytest.raises(UserError, match="^verify: spectra_own: topology ring, n 4: "):
+            measure_again(spectra, 0, planned, {"PYTHONHOME": "/no such folder"})

@@ -93,9 +93,7 @@ def read(n: int, path: str, directed: bool) -> nx.Graph:
     unless the file can be read, and its graph has n nodes, is connected (strongly, if
     ``directed``), and has weights above 0 on all edges or on none.
     """
-    status = check_readable(path, "graph").stat()
-    if status.st_size > LARGEST:
-        raise UserError(f"graph: {path!r} has {status.st_size:,} bytes; at most {LARGEST:,}.")
+    status = check_readable(path, "graph", LARGEST).stat()
     graph = _load(path, n, directed, (status.st_mtime_ns, status.st_size))
     if len(graph) != n:
         raise UserError(f"workers: {n} is not the number of nodes in graph {path!r}, {len(graph)}.")

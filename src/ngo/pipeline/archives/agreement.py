@@ -1,155 +1,145 @@
-"""Whether the metrics in an archive are those of a retrained run.
+"""Whether the numbers in an archive are those of a run or a case that was made again.
 
-On the kind of processor that made a run, its metrics must be the same, bit for bit. Elsewhere
-rounding differs, and training amplifies it. The run is then trained twice here, with two roundings.
-The spread between the two results says how far apart two roundings of this run may be.
+On the kind of processor that made them, they must be equal. Elsewhere rounding differs, and
+training amplifies it. They are then made twice here, with two roundings a and b. The spread between
+a and b says how far apart two roundings may be.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from ngo.pipeline.archives.packed_runs import FinishedRun
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-# What the bits of a run's metrics depend on, besides its values and its code.
-KIND = ("torch", "device", "instructions", "kernels")
-
-# The archive's value may be this many times the spread away from the nearer of the two retrained.
+# The archive's value may be this many times the spread away from the nearer of a and b.
 MULTIPLE = 4
 
-# What is allowed where the spread is smaller: a share of the value, or for accuracies a number of
-# test samples.
-RELATIVE, SAMPLES = 1e-3, 2
+# What is allowed where the spread is smaller, of runs and of cases: a share of the value. Of
+# accuracies it is a number of test samples.
+RUNS, CASES, SAMPLES = 1e-3, 1e-6, 2
 
-# Differences below this are rounding in themselves, as of a standard deviation of equal values.
-SMALL = 1e-6
+# Differences below this are rounding: in runs, and in cases as a share of a column's largest value.
+# So are those below its square there: V of workers that agree is a square of rounding errors.
+SMALL_IN_RUNS, SMALL = 1e-6, 1e-12
 
 # Columns that no rounding changes.
 EXACT = ("step", "epoch", "samples")
 
-
-def same_kind(archived: FinishedRun, again: FinishedRun) -> bool:
-    """Whether two runs must have the same bits: processor, instructions, kernels and torch."""
-    same = all(archived.about.get(key) == again.about.get(key) for key in KIND)
-    return same and archived.record.get("processor") == again.record.get("processor")
+# How numbers were compared.
+EQUAL = "bit for bit"
+ROUNDINGS = "within two roundings"
 
 
-def bit_difference(archived: FinishedRun, again: FinishedRun) -> str | None:
-    """The first difference between two runs' metrics; None if they are equal, bit for bit."""
-    if other := _other_rows(archived, again):
-        return other
-    for name, ours in again.columns.items():
-        theirs = archived.columns[name]
-        for row, (a, b) in enumerate(zip(theirs, ours, strict=True)):
-            if a.tobytes() != b.tobytes():
-                return _named(name, archived, row, f"{a} in the archive, {b} retrained")
-    return None
+@dataclass(frozen=True)
+class Made:
+    """What a run or a case gave, in the archive or here."""
+
+    table: pd.DataFrame
+    #: What the bits of its numbers depend on, besides its values and code; None if not known.
+    where: tuple | None
+    #: What else is said of a run.
+    facts: Mapping[str, object] = field(default_factory=dict)
+    #: The test samples of a run; None for a case.
+    samples: int | None = None
 
 
-def difference_beyond_rounding(
-    archived: FinishedRun, one: FinishedRun, two: FinishedRun
-) -> str | None:
-    """The first value that two roundings of the run do not explain; None if there is none.
+def compared(archived: Made, again: Callable[[Mapping[str, str]], Made]) -> tuple[str, str | None]:
+    """How ``archived`` was compared, and the first difference, if there is one.
 
-    The archive's value must be within ``MULTIPLE`` times the spread of the two (``spread_of``), or
-    within the floor, of the nearer of the two. Counts in which both agree, and whether the run
-    diverged, must be the same.
+    ``again`` makes it with more variables in its environment.
+    """
+    one = again({})
+    fault = difference(archived, one)
+    if fault is None or archived.where == one.where:
+        return EQUAL, fault
+    return ROUNDINGS, difference(archived, one, again(other_rounding(one)))
+
+
+def other_rounding(made: Made) -> dict[str, str]:
+    """Variables with which it is made with another rounding.
+
+    With our kernels in place of torch's operations or the other way round, and with narrower
+    vectors in the libraries.
+    """
+    wide, kernels = "AVX512" in (made.where or ()), (made.where or (None,))[-1]
+    return {
+        "NGO_MARCH": "none" if kernels else "native",
+        "ATEN_CPU_CAPABILITY": "avx2" if wide else "default",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3",
+    }
+
+
+def difference(archived: Made, one: Made, two: Made | None = None) -> str | None:
+    """The first value that differs from ``one``; with ``two``, that both roundings do not explain.
+
+    The value must then be within ``MULTIPLE`` times the spread, or within the floor, of the nearer
+    of the two. The spread is the largest difference of the two, over all columns of a run, or in
+    the column of a case: of accuracies as it is, of others relative to the larger value.
     """
     import numpy as np
 
-    if _other_rows(one, two):  # rounding decides when this run ends: its rows have no counterparts
-        nearer = [each for each in (one, two) if not _other_rows(archived, each)]
-        return None if nearer else _other_rows(archived, one)
-    if other := _other_rows(archived, one):
+    if two is not None and _other_shape(one, two):  # rounding decides when this run ends
+        ends = [_other_shape(archived, each) for each in (one, two)]
+        return ends[0] if all(ends) else None
+    if other := _other_shape(archived, one):
         return other
-    spread = spread_of(one, two)
-    for name, a in one.columns.items():
-        b, theirs = two.columns[name], archived.columns[name]
-        if name in EXACT or (a.dtype.kind in "ib" and np.array_equal(a, b)):
-            allowed = np.zeros(len(a))
-        else:
-            allowed = tolerance(name, a, b, spread, one.about["test_samples"])
-        far = distances(theirs, a, b) > allowed
-        if far.any():
-            row = int(np.argmax(far))
-            here = f"{a[row]} and {b[row]} with two roundings here"
-            return _named(name, archived, row, f"{theirs[row]} in the archive, {here}")
+    second = (two or one).table
+    allowed = {} if two is None else _allowed(one, two)
+    for name, a in one.table.items():
+        x, b = archived.table[name], second[name]
+        near = (x == a) | (x == b) | (x.isna() & (a.isna() | b.isna()))
+        if name in allowed and x.dtype.kind in "iuf":
+            near |= np.fmin((x - a).abs(), (x - b).abs()) <= allowed[name]
+        if not near.all():
+            row = int(np.argmin(near))
+            place = f"step {archived.table['step'][row]}" if "step" in second else f"row {row}"
+            here = a[row] if two is None else f"{a[row]} and {b[row]} with two roundings"
+            return f"{name} at {place}: {x[row]} in the archive, {here} here"
     return None
 
 
-def unequal_row(archived: pd.Series, again: pd.Series) -> int | None:
-    """The first row in which two columns of tables differ; NaN equals NaN."""
-    unequal = (archived != again) & ~(archived.isna() & again.isna())
-    return int(unequal.idxmax()) if unequal.any() else None
-
-
-def spread_of(one: FinishedRun, two: FinishedRun) -> float:
-    """How far apart two roundings of a run are.
-
-    The largest difference over all evaluations and columns: of accuracies as it is, of other
-    columns relative to the larger of the two values.
-    """
-    return max(
-        largest_difference(a, two.columns[name], SMALL, relative="accuracy" not in name)
-        for name, a in one.columns.items()
-        if a.dtype.kind == "f" and name not in EXACT
-    )
-
-
-def largest_difference(a: np.ndarray, b: np.ndarray, small: float, *, relative: bool) -> float:
-    """The largest finite difference of values above ``small``, maybe relative to the larger."""
+def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
+    """How far from the nearer of two roundings a value may be, in each row of some columns."""
     import numpy as np
 
-    size = np.fmax(np.abs(a), np.abs(b))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        apart = (np.abs(a - b) / (size if relative else 1.0))[size > small]
-    return float(np.max(apart[np.isfinite(apart)], initial=0.0))
+    scales, spreads = {}, {}
+    for name, a in one.table.items():
+        b, kinds = two.table[name], "iuf" if one.samples is None else "f"
+        exact = name in EXACT or (a.dtype.kind != "f" and a.equals(b))
+        if exact or not {a.dtype.kind, b.dtype.kind} <= {*kinds}:
+            continue
+        size, least = np.fmax(a.abs(), b.abs()).to_numpy(float), RUNS
+        small = SMALL_IN_RUNS
+        if one.samples is None:
+            small = SMALL * np.max(size[np.isfinite(size)], initial=0.0) + SMALL**2
+            least = CASES
+        elif "accuracy" in name:
+            size, least = np.ones(len(a)), SAMPLES / one.samples
+        apart = ((a - b).abs().to_numpy() / np.where(size > 0, size, 1))[size > small]
+        spreads[name] = float(np.max(apart[np.isfinite(apart)], initial=0.0))
+        scales[name] = size, small, least
+    return {
+        name: np.where(np.isfinite(size), max(MULTIPLE * spread, least) * size + small, 0.0)
+        for name, (size, small, least) in scales.items()
+        for spread in [spreads[name] if one.samples is None else max(spreads.values())]
+    }
 
 
-def tolerance(
-    name: str, a: np.ndarray, b: np.ndarray, spread: float, test_samples: int
-) -> np.ndarray:
-    """How far from two retrained columns the archive's may be, at each evaluation."""
-    import numpy as np
-
-    if "accuracy" in name:
-        return np.full(len(a), max(MULTIPLE * spread, SAMPLES / test_samples) + SMALL)
-    size = np.fmax(np.abs(a.astype(float)), np.abs(b.astype(float)))
-    return np.where(np.isfinite(size), max(MULTIPLE * spread, RELATIVE) * size + SMALL, 0.0)
-
-
-def distances(theirs: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The distance to the nearer of ``a`` and ``b``; values that are not finite agree if equal."""
-    import numpy as np
-
-    nearest = np.full(len(a), np.inf)
-    for ours in (a, b):
-        x, y = theirs.astype(float), ours.astype(float)
-        same = (x == y) | (np.isnan(x) & np.isnan(y))
-        with np.errstate(invalid="ignore"):
-            apart = np.where(same, 0.0, np.abs(x - y))
-        nearest = np.fmin(nearest, np.where(np.isnan(apart), np.inf, apart))
-    return nearest
-
-
-def _other_rows(archived: FinishedRun, again: FinishedRun) -> str | None:
-    """How the shape of two runs' metrics differs, or what they say of the run."""
-    if archived.columns.keys() != again.columns.keys():
-        names = sorted(archived.columns.keys() ^ again.columns.keys())
-        return f"only one of the two has the column {names[0]}"
-    theirs, ours = len(archived.columns["step"]), len(again.columns["step"])
-    if theirs != ours:
-        return f"{theirs} evaluations in the archive, {ours} retrained"
-    facts = again.facts
-    for name, value in archived.facts.items():  # runs of older code have fewer fields
-        if facts.get(name) != value:
-            return f"{name} is {value!r} in the archive, {facts.get(name)!r} retrained"
+def _other_shape(archived: Made, again: Made) -> str | None:
+    """How the columns, the number of rows or the facts differ."""
+    theirs, ours = archived.table, again.table
+    more = [name for name in theirs if name not in ours and theirs[name].notna().any()]
+    for name in (*more, *(each for each in ours if each not in theirs)):
+        return f"only one of the two has the column {name}"
+    if len(theirs) != len(ours):
+        return f"{len(theirs)} rows in the archive, {len(ours)} here"
+    for name, value in archived.facts.items():  # runs of older code have fewer
+        if again.facts.get(name) != value:
+            return f"{name} is {value!r} in the archive, {again.facts.get(name)!r} here"
     return None
-
-
-def _named(column: str, run: FinishedRun, row: int, told: str) -> str:
-    return f"{column} at step {run.columns['step'][row]}: {told}"

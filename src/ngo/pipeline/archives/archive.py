@@ -28,9 +28,9 @@ from ngo.common.paths import check_readable
 from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives import limits, packed_runs
 from ngo.pipeline.archives.archive_description import described
-from ngo.pipeline.archives.members import ABOUT, SUMS, check_member, is_table
+from ngo.pipeline.archives.first_reading import read_apart
+from ngo.pipeline.archives.members import ABOUT, SUMS, check_member
 from ngo.pipeline.archives.packed_runs import FinishedRun
-from ngo.pipeline.archives.parquet_check import decoded_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ class Archive:
         with refusing(self.path, f"{name!r} can't be read ({{}})"):
             try:
                 table = pd.read_parquet(io.BytesIO(self.members[name])).rename(columns=present)
-            except (ValueError, OSError) as error:
+            except Exception as error:  # whatever pandas raises
                 raise UserError(in_a_line(error)) from None
             if not table.columns.is_unique:
                 raise UserError("it has one column under two names")
@@ -85,28 +85,22 @@ def write_archive(path: str | Path, members: Members) -> str:
 
 def read_archive(path: str | Path) -> Archive:
     """The archive at ``path``; a UserError that names the first fault in it."""
-    content = _bounded(Path(path))
+    content = content_of(Path(path), limits.ARCHIVE)
     with refusing(path):
         try:
             members = _members(content)
-        except (tarfile.TarError, ValueError) as error:
-            raise UserError(f"it is not a metrics archive, or it is truncated ({error})") from None
-        if SUMS not in members:
-            raise UserError(f"it has no {SUMS}; it is not a metrics archive, or it is truncated")
+        except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
+            told = in_a_line(error)
+            raise UserError(f"it is not a metrics archive, or it is truncated ({told})") from None
+        if not {SUMS, ABOUT} <= members.keys():
+            raise UserError(f"it has no {SUMS}, or no {ABOUT}: it is not a metrics archive")
         _check_sums(members.pop(SUMS), members)
-        packed = tar_of(members)
-        if packed != content:
-            first = next(
-                (k for k, (a, b) in enumerate(zip(packed, content, strict=False)) if a != b),
-                min(len(packed), len(content)),
-            )
+        if (packed := tar_of(members)) != content:
             raise UserError(
-                f"from byte {first} on, it differs from an archive of its members (expected sha256 "
-                f"{sha256(packed)}, found {sha256(content)})"
+                f"it differs from an archive of its members (expected sha256 {sha256(packed)}, "
+                f"found {sha256(content)})"
             )
-        if ABOUT not in members:
-            raise UserError(f"it has no {ABOUT}")
-        _check_tables(members)
+        read_apart(content)
     return Archive(path, members)
 
 
@@ -137,66 +131,33 @@ def tar_of(members: Members) -> bytes:
 
 
 def _members(content: bytes) -> Members:
-    """The members of a tar file, which may have regular files and nothing else."""
+    """The members of a tar file, which may have regular files of allowed names and sizes only."""
     members: Members = {}
-    for entry, body in _entries(content):
-        if entry.name in members:
-            raise UserError(f"{entry.name!r} occurs twice")
-        members[entry.name] = bytes(body)
-        if len(members) > limits.MEMBERS:
-            raise UserError(f"it has more than {limits.MEMBERS} files")
+    left = limits.ARCHIVE
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as file:
+        for entry in file:
+            check_member(entry.name, entry.size)
+            left -= entry.size
+            if entry.type != tarfile.REGTYPE or entry.name in members:
+                raise UserError(f"{entry.name!r} is not a regular file, or occurs twice")
+            if left < 0 or len(members) == limits.MEMBERS:
+                raise UserError(f"it has more than {limits.MEMBERS} files, or is too large")
+            members[entry.name] = file.extractfile(entry).read()
     folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
-    if both := sorted(folders & members.keys()):
-        raise UserError(f"{both[0]!r} is a file and a folder")
-    if len({name.casefold() for name in members}) < len(members):
-        raise UserError("two of its files differ only in capital letters")
+    if len({name.casefold() for name in (*members, *folders)}) < len(members) + len(folders):
+        raise UserError("two of its files and folders have one name")
     return members
-
-
-def _entries(content: bytes) -> Iterator[tuple[tarfile.TarInfo, memoryview]]:
-    """The header and the content of each file in a tar file.
-
-    ``tarfile`` would also follow the headers of other kinds of entries, which declare sizes as they
-    like.
-    """
-    view, place = memoryview(content), 0
-    while any(block := view[place : place + tarfile.BLOCKSIZE]):
-        entry = tarfile.TarInfo.frombuf(block.tobytes(), "utf-8", "strict")
-        place += tarfile.BLOCKSIZE
-        if entry.type != tarfile.REGTYPE:
-            raise UserError(f"{entry.name!r} is not a regular file")
-        if not 0 <= entry.size <= len(content) - place:
-            raise UserError(f"{entry.name!r} is truncated")
-        check_member(entry.name, entry.size)
-        yield entry, view[place : place + entry.size]
-        place += -(-entry.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
-
-
-def _check_tables(members: Members) -> None:
-    """Raise a UserError for a table that is damaged, or if all are too large when decoded."""
-    left = limits.TABLES
-    for name in filter(is_table, members):
-        try:
-            left -= decoded_bytes(members[name], left)
-        except ValueError as error:
-            raise UserError(f"{name!r} can't be read ({error})") from None
 
 
 def _check_sums(sums: bytes, members: Members) -> None:
     """Raise a UserError for a member that is missing, changed or not among the ``sums``."""
-    try:
-        pairs = [line.split("  ", 1) for line in sums.decode().splitlines()]
-        wanted = {name: value for value, name in pairs}
-    except ValueError:
-        raise UserError(f"{SUMS} has a line without a sum and a name") from None
-    for name in sorted(wanted.keys() - members.keys()):
-        raise UserError(f"{name!r} is missing (expected sha256 {wanted[name]})")
-    for name in sorted(members.keys() - wanted.keys()):
-        raise UserError(f"{name!r} is not listed in {SUMS}")
-    for name, content in members.items():
-        if (found := sha256(content)) != wanted[name]:
+    lines = sums.decode().splitlines()
+    wanted = {name: value for value, _, name in (line.partition("  ") for line in lines)}
+    for name in sorted(wanted.keys() | members.keys()):
+        found = sha256(members[name]) if name in members else None
+        if found != wanted.get(name):
             raise UserError(
-                f"{name!r} has been changed (expected sha256 {wanted[name]}, found {found})"
+                f"{name!r} is not as in {SUMS} (expected sha256 {wanted.get(name)}, found {found})"
             )
 
 
@@ -205,15 +166,6 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _bounded(path: Path) -> bytes:
-    """The bytes of a file of an allowed size."""
-    if path.exists() and not (path.is_file() and path.stat().st_size <= limits.ARCHIVE):
-        raise UserError(
-            f"archive: {str(path)!r} is refused: it is no file of at most {limits.ARCHIVE} bytes."
-        )
-    return content_of(path)
-
-
-def content_of(path: Path) -> bytes:
-    """The bytes of a file; a UserError if it can't be read."""
-    return check_readable(path, "archive").read_bytes()
+def content_of(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a file, at most so many; a UserError if it can't be read."""
+    return check_readable(path, "archive", most).read_bytes()

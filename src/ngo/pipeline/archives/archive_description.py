@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from ngo.common.registry import UserError, shown
-from ngo.pipeline.archives import strict_json
 from ngo.pipeline.archives.members import ABOUT, CODE, is_config, write_members
 from ngo.pipeline.config_files import CONFIG, plugin_files, read_config, values_in
 from ngo.pipeline.plan import SHARED
@@ -22,10 +22,7 @@ def described(members: Mapping[str, bytes]) -> dict:
 
     Its config must be that of the config files in the archive, and name no file outside of it.
     """
-    try:
-        about = strict_json.parsed(members[ABOUT])
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    about = json.loads(members[ABOUT])
     if not isinstance(about, dict):
         raise UserError("it is not a mapping")
     for key, kind in _KINDS.items():

@@ -16,7 +16,7 @@ from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives.archive import Archive, refusing, sha256
 from ngo.pipeline.archives.archive_description import plugin_code
 from ngo.pipeline.archives.members import check_expected, is_result, is_workflow, write_members
-from ngo.pipeline.config_files import GONE
+from ngo.pipeline.config_files import GONE  # of whose use the reader of an archive is not told
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
 from verdicts.registration.registered import read_registration, registration_path

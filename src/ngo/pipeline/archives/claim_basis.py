@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline.archives.drawing import Group
-from ngo.pipeline.archives.remeasuring import Measured
+from ngo.pipeline.archives.making_again import Measured
 from ngo.pipeline.archives.run_tables import specs_of
 from ngo.pipeline.plan import Plan
 from verdicts.claims.claim import Claim

@@ -14,7 +14,6 @@ from hashlib import sha256
 from importlib.metadata import version
 from urllib.parse import quote
 
-from ngo.pipeline.archives import strict_json
 from ngo.pipeline.archives.packed_runs import revisions
 
 CRATE = "ro-crate-metadata.json"
@@ -75,7 +74,7 @@ def crate_fault(members: Mapping[str, bytes], runs: bool) -> str | None:
     if CRATE not in members:
         return f"{CRATE} is missing" if runs else None
     try:
-        graph = strict_json.parsed(members[CRATE])["@graph"]
+        graph = json.loads(members[CRATE])["@graph"]
         sums = {entity["@id"]: entity.get("sha256") for entity in graph}
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         return f"{CRATE} can't be read ({error})"

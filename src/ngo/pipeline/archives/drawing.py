@@ -37,9 +37,9 @@ class Group:
     #: Tables that a claim reads too, whose rows can't be made again.
     unchecked: Sequence[str] = ()
 
-    def drawn(self, sample: int, cases: int, seed: int | None) -> Drawn:
-        """``sample`` runs, and ``cases`` of each table, by ``seed``; None if nothing is drawn."""
-        found = {name: drawn(numbers, cases, seed) for name, numbers in self.cases.items()}
+    def drawn(self, sample: int, seed: int | None) -> Drawn:
+        """``sample`` runs, and cases of each table, by ``seed``; None if nothing is drawn."""
+        found = {name: drawn(numbers, sample, seed) for name, numbers in self.cases.items()}
         return Drawn(drawn(self.runs, sample, seed), found)
 
     def odds(self, drawn: Drawn) -> Iterator[str]:

@@ -55,9 +55,6 @@ CODE = ".py"
 
 def check_member(name: str, size: int) -> None:
     """Raise a UserError for a member that no archive has, by its name and its size in bytes."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name:
-        raise UserError(f"{name!r} is a path outside the folder")
     most = next((most for kind, most in _KINDS.items() if re.fullmatch(kind, name)), None)
     if most is None and re.fullmatch(_NAMED, name) and not re.fullmatch(_NOT_NAMED, name):
         most = limits.TEXT

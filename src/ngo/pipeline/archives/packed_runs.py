@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING
 from ngo.common import versions
 from ngo.common.files import write_text
 from ngo.common.former import renamed
-from ngo.common.registry import UserError
-from ngo.pipeline.archives import limits, strict_json
+from ngo.common.registry import UserError, in_a_line
 from ngo.training import earlier
-from ngo.training.spec import FIELDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,26 +33,16 @@ RECORDS = "results/runs/records.jsonl.xz"
 # Facts in a run's metrics file, other than its id and its fields.
 _SIZE = ("train_samples", "classes_covered", "parameters")
 
-# What a record must have, in addition to the sizes.
-_NEEDED = ("spec", "about", "final", "versions", "started", "wall_seconds", "evaluation_seconds")
-
-# Types of values in a record, by their key; those of a mapping's values follow.
-_KINDS: dict[str, tuple] = {
-    "id": (str,),
-    "spec": (dict, str, int, float, NoneType),
-    "about": (dict,),
-    "final": (dict, int, float, NoneType),
-    "versions": (dict, str, NoneType),
-    "started": (str,),
+# What a record has, and the types of it.
+_KINDS: dict[str, type | tuple] = {
+    **dict.fromkeys(("spec", "about", "final", "versions"), dict),
+    **dict.fromkeys(("id", "started"), str),
     "wall_seconds": (int, float),
-    "evaluation_seconds": (list, int, float),
-    "source": (str, NoneType),
-    "processor": (str, NoneType),
-    "device": (str,),
-    "seed": (int,),
+    "evaluation_seconds": list,
+    **dict.fromkeys(_SIZE, (int, NoneType)),
+    **dict.fromkeys(("source", "processor", "device"), (str, NoneType)),
+    "seed": (int, NoneType),
 }
-
-_PLAIN = (str, int, float, NoneType)
 
 # What ``about`` has: the results version, the partition, and what the bits of metrics depend on.
 _ABOUT = ("code", "parts", "torch", "device", "instructions", "kernels", "test_samples")
@@ -163,13 +151,14 @@ def unpacked(members: Mapping[str, bytes]) -> dict[str, FinishedRun]:
     if not {METRICS, RECORDS} <= members.keys():
         raise UserError("it has no runs, or an earlier version packed it")
     try:
-        records = {record["id"]: record for record in _records(members[RECORDS])}
+        lines = lzma.decompress(members[RECORDS]).decode().splitlines()
+        records = {record["id"]: record for record in map(json.loads, lines)}
         columns = dict(_columns(members[METRICS]))
         runs = {name: FinishedRun(records[name], columns[name]) for name in columns}
         for run in runs.values():
             _check(run)
-    except (ValueError, LookupError, TypeError, AttributeError, OSError, lzma.LZMAError) as error:
-        raise UserError(f"its runs can't be read ({' '.join(str(error).split())})") from None
+    except Exception as error:  # whatever a value of another type than a run's leads to
+        raise UserError(f"its runs can't be read ({in_a_line(error)})") from None
     if len(records) > len(runs):
         raise UserError(f"the run {min(records.keys() - runs.keys())} has a record and no rows")
     return runs
@@ -180,44 +169,24 @@ def _check(run: FinishedRun) -> None:
     record = run.record
     if not re.fullmatch(r"\w[\w.+-]*", record["id"]) or run.id in _TAKEN:
         raise ValueError(f"{run.id!r} is not the name of a run")
-    if absent := [name for name in (*_NEEDED, *_SIZE) if name not in record]:
-        raise ValueError(f"the record of {run.id} has no {absent[0]!r}")
+    if other := [key for key, kind in _KINDS.items() if not isinstance(record.get(key), kind)]:
+        raise ValueError(f"the {other[0]} of {run.id} is absent, or of another type")
+    about = {name: record["about"][name] for name in _ABOUT}
+    final, made_with = record["final"], record["versions"]
+    plain = [final["step"], *about.values(), *final.values(), *made_with.values()]
+    if not all(isinstance(value, (str, int, float, NoneType)) for value in plain):
+        raise ValueError(f"the record of {run.id} has values of other types")
     if not {"step", "diverged"} <= run.columns.keys() or not len(run.columns["step"]):
         raise ValueError(f"the metrics of {run.id} are not complete")
-    for key, (kind, *inner) in _KINDS.items():
-        if key in record and not _is(record[key], kind, *inner):
-            raise ValueError(f"the {key} of {run.id} is of another type")
-    if other := [name for name, value in record["spec"].items() if not _is_of_field(name, value)]:
-        raise ValueError(f"the field {other[0]!r} of {run.id} is of another type")
-    if other := [name for name in _ABOUT if not _is(record["about"].get(name, ()), *_PLAIN)]:
-        raise ValueError(f"{other[0]!r} of {run.id} is absent, or of another type")
-    if any(type(record[name]) not in (int, NoneType) for name in _SIZE):
-        raise ValueError(f"the sizes of {run.id} are no whole numbers")
     if both := sorted(run.columns.keys() & run.facts.keys()):
         raise ValueError(f"{both[0]!r} of {run.id} is a column and a fact")
     datetime.fromisoformat(record["started"])
-    versioned = {"ngo", "python", "torch", "numpy"} <= record["versions"].keys()
-    if not (versioned and record["final"] and run.seconds >= 0):
-        raise ValueError(f"the record of {run.id} is not complete")
+    if not run.seconds >= 0:
+        raise ValueError(f"{run.id} took {run.seconds} seconds")
 
 
 # Names in the folder of runs that no run may have.
 _TAKEN = (PurePosixPath(METRICS).name, PurePosixPath(RECORDS).name)
-
-
-def _is_of_field(name: str, value: object) -> bool:
-    """Whether a field of a run may have the ``value``; a plugin's field may have any."""
-    kinds = {int: int, float: (int, float), str: str, Path: str}
-    kind = kinds.get(FIELDS[name].kind) if name in FIELDS else None
-    return value is None or kind is None or isinstance(value, kind)
-
-
-def _is(value: object, kind: type, *inner: type) -> bool:
-    """Whether ``value`` is of the ``kind`` (any of all kinds, if it is no collection)."""
-    if kind not in (dict, list):
-        return isinstance(value, (kind, *inner))
-    parts = value.values() if isinstance(value, dict) else value
-    return type(value) is kind and (not inner or all(isinstance(part, inner) for part in parts))
 
 
 def _table(runs: list[FinishedRun]) -> bytes:
@@ -254,34 +223,29 @@ def _table(runs: list[FinishedRun]) -> bytes:
 
 def _columns(content: bytes) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     """The columns of each run in a table of ``_table``."""
-    from pyarrow import ArrowException, parquet
+    from pyarrow import parquet
 
-    try:
-        table = parquet.ParquetFile(io.BytesIO(content)).read().combine_chunks()
-    except ArrowException as error:
-        raise ValueError(error) from None
+    table = parquet.ParquetFile(io.BytesIO(content)).read().combine_chunks()
     names = table["run"].to_pylist()
     starts = [k for k, name in enumerate(names) if k == 0 or name != names[k - 1]]
     if len({names[k] for k in starts}) < len(starts):
         raise ValueError("the rows of a run are not together")
-    columns = table.drop_columns("run")
+    columns = {name: _values(name, table[name]) for name in table.column_names if name != "run"}
     for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
-        rows = columns.slice(start, end - start)
-        present = (name for name in rows.column_names if rows[name].null_count < len(rows))
-        yield names[start], {name: _values(name, rows[name]) for name in present}
+        found = {}
+        for name, (values, absent) in columns.items():
+            missing = 0 if absent is None else int(absent[start:end].sum())
+            if 0 < missing < end - start:
+                raise ValueError(f"its column {name!r} has missing values")
+            if not missing:
+                found[name] = values[start:end]
+        yield names[start], found
 
 
-def _values(name: str, column: pa.ChunkedArray) -> np.ndarray:
-    values = column.combine_chunks().to_numpy(zero_copy_only=False)
-    if column.null_count or values.dtype.kind not in "ifb":
-        raise ValueError(f"its column {name!r} has missing values or another type")
-    return values
-
-
-def _records(content: bytes) -> Iterator[dict]:
-    decompressor = lzma.LZMADecompressor(memlimit=limits.RECORDS * 2)
-    text = decompressor.decompress(content, max_length=limits.RECORDS)
-    if not decompressor.eof or decompressor.unused_data:
-        raise ValueError(f"{RECORDS} is truncated, or too large")
-    for line in text.decode().splitlines():
-        yield strict_json.parsed(line)
+def _values(name: str, column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray | None]:
+    """The values of a column, and where they are missing, if they are anywhere."""
+    absent = column.is_null().to_numpy() if column.null_count else None
+    values = column.fill_null(False if str(column.type) == "bool" else 0).to_numpy()
+    if values.dtype.kind not in "ifb":
+        raise ValueError(f"its column {name!r} is of another type")
+    return values, absent

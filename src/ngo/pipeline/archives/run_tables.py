@@ -7,11 +7,11 @@ do.)
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from pyarrow import parquet
 
-from ngo.analysis.universes import in_universes
+from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives import limits
 from ngo.pipeline.archives.archive import Archive, refusing
@@ -69,11 +69,11 @@ def joined_tables(
     """
     known, left = run_tables(planned).values(), limits.JOINED
     names = [name for name in names if name in known]
-    with refusing(archive.path):
-        if names and RECORDS in archive.members and (wrong := relabelled(archive, planned)):
-            raise UserError(wrong)
+    wrong = relabelled(archive, planned) if names and RECORDS in archive.members else None
     for name in names:
         with refusing(archive.path):
+            if wrong:
+                raise UserError(wrong)
             if absent := absent_run(archive, planned, [name]):
                 raise UserError(f"the run {absent} is not in it")
             left -= _size(archive, planned, name)
@@ -81,33 +81,19 @@ def joined_tables(
                 raise UserError("the tables of its runs are too large")
             try:
                 table = _joined(archive, planned, name)
-            except (ValueError, TypeError, LookupError, OverflowError, RuntimeError) as error:
+            except Exception as error:  # whatever pyarrow raises for values that no table has
                 raise UserError(f"its runs can't be joined ({in_a_line(error)[:200]})") from None
         yield name, table
 
 
 def _size(archive: Archive, planned: Plan, name: str) -> int:
-    """The least memory that a table takes, in bytes, before it is joined: numbers and texts."""
-    runs = {spec.id: archive.runs[spec.id] for spec in specs_of(planned, name)}
-    columns = {column for run in runs.values() for column in (*run.columns, *run.facts)}
-    rows = {run: len(each.columns["step"]) for run, each in runs.items()}
-    row = {
-        run: 8 * len(columns) + _texts(each.facts) + _texts(each.record["versions"])
-        for run, each in runs.items()
-    }
-    universes = planned.universes.get(name)
-    if universes is None:
-        return sum(rows[run] * row[run] for run in runs)
+    """The bytes of a table with its numbers as text, before it is joined."""
+    runs = tuple(spec.id for spec in specs_of(planned, name))
     return sum(
-        rows[run] * (row[run] + 8 * len(each.values) + _texts(each.values))
-        for each in universes
-        for run in each.runs
+        len(run.columns["step"]) * len(f"{[*run.columns]}{run.facts}{each.values}")
+        for each in planned.universes.get(name, [Universe(0, {}, runs)])
+        for run in map(archive.runs.__getitem__, each.runs)
     )
-
-
-def _texts(values: Mapping[str, object]) -> int:
-    """The bytes of the texts among ``values``, at least."""
-    return sum(len(value) for value in values.values() if isinstance(value, str))
 
 
 def _joined(archive: Archive, planned: Plan, name: str) -> bytes:

@@ -22,9 +22,7 @@ def read_trace(path: str, key: str, columns: Mapping[str, Read]) -> list[tuple[A
     ``columns`` has the function that reads each value. A one-line UserError, under ``key``, for a
     file that is anything else.
     """
-    size = check_readable(path, key).stat().st_size
-    if size > LARGEST:
-        raise UserError(f"{key}: {path!r} has {size:,} bytes; at most {LARGEST:,}.")
+    check_readable(path, key, LARGEST)
     found: list[tuple[Any, ...]] = []
     try:
         with open(path, encoding="utf-8", newline="") as file:
