@@ -7,9 +7,9 @@ from itertools import repeat
 
 import pandas as pd
 
+from verdicts.statistics.error_rates import SIZES, TRUTHS, multiverse_rates
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.multiverse import FEWEST_UNIVERSES, LEAST, MOST
-from verdicts.statistics.multiverse_rates import SIZES, TRUTHS, multiverse_rates
 from verdicts.statistics.rules import CUTS, FOLDS, GAIN
 
 SIMULATIONS = 1000

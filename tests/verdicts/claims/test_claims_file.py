@@ -48,7 +48,6 @@ def test_tables_and_quantities_of_claims_and_their_gates(tmp_path):
     }
     found = read_claims(write(tmp_path / "c.yaml", claims, gates))
     assert found.tables == ("t", "u", "w")
-    assert found.quantities == ("end", "within")
 
 
 def test_the_name_of_a_network_becomes_its_numbers(tmp_path):

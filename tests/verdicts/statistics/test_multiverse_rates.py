@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from conftest import REPOSITORY
 
-from verdicts.statistics.multiverse_rates import LIMIT, SIZES, TRUTHS, multiverse_rates
+from verdicts.statistics.error_rates import LIMIT, SIZES, TRUTHS, multiverse_rates
 
 ALPHA = 0.05
 SIMULATIONS = 60
