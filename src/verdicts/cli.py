@@ -235,16 +235,15 @@ def _schema(given: argparse.Namespace) -> int:
 
 
 def _rates(given: argparse.Namespace) -> int:
-    from verdicts.statistics.error_rates import error_rates, sequential_rates, tuned_rates
-    from verdicts.statistics.multiverse_rates import multiverse_rates
+    from verdicts.statistics import error_rates as rates
 
     if given.simulations < 1:
         raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")
     if given.universes:
-        found = multiverse_rates(given.simulations)
+        found = rates.multiverse_rates(given.simulations)
     elif given.tuned:
-        found = tuned_rates(given.simulations)
+        found = rates.tuned_rates(given.simulations)
     else:
-        found = (sequential_rates if given.looks else error_rates)(given.simulations)
+        found = (rates.sequential_rates if given.looks else rates.error_rates)(given.simulations)
     print(found.to_csv(index=False), end="")
     return 0

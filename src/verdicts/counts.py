@@ -6,33 +6,21 @@ from collections.abc import Iterable, Mapping
 
 from verdicts.claims.claim import MARKS
 from verdicts.row import REGISTERED, Row
-from verdicts.statistics.judgement import (
-    DEPENDS,
-    EQUIVALENT,
-    FAILS,
-    HOLDS,
-    NO_EFFECT,
-    NOT_RUN,
-    OVER_UNIVERSES,
-    REVERSED,
-    ROBUST,
-    UNDECIDED,
-    VERDICTS,
-)
+from verdicts.statistics import judgement
 
 MARKED = f"{', '.join(MARKS[:-1])} or {MARKS[-1]}"
 """The key of their number, and how they are called."""
 
 WORDS = {
-    HOLDS: ("holds", "hold"),
-    FAILS: ("fails", "fail"),
-    EQUIVALENT: ("shows no difference (equivalent)", "show no difference (equivalent)"),
-    UNDECIDED: ("is undecided", "are undecided"),
-    NOT_RUN: ("is not run", "are not run"),
-    ROBUST: ("is robust", "are robust"),
-    DEPENDS: ("depends on settings", "depend on settings"),
-    REVERSED: ("is reversed", "are reversed"),
-    NO_EFFECT: ("shows no effect", "show no effect"),
+    judgement.HOLDS: ("holds", "hold"),
+    judgement.FAILS: ("fails", "fail"),
+    judgement.EQUIVALENT: ("shows no difference (equivalent)", "show no difference (equivalent)"),
+    judgement.UNDECIDED: ("is undecided", "are undecided"),
+    judgement.NOT_RUN: ("is not run", "are not run"),
+    judgement.ROBUST: ("is robust", "are robust"),
+    judgement.DEPENDS: ("depends on settings", "depend on settings"),
+    judgement.REVERSED: ("is reversed", "are reversed"),
+    judgement.NO_EFFECT: ("shows no effect", "show no effect"),
 }
 """What is said of one claim with a verdict, and of several."""
 
@@ -49,8 +37,9 @@ def counts_of(claims: Iterable[tuple[str, str | None]]) -> dict[str, int]:
     """``counts`` of the verdict and the mark of each claim."""
     whole = list(claims)
     found = [verdict for verdict, mark in whole if not mark]
-    known = [*VERDICTS, *(each for each in OVER_UNIVERSES if each in found)]
-    return {each: found.count(each) for each in known} | {MARKED: len(whole) - len(found)}
+    over = [each for each in judgement.OVER_UNIVERSES if each in found]
+    numbers = {each: found.count(each) for each in (*judgement.VERDICTS, *over)}
+    return {**numbers, MARKED: len(whole) - len(found)}
 
 
 def registered(rows: Iterable[Row]) -> str:

@@ -27,18 +27,11 @@ from verdicts.rows.best_fields import FIRST_LOOK
 from verdicts.rows.run_values import said
 from verdicts.rows.seed_values import both_diverged, lacking_a_run, noted_runs
 from verdicts.rows.selection import Selection, Tables, joined, selected
+from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import (
-    NOT_RUN,
-    UNDECIDED,
-    Verdict,
-    judge,
-    judge_cases,
-    judge_every,
-    judge_exact,
-)
+from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined, judge_multiverses
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
@@ -58,7 +51,7 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     families: dict[str, dict[str, Found]] = {}
     for claim in claims.claims.values():
         if claim.every_cell:
-            found: Found = judge_every(list(cells[claim.id].values()))
+            found: Found = judgement.judge_every(list(cells[claim.id].values()))
         else:
             found = evidence_on(claim, {}, claim.expectation, claims, tables)
         families.setdefault(claim.family, {})[claim.id] = found
@@ -92,7 +85,7 @@ def _decided(found: dict[str, Found]) -> dict[str, Verdict]:
     """Verdicts on all the evidence of a family; verdicts that are there already are kept."""
     seeds = {name: each for name, each in found.items() if isinstance(each, Evidence)}
     sampled = {name: each for name, each in found.items() if isinstance(each, MultiverseEvidence)}
-    verdicts = dict(zip(seeds, judge(list(seeds.values())), strict=True))
+    verdicts = dict(zip(seeds, judgement.judge(list(seeds.values())), strict=True))
     verdicts |= zip(sampled, judge_multiverses(list(sampled.values())), strict=True)
     return {k: each if isinstance(each, Verdict) else verdicts[k] for k, each in found.items()}
 
@@ -120,7 +113,7 @@ def evidence_on(
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
     numbers = quantity.checked(f"claims.{claim.id}.quantity", result)
     if quantity.cases:
-        return judge_cases(numbers)
+        return judgement.judge_cases(numbers)
     assert expectation is not None
     first = numbers.sum(axis=1, skipna=False) if quantity.ratio else numbers
     looked = first.sort_index()
@@ -149,7 +142,7 @@ def _exact(claim: Claim, found: Evidence, expectation: Expectation) -> Verdict:
             f"claims.{claim.id}.exact: its seeds differ ({found.pairs} seeds, {how}); without "
             "'exact', they are a sample."
         )
-    return judge_exact(found)
+    return judgement.judge_exact(found)
 
 
 def _infinite(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> Iterator[str]:

@@ -143,14 +143,6 @@ class ClaimsFile:
         own = {*claim.tables, *(table for name in claim.gates for table in self.gates[name].tables)}
         return own.union(*(self.read_by(self.claims[name]) for name in claim.pooled))
 
-    @property
-    def quantities(self) -> tuple[str, ...]:
-        """The names of all quantities that claims and gates use, sorted."""
-        entries: list[Claim | Gate] = [*self.claims.values(), *self.gates.values()]
-        universes = [claim.universes for claim in self.claims.values() if claim.universes]
-        entries += [each.gate for each in universes if each.gate]
-        return tuple(sorted({each.quantity for each in entries if each.quantity}))
-
     def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:
         """The same, with ``values`` in place of their names where claims give ``argument``.
 

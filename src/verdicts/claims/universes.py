@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from verdicts.claims.claim import Claim
+from verdicts.claims.claim import Claim, Gate
 from verdicts.claims.gates import check_gate, passing
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
@@ -57,7 +57,7 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
             raise UserError(f"universe {two.idxmax()} has more than one value of {name!r}")
     found = rows.drop_duplicates(UNIVERSE).set_index(UNIVERSE)[wanted].sort_index()
     found["seeds"], found["effect"] = 0, np.nan
-    found["why"] = _missed(claim, found.index, everything, tables)
+    found["why"] = _missed(claim.universes.gate, found.index, everything, tables)
     numbers = _numbers(claim, rows[rows[UNIVERSE].map(found["why"]) == ""])
     found.loc[found["why"] == "", "why"] = NO_NUMBER
     for universe, own in numbers.groupby(UNIVERSE):
@@ -69,11 +69,10 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
 
 
 def _missed(
-    claim: Claim, universes: pd.Index, everything: pd.DataFrame, tables: Tables
+    gate: Gate | None, universes: pd.Index, everything: pd.DataFrame, tables: Tables
 ) -> pd.Series:
     """Why each universe does not pass the gate; empty if it does."""
-    assert claim.universes is not None
-    why, gate = dict.fromkeys(universes, ""), claim.universes.gate
+    why = dict.fromkeys(universes, "")
     if gate is not None:
         failing = universes.difference(list(passing(gate, everything)))
         for universe, own in everything[everything[UNIVERSE].isin(failing)].groupby(UNIVERSE):
@@ -120,18 +119,15 @@ def _asked(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     if not many or lacking.empty:
         return found
     again = rows[rows[UNIVERSE].isin(lacking)].groupby(UNIVERSE)
-    return pd.concat(
-        [found[~found[UNIVERSE].isin(lacking)], *(_asked(claim, own) for _, own in again)]
-    )
+    alone = (_asked(claim, own) for _, own in again)
+    return pd.concat([found[~found[UNIVERSE].isin(lacking)], *alone])
 
 
 def _at_once(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers of some universes, whose seeds and runs are renamed: no two share one."""
     quantity = QUANTITIES[claim.quantity]
-    named = {
-        name: rows.groupby([UNIVERSE, name]).ngroup() for name in ("seed", "run") if name in rows
-    }
-    own = rows.assign(**named)
+    named = [name for name in ("seed", "run") if name in rows]
+    own = rows.assign(**{name: rows.groupby([UNIVERSE, name]).ngroup() for name in named})
     with noted_runs() as noted:
         result = quantity.function(own, **claim.arguments)
     universe = own.drop_duplicates("seed").set_index("seed")[UNIVERSE].sort_index()

@@ -57,9 +57,8 @@ def at_best(
         runs = per_run(choosing, value)
         with np.errstate(divide="ignore"):
             runs["score"] = -np.log(runs["value"])
-    means = runs.groupby(fields, dropna=False)["score"].agg(
-        lambda scores: scores.mean(skipna=False)
-    )
+    by_fields = runs.groupby(fields, dropna=False)["score"]
+    means = by_fields.agg(lambda scores: scores.mean(skipna=False))
     chosen = best(means.reset_index(), choose, apart)[fields]
     if not rows.index.is_unique:
         return rows.merge(chosen, on=fields)

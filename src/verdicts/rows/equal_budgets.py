@@ -42,8 +42,7 @@ def at_equal_steps(metrics: pd.DataFrame, values: list[str]) -> pd.DataFrame:
     The column ``budget`` is ``shared_steps``. Values between two evaluations are linear in the
     steps; those of a diverged run are NaN.
     """
-    last = final(metrics).assign(budget=float(shared_steps(metrics)))
-    return _at(metrics, last, "step", values)
+    return _at(metrics, final(metrics).assign(budget=float(shared_steps(metrics))), "step", values)
 
 
 def shared_steps(metrics: pd.DataFrame) -> int:

@@ -136,12 +136,10 @@ def with_diverged(
     if lost is None or not lost.any():
         return found
     if worst is None:
-        if not found[lost].isin([math.inf, -math.inf]).all():
-            raise UserError(
-                f"value: runs diverged, and whether a high or a low {said(value)!r} is better is "
-                "not known; give them inf or -inf in the table."
-            )
-        return found
+        if found[lost].isin([math.inf, -math.inf]).all():
+            return found
+        told = f"runs diverged, and whether a high or a low {said(value)!r} is better is not known"
+        raise UserError(f"value: {told}; give them inf or -inf in the table.")
     return found.mask(lost, worst)
 
 
@@ -154,9 +152,8 @@ def worst_of(column: str) -> float | None:
     if column in VALUES:
         return VALUES[column].worst
     words = set(re.split("[^a-z]+", column.lower()))
-    low, high = (
-        any({word, f"{word}s", f"{word}es"} & words for word in known) for known in (LOW, HIGH)
-    )
+    words |= {word.removesuffix(end) for word in words for end in ("s", "es")}
+    low, high = (not words.isdisjoint(known) for known in (LOW, HIGH))
     if low == high:
         return None
     return math.inf if low else -math.inf

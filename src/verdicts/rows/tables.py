@@ -54,9 +54,8 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
         if own:
             path = regular_file(own[0], "tables", MOST_BYTES)
             if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place)):
-                raise UserError(
-                    f"tables: {str(path)!r} is a link to a file elsewhere; copy it to the folder."
-                )
+                told = f"{str(path)!r} is a link to a file elsewhere; copy it to the folder."
+                raise UserError(f"tables: {told}")
             found[name] = read_table(path)
     return found
 
@@ -134,11 +133,8 @@ def _decoded(column: Any) -> int:
     """The bytes of a column's texts, which its file may have once for many rows."""
     if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
         return 0
-    lengths = (
-        compute.sum(compute.binary_length(chunk.dictionary).take(chunk.indices)).as_py()
-        for chunk in column.chunks
-    )
-    return sum(length or 0 for length in lengths)
+    texts = (compute.binary_length(each.dictionary).take(each.indices) for each in column.chunks)
+    return sum(compute.sum(lengths).as_py() or 0 for lengths in texts)
 
 
 def _plain(column: Any) -> Any:
@@ -167,9 +163,8 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
             large = infinite & texts.str.contains("[0-9]", na=False)
             if large.any():
                 k = int(large.to_numpy().argmax())
-                raise UserError(
-                    f"{path.name}: {name}: {shown(texts[k])} in row {k + 1} is too large."
-                )
+                told = f"{shown(texts[k])} in row {k + 1} is too large."
+                raise UserError(f"{path.name}: {name}: {told}")
     return table
 
 
@@ -184,9 +179,8 @@ def _check_fields(path: Path) -> None:
         for number, row in enumerate(rows, 1):
             if len(row) != len(header):
                 fields = f"{len(row)} field{'' if len(row) == 1 else 's'}"
-                raise UserError(
-                    f"{path.name}: row {number} has {fields}, and the header has {len(header)}."
-                )
+                told = f"row {number} has {fields}, and the header has {len(header)}."
+                raise UserError(f"{path.name}: {told}")
 
 
 def _lines(file: TextIO) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from verdicts.statistics.multiverse_rates import TRUTHS, multiverse_rates
+from verdicts.statistics.error_rates import TRUTHS, multiverse_rates
 
 ALPHA = 0.05
 SIMULATIONS = 60
