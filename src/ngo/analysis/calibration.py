@@ -52,9 +52,8 @@ def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     ends = runs.loc[runs.groupby("run")["step"].idxmax()]
     by = [*CELL, *VALUES]
     check_apart(ends, [*by, "epochs"])
-    runs = runs[runs["step"] > 0].assign(
-        evaluated=(runs["epoch"] / runs["eval_every"]).round() * runs["eval_every"]
-    )
+    evaluated = (runs["epoch"] / runs["eval_every"]).round() * runs["eval_every"]
+    runs = runs[runs["step"] > 0].assign(evaluated=evaluated)
     whole = runs.index.isin(ends.index) & ~runs["diverged"]
     runs.loc[whole, "evaluated"] = runs["epochs"]
     runs = runs[whole | (runs["lr_schedule"] == "constant")]
@@ -86,10 +85,8 @@ def candidates(table: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     ring = table[(table["method"] == "ngo") & (table["topology"] == "ring")]
-    lookup = {
-        _key(row, row["topology"], row["method"]): row["measured"] - row["paper"]
-        for row in table.to_dict("records")
-    }
+    gaps = [row["measured"] - row["paper"] for row in table.to_dict("records")]
+    lookup = dict(zip(_keys(table), gaps, strict=True))
     for row in ring.to_dict("records"):
         entry = {name: row[name] for name in ("dataset", *VALUES, "reading", "half", "epochs")}
         for name, cells in (("calibrated", CALIBRATED), ("confirmed", CONFIRMED)):
@@ -128,15 +125,14 @@ def cells_of(table: pd.DataFrame, candidate: pd.Series) -> pd.DataFrame:
 
     A further column, ``chosen_by``, is True for the cells of ``CALIBRATED``.
     """
-    rows = table[(table["dataset"] == candidate["dataset"])]
-    rows = rows[rows["reading"] == candidate["reading"]]
+    own = ["dataset", "reading"]
+    rows = table[(table[own] == [candidate[name] for name in own]).all(axis=1)]
     wanted = [
         _key({**candidate, "half": half, "epochs": candidate[f"epochs_{half}"]}, *cell)
         for half in HALVES
         for cell in (*CALIBRATED, *CONFIRMED)
     ]
-    keys = [_key(row, row["topology"], row["method"]) for row in rows.to_dict("records")]
-    rows = rows[[key in wanted for key in keys]]
+    rows = rows[[key in wanted for key in _keys(rows)]]
     cells = zip(rows["topology"], rows["method"], strict=True)
     return rows.assign(chosen_by=[cell in CALIBRATED for cell in cells])
 
@@ -158,10 +154,9 @@ def each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
     by = ["dataset", "half", "topology", "method"]
     first = [cells_of(table, row) for _, row in ranked[ranked["rank"] == 1].iterrows()]
     chosen = pd.concat(first)[[*by, "measured", "std", "seeds"]]
+    chosen = chosen.rename(columns={"measured": "candidate"})
     best = nearest(table)[[*by, "paper", "measured", *VALUES, "reading", "epochs"]]
-    both = best.rename(columns={"measured": "nearest"}).merge(
-        chosen.rename(columns={"measured": "candidate"}), on=by, how="left"
-    )
+    both = best.rename(columns={"measured": "nearest"}).merge(chosen, on=by, how="left")
     order = {cell: k for k, cell in enumerate((*CALIBRATED, *CONFIRMED))}
     both["_cell"] = [order[cell] for cell in zip(both["topology"], both["method"], strict=True)]
     columns = [*by, "paper", "candidate", "std", "seeds", "nearest"]
@@ -188,6 +183,10 @@ def _plain(metrics: pd.DataFrame) -> pd.DataFrame:
     runs.loc[runs["method"] != "ngo", "p"] = None
     runs.loc[runs["method"] == "centralized", ["gamma", "topology"]] = None
     return runs.reset_index(drop=True)
+
+
+def _keys(table: pd.DataFrame) -> list[tuple]:
+    return [_key(row, row["topology"], row["method"]) for row in table.to_dict("records")]
 
 
 def _key(row: dict, topology: str | None, method: str) -> tuple:

@@ -54,15 +54,5 @@ HITTING_TIME = Criterion(
     digits=(2, 0),
 )
 
-CRITERIA = {
-    criterion.name: criterion
-    for criterion in (
-        ACCURACY,
-        HELD_OUT,
-        NEGATIVE_ELBO,
-        TRAIN_NEGATIVE_ELBO,
-        TEST_LOSS,
-        TRAIN_LOSS,
-        HITTING_TIME,
-    )
-}
+_LOSSES = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS)
+CRITERIA = {each.name: each for each in (ACCURACY, HELD_OUT, *_LOSSES, HITTING_TIME)}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ngo.analysis.apart import CELL
 from ngo.common.former import present
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
@@ -33,18 +34,16 @@ def published_for(rows: pd.DataFrame, reference: str | Path, column: str | None)
 
     ``rows`` have the columns ``apart.CELL``.
     """
+    halves = [("noniid" if PARTITIONS[name].by_label else "iid") for name in rows["partition"]]
+    keys = _keys(rows.assign(partition=halves))
     lookup = {}
     for dataset in rows["dataset"].unique() if column else ():
-        for line in published(reference, dataset).itertuples():
-            topology = None if pd.isna(line.topology) else line.topology
-            lookup[dataset, line.partition, topology, line.method] = getattr(line, column)
-    keys = [
-        (
-            row.dataset,
-            "noniid" if PARTITIONS[row.partition].by_label else "iid",
-            None if pd.isna(row.topology) else row.topology,
-            row.method,
-        )
-        for row in rows.itertuples()
-    ]
+        printed = published(reference, dataset).assign(dataset=dataset)
+        lookup |= dict(zip(_keys(printed), printed[column], strict=True))
     return pd.Series([lookup.get(key, float("nan")) for key in keys], index=rows.index)
+
+
+def _keys(rows: pd.DataFrame) -> list[tuple]:
+    """The data set, half, topology (None if there is none) and method of each row."""
+    cells = rows[[*CELL]].astype(object)
+    return list(cells.where(cells.notna(), None).itertuples(index=False, name=None))

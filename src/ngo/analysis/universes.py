@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+from ngo.common.types import Table
 
 ACCURACY_OF = "accuracy_of"
 """The value of a universe that is no field of a run: which accuracy is judged."""
@@ -29,7 +27,7 @@ class Universe:
     runs: tuple[str, ...]
 
 
-def in_universes(runs: pd.DataFrame, universes: Sequence[Universe]) -> pd.DataFrame:
+def in_universes(runs: Table, universes: Sequence[Universe]) -> Table:
     """The tidy table of ``runs`` with their universes, sorted by universe, run and step.
 
     New columns: ``universe`` (its number), ``universe_NAME`` for each sampled value, and

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, number, whole, within
-from ngo.common.registry import UserError
+from ngo.common.types import Table, Tensor
+from ngo.measures.kept_models import drawn, kept
 from ngo.measures.measurement import measurement
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import torch
-
+    from ngo.data.dataset import Dataset
     from ngo.engine.population import Population
+    from ngo.training.snapshots import Snapshots
+    from ngo.training.spec import RunSpec
+
 
 #: The ``worker`` of rows about the mean of all workers' gradients.
 MEAN = -1
@@ -41,9 +43,7 @@ COLUMNS = (
 
 
 @measurement("alignment", AlignmentOptions, on_models=True, columns=COLUMNS)
-def alignment_table(
-    options: AlignmentOptions, models: Sequence[Path], data_root: Path
-) -> pd.DataFrame:
+def alignment_table(options: AlignmentOptions, models: Sequence[Path], data_root: Path) -> Table:
     r"""Compare workers' gradients with the gradient at their mean.
 
     MODELS are files models.pt of runs, written by ngo train --snapshot; the last snapshot of each
@@ -64,32 +64,27 @@ def alignment_table(
     """
     import pandas as pd
 
-    tables = [_run_alignment(options, path, data_root) for path in models]
+    tables = [_run_alignment(options, *each) for each in kept(models, data_root)]
     return pd.concat(tables, ignore_index=True)
 
 
-def _run_alignment(options: AlignmentOptions, path: Path, data_root: Path) -> pd.DataFrame:
+def _run_alignment(
+    options: AlignmentOptions, spec: RunSpec, snapshots: Snapshots, data: Dataset, facts: dict
+) -> Table:
     import pandas as pd
     import torch
 
     from ngo.common.seeding import torch_stream
-    from ngo.data import loading
     from ngo.gossip.consensus import synchronization_index
-    from ngo.training.snapshots import load_snapshots, restored
+    from ngo.training.snapshots import restored
 
-    spec, snapshots = load_snapshots(path)
-    data = loading.load(spec.dataset, data_root, run=spec)
-    m, samples = len(data.train_inputs), options.samples
-    if samples > m:
-        raise UserError(f"samples: {samples} is more than {spec.dataset}'s {m} training samples.")
     step = max(snapshots)
     population = restored(spec, snapshots[step])
-    chosen = torch.randperm(m, generator=torch_stream(options.seed, "alignment"))[:samples]
+    chosen = drawn(options, spec, data, "alignment")
     batch = population.task.batch(data, data.train_inputs[chosen], data.train_targets[chosen])
-    drawn = torch.randperm(
-        len(data.test_inputs), generator=torch_stream(options.seed, "alignment test")
-    )[:samples]
-    tested = population.task.batch(data, data.test_inputs[drawn], data.test_targets[drawn])
+    generator = torch_stream(options.seed, "alignment test")
+    tests = torch.randperm(len(data.test_inputs), generator=generator)[: options.samples]
+    tested = population.task.batch(data, data.test_inputs[tests], data.test_targets[tests])
     population.buffers.copy_(population.buffers.mean(0))
     population.counts.copy_(population.counts.amax(0))
     mean = population.consensus_model()
@@ -101,26 +96,21 @@ def _run_alignment(options: AlignmentOptions, path: Path, data_root: Path) -> pd
         gradients = torch.cat([own.mean(0, keepdim=True), own])
         cosines = torch.cosine_similarity(gradients, reference[None])
         norms = gradients.norm(dim=1) / reference.norm()
+        scores = population.evaluate(*([tensor] for tensor in tested))
         rows.append(
             {
-                "scale": float(scale),
-                "worker": range(MEAN, population.n),
+                **{"scale": float(scale), "worker": range(MEAN, population.n)},
                 "V": float(synchronization_index(population.X)),
-                "cosine": cosines.numpy(),
-                "relative_norm": norms.numpy(),
-                "accuracy": _accuracies(population, *tested),
+                **{"cosine": cosines.numpy(), "relative_norm": norms.numpy()},
+                "accuracy": [scores.consensus_accuracy, *scores.worker_accuracies],
             }
         )
-    facts = {name: value for name, value in spec.values().items() if value is not None}
     diverged = not bool(mean.isfinite().all())
-    own = {"train_samples": m, "step": step, "diverged": diverged, "samples": samples}
-    facts = {"run": spec.id, **facts, **own}
+    facts = {**facts, "step": step, "diverged": diverged, "samples": options.samples}
     return pd.concat([pd.DataFrame({**facts, **row}) for row in rows], ignore_index=True)
 
 
-def _gradients(
-    population: Population, X: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor
-) -> torch.Tensor:
+def _gradients(population: Population, X: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
     """The gradients at ``X`` on one batch, the same for all workers: float64 ``[n, d]``.
 
     Without dropout.
@@ -130,13 +120,6 @@ def _gradients(
     for module in population.models():
         module.eval()
     population.X.copy_(X)
-    population.gradients(
-        Stacked(*(tensor.expand(population.n, *tensor.shape) for tensor in (inputs, targets)))
-    )
+    repeated = (tensor.expand(population.n, *tensor.shape) for tensor in (inputs, targets))
+    population.gradients(Stacked(*repeated))
     return population.G.double()
-
-
-def _accuracies(population: Population, inputs: torch.Tensor, targets: torch.Tensor) -> list[float]:
-    """The accuracy of the consensus model, then of each worker's; NaN without a score."""
-    scores = population.evaluate([inputs], [targets])
-    return [scores.consensus_accuracy, *scores.worker_accuracies]

@@ -8,12 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, choice, number, whole, within
+from ngo.common.types import Table
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, limit_product, measured, measurement
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ngo.gossip.consensus import Trajectory
 
 
@@ -35,7 +34,7 @@ class ConsensusOptions:
         limit_product(self, "workers", "rounds")
 
 
-def _summary(table: pd.DataFrame) -> Iterator[str]:
+def _summary(table: Table) -> Iterator[str]:
     for (p, delay), group in table.groupby(["p", "delay"], sort=False):
         start, end = group["V"].iloc[[0, -1]]
         after = f"{end:.3g}" if abs(end) < float("inf") else "diverged"
@@ -52,7 +51,7 @@ def _cases(options: ConsensusOptions) -> Iterator[Case]:
 
 
 @measurement("consensus", ConsensusOptions, summary=_summary, columns=COLUMNS, cases=_cases)
-def consensus_table(options: ConsensusOptions) -> pd.DataFrame:
+def consensus_table(options: ConsensusOptions) -> Table:
     """Simulate consensus with no learning.
 
     All cases start from the same Gaussian state. The table has a row for each --p, --delay, round
@@ -64,7 +63,7 @@ def consensus_table(options: ConsensusOptions) -> pd.DataFrame:
     return measured(_cases(options))
 
 
-def _measured(options: ConsensusOptions, p: float, delay: int) -> pd.DataFrame:
+def _measured(options: ConsensusOptions, p: float, delay: int) -> Table:
     import torch
 
     from ngo.common.seeding import torch_stream
@@ -76,13 +75,12 @@ def _measured(options: ConsensusOptions, p: float, delay: int) -> pd.DataFrame:
     mixing = Mixing(options.topology, n, options, torch_stream(seed, "graphs"))
     matrices = map(mixing.at, range(options.rounds))
     run = simulate(X0, matrices, p, options.gamma, options.rounds, delay)
-    facts = {"delay": delay, "topology": options.topology, "gamma": options.gamma}
-    return trajectory_table(run, p, **facts)
+    return trajectory_table(run, p, delay=delay, topology=options.topology, gamma=options.gamma)
 
 
 def trajectory_table(
     run: Trajectory, p: float, *, delay: int = 0, topology: str = "ring", gamma: float = 1.0
-) -> pd.DataFrame:
+) -> Table:
     """A trajectory with states ``[rounds + 1, n, 1]`` as rows of (round, worker, x, V).
 
     Further columns are p, ``delay`` (in rounds), ``topology``, the number of workers, and

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ngo.common.types import Tensor
+
 if TYPE_CHECKING:
     import numpy as np
-    import torch
 
     from ngo.data.dataset import Dataset
     from ngo.models.layers import VAE
+
 
 BATCH = 500
 """Images that are decoded at once."""
@@ -60,12 +62,12 @@ def workers_variance(images: np.ndarray) -> float:
     return float((images / 255).var(axis=0).mean())
 
 
-def _mean(images: torch.Tensor) -> torch.Tensor:
+def _mean(images: Tensor) -> Tensor:
     """The mean image, a share of 1 that is never 0 or 1."""
     return (images.double().sum(0) / 255 + 1 / 2).div(len(images) + 1).float()
 
 
-def _frequencies(images: torch.Tensor) -> torch.Tensor:
+def _frequencies(images: Tensor) -> Tensor:
     """The logarithm of the frequency of each level ``[256, c, h, w]``."""
     import torch
 
@@ -73,7 +75,7 @@ def _frequencies(images: torch.Tensor) -> torch.Tensor:
     return ((counts + 1) / (len(images) + 256)).log()
 
 
-def _distortion(logits: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
+def _distortion(logits: Tensor, images: Tensor) -> Tensor:
     """−log p(x | z) ``[b]``: the negative ELBO without divergence."""
     from ngo.models.tasks.vae import negative_elbo
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
+from ngo.common.types import Table
+from ngo.measures.kept_models import kept
 from ngo.measures.measurement import measurement
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ngo.engine.population import Population
 
 
@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 @measurement("lora", LoraOptions, on_models=True, columns=COLUMNS)
-def lora_table(options: LoraOptions, models: Sequence[Path], data_root: Path) -> pd.DataFrame:
+def lora_table(options: LoraOptions, models: Sequence[Path], data_root: Path) -> Table:
     r"""Compare the mean of LoRA's factors with the mean of their products.
 
     MODELS are files models.pt of runs of a model with LoRA, written by ngo train --snapshot.
@@ -48,34 +48,23 @@ def lora_table(options: LoraOptions, models: Sequence[Path], data_root: Path) ->
     """
     import pandas as pd
 
-    return pd.concat([_run_table(path, data_root) for path in models], ignore_index=True)
-
-
-def _run_table(path: Path, data_root: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    from ngo.data import loading
     from ngo.models.model import MODELS
-    from ngo.training.snapshots import load_snapshots, restored
+    from ngo.training.snapshots import restored
 
-    spec, snapshots = load_snapshots(path)
-    data = loading.load(spec.dataset, data_root, run=spec)
-    size = MODELS[spec.model].chunk
-    facts = {name: value for name, value in spec.values().items() if value is not None}
-    facts = {"run": spec.id, **facts, "train_samples": len(data.train_inputs)}
     rows = []
-    for step, snapshot in sorted(snapshots.items()):
-        population = restored(spec, snapshot)
-        tested = population.task.batch(data, data.test_inputs, data.test_targets)
-        chunks = [tensor.split(size) for tensor in tested]
-        facts |= {"step": step, "diverged": not bool(population.X.isfinite().all())}
-        of_factors = population.evaluate(*chunks, workers=[])
-        distance = merge_products(population)
-        of_products = population.evaluate(*chunks, workers=[])
-        for mean_of, scores in (("factors", of_factors), ("products", of_products)):
-            own = {"mean_of": mean_of, "product_distance": distance}
-            own |= {"loss": scores.consensus_loss, "accuracy": scores.consensus_accuracy}
-            rows.append({**facts, **own})
+    for spec, snapshots, data, facts in kept(models, data_root):
+        for step, snapshot in sorted(snapshots.items()):
+            population = restored(spec, snapshot)
+            tested = population.task.batch(data, data.test_inputs, data.test_targets)
+            chunks = [tensor.split(MODELS[spec.model].chunk) for tensor in tested]
+            facts |= {"step": step, "diverged": not bool(population.X.isfinite().all())}
+            of_factors = population.evaluate(*chunks, workers=[])
+            distance = merge_products(population)
+            of_products = population.evaluate(*chunks, workers=[])
+            for mean_of, scores in (("factors", of_factors), ("products", of_products)):
+                own = {"mean_of": mean_of, "product_distance": distance}
+                own |= {"loss": scores.consensus_loss, "accuracy": scores.consensus_accuracy}
+                rows.append({**facts, **own})
     return pd.DataFrame(rows)
 
 

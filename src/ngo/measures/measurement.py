@@ -14,16 +14,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ngo.common.fields import Schema, fields_of, from_mapping, schema_of
 from ngo.common.registry import Registry, UserError
+from ngo.common.types import Table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Measure = Callable[..., "pd.DataFrame"]
-Summary = Callable[["pd.DataFrame"], Iterable[str]]
+Measure = Callable[..., Table]
+Summary = Callable[[Table], Iterable[str]]
 
 # Names of other commands and of other keys of a config, which no measurement may have.
 TAKEN = (
@@ -48,7 +46,7 @@ class Case:
     #: The value of each column that tells its rows from those of other cases.
     facts: Mapping[str, object]
     #: Returns its rows.
-    measure: Callable[[], pd.DataFrame]
+    measure: Callable[[], Table]
 
 
 @dataclass(frozen=True)
@@ -158,9 +156,8 @@ def measurement(
     declared = fields_of(options)
     for each in dataclasses.fields(options):
         if each.name in taken:
-            raise UserError(
-                f"measurement: {name!r} has an option {each.name!r}; choose another name."
-            )
+            told = f"{name!r} has an option {each.name!r}"
+            raise UserError(f"measurement: {told}; choose another name.")
         if each.name not in declared:
             raise UserError(
                 f"measurement: the option {each.name!r} of {name!r} is not declared; use number, "
@@ -169,25 +166,16 @@ def measurement(
     if on_models and run_fields:
         raise UserError(f"measurement: {name!r} has both models and run fields; choose one.")
 
+    given = on_models, tuple(run_fields), exclusive, summary, tuple(columns), cases
+
     def register(measure: Measure) -> Measure:
-        entry = Measurement(
-            name,
-            options,
-            measure,
-            on_models,
-            tuple(run_fields),
-            exclusive,
-            summary,
-            tuple(columns),
-            cases,
-        )
-        MEASUREMENTS.add(name, entry, measure, version)
+        MEASUREMENTS.add(name, Measurement(name, options, measure, *given), measure, version)
         return measure
 
     return register
 
 
-def measured(cases: Iterable[Case]) -> pd.DataFrame:
+def measured(cases: Iterable[Case]) -> Table:
     """The rows of all cases."""
     import pandas as pd
 

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 from ngo.common.fields import above, at_least, below, choice, number, whole, within
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
+from ngo.common.types import Table, Tensor
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, limit_product, measured, measurement
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import torch
-
     from ngo.gossip.disturbance import Round
     from ngo.gossip.topology import Mixing
+
 
 CHEBYSHEV = "chebyshev"
 """The name of accelerated linear gossip in the table's column ``coupling``."""
@@ -76,11 +75,10 @@ class Mix:
     gamma: float
 
 
-def _summary(table: pd.DataFrame) -> Iterator[str]:
+def _summary(table: Table) -> Iterator[str]:
     last = table[table["round"] == table["round"].max()]
-    for (disturbance, strength, coupling), group in last.groupby(
-        ["disturbance", "strength", "coupling"], sort=False
-    ):
+    groups = last.groupby(["disturbance", "strength", "coupling"], sort=False)
+    for (disturbance, strength, coupling), group in groups:
         means = group.groupby(["topology", "p", "gamma"])["V"].mean()
         topology, p, gamma = means.idxmin()
         yield (
@@ -103,7 +101,7 @@ def _cases(options: RoundsOptions) -> Iterator[Case]:
 
 
 @measurement("rounds", RoundsOptions, summary=_summary, columns=COLUMNS, cases=_cases)
-def rounds_table(options: RoundsOptions) -> pd.DataFrame:
+def rounds_table(options: RoundsOptions) -> Table:
     r"""Measure how fast and how far workers agree without learning, for each coupling.
 
     All start from the same Gaussian state. Cases are the combinations of --topology, --coupling,
@@ -122,7 +120,7 @@ def rounds_table(options: RoundsOptions) -> pd.DataFrame:
     return measured(_cases(options))
 
 
-def _case_rows(options: RoundsOptions, mix: Mix, kind: str, strength: float) -> pd.DataFrame:
+def _case_rows(options: RoundsOptions, mix: Mix, kind: str, strength: float) -> Table:
     import pandas as pd
 
     from ngo.native.pool import one_intra_op_thread
@@ -160,9 +158,7 @@ def _is_matching(options: RoundsOptions, topology: str) -> bool:
     return entry.matching(options.workers, **{name: getattr(fields, name) for name in entry.fields})
 
 
-def _measured(
-    options: RoundsOptions, mix: Mix, kind: str, strength: float, seed: int
-) -> pd.DataFrame:
+def _measured(options: RoundsOptions, mix: Mix, kind: str, strength: float, seed: int) -> Table:
     import numpy as np
     import pandas as pd
     import torch
@@ -178,7 +174,7 @@ def _measured(
     mixing = Mixing(mix.topology, n, fields, torch_stream(seed, "graphs"))
     sent = [0]
 
-    def matrix_at(t: int) -> torch.Tensor:
+    def matrix_at(t: int) -> Tensor:
         W = mixing.at(t)
         sent.append(sent[-1] + W.edges)
         return W.dense()
@@ -186,17 +182,12 @@ def _measured(
     disturbance = Disturbance(**{} if kind == "none" else {kind: strength})
     take = _round(mix, mixing, fields)
     V = disturbed_rounds(X0, matrix_at, take, disturbance, rounds, seed).numpy()
-    shown = np.unique(np.geomspace(1, rounds, options.points).round().astype(int))
-    shown = np.concatenate([[0], shown])
+    recorded = np.geomspace(1, rounds, options.points).round().astype(int)
+    shown = np.unique(np.concatenate([[0], recorded]))
     facts = {"disturbance": kind, "strength": strength, "coupling": mix.coupling}
     facts |= {"topology": mix.topology, "workers": n, "p": mix.p, "gamma": mix.gamma}
-    settled = V[-max(1, rounds // 4) :].mean()
-    facts |= {
-        "seed": seed,
-        "early": options.early,
-        "V_early": V[options.early],
-        "V_settled": settled,
-    }
+    facts |= {"seed": seed, "early": options.early, "V_early": V[options.early]}
+    facts |= {"V_settled": V[-max(1, rounds // 4) :].mean()}
     return pd.DataFrame({**facts, "round": shown, "messages": np.array(sent)[shown], "V": V[shown]})
 
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole, within
 from ngo.common.registry import unknown
+from ngo.common.types import Table, Tensor
+from ngo.measures.kept_models import kept
 from ngo.measures.measurement import measurement
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import torch
     from torch import nn
 
     from ngo.data.dataset import Dataset
+
 
 #: The ``worker`` of rows about the consensus model.
 CONSENSUS = -1
@@ -33,6 +34,12 @@ class SamplesOptions:
     seed: int = whole("seed of the codes of generated images", 0, at_least(0))
 
 
+#: Columns that the table has of its runs.
+FACTS = (
+    *("run", "dataset", "model", "partition", "method", "topology", "p", "gamma", "workers"),
+    *("epochs", "seed", "train_samples"),
+)
+
 COLUMNS = (
     *("run", "train_samples", "step", "diverged", "kind", "who", "worker", "image", "channel"),
     *("row", "column", "value", "reconstruction_loss", "class_means_loss", "workers_variance"),
@@ -41,7 +48,7 @@ COLUMNS = (
 
 
 @measurement("samples", SamplesOptions, on_models=True, columns=COLUMNS)
-def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Path) -> pd.DataFrame:
+def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Path) -> Table:
     r"""Show what kept models generate, reconstruct or predict.
 
     MODELS are files models.pt of runs, written by ngo train --snapshot. The table has the fields
@@ -65,38 +72,25 @@ def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Pa
       ngo samples kept/models.pt --images 20 --out samples.parquet
     """
     import pandas as pd
+    import torch
 
-    tables = [table for path in models for table in _run_tables(options, path, data_root)]
+    from ngo.training.snapshots import restored
+
+    tables = []
+    for spec, snapshots, data, known in kept(models, data_root):
+        if spec.task not in OUTPUTS:
+            raise unknown("task of the models", spec.task, OUTPUTS)
+        facts = {name: known[name] for name in FACTS if name in known}
+        for step, snapshot in sorted(snapshots.items()):
+            own = {"step": step, "diverged": not bool(snapshot["X"].isfinite().all())}
+            modules = [module.eval() for module in restored(spec, snapshot).models()]
+            with torch.no_grad():
+                table = OUTPUTS[spec.task](modules, data, options)
+            tables.append(pd.DataFrame({**facts, **own, **table}))
     return pd.concat(tables, ignore_index=True)
 
 
-def _run_tables(options: SamplesOptions, path: Path, data_root: Path) -> list[pd.DataFrame]:
-    import pandas as pd
-    import torch
-
-    from ngo.data import loading
-    from ngo.training.snapshots import load_snapshots, restored
-
-    spec, snapshots = load_snapshots(path)
-    if spec.task not in OUTPUTS:
-        raise unknown("task of the models", spec.task, OUTPUTS)
-    data = loading.load(spec.dataset, data_root, run=spec)
-    fields = ("dataset", "model", "partition", "method", "topology", "p", "gamma", "workers")
-    fields += ("epochs", "seed")
-    facts = {name: getattr(spec, name) for name in fields}
-    facts = {name: value for name, value in facts.items() if value is not None}
-    tables = []
-    for step, snapshot in sorted(snapshots.items()):
-        diverged = not bool(snapshot["X"].isfinite().all())
-        modules = [module.eval() for module in restored(spec, snapshot).models()]
-        with torch.no_grad():
-            table = OUTPUTS[spec.task](modules, data, options)
-        own = {"train_samples": len(data.train_inputs), "step": step, "diverged": diverged}
-        tables.append(pd.DataFrame({"run": spec.id, **facts, **own, **table}))
-    return tables
-
-
-def _images(modules: list[nn.Module], data: Dataset, options: SamplesOptions) -> pd.DataFrame:
+def _images(modules: list[nn.Module], data: Dataset, options: SamplesOptions) -> Table:
     import pandas as pd
     import torch
 
@@ -113,8 +107,7 @@ def _images(modules: list[nn.Module], data: Dataset, options: SamplesOptions) ->
         _pixels(_expected(consensus.decode(means)), "reconstruction", CONSENSUS),
     ]
     generated = [_expected(module.decode(codes)) for module in modules]
-    for worker, pictures in enumerate(generated, start=CONSENSUS):
-        tables.append(_pixels(pictures, "generation", worker))
+    tables += [_pixels(own, "generation", k) for k, own in enumerate(generated, CONSENSUS)]
     return pd.concat(tables, ignore_index=True).assign(
         reconstruction_loss=reconstruction_loss(consensus, data),
         class_means_loss=class_means_loss(consensus, data),
@@ -122,7 +115,7 @@ def _images(modules: list[nn.Module], data: Dataset, options: SamplesOptions) ->
     )
 
 
-def _expected(logits: torch.Tensor) -> torch.Tensor:
+def _expected(logits: Tensor) -> Tensor:
     """The expected images ``[b, c, h, w]`` of a decoder's likelihood, in whole levels 0 to 255.
 
     ``logits`` are of Bernoulli grey levels ``[b, c, h, w]``, or of 256 levels
@@ -137,7 +130,7 @@ def _expected(logits: torch.Tensor) -> torch.Tensor:
     return levels.nan_to_num().round().to(torch.uint8)
 
 
-def _pixels(images: torch.Tensor, kind: str, worker: int) -> pd.DataFrame:
+def _pixels(images: Tensor, kind: str, worker: int) -> Table:
     import pandas as pd
 
     names = ["image", "channel", "row", "column"]
@@ -148,7 +141,7 @@ def _pixels(images: torch.Tensor, kind: str, worker: int) -> pd.DataFrame:
     return table
 
 
-def _predictions(modules: list[nn.Module], data: Dataset, options: SamplesOptions) -> pd.DataFrame:
+def _predictions(modules: list[nn.Module], data: Dataset, options: SamplesOptions) -> Table:
     import pandas as pd
     import torch
 
@@ -163,7 +156,7 @@ def _predictions(modules: list[nn.Module], data: Dataset, options: SamplesOption
     return pd.concat(tables, ignore_index=True)
 
 
-def _curve(who: str, worker: int, kind: str, x: torch.Tensor, y: torch.Tensor) -> pd.DataFrame:
+def _curve(who: str, worker: int, kind: str, x: Tensor, y: Tensor) -> Table:
     import pandas as pd
 
     points = {"x": x.double().numpy().ravel(), "y": y.double().numpy().ravel()}
@@ -172,7 +165,7 @@ def _curve(who: str, worker: int, kind: str, x: torch.Tensor, y: torch.Tensor) -
 
 # outputs(modules, data, options) returns the rows of one snapshot, by the task of the models. The
 # first module is the consensus model.
-OUTPUTS: dict[str, Callable[[list[nn.Module], Dataset, SamplesOptions], pd.DataFrame]] = {
+OUTPUTS: dict[str, Callable[[list[nn.Module], Dataset, SamplesOptions], Table]] = {
     "vae": _images,
     "regression": _predictions,
 }

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, number, whole, within
-from ngo.common.registry import UserError
+from ngo.common.types import Table, Tensor
+from ngo.measures.kept_models import drawn, kept
 from ngo.measures.measurement import measurement
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import torch
     from torch import nn
 
     from ngo.data.dataset import Dataset
     from ngo.models.task import Task
     from ngo.training.snapshots import Snapshots
     from ngo.training.spec import RunSpec
+
 
 #: Samples whose second derivatives are computed at once.
 CHUNK = 250
@@ -46,9 +46,7 @@ COLUMNS = (
 
 
 @measurement("sharpness", SharpnessOptions, on_models=True, columns=COLUMNS)
-def sharpness_table(
-    options: SharpnessOptions, models: Sequence[Path], data_root: Path
-) -> pd.DataFrame:
+def sharpness_table(options: SharpnessOptions, models: Sequence[Path], data_root: Path) -> Table:
     r"""Measure how sharp the training loss is around the mean model.
 
     MODELS are files models.pt of runs, written by ngo train --snapshot. The loss F is the mean over
@@ -69,21 +67,15 @@ def sharpness_table(
     """
     import pandas as pd
 
-    from ngo.data import loading
     from ngo.native.pool import one_intra_op_thread
-    from ngo.training.snapshots import load_snapshots
 
-    rows = []
     with one_intra_op_thread():
-        for path in models:
-            spec, snapshots = load_snapshots(path)
-            data = loading.load(spec.dataset, data_root, run=spec)
-            rows += _run_rows(options, spec, snapshots, data)
+        rows = [row for each in kept(models, data_root) for row in _run_rows(options, *each)]
     return pd.DataFrame(rows)
 
 
 def _run_rows(
-    options: SharpnessOptions, spec: RunSpec, snapshots: Snapshots, data: Dataset
+    options: SharpnessOptions, spec: RunSpec, snapshots: Snapshots, data: Dataset, facts: dict
 ) -> Iterator[dict[str, object]]:
     import torch
 
@@ -91,14 +83,7 @@ def _run_rows(
     from ngo.gossip.consensus import synchronization_index
     from ngo.training.snapshots import restored
 
-    m = len(data.train_inputs)
-    if options.samples > m:
-        raise UserError(
-            f"samples: {options.samples} is more than {spec.dataset}'s {m} training samples."
-        )
-    chosen = torch.randperm(m, generator=torch_stream(options.seed, "sharpness"))[: options.samples]
-    facts = {name: value for name, value in spec.values().items() if value is not None}
-    facts = {"run": spec.id, **facts, "train_samples": m}
+    chosen = drawn(options, spec, data, "sharpness")
     for step, snapshot in sorted(snapshots.items()):
         population = restored(spec, snapshot)
         samples = data.train_inputs[chosen], data.train_targets[chosen]
@@ -109,25 +94,18 @@ def _run_rows(
         diverged, sharpness = not bool(loss.mean.isfinite().all()), math.nan
         if not diverged:
             sharpness = largest_eigenvalue(loss.hessian_product, loss.d, options.precision)
-        state = {
-            "step": step,
-            "diverged": diverged,
-            "V": float(synchronization_index(population.X)),
-            "loss": loss.at(loss.mean),
-            "sharpness": sharpness,
-            "own_increase": loss.increase(own),
-        }
-        drawn = torch.randn(
-            (options.directions, loss.d),
-            generator=torch_stream(options.seed, "sharpness directions"),
-            dtype=torch.float64,
-        )
+        V = float(synchronization_index(population.X))
+        state = {"step": step, "diverged": diverged, "V": V, "loss": loss.at(loss.mean)}
+        state |= {"sharpness": sharpness, "own_increase": loss.increase(own)}
+        generator = torch_stream(options.seed, "sharpness directions")
+        size = options.directions, loss.d
+        directions = _unit(torch.randn(size, generator=generator, dtype=torch.float64))
         for radius in options.radius:
             yield {
                 **facts,
                 **state,
                 "radius": float(radius),
-                "random_increase": loss.increase(radius * _unit(drawn)),
+                "random_increase": loss.increase(radius * directions),
                 "workers_increase": loss.increase(radius * _unit(own)),
             }
 
@@ -138,22 +116,18 @@ class Loss:
     In float64, with the model in evaluation mode. ``mean`` is where the given model is.
     """
 
-    def __init__(
-        self, model: nn.Module, task: Task, inputs: torch.Tensor, targets: torch.Tensor
-    ) -> None:
+    def __init__(self, model: nn.Module, task: Task, inputs: Tensor, targets: Tensor) -> None:
         from copy import deepcopy
 
         import torch
 
-        def in_float64(tensor: torch.Tensor) -> torch.Tensor:
+        def in_float64(tensor: Tensor) -> Tensor:
             return tensor.double() if tensor.is_floating_point() else tensor
 
         self._model = deepcopy(model).eval().double()
         self._task, self._samples = task, len(inputs)
-        self._chunks = [
-            (in_float64(x), in_float64(y))
-            for x, y in zip(inputs.split(CHUNK), targets.split(CHUNK), strict=True)
-        ]
+        chunks = zip(inputs.split(CHUNK), targets.split(CHUNK), strict=True)
+        self._chunks = [(in_float64(x), in_float64(y)) for x, y in chunks]
         self.mean = _flat(self._model)
         self._shapes = {name: each.shape for name, each in self._model.named_parameters()}
         self._split = torch.Size(shape.numel() for shape in self._shapes.values())
@@ -163,7 +137,7 @@ class Loss:
         """The number of parameters."""
         return len(self.mean)
 
-    def at(self, x: torch.Tensor) -> float:
+    def at(self, x: Tensor) -> float:
         """F(x)."""
         import torch
 
@@ -171,37 +145,30 @@ class Loss:
             parts = (self._part(self._named(x), *chunk) for chunk in self._chunks)
             return float(sum(parts))
 
-    def increase(self, moves: torch.Tensor) -> float:
+    def increase(self, moves: Tensor) -> float:
         """The mean of F(x̄ + δ) − F(x̄) over the rows δ of ``moves`` ``[k, d]``."""
         here = self.at(self.mean)
         return sum(self.at(self.mean + move) - here for move in moves) / len(moves)
 
-    def hessian_product(self, v: torch.Tensor) -> torch.Tensor:
+    def hessian_product(self, v: Tensor) -> Tensor:
         """∇²F(x̄) v ``[d]``: the gradient of ∇F(x̄)ᵀv."""
         import torch
 
         found = torch.zeros_like(self.mean)
         for chunk in self._chunks:
             x = self.mean.clone().requires_grad_()
-            (gradient,) = torch.autograd.grad(
-                self._part(self._named(x), *chunk), x, create_graph=True
-            )
+            loss = self._part(self._named(x), *chunk)
+            (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
             (product,) = torch.autograd.grad(gradient, x, v, materialize_grads=True)
             found += product
         return found
 
-    def _named(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+    def _named(self, x: Tensor) -> dict[str, Tensor]:
         """The parameters of the model by name."""
-        return {
-            name: part.view(shape)
-            for (name, shape), part in zip(
-                self._shapes.items(), x.split(list(self._split)), strict=True
-            )
-        }
+        parts = zip(self._shapes.items(), x.split(list(self._split)), strict=True)
+        return {name: part.view(shape) for (name, shape), part in parts}
 
-    def _part(
-        self, parameters: dict[str, torch.Tensor], inputs: torch.Tensor, targets: torch.Tensor
-    ) -> torch.Tensor:
+    def _part(self, parameters: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
         """What these samples add to the mean loss."""
         from torch.func import functional_call
 
@@ -210,7 +177,7 @@ class Loss:
 
 
 def largest_eigenvalue(
-    product: Callable[[torch.Tensor], torch.Tensor], d: int, precision: float = 1e-4
+    product: Callable[[Tensor], Tensor], d: int, precision: float = 1e-4
 ) -> float:
     """The largest eigenvalue of a symmetric matrix ``[d, d]``, known by its products ``[d]``.
 
@@ -239,13 +206,13 @@ def largest_eigenvalue(
         return math.nan
 
 
-def _flat(model: nn.Module) -> torch.Tensor:
+def _flat(model: nn.Module) -> Tensor:
     """The parameters of a model as one vector ``[d]`` in float64."""
     import torch
 
     return torch.cat([each.detach().double().flatten() for each in model.parameters()])
 
 
-def _unit(directions: torch.Tensor) -> torch.Tensor:
+def _unit(directions: Tensor) -> Tensor:
     """Rows of length 1; NaN for rows of zeros."""
     return directions / directions.norm(dim=1, keepdim=True)

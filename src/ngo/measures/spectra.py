@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, below, choice, number, whole, within
+from ngo.common.types import Table
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, measured, measurement
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CONNECTED = 1e-9
 """A graph is connected if its spectral gap is above this: the gap is 0 otherwise, but rounded."""
@@ -45,7 +42,7 @@ def _cases(options: SpectraOptions) -> Iterator[Case]:
 
 
 @measurement("spectra", SpectraOptions, columns=COLUMNS, cases=_cases)
-def spectral_table(options: SpectraOptions) -> pd.DataFrame:
+def spectral_table(options: SpectraOptions) -> Table:
     """Measure degrees and spectral gaps of topologies.
 
     The table has a row for each --topology and --workers. Values of random graphs are means over
@@ -59,7 +56,7 @@ def spectral_table(options: SpectraOptions) -> pd.DataFrame:
     return measured(_cases(options))
 
 
-def _measured(options: SpectraOptions, name: str, n: int) -> pd.DataFrame:
+def _measured(options: SpectraOptions, name: str, n: int) -> Table:
     import pandas as pd
 
     from ngo.common.seeding import torch_stream

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, choice, number, whole, within
 from ngo.common.registry import UserError
+from ngo.common.types import Table
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, limit_product, measured, measurement
 from ngo.theorems.theorem import PARTS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Up to p = 1, T* and the floors exceed the range of floating-point numbers.
 _SUBLINEAR = within(0.5, 0.99)
@@ -103,15 +100,13 @@ class TheoryOptions:
 
     def __post_init__(self) -> None:
         """Limit the sizes, and ask for enough samples that least squares has one solution."""
-        limit_product(self, "workers", "delay_rounds")
-        limit_product(self, "workers", "floor_dimension")
-        limit_product(self, "sgd_workers", "samples", "dimension")
-        limit_product(self, "sgd_workers", "batch_size", "dimension", "repeats")
-        limit_product(self, "steps", "repeats")
-        limit_product(self, "trial_steps", "trial_repeats")
-        limit_product(self, "leading_steps", "trial_repeats")
-        limit_product(self, "workers", "random_rounds")
-        limit_product(self, "sgd_workers", "lemma_states")
+        for names in (
+            *("workers delay_rounds", "workers floor_dimension", "sgd_workers samples dimension"),
+            *("sgd_workers batch_size dimension repeats", "steps repeats"),
+            *("trial_steps trial_repeats", "leading_steps trial_repeats"),
+            *("workers random_rounds", "sgd_workers lemma_states"),
+        ):
+            limit_product(self, *names.split())
         if self.dimension > self.samples:
             raise UserError(
                 f"dimension: {self.dimension} is more than a worker's {self.samples} samples, so "
@@ -135,7 +130,7 @@ def _cases(options: TheoryOptions) -> Iterator[Case]:
 
 
 @measurement("theory", TheoryOptions, columns=("kind", *sorted(COLUMNS)), cases=_cases)
-def theory_table(options: TheoryOptions) -> pd.DataFrame:
+def theory_table(options: TheoryOptions) -> Table:
     r"""Measure what the theorems bound.
 
     Consensus times, delays and chatter floors for each --topologies, --workers and --p; convergence
@@ -150,7 +145,7 @@ def theory_table(options: TheoryOptions) -> pd.DataFrame:
     return measured(_cases(options))
 
 
-def _measured(options: TheoryOptions, kind: str) -> pd.DataFrame:
+def _measured(options: TheoryOptions, kind: str) -> Table:
     from ngo.native.pool import one_intra_op_thread
 
     with one_intra_op_thread():

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import choice, whole, within
+from ngo.common.types import Table
 from ngo.gossip.method import METHODS
 from ngo.measures.measurement import measurement
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ngo.data.dataset import Dataset
     from ngo.training.spec import RunSpec
 
@@ -41,7 +41,7 @@ def throughput_table(
     make_run: Callable[..., RunSpec],
     data_root: Path,
     device: str = "cpu",
-) -> pd.DataFrame:
+) -> Table:
     r"""Measure how many samples per second n workers train on.
 
     A case is a --method and a number of --workers, on this machine. A step is what training does
@@ -67,11 +67,8 @@ def throughput_table(
     rows = []
     with one_intra_op_thread():
         data = {s.dataset: loading.load(s.dataset, data_root, device) for s in specs}
-        cases = [
-            (spec, n, _trainer(spec, n, data[spec.dataset]))
-            for spec in specs
-            for n in options.workers
-        ]
+        pairs = product(specs, options.workers)
+        cases = [(spec, n, _trainer(spec, n, data[spec.dataset])) for spec, n in pairs]
         for _, _, step in cases:
             step()  # the first step allocates
         for repeat in range(options.repeats):
@@ -80,20 +77,13 @@ def throughput_table(
                 for _ in range(steps):
                     step()
                 seconds = _clock(device) - start
+                fields = ("dataset", "model", "topology", "batch_size")
                 rows.append(
                     {
-                        "dataset": spec.dataset,
-                        "model": spec.model,
-                        "topology": spec.topology,
-                        "batch_size": spec.batch_size,
+                        **{name: getattr(spec, name) for name in fields},
                         "train_samples": len(data[spec.dataset].train_inputs),
-                        "seed": spec.seed,
-                        "device": device,
-                        "cores": cores(),
-                        "method": spec.method,
-                        "workers": n,
-                        "repeat": repeat,
-                        "steps": steps,
+                        **{"seed": spec.seed, "device": device, "cores": cores()},
+                        **{"method": spec.method, "workers": n, "repeat": repeat, "steps": steps},
                         "seconds": seconds,
                         "samples_per_second": steps * n * spec.batch_size / seconds,
                     }

@@ -6,21 +6,16 @@ The paper does not say so: its Theorem 3.1 is about continuous time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from itertools import product
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Table
 from ngo.theorems.graphs import graphs
 from ngo.theorems.residual import FACTOR
-from ngo.theorems.theorem import part, rows_of
+from ngo.theorems.theorem import Options, Rows, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
 
 # Rounds over which a floor is averaged.
 FLOOR_ROUNDS = 100
@@ -30,7 +25,7 @@ MAX_NUMBERS = 10**9
 
 
 @part("floors", "topology", "n", "p", "gamma", "dimension", "measured", "predicted")
-def chatter_floors(s: TheoryOptions) -> Iterator[tuple]:
+def chatter_floors(s: Options) -> Rows:
     """V at the end of rounds of NGO from a Gaussian state, and V of the largest two-cycle.
 
     Each run lasts for twice the sharp T* of the continuous system, in rounds; ``measured`` is the
@@ -45,25 +40,21 @@ def chatter_floors(s: TheoryOptions) -> Iterator[tuple]:
         generator = torch_stream(s.seed, "theory states", n)
         X0 = torch.randn(n, dimension, generator=generator, dtype=torch.float64)
         V0 = float(consensus.synchronization_index(X0))
-        for p in s.p:
-            if p == 0.5:
-                continue
-            for gamma in s.floor_gamma:
-                bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
-                if 2 * bound * X0.numel() > MAX_NUMBERS:
-                    raise UserError(
-                        f"floor_gamma: {gamma!r} takes {2 * bound:,.0f} rounds at p = {p!r} on {n} "
-                        f"workers in {dimension} dimensions; it must be larger."
-                    )
-                rounds = math.ceil(2 * bound)
-                run = consensus.simulate(X0, W, p, gamma, rounds + FLOOR_ROUNDS)
-                measured = float(run.V[-FLOOR_ROUNDS:].mean())
-                predicted = bounds.chatter_V(gamma, W, p, dimension)
-                yield topology, n, p, gamma, dimension, measured, predicted
+        for p, gamma in product([p for p in s.p if p != 0.5], s.floor_gamma):
+            bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
+            if 2 * bound * X0.numel() > MAX_NUMBERS:
+                raise UserError(
+                    f"floor_gamma: {gamma!r} takes {2 * bound:,.0f} rounds at p = {p!r} on {n} "
+                    f"workers in {dimension} dimensions; it must be larger."
+                )
+            run = consensus.simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
+            measured = float(run.V[-FLOOR_ROUNDS:].mean())
+            predicted = bounds.chatter_V(gamma, W, p, dimension)
+            yield topology, n, p, gamma, dimension, measured, predicted
 
 
 @quantity("theory_chatter_floor", cases=True)
-def chatter_floor(table: pd.DataFrame) -> pd.DataFrame:
+def chatter_floor(table: Table) -> Table:
     """V of rounds ends near the largest two-cycle (``bounds.chatter_V``); no claim of the paper."""
     rows = rows_of(table, "floors")
     met = (rows["measured"] / rows["predicted"]).between(1 / FACTOR, FACTOR)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from ngo.common.types import Table
 from ngo.theorems.graphs import graphs, states
-from ngo.theorems.theorem import checked_form, part, rows_of
+from ngo.theorems.theorem import Options, Rows, checked_form, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
 
 # The synchronization rate only sets the unit of time.
 GAMMA = 1.0
@@ -27,7 +21,7 @@ SOLVER = 1e-5
 
 
 @part("bounds", "topology", "n", "p", "gamma", "draw", "V0", "measured", *FORMS)
-def consensus_times(s: TheoryOptions) -> Iterator[tuple]:
+def consensus_times(s: Options) -> Rows:
     """The time at which the continuous system reaches V ≤ ``tol`` · V(0), and T* in each form.
 
     One row for each graph, p and Gaussian initial state. V reaches 0 slightly later than
@@ -48,7 +42,7 @@ def consensus_times(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @quantity("theory_consensus_time", example="{form: paper}", cases=True)
-def consensus_time(table: pd.DataFrame, form: str) -> pd.DataFrame:
+def consensus_time(table: Table, form: str) -> Table:
     """V is 0 from T* on (Theorem 3.1), with T* in a form of ``bounds.finite_time_bound``.
 
     Two workers meet the sharp time exactly, up to the solver's accuracy.
@@ -60,7 +54,7 @@ def consensus_time(table: pd.DataFrame, form: str) -> pd.DataFrame:
 
 
 @quantity("theory_finite_time", cases=True)
-def finite_time(table: pd.DataFrame) -> pd.DataFrame:
+def finite_time(table: Table) -> Table:
     """Sublinear coupling: V has fallen to ``tol`` · V(0) by the sharp T* (Figure 3, p = 1/2)."""
     rows = rows_of(table, "bounds")
     rows = rows[rows["p"] == 0.5]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ngo.common.types import Table
 from ngo.theorems.graphs import graphs, states
-from ngo.theorems.theorem import part, rows_of
+from ngo.theorems.theorem import Options, Rows, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
 
-    from ngo.measures.theory_table import TheoryOptions
 
 # The solution ends when the slowest mode has decayed by e to this power, to 1e-13.
 DECAYS = 30
@@ -25,7 +23,7 @@ MEAN_ERROR = 1e-10
 
 
 @part("means", "topology", "n", "draw", "measured")
-def means(s: TheoryOptions) -> Iterator[tuple]:
+def means(s: Options) -> Rows:
     """The distance of the last state of dx_i/dt = Σ_j W_ij (x_j − x_i) from the initial mean.
 
     ``measured`` is the largest |x_i − x̄(0)| as a share of its initial value, for each graph and
@@ -45,15 +43,14 @@ def means(s: TheoryOptions) -> Iterator[tuple]:
 
         for draw, X0 in enumerate(states(n, s.draws, s.seed, "theory means", n)):
             x0 = X0[:, 0].numpy()
-            solved = solve_ivp(
-                velocity, (0, t_end), x0, method="DOP853", rtol=RELATIVE, atol=ABSOLUTE
-            )
+            error = {"rtol": RELATIVE, "atol": ABSOLUTE}
+            solved = solve_ivp(velocity, (0, t_end), x0, method="DOP853", **error)
             off = np.abs(solved.y[:, -1] - x0.mean()).max() / np.abs(x0 - x0.mean()).max()
             yield topology, n, draw, float(off)
 
 
 @quantity("theory_continuous_mean", cases=True)
-def continuous_mean(table: pd.DataFrame) -> pd.DataFrame:
+def continuous_mean(table: Table) -> Table:
     """Continuous linear consensus ends at the initial mean (first lemma of Supplement A)."""
     rows = rows_of(table, "means")
     met = rows["measured"] <= MEAN_ERROR

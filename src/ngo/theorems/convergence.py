@@ -11,19 +11,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Table, Tensor
 from ngo.gossip.topology import Mixing
 from ngo.theorems.graphs import sgd_graph
-from ngo.theorems.sgd_problem import problem, spaced
-from ngo.theorems.theorem import checked_form, part, rows_of
+from ngo.theorems.sgd_problem import problem, sgd, spaced
+from ngo.theorems.theorem import Options, Rows, checked_form, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import torch
-
     from ngo.gossip.least_squares import LeastSquares
-    from ngo.measures.theory_table import TheoryOptions
+
 
 # The column topology of runs on a random graph that is drawn in each step.
 DRAWN = "redrawn"
@@ -36,7 +34,7 @@ CONVERGED = 1e-3
 
 
 @part("gaps", "method", "n", "T", "gap", "bound", "printed", "V", "topology", "distance")
-def gaps(s: TheoryOptions) -> Iterator[tuple]:
+def gaps(s: Options) -> Rows:
     """The gap f(x_avg^T) − f* of SGD, mean over ``repeats``, and its bounds.
 
     Centralized SGD, linear gossip and NGO on ``sgd_topology``, and both of these on a random graph
@@ -52,7 +50,7 @@ def gaps(s: TheoryOptions) -> Iterator[tuple]:
 
     W, near = sgd_graph(s), problem(s, s.seed)
 
-    def drawn() -> Iterator[torch.Tensor]:
+    def drawn() -> Iterator[Tensor]:
         generator = torch_stream(s.seed, "theory gap graphs", s.sgd_workers)
         mixing = Mixing("random", s.sgd_workers, SimpleNamespace(u=s.u), generator)
         return map(mixing.at, range(s.steps))
@@ -72,31 +70,20 @@ def gaps(s: TheoryOptions) -> Iterator[tuple]:
 
 
 def _gaps(
-    s: TheoryOptions,
+    s: Options,
     problem: LeastSquares,
     method: str,
-    matrices: torch.Tensor | Iterable[torch.Tensor] | None,
-    W: torch.Tensor,
+    matrices: Tensor | Iterable[Tensor] | None,
+    W: Tensor,
     p: float,
-) -> Iterator[tuple]:
+) -> Rows:
     """The first columns of a run's rows; ``W`` decides a and T*, also on random graphs."""
     import torch
 
-    from ngo.gossip import bounds, least_squares
+    from ngo.gossip import bounds
 
     a = bounds.step_offset(problem.mu, problem.L, s.sgd_gamma, W)
-    run = least_squares.sgd(
-        problem,
-        s.steps,
-        a=a,
-        batch=s.batch_size,
-        repeats=s.repeats,
-        seed=s.seed,
-        record=spaced(1, s.steps, s.points),
-        W=matrices,
-        gamma=s.sgd_gamma,
-        p=p,
-    )
+    run = sgd(s, problem, s.steps, spaced(1, s.steps, s.points), a=a, W=matrices, p=p)
     V = run.V.mean(1)
     weighted = ((a + torch.arange(s.steps, dtype=torch.float64)) ** 2 * V).cumsum(0)
     last, printed_distance2 = s.steps - 1, 1.0
@@ -104,17 +91,10 @@ def _gaps(
         last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
         printed_distance2 = run.distance2
 
+    known = {"mu": problem.mu, "L": problem.L, "a": a, "sigma2": run.sigma2, "n": s.sgd_workers}
+
     def bound(T: int, end: int, distance2: float) -> float:
-        return bounds.sgd_bound(
-            T,
-            mu=problem.mu,
-            L=problem.L,
-            a=a,
-            sigma2=run.sigma2,
-            n=s.sgd_workers,
-            distance2=distance2,
-            weighted_V=float(weighted[end]),
-        )
+        return bounds.sgd_bound(T, **known, distance2=distance2, weighted_V=float(weighted[end]))
 
     for k, T in enumerate(run.T):
         gap = float(run.gap[k].mean())
@@ -124,7 +104,7 @@ def _gaps(
 
 
 @quantity("theory_bound", example="{form: printed, method: centralized}", cases=True)
-def within_bound(table: pd.DataFrame, method: str, form: str, least_T: int = 1) -> pd.DataFrame:
+def within_bound(table: Table, method: str, form: str, least_T: int = 1) -> Table:
     """The gap f(x_avg^T) − f* is below the bound of Theorem 2.1 (NGO: 3.2), for T ≥ ``least_T``.
 
     ``form``: printed or amended, the columns ``printed`` and ``bound`` of ``convergence.gaps``.
@@ -137,7 +117,7 @@ def within_bound(table: pd.DataFrame, method: str, form: str, least_T: int = 1) 
 
 
 @quantity("theory_index_vanishes", cases=True)
-def index_vanishes(table: pd.DataFrame) -> pd.DataFrame:
+def index_vanishes(table: Table) -> Table:
     """Under SGD with NGO, V is 0 after T* (Supplement A); T* is 0, since workers start alike."""
     rows = rows_of(table, "gaps")
     rows = rows[(rows["method"] == "ngo") & (rows["T"] > 1)]
@@ -145,7 +125,7 @@ def index_vanishes(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @quantity("theory_convergence", cases=True)
-def convergence(table: pd.DataFrame) -> pd.DataFrame:
+def convergence(table: Table) -> Table:
     """Gossip-type SGD converges (second lemma of Section 3.3): the gap falls to 1/1000."""
     rows = rows_of(table, "gaps")
     rows = rows[rows["method"] != "centralized"]

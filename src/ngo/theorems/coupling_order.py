@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
+from ngo.common.types import Numbers, Table
 from ngo.theorems.graphs import sgd_graph, states
-from ngo.theorems.theorem import by_seed, part, rows_of
+from ngo.theorems.theorem import Options, Rows, by_seed, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
 
 # Much longer than any coupling takes.
 T_END = 1e12
 
 
 @part("orders", "seed", "n", "p", "time")
-def consensus_order(s: TheoryOptions) -> Iterator[tuple]:
+def consensus_order(s: Options) -> Rows:
     """The time at which V ≤ ``order_share`` · V(0) in continuous time, for each start and p.
 
     The ``starts`` are Gaussian states of ``sgd_workers`` workers on ``sgd_topology``; each has its
@@ -40,7 +34,7 @@ def consensus_order(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @quantity("theory_order", cases=True)
-def order(table: pd.DataFrame) -> pd.DataFrame:
+def order(table: Table) -> Table:
     """The smaller p, the sooner consensus (Figure 3): each start is a case.
 
     ``measured`` is the largest ratio of a time to that of the next larger p.
@@ -52,7 +46,7 @@ def order(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @quantity("theory_order_lead", unit="log ratio", example="{first: 0.5, then: 1}")
-def order_lead(table: pd.DataFrame, first: float, then: float) -> pd.Series:
+def order_lead(table: Table, first: float, then: float) -> Numbers:
     """Per start: log of the consensus time with p = ``then`` over that with p = ``first``."""
     import numpy as np
 
@@ -64,6 +58,6 @@ def order_lead(table: pd.DataFrame, first: float, then: float) -> pd.Series:
     return by_seed(np.log(times[then] / times[first]))
 
 
-def _times(table: pd.DataFrame) -> pd.DataFrame:
+def _times(table: Table) -> Table:
     """Consensus times ``[start, p]``."""
     return rows_of(table, "orders").pivot(index="seed", columns="p", values="time")

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
+from ngo.common.types import Table
 from ngo.theorems.graphs import graphs
 from ngo.theorems.residual import VANISHED, residual
-from ngo.theorems.theorem import part, rows_of
+from ngo.theorems.theorem import Options, Rows, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
-
 
 @part("degrees", "topology", "n", "weights", "share", "gamma", "limit", "residual")
-def degrees(s: TheoryOptions) -> Iterator[tuple]:
+def degrees(s: Options) -> Rows:
     """What is left of V after ``delay_rounds`` rounds with γ = ``degree_share`` / Δ.
 
     Δ is the largest weighted degree, max_i Σ_{j≠i} W_ij, with two kinds of weights: Metropolis
@@ -43,7 +36,7 @@ def degrees(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @quantity("theory_degree_limit", cases=True)
-def degree_limit(table: pd.DataFrame) -> pd.DataFrame:
+def degree_limit(table: Table) -> Table:
     """Discrete linear consensus is reached for 0 < γ < 1/Δ (Supplement A).
 
     The theorem claims nothing for larger γ; those rows are no cases.

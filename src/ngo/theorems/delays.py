@@ -6,20 +6,13 @@ The main text includes the limit (≤) and the supplement does not (<).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from ngo.common.types import Table, Tensor
 from ngo.theorems.graphs import graphs, states
 from ngo.theorems.residual import FACTOR, VANISHED, residual
-from ngo.theorems.theorem import checked_form, part, rows_of
+from ngo.theorems.theorem import Options, Rows, checked_form, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import torch
-
-    from ngo.measures.theory_table import TheoryOptions
 
 # π/(2λ_n) in continuous time, and in rounds.
 LIMITS = ("limit", "limit_of_rounds")
@@ -35,7 +28,7 @@ LENGTH = 200
 
 
 @part("delays", "topology", "n", "p", "gamma", "tolerated", *LIMITS, "residual", "floor")
-def delays(s: TheoryOptions) -> Iterator[tuple]:
+def delays(s: Options) -> Rows:
     """The largest delay under which consensus in rounds is reached, and its limits, for p = 1 too.
 
     - ``tolerated``, for p = 1: the largest delay under which V decays, since it then vanishes. A
@@ -62,7 +55,7 @@ def delays(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @part("limits", "topology", "n", "step", "tolerated", "limit")
-def limits(s: TheoryOptions) -> Iterator[tuple]:
+def limits(s: Options) -> Rows:
     """The largest delay of linear consensus in rounds of length ``step``, and π/(2λ_n).
 
     Delays are in units of time; a run lasts equally long for each length of a round.
@@ -78,7 +71,7 @@ def limits(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @part("unit_steps", "topology", "n", "delay", "limit", "residual")
-def unit_steps(s: TheoryOptions) -> Iterator[tuple]:
+def unit_steps(s: Options) -> Rows:
     """What is left of V after ``delay_rounds`` rounds of the delay equation with p = 1.
 
     The equation has no γ: its steps have length 1. One row for each graph and delay τ of 0 and 1
@@ -94,7 +87,7 @@ def unit_steps(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @part("marginal", "topology", "n", "delay", "share", "residual")
-def marginal(s: TheoryOptions) -> Iterator[tuple]:
+def marginal(s: Options) -> Rows:
     """What is left of V with a delay at the limit, and at 0.9 of it, for each ``marginal_delay``.
 
     A delay of k rounds is the limit of linear consensus in rounds of length γ =
@@ -110,7 +103,7 @@ def marginal(s: TheoryOptions) -> Iterator[tuple]:
                 yield topology, n, delay, share, left
 
 
-def _eigen(W: torch.Tensor) -> tuple[float, torch.Tensor]:
+def _eigen(W: Tensor) -> tuple[float, Tensor]:
     """λ_n of the Laplacian of W, and its eigenvector ``[n, 1]``."""
     import torch
 
@@ -121,7 +114,7 @@ def _eigen(W: torch.Tensor) -> tuple[float, torch.Tensor]:
 
 
 @quantity("theory_delay_limit", cases=True)
-def delay_limit(table: pd.DataFrame) -> pd.DataFrame:
+def delay_limit(table: Table) -> Table:
     """Linear consensus tolerates delays up to π/(2λ_n): the shorter the rounds, the closer."""
     rows = rows_of(table, "limits")
     met = (rows["tolerated"] - rows["limit"]).abs() <= ROUNDS_OFF * rows["step"]
@@ -129,7 +122,7 @@ def delay_limit(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @quantity("theory_delay_unit_step", cases=True)
-def delay_unit_step(table: pd.DataFrame) -> pd.DataFrame:
+def delay_unit_step(table: Table) -> Table:
     """The delay equation as printed, with p = 1: consensus if and only if τ ≤ π/(2λ_n).
 
     ``measured`` is what is left of V. It must vanish if the theorem allows the delay, and must not
@@ -141,7 +134,7 @@ def delay_unit_step(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @quantity("theory_delay_residual", example="{linear: true}", cases=True)
-def delay_residual(table: pd.DataFrame, linear: bool = False) -> pd.DataFrame:
+def delay_residual(table: Table, linear: bool = False) -> Table:
     """V vanishes with a delay of half the limit: sublinear coupling, or ``linear``."""
     rows = rows_of(table, "delays")
     rows = rows[rows["p"] == 1] if linear else rows[rows["p"] < 1]
@@ -150,7 +143,7 @@ def delay_residual(table: pd.DataFrame, linear: bool = False) -> pd.DataFrame:
 
 
 @quantity("theory_delay_floor", cases=True)
-def delay_floor(table: pd.DataFrame) -> pd.DataFrame:
+def delay_floor(table: Table) -> Table:
     """Sublinear coupling, half the limit: V ends within a factor 2 of its floor without delay.
 
     The floor is that of the same rounds, or the share of V(0) that counts as vanished.
@@ -163,7 +156,7 @@ def delay_floor(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @quantity("theory_delay_marginal", example="{form: closed}", cases=True)
-def delay_marginal(table: pd.DataFrame, form: str) -> pd.DataFrame:
+def delay_marginal(table: Table, form: str) -> Table:
     """Consensus for τ up to the limit: ``closed`` (≤, main text) or ``open`` (<, supplement).
 
     ``closed`` asks that V vanishes at 0.9 of the limit and at the limit; ``open``, that it vanishes

@@ -5,20 +5,17 @@ The main text and the supplement print different coefficients of V.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ngo.common.seeding import torch_stream
-from ngo.theorems.theorem import checked_form, part, rows_of
+from ngo.common.types import Table, Tensor
+from ngo.theorems.theorem import Options, Rows, checked_form, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import torch
-
     from ngo.gossip.least_squares import LeastSquares
-    from ngo.measures.theory_table import TheoryOptions
+
 
 # Learning rates, times L. The theorems have 1/4 or less.
 RATES = (0.01, 0.05, 0.25)
@@ -29,7 +26,7 @@ EQUAL = 1e-9
 
 
 @part("descents", "form", "n", "eta_L", "left", "right", "broken")
-def descents(s: TheoryOptions) -> Iterator[tuple]:
+def descents(s: Options) -> Rows:
     """E‖x̄^(t+1) − x*‖² after a step of SGD, and the lemma's bound, at the hardest random state.
 
     The expectation is exact: a step's noise has the variance (η²/n²) Σσ_i². There is a row for each
@@ -52,7 +49,7 @@ def descents(s: TheoryOptions) -> Iterator[tuple]:
                 yield form, n, rate, float(left[worst]), float(bound[worst]), broken
 
 
-def curved_problem(s: TheoryOptions, n: int) -> LeastSquares:
+def curved_problem(s: Options, n: int) -> LeastSquares:
     """One-dimensional least squares on n workers, with curvatures of a ratio ``curvature``."""
     import torch
 
@@ -65,8 +62,8 @@ def curved_problem(s: TheoryOptions, n: int) -> LeastSquares:
 
 
 def sides(
-    problem: LeastSquares, X: torch.Tensor, eta: float, batch: int
-) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    problem: LeastSquares, X: Tensor, eta: float, batch: int
+) -> tuple[Tensor, dict[str, Tensor]]:
     """Both sides of the lemma at states ``[n, r, d]``: left ``[r]``, and right ``[r]`` by form."""
     from ngo.gossip.consensus import synchronization_index
 
@@ -77,23 +74,20 @@ def sides(
     left = moved.square().sum(-1) + noise
     distance2 = (mean - problem.optimum).square().sum(-1)
     V = synchronization_index(X.transpose(0, 1))
-    shared = (
-        (1 - mu * eta / 2) * distance2
-        + noise
-        - 2 * eta * (1 - 2 * L * eta) * problem.gap(mean)
-        + eta * (2 * eta * L**2 + mu) / n * V
-    )
+    shared = (1 - mu * eta / 2) * distance2 + noise
+    shared = shared - 2 * eta * (1 - 2 * L * eta) * problem.gap(mean)
+    shared = shared + eta * (2 * eta * L**2 + mu) / n * V
     right = {"printed": shared + eta * L * eta / n * V, "supplement": shared + eta * L / n * V}
     return left, right
 
 
-def _states(s: TheoryOptions, problem: LeastSquares, n: int) -> torch.Tensor:
+def _states(s: Options, problem: LeastSquares, n: int) -> Tensor:
     import torch
 
     generator = torch_stream(s.seed, "theory lemma", n)
     count = s.lemma_states
 
-    def scale() -> torch.Tensor:
+    def scale() -> Tensor:
         drawn = torch.rand(count, 1, generator=generator, dtype=torch.float64)
         return 10 ** (DECADES * (2 * drawn - 1))
 
@@ -103,7 +97,7 @@ def _states(s: TheoryOptions, problem: LeastSquares, n: int) -> torch.Tensor:
 
 
 @quantity("theory_descent_lemma", example="{form: printed}", cases=True)
-def descent_lemma(table: pd.DataFrame, form: str) -> pd.DataFrame:
+def descent_lemma(table: Table, form: str) -> Table:
     """The descent lemma of Section 3.3; ``form`` is printed (main text) or supplement."""
     rows = rows_of(table, "descents")
     rows = rows[rows["form"] == checked_form(form, ("printed", "supplement"))]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ngo.common.types import Table
 from ngo.theorems.graphs import graphs, states
-from ngo.theorems.theorem import part, rows_of
+from ngo.theorems.theorem import Options, Rows, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
 
-    from ngo.measures.theory_table import TheoryOptions
 
 SAMPLES = 100
 T_END = 1e12
@@ -25,7 +23,7 @@ LINE = 0.05
 
 
 @part("logs", "topology", "n", "p", "draw", "measured")
-def exponential_decay(s: TheoryOptions) -> Iterator[tuple]:
+def exponential_decay(s: Options) -> Rows:
     """How far log V is from a straight line in t, for each graph and Gaussian initial state.
 
     ``measured`` is the largest distance of log V from its line of least squares, over the second
@@ -55,7 +53,7 @@ def distance_from_line(times: np.ndarray, log_V: np.ndarray) -> float:
 
 
 @quantity("theory_log_linear", cases=True)
-def log_linear(table: pd.DataFrame) -> pd.DataFrame:
+def log_linear(table: Table) -> Table:
     """Linear coupling: log V is a straight line in time (Figure 3, p = 1)."""
     rows = rows_of(table, "logs")
     met = rows["measured"] <= LINE

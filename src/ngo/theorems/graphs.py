@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Tensor
 from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.theorems.theorem import Options
 
 if TYPE_CHECKING:
     import torch
 
-    from ngo.measures.theory_table import TheoryOptions
 
 # Draws of a random graph before the search for a connected one is given up.
 MAX_DRAWS = 10_000
 
 
-def graphs(
-    s: TheoryOptions, workers: Iterable[int] | None = None
-) -> Iterator[tuple[str, int, torch.Tensor]]:
+def graphs(s: Options, workers: Iterable[int] | None = None) -> Iterator[tuple[str, int, Tensor]]:
     """Each (topology, n, mixing matrix) of ``topologies`` and ``workers``, by default those of s.
 
     A graph that equals an earlier one is left out.
@@ -38,12 +37,12 @@ def graphs(
                 yield name, n, W
 
 
-def sgd_graph(s: TheoryOptions, n: int | None = None) -> torch.Tensor:
+def sgd_graph(s: Options, n: int | None = None) -> Tensor:
     """The mixing matrix of ``sgd_topology`` on n workers, by default ``sgd_workers``."""
     return graph(s.sgd_topology, n or s.sgd_workers, s.u, s.seed)
 
 
-def graph(name: str, n: int, u: float, seed: int) -> torch.Tensor:
+def graph(name: str, n: int, u: float, seed: int) -> Tensor:
     """The mixing matrix of a topology.
 
     A random graph is the first connected draw from the stream (seed, "theory graphs", n).
@@ -63,7 +62,7 @@ def graph(name: str, n: int, u: float, seed: int) -> torch.Tensor:
     )
 
 
-def states(n: int, draws: int, seed: int, stream: str, worker: int | None) -> list[torch.Tensor]:
+def states(n: int, draws: int, seed: int, stream: str, worker: int | None) -> list[Tensor]:
     """Gaussian states ``[n, 1]`` from the stream (seed, stream, worker)."""
     import torch
 
@@ -71,7 +70,7 @@ def states(n: int, draws: int, seed: int, stream: str, worker: int | None) -> li
     return [torch.randn(n, 1, generator=generator, dtype=torch.float64) for _ in range(draws)]
 
 
-def unit_spread(n: int, generator: torch.Generator) -> torch.Tensor:
+def unit_spread(n: int, generator: torch.Generator) -> Tensor:
     """A Gaussian state ``[n, 1]`` with mean 0 and V = n.
 
     The floor of a sublinear coupling does not depend on V(0), so that its share of V(0) would be

@@ -5,23 +5,16 @@ The amended form has β = γλ₂, the spectral gap of a step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
+from ngo.common.types import Table
 from ngo.theorems.graphs import sgd_graph
-from ngo.theorems.sgd_problem import problem, spaced
-from ngo.theorems.theorem import checked_form, part, rows_of
+from ngo.theorems.sgd_problem import problem, sgd, spaced
+from ngo.theorems.theorem import Options, Rows, checked_form, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
-
 
 @part("spreads", "form", "topology", "n", "gamma", "T", "V", "limit")
-def spreads(s: TheoryOptions) -> Iterator[tuple]:
+def spreads(s: Options) -> Rows:
     """E V^(t+1) of SGD with gossip, and 40 η_t² n G²/β², for each γ of ``floor_gamma``.
 
     ``form`` is printed, β = 1 − γλ₂(L(W)), or amended, β = γλ₂(L(W)). Each has the offset
@@ -38,17 +31,8 @@ def spreads(s: TheoryOptions) -> Iterator[tuple]:
         gap = gamma * algebraic_connectivity(W)
         for form, beta in (("printed", 1 - gap), ("amended", gap)):
             a = max(16 * at_optimum.L / at_optimum.mu, 5 / beta)
-            run = least_squares.sgd(
-                at_optimum,
-                s.trial_steps,
-                a=a,
-                batch=s.batch_size,
-                repeats=s.repeats,
-                seed=s.seed,
-                record=spaced(2, s.trial_steps, s.points),
-                W=W,
-                gamma=gamma,
-            )
+            record = spaced(2, s.trial_steps, s.points)
+            run = sgd(s, at_optimum, s.trial_steps, record, a=a, W=W, gamma=gamma)
             V = run.V.mean(1)
             for T in run.T:
                 eta = 4 / (at_optimum.mu * (a + T - 2))
@@ -57,7 +41,7 @@ def spreads(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @quantity("theory_index_lemma", example="{form: printed}", cases=True)
-def index_lemma(table: pd.DataFrame, form: str) -> pd.DataFrame:
+def index_lemma(table: Table, form: str) -> Table:
     """E V^(t+1) ≤ 40 η_t² n G²/β² (Supplement A); ``form`` is printed or amended."""
     rows = rows_of(table, "spreads")
     rows = rows[rows["form"] == checked_form(form, ("printed", "amended"))]

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Table
 from ngo.theorems.graphs import graphs
-from ngo.theorems.theorem import part, rows_of
+from ngo.theorems.theorem import Options, Rows, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
 
 # Steps of gossip, and the share of the spread below which rounding would decide a ratio.
 STEPS = 50
@@ -25,7 +18,7 @@ ROUNDING = 1e-9
 
 
 @part("decays", "topology", "n", "gamma", "measured", "limit")
-def decays(s: TheoryOptions) -> Iterator[tuple]:
+def decays(s: Options) -> Rows:
     """The largest factor by which ‖x − x̄‖ changes in a step, and 1 − γλ₂(L(W)).
 
     One row for each graph and γ of ``floor_gamma``. The starts are Gaussian states and the
@@ -51,7 +44,7 @@ def decays(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @quantity("theory_linear_decay", cases=True)
-def linear_decay(table: pd.DataFrame) -> pd.DataFrame:
+def linear_decay(table: Table) -> Table:
     """A step of linear gossip changes ‖x − x̄‖ by at most 1 − γλ₂ (Section 2.1)."""
     rows = rows_of(table, "decays")
     met = rows["measured"] <= rows["limit"] + ROUNDING

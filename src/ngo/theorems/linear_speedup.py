@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from ngo.common.registry import UserError
+from ngo.common.types import Numbers, Table
 from ngo.theorems.graphs import sgd_graph
-from ngo.theorems.theorem import by_seed, part, rows_of
+from ngo.theorems.sgd_problem import sgd
+from ngo.theorems.theorem import Options, Rows, by_seed, part, rows_of
 from verdicts.quantity_registry import quantity
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
 
 
 @part("speedup", "seed", "n", "T", "gap")
-def gaps_by_workers(s: TheoryOptions) -> Iterator[tuple]:
+def gaps_by_workers(s: Options) -> Rows:
     """The gap f(x_avg^T) − f* of gossip after ``trial_steps`` steps, for each n and seed.
 
     All workers draw from the same samples, so that f, its constants and the learning rates do not
@@ -28,25 +22,16 @@ def gaps_by_workers(s: TheoryOptions) -> Iterator[tuple]:
     for seed in range(s.seed, s.seed + s.trials):
         one = least_squares.gaussian_problem(1, s.samples, s.dimension, s.noise, 0.0, seed)
         for n in s.speedup_workers:
-            shared = least_squares.LeastSquares(
-                one.A.expand(n, -1, -1).contiguous(), one.b.expand(n, -1).contiguous()
-            )
-            run = least_squares.sgd(
-                shared,
-                s.trial_steps,
-                a=bounds.step_offset(shared.mu, shared.L),
-                batch=s.batch_size,
-                repeats=s.trial_repeats,
-                seed=seed,
-                record=[s.trial_steps],
-                W=sgd_graph(s, n),
-                gamma=s.sgd_gamma,
-            )
+            A, b = one.A.expand(n, -1, -1).contiguous(), one.b.expand(n, -1).contiguous()
+            shared = least_squares.LeastSquares(A, b)
+            given = {"a": bounds.step_offset(shared.mu, shared.L), "W": sgd_graph(s, n)}
+            given |= {"repeats": s.trial_repeats, "seed": seed}
+            run = sgd(s, shared, s.trial_steps, [s.trial_steps], **given)
             yield seed, n, s.trial_steps, float(run.gap[-1].mean())
 
 
 @quantity("theory_speedup_slope", unit="log per log")
-def speedup_slope(table: pd.DataFrame) -> pd.Series:
+def speedup_slope(table: Table) -> Numbers:
     """Per seed: the slope of log gap in log n; −1 is a linear speed-up (Section 2.1)."""
     import numpy as np
     import pandas as pd
@@ -54,8 +39,5 @@ def speedup_slope(table: pd.DataFrame) -> pd.Series:
     rows = rows_of(table, "speedup")
     if rows["n"].nunique() < 2:
         raise UserError("speedup_workers: a slope needs two numbers of workers or more.")
-    slopes = {
-        seed: np.polyfit(np.log(group["n"]), np.log(group["gap"]), 1)[0]
-        for seed, group in rows.groupby("seed")
-    }
-    return by_seed(pd.Series(slopes))
+    logs = rows.assign(n=np.log(rows["n"]), gap=np.log(rows["gap"])).groupby("seed")
+    return by_seed(pd.Series({seed: np.polyfit(own["n"], own["gap"], 1)[0] for seed, own in logs}))

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Table
 from ngo.theorems.graphs import graphs, unit_spread
 from ngo.theorems.residual import FACTOR, VANISHED, residual
-from ngo.theorems.theorem import part, rows_of
+from ngo.theorems.theorem import Options, Rows, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
 
 # Linear consensus has this many times the rounds.
 LONGER = 4
 
 
 @part("failures", "topology", "n", "p", "loss", "residual", "without")
-def failures(s: TheoryOptions) -> Iterator[tuple]:
+def failures(s: Options) -> Rows:
     """What is left of V after rounds in which each link fails with probability ``link_loss``.
 
     Links fail independently in each round; the rest has Metropolis weights, and γ is ``sgd_gamma``.
@@ -48,7 +41,7 @@ def failures(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @quantity("theory_link_failures", cases=True)
-def link_failures(table: pd.DataFrame) -> pd.DataFrame:
+def link_failures(table: Table) -> Table:
     """V vanishes though links fail at random (Section 3.3).
 
     For p < 1, V may also end at twice the floor of the same rounds without failures.

@@ -5,25 +5,18 @@ Section 2.2 says that the third term of Theorem 2.1's bound, with V, then is bel
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
+from ngo.common.types import Numbers, Table
 from ngo.theorems.graphs import graph, sgd_graph
-from ngo.theorems.sgd_problem import problem, spaced
-from ngo.theorems.theorem import by_seed, part, rows_of
+from ngo.theorems.sgd_problem import problem, sgd, spaced
+from ngo.theorems.theorem import Options, Rows, by_seed, part, rows_of
 from verdicts.quantity_registry import quantity
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
 
 # The third term of Theorem 2.1 is small below this share of the second.
 SMALL_TERM = 0.1
 
 
 @part("races", "method", "seed", "n", "T", "gap", "noise_term", "sync_term")
-def races(s: TheoryOptions) -> Iterator[tuple]:
+def races(s: Options) -> Rows:
     """The gap f(x_avg^T) − f* of each method, on a problem for each of ``trials`` seeds.
 
     - ``centralized``; ``gossip`` and ``ngo`` on ``sgd_topology`` with γ = ``sgd_gamma``;
@@ -36,15 +29,15 @@ def races(s: TheoryOptions) -> Iterator[tuple]:
     """
     import torch
 
-    from ngo.gossip import bounds, least_squares
+    from ngo.gossip import bounds
 
     W, n = sgd_graph(s), s.sgd_workers
     complete = graph("complete", n, s.u, s.seed)
     methods = {
         "centralized": {},
-        "synchronized": {"W": complete, "gamma": s.sync_gamma, "p": 1.0},
-        "gossip": {"W": W, "gamma": s.sgd_gamma, "p": 1.0},
-        "ngo": {"W": W, "gamma": s.sgd_gamma, "p": s.sgd_p},
+        "synchronized": {"W": complete, "gamma": s.sync_gamma},
+        "gossip": {"W": W},
+        "ngo": {"W": W, "p": s.sgd_p},
     }
     for seed in range(s.seed, s.seed + s.trials):
         raced = problem(s, seed)
@@ -52,16 +45,9 @@ def races(s: TheoryOptions) -> Iterator[tuple]:
         facts = {"mu": raced.mu, "L": raced.L, "a": a, "n": n, "distance2": 0.0}
         for method, consensus in methods.items():
             end = max(s.trial_steps, s.leading_steps if method == "gossip" else 0)
-            run = least_squares.sgd(
-                raced,
-                end,
-                a=a,
-                batch=s.batch_size,
-                repeats=s.trial_repeats,
-                seed=seed,
-                record=sorted({*spaced(1, s.trial_steps, s.points), end}),
-                **consensus,
-            )
+            record = sorted({*spaced(1, s.trial_steps, s.points), end})
+            given = {"a": a, "repeats": s.trial_repeats, "seed": seed, **consensus}
+            run = sgd(s, raced, end, record, **given)
             steps = torch.arange(end, dtype=torch.float64)
             weighted = ((a + steps) ** 2 * run.V.mean(1)).cumsum(0)
             for k, T in enumerate(run.T):
@@ -72,7 +58,7 @@ def races(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @quantity("theory_synchronized_gap", unit="log ratio")
-def synchronized_gap(table: pd.DataFrame) -> pd.Series:
+def synchronized_gap(table: Table) -> Numbers:
     """Per seed: log of the gap of synchronized gossip over that of centralized SGD (Section 2.2).
 
     It is that of the last T; NaN if the third term of Theorem 2.1 is not below a tenth of the
@@ -87,7 +73,7 @@ def synchronized_gap(table: pd.DataFrame) -> pd.Series:
 
 
 @quantity("theory_gap_ratio", unit="log ratio")
-def gap_ratio(table: pd.DataFrame) -> pd.Series:
+def gap_ratio(table: Table) -> Numbers:
     """Per seed: log of NGO's gap over gossip's, at the last T (Section 6)."""
     import numpy as np
 
@@ -95,7 +81,7 @@ def gap_ratio(table: pd.DataFrame) -> pd.Series:
     return by_seed(np.log(gap.xs("ngo", level="method") / gap.xs("gossip", level="method")))
 
 
-def _last(table: pd.DataFrame) -> pd.DataFrame:
+def _last(table: Table) -> Table:
     """The rows of the last T of centralized SGD, by method and seed."""
     rows = rows_of(table, "races")
     end = rows.loc[rows["method"] == "centralized", "T"].max()

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Table
 from ngo.gossip.topology import Mixing
 from ngo.theorems.graphs import unit_spread
 from ngo.theorems.residual import VANISHED, residual
-from ngo.theorems.theorem import checked_form, part, rows_of
+from ngo.theorems.theorem import Options, Rows, checked_form, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
-
 
 @part("random", "form", "n", "p", "gamma", "seed", "residual")
-def random_graphs(s: TheoryOptions) -> Iterator[tuple]:
+def random_graphs(s: Options) -> Rows:
     """What is left of V after ``random_rounds`` rounds on draws of G(n, u).
 
     ``form`` printed: weights of 0 or 1 and no γ, as in the paper's equations (aijp) and (random);
@@ -42,7 +36,7 @@ def random_graphs(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @quantity("theory_random_system", example="{form: printed}", cases=True)
-def random_system(table: pd.DataFrame, form: str) -> pd.DataFrame:
+def random_system(table: Table, form: str) -> Table:
     """The random system reaches consensus with probability 1 (Section 3.3).
 
     ``form``: printed (weights 0 or 1, no γ) or amended (Metropolis weights and γ).

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import torch
+from ngo.common.types import Tensor
 
 VANISHED = 1e-6
 """V counts as vanished at or below this share of V(0)."""
@@ -17,8 +15,8 @@ FACTOR = 2.0
 
 
 def residual(
-    X0: torch.Tensor,
-    W: torch.Tensor | Iterable[torch.Tensor],
+    X0: Tensor,
+    W: Tensor | Iterable[Tensor],
     p: float,
     gamma: float,
     rounds: int,

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Numbers, Table, Tensor
 from ngo.theorems.graphs import graph, graphs
-from ngo.theorems.theorem import by_seed, part, rows_of
+from ngo.theorems.theorem import Options, Rows, by_seed, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import torch
-
-    from ngo.measures.theory_table import TheoryOptions
 
 # Random graphs of the family, in addition to one of each topology.
 MORE_GRAPHS = 3
@@ -28,7 +22,7 @@ ROUNDING = 1e-9
 
 
 @part("switches", "signal", "seed", "rate", "n", "limit")
-def switches(s: TheoryOptions) -> Iterator[tuple]:
+def switches(s: Options) -> Rows:
     """The rate of decay of ‖x − x̄‖ in continuous time, dx/dt = −L(W_s(t)) x, and λ₂*.
 
     The family has a connected graph of each topology, and further random ones, on ``sgd_workers``
@@ -58,7 +52,7 @@ def switches(s: TheoryOptions) -> Iterator[tuple]:
         yield "random", seed, measured, n, limit
 
 
-def rate(matrices: Sequence[torch.Tensor], dwells: Sequence[float], x: torch.Tensor) -> float:
+def rate(matrices: Sequence[Tensor], dwells: Sequence[float], x: Tensor) -> float:
     """The mean rate of decay of ‖x − x̄‖ over these graphs and times, from the state ``[n]``."""
     import torch
 
@@ -75,7 +69,7 @@ def rate(matrices: Sequence[torch.Tensor], dwells: Sequence[float], x: torch.Ten
 
 
 @quantity("theory_switching", cases=True)
-def switching(table: pd.DataFrame) -> pd.DataFrame:
+def switching(table: Table) -> Table:
     """On switching graphs consensus is at least as fast as λ₂* (Supplement A)."""
     rows = rows_of(table, "switches")
     met = rows["rate"] >= rows["limit"] * (1 - ROUNDING)
@@ -83,7 +77,7 @@ def switching(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @quantity("theory_switching_lead", unit="log ratio")
-def switching_lead(table: pd.DataFrame) -> pd.Series:
+def switching_lead(table: Table) -> Numbers:
     """Per random signal: log of the rate of consensus over λ₂*."""
     import numpy as np
 

@@ -7,18 +7,20 @@ files are imported to read the registries, so torch and pandas are imported insi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ngo.common.registry import Registry, UserError, unknown
+from ngo.common.types import Numbers, Table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ngo.measures.theory_table import TheoryOptions
 
-Rows = Callable[["TheoryOptions"], Iterable[Sequence[object]]]
+
+Options: TypeAlias = "TheoryOptions"
+Rows: TypeAlias = Iterator[tuple]
+Measure = Callable[["TheoryOptions"], Iterable[Sequence[object]]]
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,10 @@ class Part:
     """The rows of one kind."""
 
     #: ``rows(options)`` measures them; the values of a row are in the order of the columns.
-    rows: Rows
+    rows: Measure
     columns: tuple[str, ...]
 
-    def table(self, options: TheoryOptions) -> pd.DataFrame:
+    def table(self, options: TheoryOptions) -> Table:
         """The rows as a table."""
         import pandas as pd
 
@@ -39,17 +41,17 @@ class Part:
 PARTS: Registry[Part] = Registry("kind")
 
 
-def part(kind: str, *columns: str) -> Callable[[Rows], Rows]:
+def part(kind: str, *columns: str) -> Callable[[Measure], Measure]:
     """Register a function that measures the rows of ``kind``: tuples of these columns' values."""
 
-    def register(rows: Rows) -> Rows:
+    def register(rows: Measure) -> Measure:
         PARTS.add(kind, Part(rows, columns), rows)
         return rows
 
     return register
 
 
-def rows_of(table: pd.DataFrame, kind: str) -> pd.DataFrame:
+def rows_of(table: Table, kind: str) -> Table:
     """The rows of ``kind`` with the columns that they have; a UserError if there are none."""
     rows = table[table["kind"] == kind] if "kind" in table else table.iloc[:0]
     if rows.empty:
@@ -64,7 +66,7 @@ def checked_form(form: str, forms: Iterable[str]) -> str:
     return form
 
 
-def by_seed(values: pd.Series) -> pd.Series:
+def by_seed(values: Numbers) -> Numbers:
     """``values``, indexed by seed, as floats with seeds as whole numbers."""
     values = values.astype(float)
     values.index = values.index.astype(int)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
+from ngo.common.types import Table
 from ngo.theorems.sgd_problem import spaced
-from ngo.theorems.theorem import part, rows_of
+from ngo.theorems.theorem import Options, Rows, part, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ngo.measures.theory_table import TheoryOptions
 
 # The offset a of both theorems is at least 16 L/μ.
 OFFSETS = (16.0, 50.0, 400.0)
@@ -23,7 +16,7 @@ ROUNDING = 1e-12
 
 
 @part("sums", "T", "a", "summed", "closed", "least")
-def sums(s: TheoryOptions) -> Iterator[tuple]:
+def sums(s: Options) -> Rows:
     """Σ_{t<T} (a + t)² added up, its closed form and T³/3, for ``points`` values of T."""
     import numpy as np
 
@@ -37,7 +30,7 @@ def sums(s: TheoryOptions) -> Iterator[tuple]:
 
 
 @quantity("theory_weight_sum", cases=True)
-def weight_sum(table: pd.DataFrame) -> pd.DataFrame:
+def weight_sum(table: Table) -> Table:
     """S_T = Σ_{t<T} (a + t)² has the printed closed form, and is at least T³/3 (Supplement A)."""
     import pandas as pd
 

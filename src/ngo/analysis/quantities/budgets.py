@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ngo.common.registry import UserError, unknown
+from ngo.common.types import Numbers, Table
 from verdicts.quantity_registry import quantity
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from verdicts.rows.selection import Column, Selection
+from verdicts.rows.selection import Column, Selection
 
 # The accuracies that are compared, and their columns.
 COLUMNS = {"accuracy": "consensus_accuracy", "workers_accuracy": "workers_accuracy_mean"}
@@ -23,13 +20,13 @@ COLUMNS = {"accuracy": "consensus_accuracy", "workers_accuracy": "workers_accura
     example="{minus: {method: gossip}, of: {method: ngo}, over: [u], share: 0.5}",
 )
 def difference_at_bytes(
-    rows: pd.DataFrame,
+    rows: Table,
     of: Selection,
     minus: Selection,
     over: Sequence[Column] = (),
     share: float = 1.0,
     choose: Sequence[Column] = (),
-) -> pd.Series:
+) -> Numbers:
     """Test accuracy of ``of`` − that of ``minus`` after equally many bytes, in points, by seed.
 
     The budget is ``share`` of what the most frugal run of the seed, of either side, has sent at its
@@ -49,7 +46,7 @@ def difference_at_bytes(
     example="{of: {method: ngo}, minus: {method: gossip}, network: wide_area}",
 )
 def difference_at_seconds(
-    rows: pd.DataFrame,
+    rows: Table,
     of: Selection,
     minus: Selection,
     network: Mapping[str, float] | None = None,
@@ -58,7 +55,7 @@ def difference_at_seconds(
     choose: Sequence[Column] = (),
     value: str = "accuracy",
     by: Column | None = None,
-) -> pd.Series:
+) -> Numbers:
     """The same after equally many seconds: the run's virtual ones, or modelled ones.
 
     Modelled seconds are those on ``network`` (see ``network_time``). ``value`` is ``accuracy`` or
@@ -75,7 +72,7 @@ def difference_at_seconds(
     return _difference(both, cost, of, minus, over, share, value, choose=choose, by=by)
 
 
-def _either(rows: pd.DataFrame, of: Selection, minus: Selection) -> pd.DataFrame:
+def _either(rows: Table, of: Selection, minus: Selection) -> Table:
     """The evaluations of both sides' runs, each once."""
     import pandas as pd
 
@@ -86,7 +83,7 @@ def _either(rows: pd.DataFrame, of: Selection, minus: Selection) -> pd.DataFrame
 
 
 def _difference(
-    both: pd.DataFrame,
+    both: Table,
     cost: str,
     of: Selection,
     minus: Selection,
@@ -94,7 +91,7 @@ def _difference(
     share: float,
     value: str = "accuracy",
     **best: Any,
-) -> pd.Series:
+) -> Numbers:
     from verdicts.quantities.differences import best_difference, difference
     from verdicts.rows.equal_budgets import at_equal
 

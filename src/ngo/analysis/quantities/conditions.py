@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.registry import UserError, nearest
+from ngo.common.types import Numbers, Table
 from verdicts.quantity_registry import quantity
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from verdicts.rows.selection import Column
+from verdicts.rows.selection import Column
 
 
 @quantity("log_quotient", unit="log ratio", example="{of: sync_term, to: noise_term}")
-def log_quotient(rows: pd.DataFrame, of: Column, to: Column) -> pd.Series:
+def log_quotient(rows: Table, of: Column, to: Column) -> Numbers:
     """The largest log of one column over another, by seed: two terms of a bound, for example."""
     import numpy as np
 
@@ -26,7 +21,7 @@ def log_quotient(rows: pd.DataFrame, of: Column, to: Column) -> pd.Series:
 
 
 @quantity("log_floor_to_V", unit="log ratio")
-def log_floor_to_V(rows: pd.DataFrame) -> pd.Series:
+def log_floor_to_V(rows: Table) -> Numbers:
     """Log of the predicted chatter floor of V, at the p with the highest, over V of p = 1, by seed.
 
     The rows are runs at one γ. Above 0, chatter hides what p does to V (Figure 4). Runs of p = 1

@@ -10,18 +10,18 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from ngo.common.types import Numbers, Table
 from verdicts.rows.run_values import VALUES, RunValue
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ngo.gossip.mixing_matrix import MixingMatrix
+
 
 #: The graphs drawn for a topology that may never repeat.
 DRAWS = 200
 
 
-def _of_graphs(last: pd.DataFrame, number: Callable[[list[MixingMatrix]], float]) -> pd.Series:
+def _of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Numbers:
     """The number of each run's graphs, by run; NaN for centralized training.
 
     Also NaN for runs whose graph changes by a schedule.
@@ -52,14 +52,14 @@ def _of_graphs(last: pd.DataFrame, number: Callable[[list[MixingMatrix]], float]
     return pd.Series(found, dtype=float)
 
 
-def _spectral_gap(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+def _spectral_gap(rows: Table, last: Table) -> Numbers:
     """1 − the second largest modulus of W's eigenvalues; the mean over graphs that change."""
     from ngo.gossip.spectrum import spectral_gap
 
     return _of_graphs(last, lambda cycle: sum(map(spectral_gap, cycle)) / len(cycle))
 
 
-def _effective_neighbours(rows: pd.DataFrame, last: pd.DataFrame, decay: float) -> pd.Series:
+def _effective_neighbours(rows: Table, last: Table, decay: float) -> Numbers:
     """n_W(γ) at the decay γ (Vogels et al. 2022), see ``spectrum.effective_neighbours``."""
     from ngo.gossip.spectrum import effective_neighbours
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ngo.common.types import Numbers, Table
 from verdicts.quantity_registry import quantity
+from verdicts.rows.selection import Column
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ngo.analysis.mixers import Mixer
-    from verdicts.rows.selection import Column
 
 
 @quantity("settled_ratio", unit="log ratio", example="{of: NGO, value: V_early}")
 def settled_ratio(
-    rows: pd.DataFrame, of: Mixer, minus: Mixer = "linear", value: Column = "V_settled"
-) -> pd.Series:
+    rows: Table, of: Mixer, minus: Mixer = "linear", value: Column = "V_settled"
+) -> Numbers:
     """The log V of the mixer ``of`` − that of ``minus``, each at its own best p and γ, by seed.
 
     The best are found on half of the seeds, and the others compared (``mixers.best_rows``). A mean

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.registry import UserError, unknown
+from ngo.common.types import Table
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REFERENCE = "config/reference/tableS1_spectral_gap.csv"
 
@@ -19,7 +15,7 @@ CASE = ("topology", "n")
 
 
 @quantity("printed_gaps", cases=True)
-def printed_gaps(rows: pd.DataFrame, reference: str = REFERENCE) -> pd.DataFrame:
+def printed_gaps(rows: Table, reference: str = REFERENCE) -> Table:
     """One case for each printed gap: ours, rounded as the paper rounded, is what it printed."""
     import pandas as pd
 
@@ -33,7 +29,7 @@ def printed_gaps(rows: pd.DataFrame, reference: str = REFERENCE) -> pd.DataFrame
 
 
 @quantity("smallest_gap", example="{topology: ring}", cases=True)
-def smallest_gap(rows: pd.DataFrame, topology: str = "ring") -> pd.DataFrame:
+def smallest_gap(rows: Table, topology: str = "ring") -> Table:
     """One case for each n: the gap of ``topology`` against the smallest of the other topologies."""
     wide = rows.pivot(index="n", columns="topology", values="spectral_gap")
     if topology not in wide:
@@ -45,7 +41,7 @@ def smallest_gap(rows: pd.DataFrame, topology: str = "ring") -> pd.DataFrame:
 
 
 @quantity("random_degrees", example="{form: un}", cases=True)
-def random_degrees(rows: pd.DataFrame, form: str = "un") -> pd.DataFrame:
+def random_degrees(rows: Table, form: str = "un") -> Table:
     """One case for each random graph: its mean degree is un or u(n − 1) (``is_degree``)."""
     from ngo.analysis.spectra import DEGREES, is_degree
 
@@ -57,7 +53,7 @@ def random_degrees(rows: pd.DataFrame, form: str = "un") -> pd.DataFrame:
 
 
 @quantity("messages_of_a_worker", example="{printed: 18.9}", cases=True)
-def messages_of_a_worker(rows: pd.DataFrame, printed: float) -> pd.DataFrame:
+def messages_of_a_worker(rows: Table, printed: float) -> Table:
     """One case for each graph: the messages of a worker in round 1, on average, to one digit."""
     first = rows[rows["round"] == 1].drop_duplicates(["topology", "workers"])
     measured = first["messages"] / first["workers"]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ngo.common.types import Table
 from ngo.theorems.residual import FACTOR
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 @quantity("consensus_order", cases=True, example="{share: 0.01}")
-def consensus_order(table: pd.DataFrame, share: float) -> pd.DataFrame:
+def consensus_order(table: Table, share: float) -> Table:
     """The smaller p, the sooner V ≤ ``share`` · V(0), on one trajectory for each p (Figure 3).
 
     ``measured`` is the first round of a p, and ``limit`` that of the next smaller p. A p that does
@@ -32,7 +28,7 @@ def consensus_order(table: pd.DataFrame, share: float) -> pd.DataFrame:
 
 
 @quantity("consensus_delay", cases=True, example="{share: 0.01}")
-def consensus_delay(table: pd.DataFrame, share: float) -> pd.DataFrame:
+def consensus_delay(table: Table, share: float) -> Table:
     """Consensus if and only if τ ≤ π/(2λ_n), on trajectories (Figure S1).
 
     ``measured`` is the largest V of the last tenth as a share of V(0), which counts as consensus up
@@ -44,7 +40,7 @@ def consensus_delay(table: pd.DataFrame, share: float) -> pd.DataFrame:
 
 
 @quantity("consensus_delay_floor", example="{share: 0.01}", cases=True)
-def consensus_delay_floor(table: pd.DataFrame, share: float) -> pd.DataFrame:
+def consensus_delay_floor(table: Table, share: float) -> Table:
     """Delays up to the limit do no harm (Figure S1): V ends within a factor 2 of V without delay.
 
     V below ``share`` · V(0) without delay counts as ``share``.
@@ -56,7 +52,7 @@ def consensus_delay_floor(table: pd.DataFrame, share: float) -> pd.DataFrame:
     return cases(rows, ("p", "delay"), rows["end"], FACTOR * floor, rows["end"] <= FACTOR * floor)
 
 
-def _ends(table: pd.DataFrame) -> pd.DataFrame:
+def _ends(table: Table) -> Table:
     """For each p and delay: the largest V of the last tenth of the rounds, as a share of V(0)."""
     import numpy as np
     import pandas as pd

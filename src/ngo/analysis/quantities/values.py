@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from ngo.analysis.universes import CHOSEN
 from ngo.common.registry import UserError
+from ngo.common.types import Numbers, Table
 from ngo.training.evaluation import Evaluation
 from verdicts.rows.run_values import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
+
 
 POINTS = "points"
 
@@ -43,24 +44,24 @@ for _each in fields(Evaluation):
         UNITS[_each.name] = SHARE if "accuracy" in _each.name else LOSS
 
 
-def _best_accuracy(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+def _best_accuracy(rows: Table, last: Table) -> Numbers:
     """The highest test accuracy of the consensus model in any evaluation, in percent."""
     return 100 * rows.groupby("run")["consensus_accuracy"].max()
 
 
-def _accuracy_spread(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+def _accuracy_spread(rows: Table, last: Table) -> Numbers:
     """The best worker's test accuracy − the worst worker's at the end, in points."""
     last = last.set_index("run")
     return 100 * (last["workers_accuracy_max"] - last["workers_accuracy_min"])
 
 
-def _merge_gain(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+def _merge_gain(rows: Table, last: Table) -> Numbers:
     """The test accuracy of the mean model − the mean of the workers' at the end, in points."""
     last = last.set_index("run")
     return 100 * (last["consensus_accuracy"] - last["workers_accuracy_mean"])
 
 
-def _edges(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+def _edges(rows: Table, last: Table) -> Numbers:
     """The mean number of edges in a step: each carries two models."""
     last = last.set_index("run")
     return last["messages"] / last["step"] / 2
@@ -72,12 +73,10 @@ VALUES.add("merge_gain", RunValue(_merge_gain, -math.inf, unit=POINTS))
 VALUES.add("edges", RunValue(_edges, math.nan, unit="edges"))
 
 
-def _time_to(
-    clock: str, column: str, unit: float
-) -> Callable[[pd.DataFrame, pd.DataFrame, float], pd.Series]:
+def _time_to(clock: str, column: str, unit: float) -> Callable[[Table, Table, float], Numbers]:
     """When a column first reaches a target, given in units of ``unit`` (Table A1, Figure A2)."""
 
-    def read(rows: pd.DataFrame, last: pd.DataFrame, target: float) -> pd.Series:
+    def read(rows: Table, last: Table, target: float) -> Numbers:
         from verdicts.rows.times import time_to
 
         if clock not in rows or rows[clock].isna().any():
@@ -104,18 +103,18 @@ for _name, _clock in (
         VALUES.add(f"{_name}_to_{_target}", RunValue(_read, math.inf, argument=True, unit=_unit))
 
 
-def _by_run(rows: pd.DataFrame, number: Callable[[pd.DataFrame], float]) -> pd.Series:
+def _by_run(rows: Table, number: Callable[[Table], float]) -> Numbers:
     """The number of each run's evaluations."""
     import pandas as pd
 
     return pd.Series({run: number(group) for run, group in rows.groupby("run")})
 
 
-def _at_share(rows: pd.DataFrame, last: pd.DataFrame, share: float) -> pd.Series:
+def _at_share(rows: Table, last: Table, share: float) -> Numbers:
     """Test accuracy in percent after a share of the run's steps, linear between evaluations."""
     import numpy as np
 
-    def accuracy(run: pd.DataFrame) -> float:
+    def accuracy(run: Table) -> float:
         steps = run["step"].to_numpy(float)
         return 100 * np.interp(share * steps[-1], steps, run["consensus_accuracy"].to_numpy(float))
 
@@ -125,7 +124,7 @@ def _at_share(rows: pd.DataFrame, last: pd.DataFrame, share: float) -> pd.Series
 VALUES.add("accuracy_at_share", RunValue(_at_share, -math.inf, argument=True, unit=POINTS))
 
 
-def _changes(run: pd.DataFrame) -> np.ndarray:
+def _changes(run: Table) -> np.ndarray:
     """The changes of accuracy between the evaluations of the second half of a run, in points."""
     import numpy as np
 
@@ -133,21 +132,21 @@ def _changes(run: pd.DataFrame) -> np.ndarray:
     return np.diff(100 * run.loc[second_half, "consensus_accuracy"])
 
 
-def _fluctuation(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+def _fluctuation(rows: Table, last: Table) -> Numbers:
     """Root mean square of the changes of accuracy in the second half of a run, in points.
 
     NaN with fewer than three changes.
     """
     import numpy as np
 
-    def fluctuation(run: pd.DataFrame) -> float:
+    def fluctuation(run: Table) -> float:
         changes = _changes(run)
         return float(np.sqrt(np.mean(changes**2))) if len(changes) >= 3 else np.nan
 
     return _by_run(rows, fluctuation)
 
 
-def _lag1(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+def _lag1(rows: Table, last: Table) -> Numbers:
     """Lag-1 autocorrelation of the changes of accuracy in the second half of a run.
 
     −1 if accuracy alternates. About −1/2 if it is noise about a level, so a negative value alone
@@ -155,7 +154,7 @@ def _lag1(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     """
     import numpy as np
 
-    def lag1(run: pd.DataFrame) -> float:
+    def lag1(run: Table) -> float:
         changes = _changes(run)
         square = float(np.sum(changes**2))
         enough = len(changes) >= 4 and square > 0
