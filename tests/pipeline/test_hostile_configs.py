@@ -80,7 +80,7 @@ def judged(config):
     return line
 
 
-CASES = [(kind, seed) for kind in ("value", "key") for seed in range(6)]
+CASES = [(kind, seed) for kind in ("value", "key") for seed in range(3)]
 
 
 @pytest.mark.parametrize(("kind", "seed"), CASES)
@@ -113,18 +113,12 @@ def test_the_base_of_the_hostile_configs_is_a_plan():
     ("path", "value", "message"),
     [
         ("tier", 10**5000, r"^tier: this int is too large; whole numbers are below 2\^63\.$"),
-        ("theory.theory.p", 16**20_000, "^theory.theory.p: this int is too large"),
         ("training", {10**5000: 1}, "^training: this int is too large"),
         ("seeds", ITSELF, r"^seeds(\[0\])+: it is nested more than 20 levels deep, or holds itse"),
         ("only", [[]], r"^only: \[\] is unknown; allowed: "),
-        ("only", [{"fig1": 1}], "^only: .* is unknown; allowed: "),
         ("plugins", ["x" * 5000 + ".py"], "^plugins: 'xxx.*… is not a Python file"),
-        ("settings", {1: {}}, "^settings: the name 1 is not allowed; it must be of letters, dig"),
         ("settings", {"a\nb": {}}, r"^settings: the name 'a\\nb' is not allowed; it must be of"),
-        ("claims", "", "^claims: '' is not allowed; it must be a path"),
         ("claims", "a\0b", r"^claims: 'a\\x00b' is not allowed; it must be a path"),
-        ("findings", "a\nb", r"^findings: 'a\\nb' is not allowed; it must be a path"),
-        ("data.root", "\udcff", r"^data.root: '\\udcff' is not allowed; it must be a path"),
         ("training.fig2", {"x" * 5000: 1}, "^training.fig2: 'xxx.*… is unknown; allowed: sett"),
     ],
     ids=lambda each: each if isinstance(each, str) and len(each) < 40 else "value",

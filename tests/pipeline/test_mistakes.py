@@ -17,7 +17,6 @@ SINE_SHARDS = {
     ("path", "value", "message"),
     [
         ("sede", [0], "config: 'sede' is unknown; allowed: .*Did you mean 'seeds'"),
-        ("training.table1.compar", [], "training.table1: 'compar' is unknown.*'compare'"),
         ("settings.digits_iid.learning_rate", 0.1, "settings.digits_iid: 'learning_rate'"),
         ("settings.digits_iid.batchsize", 4, "Did you mean 'batch_size'"),
         (
@@ -25,8 +24,6 @@ SINE_SHARDS = {
             0.1,
             "^settings.digits_iid: 'learning_rate' is unknown. Did you mean 'lr'. `ngo fields` li",
         ),
-        ("tier", "DELETE", "config: 'tier' is missing"),
-        ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda"),
         (
             "threads",
             0,
@@ -38,23 +35,14 @@ SINE_SHARDS = {
             "resources.train.mem_mb_of: 'mnst' is unknown.*'mnist'",
         ),
         ("seeds_per_job", 2.5, "seeds_per_job: 2.5 is not allowed; it must be a whole number, 1 o"),
-        ("seed_per_job", 2, "config: 'seed_per_job' is unknown; .*Did you mean 'seeds_per_job'"),
         ("seeds", [0, 1, 0], r"seeds: \[0, 1, 0\] repeats 0"),
-        ("seeds", [], "seeds: .* is not allowed"),
         ("seeds", ["a"], r"seeds\[0\]: 'a' is not allowed; it must be a whole number, 0 or more"),
         ("seeds", [-1], r"seeds\[0\]: -1 is not allowed; it must be a whole number, 0 or more"),
         ("seeds", "01", "seeds: '01' is not allowed; .* It was read as text: write 1[.]$"),
-        ("seeds", ["01"], "seeds.0.: '01' is not allowed; .* It was read as text: write 1[.]$"),
-        ("seeds", "-1", "seeds: '-1' is not allowed; .*, or their number[.]$"),
         ("defaults.seed", "3", "defaults: seed: '3' is not a number; .* write 3[.]$"),
-        ("defaults.lr", "1e-5", "defaults: lr: '1e-5' is not a number; .* write 1.0e-05[.]$"),
-        ("first_seed", -1, "first_seed: -1 is not allowed; it must be a whole number, 0 or more"),
-        ("first_sed", 1, "config: 'first_sed' is unknown; allowed: .*Did you mean 'first_seed'"),
         ("defaults.topology", "rin", "defaults: topology: 'rin'.*Did you mean 'ring'"),
-        ("defaults.gamma", "1e-3", "defaults: gamma: '1e-3' is not a number.*write 0.001"),
         ("defaults.lr", float("nan"), "defaults: lr: nan is not finite"),
         ("defaults.p", 1.5, "defaults: p: 1.5 is out of range; it must be a number, 0.5 to 1"),
-        ("settings.digits_iid.dataset", "digit", "settings.digits_iid: dataset: 'digit'"),
         ("settings.digits_noniid.partition", "shard", "partition: 'shard'.*'shards'"),
         ("settings.digits_noniid.shards", 15, "20 shards, but there are 15; at most 1 each"),
         ("settings.digits_noniid.batch_size", 500, "batch_size: 500 is larger than .* 70 samples"),
@@ -69,20 +57,16 @@ SINE_SHARDS = {
             [0],
             r"consensus.fig3.p\[0\]: 0 is out of range; .* above 0, at most 10",
         ),
-        ("consensus.fig3.gamma", "1e-3", "consensus.fig3.gamma: '1e-3'.*write 0.001"),
-        ("consensus.fig3.topology", "web", "consensus.fig3.topology: 'web' is unknown"),
         (
             "spectra.tableS1.u",
             0,
             "spectra.tableS1.u: 0 is out of range; it must be a number, above 0, at most 1",
         ),
-        ("spectra.tableS1.topology", ["ring", "hub"], r"spectra.tableS1.topology\[1\]: 'hub'"),
         (
             "training.fig2.snapshots",
             "DELETE",
             "alignment.fig2: it needs training.fig2, with snapshots",
         ),
-        ("training.fig2.snapshots", ["last"], r"training.fig2.snapshots\[0\]: 'last' is not"),
         ("settings.digits_equal.samples_per_worker", 800, "3200, more than digits's 1437 samples"),
         (
             "settings.sine",
@@ -95,11 +79,6 @@ SINE_SHARDS = {
             ["gosip"],
             r"throughput.throughput.method\[0\]: 'gosip' is unknown",
         ),
-        (
-            "throughput.throughput.setting",
-            "digits",
-            "throughput.throughput.settings: 'digits' is unknown",
-        ),
         ("partitions.figS2.settings", ["digits"], "partitions.figS2.settings: 'digits'.*digits_"),
         (
             "training.figA1.snapshots",
@@ -108,8 +87,6 @@ SINE_SHARDS = {
             r"\S+, 108; it must be 108 or less, or 'final'",
         ),
         ("training.fig4.compare.1.p", [], r"training.fig4.compare\[1\].p: \[\] is empty"),
-        ("settings.digits_iid.lr", [], r"settings.digits_iid.lr: \[\] is empty"),
-        ("defaults.topology", [], r"defaults.topology: \[\] is empty"),
     ],
 )
 def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(path, value, message):
