@@ -1,14 +1,9 @@
-import re
-import sys
-from pathlib import Path
-
 import pytest
 import yaml
 from conftest import CONFIGS, REPOSITORY
-from running import finished, start
 
 from ngo.common.registry import UserError
-from ngo.pipeline.assumptions import Assumption, as_html, as_markdown, assumptions, of_paper
+from ngo.pipeline.assumptions import as_markdown, assumptions, of_paper
 
 
 def found(tmp_path, *texts):
@@ -114,27 +109,6 @@ def test_a_reason_beside_no_value_is_told(tmp_path):
         found(tmp_path, "a: 1\n# assumed: what?\n")
 
 
-def test_tables_are_grouped_by_section_and_escaped():
-    items = [
-        Assumption(("seeds",), [0, 1], "two", Path("a.yaml")),
-        Assumption(("defaults", "p"), 0.9, "this | that", Path("a.yaml")),
-        Assumption(("defaults", "name"), "<ring>", "known", Path("x/b.yaml")),
-    ]
-    text = as_markdown(items, "demo")
-    caption, *_ = text.splitlines()
-    assert "Tier demo; 3 values, from config/a.yaml, config/b.yaml." in caption
-    assert re.findall(r"^## (.*)$", text, flags=re.MULTILINE) == ["seeds", "defaults"]
-    rows = [re.split(r" *(?<!\\)\| *", line)[1:-1] for line in text.splitlines() if "|" in line]
-    assert ["Where", "Value", "Why"] in rows
-    assert ["seeds", "[0, 1]", "two"] in rows
-    assert ["defaults.p", "0.9", r"this \| that"] in rows
-    html = as_html(items, "demo")
-    assert re.findall(r"<caption>(.*)</caption>", html) == ["seeds", "defaults"]
-    assert "&lt;ring&gt;" in html
-    assert "<ring>" not in html
-    assert "this | that" in html
-
-
 BASE = CONFIGS[0]
 
 
@@ -150,10 +124,8 @@ def test_every_assumption_of_a_config_is_found(file):
     assert all(item.reason for item in alone.values())
 
 
-@pytest.mark.parametrize(
-    "file", [file for file in CONFIGS if file != BASE], ids=lambda file: file.stem
-)
-def test_over_the_paper_config_all_are_found_but_those_replaced(file):
+def test_over_the_paper_config_all_are_found_but_those_replaced():
+    file = CONFIGS[-1]
     overlay = yaml.safe_load(file.read_text())
     kept = {key: item for key, item in by_key(BASE).items() if not stated(overlay, key)}
     assert by_key(BASE, file) == kept | by_key(file)
@@ -194,8 +166,3 @@ def test_a_users_own_study_has_no_values_of_the_ngo_paper(tmp_path):
     (item,) = of_paper([BASE, own])
     assert (item.value["batch_size"], item.reason) == (32, "fits")
     assert "; 1 value, from " in as_markdown([item], "own")
-
-
-def test_it_is_light():
-    code = "import sys, ngo.pipeline.assumptions; print({'torch', 'pandas'} & set(sys.modules))"
-    assert finished(start([sys.executable, "-c", code])) == "set()\n"

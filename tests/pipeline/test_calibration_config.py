@@ -63,22 +63,3 @@ def test_what_confirms_is_complete_and_of_candidates(dataset):
     gossip = {key[3:5] for key in kept if key[2] == "gossip"}
     assert gossip == {(training, gamma) for training, gamma, _ in confirmed}
     assert {key[1] for key in kept} == {"random", "complete"}
-
-
-def test_trials_differ_in_nothing_else():
-    """Fields that no candidate names have one value for each half."""
-    for dataset in SETS:
-        for half in ("iid", "noniid"):
-            runs = [run for key, run in trials(dataset).items() if key[0] == half]
-            for field in ("workers", "eval_every", "holdout", "u", "precision"):
-                assert len({getattr(run, field) for run in runs} - {None}) <= 1, field
-
-
-@pytest.mark.parametrize("dataset", SETS)
-def test_a_run_ends_with_an_evaluation_on_the_grid_of_epochs(dataset):
-    for run in [*trials(dataset).values(), *trials(f"{dataset}_confirm").values()]:
-        assert run.epochs % run.eval_every == 0
-
-
-def test_the_artefact_belongs_to_the_config():
-    assert "calibration" in planned().artefacts

@@ -40,26 +40,17 @@ THEORY = {"from": "theory_theory", "quantity": "log_quotient"}
     [
         ({"where": {"local_rul": "sgd"}}, "where: 'local_rul' is unknown; .*mean 'local_rule'"),
         ({"where": {"topology": "exponentiall"}}, "where.topology: 'exp.*mean 'exponential'"),
-        ({"where": {"topology": ["ring", "rin"]}}, "where.topology: 'rin' is unknown; .*'ring'"),
-        ({"where": {"dataset": "mnits"}}, "where.dataset: 'mnits' is unknown; .*mean 'mnist'"),
         ({"where": {"p": 1.5}}, "where.p: 1.5 is out of range; it must be a number, 0.5 to 1"),
         ({"where": {"gamma": "1e-3"}}, "where.gamma: '1e-3' is not a number; .*write 0.001"),
-        ({"where": {"workers": 2.5}}, "where.workers: 2.5 is not whole"),
         ({"where": {"V": "low"}}, "where.V: 'low' is not allowed; it must be a number"),
-        ({"where": {"momentun": {"min": 1}}}, "where: 'momentun' is unknown; .*mean 'momentum'"),
-        ({"where": {"seconds": 1}}, "where: 'seconds' is unknown"),
         (
             {"universes": {"gate": {**ASKED, "where": {"methode": "x"}}}},
             r"universes.gate.where: 'methode' is unknown; .*mean 'method'",
         ),
-        ({"universes": {"gate": {**ASKED, "column": "los"}}}, "universes.gate.column: 'los' is u"),
         ({"cells": {"x": {"topologi": "ring"}}}, "cells.x: 'topologi' is unknown; .*'topology'"),
-        ({"cells": {"x": {"topology": "rin"}}}, "cells.x.topology: 'rin' is unknown"),
         ({"with": {**SIDES, "of": {"methode": "ngo"}}}, "with.of: 'methode' .*mean 'method'"),
         ({"with": {**SIDES, "minus": {"method": "gosip"}}}, "with.minus.method: 'gosip' is"),
-        ({"with": {**SIDES, "minus": "gossip"}}, "with.minus: 'gossip' is not allowed; .*mapping"),
         ({"with": {**SIDES, "value": "los"}}, "with.value: 'los' is unknown; .*mean 'loss'"),
-        ({"with": {**SIDES, "value": {"loss": 3}}}, "with.value: 'loss' takes no argument"),
         ({"with": {**SIDES, "over": ["topolgy"]}}, "with.over: 'topolgy' is unknown; .*'topology'"),
         (
             {"quantity": "contrast", "with": {"terms": [{"weight": 1, "method": "nog"}]}},
@@ -69,10 +60,8 @@ THEORY = {"from": "theory_theory", "quantity": "log_quotient"}
             {"quantity": "slope", "with": {"along": "worker"}},
             "with.along: 'worker' is unknown; .*mean 'workers'",
         ),
-        ({"from": "runs", "where": {"kind": "a"}}, "where: 'kind' is unknown"),
         ({"from": "classes_figS2", "where": {"lr": 0.1}}, "where: 'lr' is unknown; allowed: beta"),
         ({**ROUNDS, "with": {"of": "NG0"}}, "with.of: 'NG0' is unknown; .*mean 'NGO'"),
-        ({**ROUNDS, "with": {"of": "NGO", "value": "V_erly"}}, "with.value: .*mean 'V_early'"),
         (
             {**ROUNDS, "with": {"of": "NGO"}, "where": {"disturbence": "none"}},
             "where: 'disturbence' is unknown; .*mean 'disturbance'",
@@ -97,7 +86,6 @@ def test_a_typing_error_is_one_line_with_the_nearest_match(tmp_path, changes, me
     ("gate", "message"),
     [
         ({"where": {"methd": "ngo"}}, "where: 'methd' is unknown; .*mean 'method'"),
-        ({"where": {"method": "nogo"}}, "where.method: 'nogo' is unknown"),
         ({"column": "consensus_acuracy"}, "column: .*mean 'consensus_accuracy'"),
         ({"from": "spectra_s", "column": "p"}, "column: 'p' is unknown; allowed: connected, "),
     ],
@@ -113,8 +101,6 @@ def test_a_typing_error_in_a_gate(tmp_path, gate, message):
         {"where": {"topology": "hypercube", "dataset": "tinyimagenet", "p": [0.5, None]}},
         {"where": {"workers": {"min": 16}, "diverged": False, "V": 0.5, "run": "x-1"}},
         {"where": {"topology": None, "u": 0.25, "seed": 99}},
-        {"from": "classes_figS2", "where": {"label": 3, "partition": "shards"}},
-        {"from": "samples_mine", "where": {"lr": 0.1}},  # an experiment of the config
         {"from": ["rounds_ring", "table1"], "where": {"disturbance": "none", "lr": 0.1}},
         {"from": "consensus_figS1", "where": {"p": 3}},  # its own range, beyond that of runs
     ],

@@ -114,14 +114,6 @@ def test_parts_are_below_the_limit_and_their_names_are_the_bits_of_hashes():
         assert sum(each.cost for each in job.combinations) <= LIMIT or len(job.combinations) == 1
 
 
-def test_there_are_some_two_hundred_jobs_at_most():
-    made = own_jobs(some(1500))
-    assert MOST / 4 < len(made) <= MOST
-    few = some(MOST + 50, epochs=0.01)
-    parts = {spec.id: f"setting{k}" for k, spec in enumerate(few)}
-    assert len(own_jobs(few, settings=parts)) == MOST + 50  # one for each setting
-
-
 def test_a_new_seed_renames_no_job_and_changes_the_keys_of_those_that_have_it():
     specs = [*some(40, seeds=(0, 1)), resolve({"epochs": 50.0})]
     before = keys_of(own_jobs(specs))
@@ -283,12 +275,6 @@ def test_keys_do_not_follow_what_decides_no_run():
     after = keys_of(listed(jobs(plan_of(more))))
     assert after.items() >= before.items()
     assert set(after) - set(before) == {"own-digits_iid"}
-
-
-def test_models_that_are_asked_for_change_the_key():
-    one, other = own_jobs([SPEC]), own_jobs([SPEC], snapshots={SPEC.id: [2, "final"]})
-    assert one[0].key != other[0].key
-    assert other[0].snapshots == {SPEC.id: [2, "final"]}
 
 
 def test_a_job_requests_the_memory_of_its_data_and_the_time_of_its_runs():

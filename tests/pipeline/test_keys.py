@@ -24,12 +24,6 @@ def measured(**changes):
     return keys.measurement("spectra", {"topology": ["ring"], **changes}, [])
 
 
-def test_a_key_is_of_all_its_parts():
-    assert keys.key("a", ["b"]) == keys.key("a", ["b"])
-    assert len({keys.key(*each) for each in (["a", "b"], ["a", ["b"]], ["ab"], ["b", "a"])}) == 4
-    assert len(keys.key()) == 16
-
-
 def test_a_files_content_counts_and_its_place_among_others(tmp_path):
     one, other = tmp_path / "a.csv", tmp_path / "b.csv"
     one.write_text("1")
@@ -61,12 +55,6 @@ def test_code_is_the_bytes_of_folders(tmp_path, monkeypatch):
     keys.code.cache_clear()
 
 
-def test_the_folders_are_there():
-    for folder in (*keys.PRINTED, *keys.MEASURED):
-        place = keys.PACKAGE.parent / folder
-        assert place.is_file() or any(place.glob("*.py")), folder
-
-
 def test_a_measurement_follows_its_values_its_number_the_libraries_and_plugins(
     tmp_path, monkeypatch
 ):
@@ -88,13 +76,6 @@ def test_a_measurement_follows_its_values_its_number_the_libraries_and_plugins(
     assert len(set(found)) == len(found) - 1
     monkeypatch.undo()
     assert measured() == found[0] == found[2]
-
-
-def test_a_data_set_follows_what_describes_it(monkeypatch):
-    before = keys.data_set("digits")
-    assert keys.data_set("digits") == before
-    monkeypatch.setattr(keys, "identity", lambda name: {"sha256": "0"})
-    assert keys.data_set("digits") != before
 
 
 def test_a_figures_key_follows_its_own_text_alone(tmp_path, monkeypatch):

@@ -12,7 +12,6 @@ from ngo.pipeline.plan import SHARED
     ("path", "value", "message"),
     [
         ("sede", [0], "config: 'sede' is unknown; allowed: .*Did you mean 'seeds'"),
-        ("training.table1.compar", [], "training.table1: 'compar' is unknown.*'compare'"),
         ("settings.digits_iid.learning_rate", 0.1, "settings.digits_iid: 'learning_rate'"),
         ("settings.digits_iid.batchsize", 4, "Did you mean 'batch_size'"),
         (
@@ -20,8 +19,6 @@ from ngo.pipeline.plan import SHARED
             0.1,
             "^settings.digits_iid: 'learning_rate' is unknown. Did you mean 'lr'. `ngo fields` li",
         ),
-        ("tier", "DELETE", "config: 'tier' is missing"),
-        ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda"),
         (
             "resources.train",
             {"mem_mb": 1, "runtime": 1, "mem_mb_of": {"mnst": 2}},

@@ -4,7 +4,6 @@ import nbformat
 import pytest
 
 from ngo.common import plugins
-from ngo.common.registry import UserError
 from ngo.pipeline.notebooks import execute
 
 PLUGIN = """
@@ -22,19 +21,6 @@ def notebook(path, *cells, parameters="x = 1"):
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "", "language": "python"}
     nbformat.write(book, path)
     return path
-
-
-def test_values_are_parsed_as_yaml(tmp_path):
-    book = notebook(tmp_path / "a.ipynb", "print(x, type(x).__name__)")
-    execute(book, tmp_path / "out.ipynb", ["x=[1, 2.5]"])
-    output = nbformat.read(tmp_path / "out.ipynb", 4).cells[-1].outputs[0]
-    assert output.text == "[1, 2.5] list\n"
-
-
-def test_a_cell_that_fails_is_reported_in_one_line(tmp_path):
-    book = notebook(tmp_path / "a.ipynb", "raise KeyError('lost')")
-    with pytest.raises(UserError, match="cell 2 raised KeyError: 'lost'; the executed notebook"):
-        execute(book, tmp_path / "out.ipynb", [])
 
 
 @pytest.mark.usefixtures("own_entries")

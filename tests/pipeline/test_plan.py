@@ -48,14 +48,6 @@ def test_every_artefact_has_its_data(tier):
             assert table in plan.training or of in planned[kind], (name, table)
 
 
-def test_runs_on_show_are_those_of_artefacts():
-    demo = plan_of_tier("demo")
-    assert set(demo.shown_runs) <= set(demo.runs)
-    for name in OF_A_TIER:
-        assert {spec.id for spec in demo.training.get(name, ())} <= set(demo.shown_runs)
-    assert demo.shown_runs == sorted(demo.shown_runs)
-
-
 def test_the_papers_partitions():
     """Supplement C.1: 300 shards, 2 a worker; 40 and 4; Dirichlet 0.5."""
     plan = plan_of_tier("paper")
@@ -80,11 +72,6 @@ def test_runs_of_a_seed_share_their_partition(tier):
     table1 = plan_of_tier(tier).training["table1"]
     tasks = {(spec.dataset, spec.partition, spec.seed) for spec in table1}
     assert len({spec.partition_id for spec in table1}) == len(tasks)
-
-
-def test_the_most_seeds_of_a_job_are_stated_or_all():
-    assert plan_of_tier("demo").seeds_per_job is None
-    assert plan_of({**config_of(), "seeds_per_job": 3}).seeds_per_job == 3
 
 
 def test_models_are_kept_where_an_experiment_asks_for_them():
@@ -175,11 +162,6 @@ def test_a_claim_about_an_experiment_that_no_config_names_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"claims\.a\.from: 'tabel1' is unknown; .*'table1'"):
         _ = plan.ledger
     assert plan_of(claims_file(tmp_path)).ledger.tables == ("fig5", "table1")
-
-
-@pytest.mark.parametrize("tier", TIERS)
-def test_the_papers_claims_can_be_judged_in_every_tier(tier):
-    assert plan_of_tier(tier).ledger.claims is not None
 
 
 def test_a_measurement_has_the_commands_defaults_of_what_is_not_stated():

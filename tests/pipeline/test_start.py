@@ -51,7 +51,7 @@ def test_a_brace_in_a_path_is_refused():
     assert "'{x}/a.py' has a brace" in refused(plan)
 
 
-@pytest.mark.parametrize("name", ["all", "runs", "train", "aggregate", "spectra_mine", "classes_x"])
+@pytest.mark.parametrize("name", ["all", "spectra_mine", "classes_x"])
 def test_an_experiment_with_a_name_of_the_workflow_is_refused(name, monkeypatch):
     config = config_of()
     case = {"settings": ["digits_iid"], "compare": [{}]}
@@ -95,23 +95,11 @@ def test_results_that_snakemake_does_not_know_are_refused_once(made, folder):
     start.check(plan_of_tier(), [], forced=False)
 
 
-def test_runs_and_archives_alone_are_no_results_of_a_tier(folder):
-    for name in ("runs/a/metrics.parquet", "archive/a.tar", "demo/report.html"):
-        (folder / "results" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "results" / name).touch()
-    start.check(plan_of_tier(), [], forced=False)
-
-
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written_is_told(folder):
     (folder / "results/demo/jobs").mkdir(parents=True)
     (folder / "results/demo/jobs").chmod(0o500)
     assert "can't be written" in refused(plan_of_tier())
-
-
-def test_a_file_in_place_of_a_folder_is_told(folder):
-    (folder / "logs").write_text("")
-    assert refused(plan_of_tier()).startswith("logs: ")
 
 
 def small():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from runs import digits_run, tiny
 
 from ngo.data.dataset import DATASETS
-from ngo.pipeline.work import cost, evaluation_count, models, requested_memory, work
+from ngo.pipeline.work import cost, evaluation_count, models, work
 from ngo.training.evaluation import evaluation_steps
 
 TEST = 10_000  # as many test samples are assumed
@@ -31,29 +31,6 @@ def test_many_workers_are_evaluated_by_a_sample():
     assert models(digits_run(workers=5)) == 6
     assert models(digits_run(workers=5, method="centralized")) == 1
     assert models(digits_run(workers=5, method="diloco", local_steps=4)) == 6
-
-
-def test_a_run_requests_the_memory_of_its_data_set_or_else_of_all():
-    resources = {"mem_mb": 500, "mem_mb_of": {"mnist": 900}}
-    assert requested_memory(resources, "mnist") == 900
-    assert (
-        requested_memory(resources, "digits") == requested_memory({"mem_mb": 500}, "mnist") == 500
-    )
-
-
-def test_centralized_training_has_one_model_to_evaluate():
-    spec = digits_run(method="centralized", topology=None)
-    assert work(spec).images == 3 * TEST
-
-
-def test_held_out_samples_are_evaluated_by_the_mean_model_each_time():
-    without, with_them = (work(digits_run(holdout=share)) for share in (0.0, 0.1))
-    held = round(0.1 * digits_run().owned)
-    assert with_them.images - without.images == 3 * held
-
-
-def test_a_part_larger_than_the_test_set_is_all_of_it():
-    assert work(digits_run(eval_images=10_001)) == work(digits_run())
 
 
 @given(st.floats(0.01, 5), st.floats(0.001, 7), st.integers(1, 9))
