@@ -1,5 +1,6 @@
 """The tables of the board, from small archives."""
 
+import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import REPOSITORY
+from made_up_board import CELLS, read_board
 from small_archives import CLAIMS, in_this_process, members_in
 
 from ngo.common.registry import UserError
@@ -14,7 +16,7 @@ from ngo.figures.declaration import read_declared
 from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
 from ngo.pipeline.places import tidy_table
-from ngo.report.board_tables import read_board
+from ngo.report.board_tables import as_csv
 
 
 @pytest.fixture
@@ -65,6 +67,18 @@ def test_a_changed_archive_is_refused(repository):
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(UserError, match="is refused"):
         board.shipped_board(repository, str)
+
+
+def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
+    """A missing number is empty or NaN, a whole one has no point, and six digits are kept."""
+    table = pd.DataFrame([cell.__dict__ for cell in CELLS])
+    table["workers"] = table["workers"].astype(int)
+    table["skew"] = pd.to_numeric(table["skew"])
+    table["liars"] = table["liars"].astype(float)
+    assert as_csv(type(CELLS[0]), board.cells_of(table)) == as_csv(type(CELLS[0]), CELLS)
+    (cell,) = board.cells_of(table.iloc[:1].assign(estimate=math.pi, low=math.nan))
+    assert cell.estimate == 3.14159
+    assert math.isnan(cell.low)
 
 
 MATRIX = '''"""Twice the numbers."""
