@@ -8,14 +8,7 @@ import pytest
 from made_up import TABLE1
 from made_up_trials import candidate, near_at_two, paper, trial, trials
 
-from ngo.analysis.calibration import (
-    CALIBRATED,
-    CONFIRMED,
-    accuracies,
-    cells_of,
-    nearest,
-    ranking,
-)
+from ngo.analysis.calibration import CALIBRATED, CONFIRMED, accuracies, cells_of, nearest, ranking
 from ngo.common.registry import UserError
 
 

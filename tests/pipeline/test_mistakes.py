@@ -68,11 +68,7 @@ SINE_SHARDS = {
             "alignment.fig2: it needs training.fig2, with snapshots",
         ),
         ("settings.digits_equal.samples_per_worker", 800, "3200, more than digits's 1437 samples"),
-        (
-            "settings.sine",
-            SINE_SHARDS,
-            "partition: 'shards' needs classes",
-        ),
+        ("settings.sine", SINE_SHARDS, "partition: 'shards' needs classes"),
         ("settings.digits_vae_iid.task", "classification", "model: 'mnist_vae' serves task 'vae'"),
         (
             "throughput.throughput.method",

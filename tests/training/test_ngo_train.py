@@ -1,7 +1,6 @@
 """``ngo train`` as a process: signals, and folders with results."""
 
 import os
-import re
 import signal
 import sys
 
@@ -61,15 +60,3 @@ def test_the_command_reports_results_in_its_folder(tmp_path):
     line = f"ngo: out: {str(tmp_path)!r} holds the finished run digits-iid-ring-ngo-p0.95-s0-"
     assert line in refused
     assert "epoch" in output(*command, "--seed", "1", "--overwrite")
-
-
-def test_models_after_the_last_step_are_refused(tmp_path):
-    out = output(*SMALL, "--snapshot", "5000", "--out", tmp_path / "run", code=2)
-    assert re.search(
-        r"ngo: snapshots: step 5000 is after the last step of digits-iid-\S+, 2; it must be 2 or "
-        r"less, or 'final'\.",
-        out,
-    )
-    assert not (tmp_path / "run").exists()
-    output(*SMALL, "--snapshot", "2", "--out", tmp_path / "run")
-    assert (tmp_path / "run/models.pt").exists()

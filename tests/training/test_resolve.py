@@ -10,7 +10,7 @@ from ngo.data.dataset import DATASETS
 from ngo.gossip.coupling import coupling
 from ngo.gossip.local_rule import local_rule
 from ngo.models.model import MODELS
-from ngo.training.resolve import check_field, resolve
+from ngo.training.resolve import resolve
 from ngo.training.spec import DEFAULTS, NEUTRAL
 
 
@@ -33,47 +33,25 @@ def test_values_without_a_meaning_are_left_out():
             {"topology": "rng"},
             "topology: 'rng' is unknown; allowed: .*complete, .*Did you mean 'ring'",
         ),
-        ({"method": "NGO"}, "method: 'NGO' is unknown"),
-        ({"coupling": "powr"}, "coupling: 'powr' is unknown.*Did you mean 'power'"),
-        ({"local_rule": "sdg"}, "local_rule: 'sdg' is unknown.*Did you mean 'sgd'"),
-        ({"dataset": "minst"}, "dataset: 'minst'.*Did you mean 'mnist'"),
         ({"partition": "shard"}, "partition: 'shard'.*Did you mean 'shards'"),
-        ({"model": None}, "model: None is unknown"),
         ({"topology": ["ring"]}, r"topology: \['ring'\] is unknown"),
         ({"p": 0.4}, "p: 0.4 is out of range; it must be a number, 0.5 to 1"),
-        ({"p": 1.1}, "p: 1.1 is out of range"),
-        ({"p": "0.9"}, "p: '0.9' is not a number.*write 0.9"),
         ({"gamma": "1e-3"}, "gamma: '1e-3' is not a number.*write 0.001"),
         ({"lr": "fast"}, "lr: 'fast' is not a number; it must be a number, above 0.$"),
         ({"lr": math.nan}, "lr: nan is not finite"),
-        ({"gamma": math.inf}, "gamma: inf is not finite"),
         ({"lr": 0}, "lr: 0 is out of range; it must be a number, above 0"),
-        ({"gamma": -0.1}, "gamma: -0.1 is out of range"),
         ({"lr": True}, "lr: True is not a number"),
         ({"workers": 2.5}, "workers: 2.5 is not whole"),
         ({"workers": 0}, "workers: 0 is out of range"),
-        ({"partition": "dirichlet", "beta": 0}, "beta: 0 is out of range"),
         ({"topology": "random", "u": 0}, "u: 0 is out of range; it must be a number, above 0"),
-        ({"topology": "random", "u": 1.01}, "u: 1.01 is out of range"),
         ({"topology": "ring", "u": 0.4}, "u: 0.4 has no effect with topology 'ring'"),
-        (
-            {"method": "gossip", "p": 0.9},
-            r"p: 0.9 has no effect with method 'gossip' \(it is 1",
-        ),
+        ({"method": "gossip", "p": 0.9}, r"p: 0.9 has no effect with method 'gossip' \(it is 1"),
         ({"method": "ngo", "local_steps": 5}, "local_steps is read with method .*local_sgd"),
-        ({"method": "centralized", "coupling": "power"}, "coupling: 'power' has no effect with"),
         (
             {"method": "quasi_global", "local_rule": "momentum"},
             r"local_rule: 'momentum' has no effect with .*'quasi_global' \(it is 'sgd' there\)\.$",
         ),
-        (
-            {"method": "centralized", "absence": 0.1},
-            "absence: 0.1 has no effect with method 'cen",
-        ),
-        (
-            {"method": "centralized", "initialization": "by_worker"},
-            "initialization: 'by_worker' has",
-        ),
+        ({"method": "centralized", "absence": 0.1}, "absence: 0.1 has no effect with method 'cen"),
         (
             {"method": "dsgd", "order": "combine_then_adapt"},
             "order is read with method gossip, momentum_tracking, ngo",
@@ -82,22 +60,15 @@ def test_values_without_a_meaning_are_left_out():
             {"method": "push_sum", "topology": "directed_ring", "weights": "uniform"},
             "weights: 'uniform' has no effect with topology 'directed_ring', which is directed; ",
         ),
-        ({"weights": "unifrom"}, "weights: 'unifrom' is unknown; .* Did you mean 'uniform'"),
         ({"link_failure": 1}, "link_failure: 1 is out of range; .*, 0 or more, below 1"),
-        ({"warmup": 1.0}, "warmup: 1.0 is out of range"),
-        ({"weight_decay": -1e-4}, "weight_decay: -0.0001 is out of range"),
         (
             {"lr_drop_factor": 0.2},
             "lr_drop_factor: 0.2 has no effect with lr_schedule 'constant'; .* lr_schedule step.$",
         ),
-        ({"seed": -1}, "seed: -1 is out of range"),
         ({"seed": 2**63}, "seed: 9223372036854775808 is too large; .* and below 2.63"),
-        ({"workers": 1e300}, "workers: 1e.300 is too large"),
         ({"lr": 10**400}, "lr: 1000.*… is too large"),
         ({"lr": list(range(1000))}, r"lr: \[0, 1, .*… is not a number; it must be a number, above"),
         ({"gamma_decay": 1e300}, "gamma_decay: 1e.300 is out of range; .* 0 to 10"),
-        ({"partition": "dirichlet", "beta": 1e308}, "beta: 1e.308 is out of range"),
-        ({"epochs": 0}, "epochs: 0 is out of range"),
         ({"epochs": 1e12}, "epochs: 1000000000000.0 is out of range; .* to 1,000,000,000"),
     ],
 )
@@ -164,10 +135,6 @@ def test_a_method_with_a_rule_of_its_own_ignores_the_default_one():
     assert spec == resolve({"method": "quasi_global"})
 
 
-def test_one_worker_may_learn_alone():
-    assert resolve({"method": "centralized", "workers": 1}).workers == 1
-
-
 def test_a_data_set_and_a_model_of_ones_own_need_no_registry():
     values = {"dataset": "mine", "model": "net", "workers": 2}
     source, model = DATASETS["digits"], MODELS["mnist_cnn"]
@@ -179,31 +146,14 @@ def test_a_data_set_and_a_model_of_ones_own_need_no_registry():
     assert (spec.dataset, spec.model) == ("mine", "net")
 
 
-def test_a_field_is_checked_alone():
-    assert check_field("workers", 4.0) == 4
-    with pytest.raises(UserError, match="workers: 0 is out of range"):
-        check_field("workers", 0)
-
-
 @pytest.mark.parametrize(
     "module",
     [
         "ngo.cli.cli",
         "ngo.pipeline.plan",
-        "ngo.training.spec",
         "ngo.training.resolve",
-        "ngo.training.checks",
         "ngo.training.earlier",
-        "ngo.training.results_version",
-        "ngo.gossip.method",
-        "ngo.gossip.topology",
-        "ngo.gossip.coupling",
-        "ngo.gossip.local_rule",
-        "ngo.gossip.network",
-        "ngo.gossip.step",
         "ngo.engine.backend",
-        "ngo.gossip.topologies.random",
-        "ngo.gossip.methods.gossip",
     ],
 )
 def test_checking_a_run_imports_nothing_heavy(module):

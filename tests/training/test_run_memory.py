@@ -62,13 +62,6 @@ def test_matrices_have_a_row_of_parameters_for_each_worker(digits):
     assert few["program"] == many["program"]
 
 
-def test_methods_and_local_rules_keep_their_own(digits):
-    one = needs(digits)["matrices of the method"]
-    assert needs(digits, local_rule="adam")["matrices of the method"] == 3 * one
-    late = needs(digits, method="delayed", delay=5)["matrices of the method"]
-    assert late == 7 * one
-
-
 @pytest.mark.parametrize("method", sorted(name for name in METHODS if name != "ad_psgd"))
 def test_a_method_states_enough_matrices(digits, method):
     check_kept(digits, method=method, topology="chain" if METHODS[method].decentralized else None)
