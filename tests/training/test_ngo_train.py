@@ -5,7 +5,10 @@ import signal
 import sys
 
 import running
+from click.testing import CliRunner
 from runs import files, left, run_in, short_run
+
+from ngo.cli.cli import main
 
 SMALL = ["--dataset", "digits", "--batch-size", "16", "--epochs", "0.2", "--device", "cpu"]
 
@@ -17,10 +20,9 @@ def ngo_train(*options):
 
 def output(*options, code=0):
     """Standard output and standard error of a command that ends with ``code``."""
-    process = ngo_train(*options)
-    out, errors = running.ended(process)
-    assert process.returncode == code, errors
-    return out + errors
+    result = CliRunner().invoke(main, ["train", *map(str, options)], prog_name="ngo")
+    assert result.exit_code == code, result.output
+    return result.stdout + result.stderr
 
 
 def test_signals_to_the_command(tmp_path):
