@@ -7,11 +7,7 @@ import pandas as pd
 import pytest
 from made_up import levels, metrics, run
 
-from ngo.analysis.correlations import (
-    on_log_axis,
-    pooled_correlation,
-    within_seeds,
-)
+from ngo.analysis.correlations import on_log_axis, pooled_correlation, within_seeds
 from ngo.analysis.curves import scores
 from verdicts.rows.evaluations import final
 

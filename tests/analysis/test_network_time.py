@@ -159,10 +159,7 @@ def test_all_slow_is_a_slower_machine():
     ("values", "message"),
     [
         ({"bandwidth": 0}, "network.bandwidth: 0 is out of range; it must be a number, above 0"),
-        (
-            {"slowdown": 0.5},
-            "network.slowdown: 0.5 is out of range; it must be a number, 1 or",
-        ),
+        ({"slowdown": 0.5}, "network.slowdown: 0.5 is out of range; it must be a number, 1 or"),
         ({"slow": 2}, "network.slow: 2 is out of range; it must be a number, 0 to 1"),
         ({"latence": 1}, "latence"),
     ],

@@ -171,19 +171,13 @@ def test_a_mistake_in_a_plugin_is_a_line(tmp_path, code, message):
     assert re.search(message, line), line
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "lr",
-    ],
-)
-def test_an_option_of_a_taken_name_is_refused_at_the_start_of_a_command(tmp_path, name):
+def test_an_option_of_a_taken_name_is_refused_at_the_start_of_a_command(tmp_path):
     """The plugin is loaded before the package's own fields."""
-    (tmp_path / "bad.py").write_text("import ngo\n" + setting(name))
+    (tmp_path / "bad.py").write_text("import ngo\n" + setting("lr"))
     process = command("--plugin", tmp_path / "bad.py", "--out", tmp_path / "run")
     _, err = ended(process)
     assert process.returncode == 2
-    assert err.startswith(f"ngo: option: '{name}' is a name that the package uses")
+    assert err.startswith("ngo: option: 'lr' is a name that the package uses")
     assert err.count("\n") == 1
 
 
@@ -197,8 +191,7 @@ def one_row(step):
 
 
 @pytest.mark.parametrize(
-    "more",
-    [[], pytest.param(["--distributed", "--processes", 2], marks=pytest.mark.slow)],
+    "more", [[], pytest.param(["--distributed", "--processes", 2], marks=pytest.mark.slow)]
 )
 def test_a_method_that_mixes_too_few_rows_is_named(more, own_entries, tmp_path):
     (tmp_path / "mine.py").write_text(MIXES)

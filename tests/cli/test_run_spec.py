@@ -18,9 +18,7 @@ def test_a_value_without_effect_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("dataset", "model"),
-    [
-        *(("digits", "mnist_cnn"), ("mnist", "mnist_cnn"), ("cifar10", "cifar10_cnn")),
-    ],
+    [*(("digits", "mnist_cnn"), ("mnist", "mnist_cnn"), ("cifar10", "cifar10_cnn"))],
 )
 def test_the_default_model_classifies_if_one_that_fits_does(dataset, model):
     assert spec_of_options({"dataset": dataset, "batch_size": 4}).model == model

@@ -63,13 +63,7 @@ def test_results_stay_where_out_was_when_a_plugin_moves_the_working_folder(
     assert {path.name for path in (tmp_path / "run").iterdir()} == {"metrics.parquet", "run.json"}
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "graph",
-        "speed-file",
-    ],
-)
+@pytest.mark.parametrize("key", ["graph", "speed-file"])
 def test_nothing_waits_for_a_pipe_in_place_of_a_file(tmp_path, key):
     os.mkfifo(tmp_path / "pipe")
     line = mistake("train", *SMALL, f"--{key}", tmp_path / "pipe", "--out", tmp_path / "run")

@@ -4,13 +4,7 @@ import stat
 
 import pytest
 
-from ngo.common.files import (
-    PARTIAL,
-    atomic_file,
-    remove_all_partial,
-    remove_partial,
-    write_text,
-)
+from ngo.common.files import PARTIAL, atomic_file, remove_all_partial, remove_partial, write_text
 from ngo.common.registry import UserError
 
 

@@ -2,12 +2,7 @@ import os
 
 import pytest
 
-from ngo.common.paths import (
-    check_path,
-    check_readable,
-    check_writable,
-    writable_folder,
-)
+from ngo.common.paths import check_path, check_readable, check_writable, writable_folder
 from ngo.common.registry import UserError
 
 

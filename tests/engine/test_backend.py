@@ -3,12 +3,7 @@ import torch
 from conftest import apart, batch
 
 from ngo.common.registry import UserError
-from ngo.engine.backend import (
-    Stacked,
-    backend,
-    build_backend,
-    restored,
-)
+from ngo.engine.backend import Stacked, backend, build_backend, restored
 from ngo.engine.population import Population
 
 

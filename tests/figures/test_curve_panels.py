@@ -41,8 +41,7 @@ def test_only_diverged_runs_still_make_a_figure(name):
 
 def test_limits_hold_the_means_and_a_percentage_its_range():
     table = pd.concat(
-        [rows([3.0, 50.0, 99.0], name="accuracy").assign(step=k) for k in (0, 1)],
-        ignore_index=True,
+        [rows([3.0, 50.0, 99.0], name="accuracy").assign(step=k) for k in (0, 1)], ignore_index=True
     )
     table = points(table, ["method", "step"], ["accuracy"])
     axis = plots.new_figure(4.8, 6.4).subplots()

@@ -106,10 +106,7 @@ def test_the_cycle_of_two_workers_and_of_an_even_ring(p, gamma):
 
 
 @pytest.mark.parametrize("p", [0.6, 0.9])
-@pytest.mark.parametrize(
-    "graph",
-    [ring(5), ring(10), complete(6)],
-)
+@pytest.mark.parametrize("graph", [ring(5), ring(10), complete(6)])
 def test_rounds_end_near_the_predicted_floor(graph, p):
     """Some coordinates may end in a smaller cycle than the largest: within 30 % in V, not above."""
     W = mixing_matrix(graph)

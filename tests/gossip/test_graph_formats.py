@@ -114,10 +114,7 @@ def test_a_matrix_that_scipy_writes_is_the_mixing_matrix(tmp_path, directed):
         ("%%MatrixMarket matrix array real general\n99999 99999\n1\n", "declares a content of"),
         (f"{COORDINATES} complex symmetric\n3 3 2\n2 1 0 1\n3 2 0 1\n", "has the weight 1j"),
         (f"{COORDINATES} real symmetric\n3 3 3\n2 1 .1\n2 1 .2\n3 2 .3\n", "weights 0.1 and 0.2"),
-        (
-            "3 3 2\n2 1\n3 2\n",
-            "can't be read as .mtx: ValueError: Line 1: Not a Matrix",
-        ),
+        ("3 3 2\n2 1\n3 2\n", "can't be read as .mtx: ValueError: Line 1: Not a Matrix"),
     ],
 )
 def test_a_matrix_that_is_no_such_graph_is_a_line(tmp_path, text, message):

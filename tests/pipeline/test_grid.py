@@ -100,13 +100,7 @@ def test_a_config_without_defaults_has_those_of_the_command_and_of_fit():
     assert spec.gamma == 1
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "d2",
-        "ngo",
-    ],
-)
+@pytest.mark.parametrize("method", ["d2", "ngo"])
 def test_a_users_own_experiment_has_the_methods_own_defaults_and_not_the_papers(method):
     """As in ``fit``: γ = 1, and p = 1 but for NGO. The base says nothing else to all settings."""
     own = {"dataset": "digits", "partition": "iid", "epochs": 10, "batch_size": 16, "lr": 0.2}

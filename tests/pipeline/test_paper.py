@@ -120,12 +120,7 @@ def test_a_name_is_no_path(own, name):
         plan_of(config)
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "javascript:alert(1)",
-    ],
-)
+@pytest.mark.parametrize("address", ["javascript:alert(1)"])
 def test_an_address_is_one_of_the_web(own, address):
     config = read_config(configs(own))
     config["paper"] = {**PAPER, "address": address}

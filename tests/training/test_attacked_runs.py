@@ -11,7 +11,6 @@ from ngo.gossip.method import METHODS
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.problem import make_problem
 from ngo.training.resolve import resolve
-from ngo.training.stepper import Stepper
 
 ATTACKED = sorted(name for name, entry in METHODS.items() if "attack" in entry.fields)
 
@@ -51,16 +50,17 @@ def test_evaluations_are_of_the_workers_that_do_not_lie(chosen, digits):
     assert len(everyone.worker_losses) == 3
 
 
-def test_losses_are_those_of_the_workers_that_do_not_lie(least_squares):
-    spec = digits_run(**CONVEX, attack="sign_flip", liars=1, workers=4)
-    stepper = Stepper(spec, make_problem(spec, least_squares), steps=10, threads=1)
-    assert len(stepper.advance()) == 3
-
-
 @pytest.mark.parametrize("method", ATTACKED)
 def test_a_lie_changes_a_run_of_each_method_that_reads_the_field(method, least_squares):
     entry = METHODS[method]
-    values = {**CONVEX, "method": method, "workers": 5, "lr": 0.01}
+    values = {
+        **CONVEX,
+        "method": method,
+        "workers": 5,
+        "lr": 0.01,
+        "epochs": 0.1,
+        "eval_every": 0.1,
+    }
     values |= {"topology": "ring"} if entry.graph != "tree" else {"topology": "star"}
     (rows, _), (others, _) = (
         trained(digits_run(**values, **more), least_squares) for more in ({}, {"attack": "noise"})
@@ -68,14 +68,6 @@ def test_a_lie_changes_a_run_of_each_method_that_reads_the_field(method, least_s
     assert rows[-1].messages == others[-1].messages
     assert rows[-1].V != others[-1].V
     assert np.isfinite(others[1].V)
-
-
-def test_time_passes_as_without_a_lie(least_squares):
-    spec = digits_run(**CONVEX, attack="alie", liars=1, clock="waiting", speed="log_normal")
-    plain = digits_run(**CONVEX, clock="waiting", speed="log_normal")
-    rows, _ = trained(spec, least_squares)
-    others, _ = trained(plain, least_squares)
-    assert [row.virtual_seconds for row in rows] == [row.virtual_seconds for row in others]
 
 
 @pytest.mark.parametrize(
@@ -90,8 +82,6 @@ def test_time_passes_as_without_a_lie(least_squares):
             {"attack": "alie", "method": "choco"},
             "attack: 'alie' has no effect with method 'choco'; attack is read with method .*ngo",
         ),
-        ({"attack": "alie", "method": "push_sum"}, "attack: 'alie' has no effect with method"),
-        ({"attack": "alie", "method": "centralized"}, "attack: 'alie' has no effect with method"),
     ],
 )
 def test_what_does_not_go_together_is_refused_in_one_line(given, wrong):

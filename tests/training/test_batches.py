@@ -32,15 +32,6 @@ def test_batches_pass_over_all_samples_and_are_always_full():
     assert drawn[:5] != drawn[5:10]
 
 
-@pytest.mark.parametrize(("owned", "size"), [(5, 7), (300, 1), (700, 32), (8, 8)])
-def test_batches_are_the_orders_of_all_passes_in_turn(owned, size):
-    own, generator = np.arange(owned), torch_stream(0, "batches", 3)
-    stream = BatchStream(own, size, torch_stream(0, "batches", 3))
-    drawn = torch.cat(list(islice(stream, 1000)))
-    passes = [torch.randperm(owned, generator=generator) for _ in range(len(drawn) // owned + 1)]
-    assert torch.equal(drawn, torch.cat(passes)[: len(drawn)])
-
-
 def test_a_stream_is_restored():
     def fresh(seed):
         return BatchStream(np.arange(10), 4, torch_stream(seed, "batches", 0))
@@ -222,10 +213,3 @@ def test_whole_short_shares_are_refused_where_batches_must_be_equal(own_entries,
     model = replace(MODELS["mnist_cnn"], smallest_batch=2)
     with pytest.raises(UserError, match="short_share: 'whole' gives worker 3 a batch of 1, too sm"):
         make_problem(spec, digits, parts, model=model)
-
-
-def test_the_default_of_short_share_is_left_out_of_ids():
-    assert (
-        digits_run().id == digits_run(short_share="error").id != digits_run(short_share="repeat").id
-    )
-    assert digits_run().partition_id == digits_run(short_share="whole").partition_id

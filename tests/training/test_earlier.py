@@ -119,9 +119,10 @@ def scaled(own_entries, tmp_path):
 OWN_DATA = {"dataset": "file", "model": "file_net", "task": "classification", "epochs": 5.0}
 
 
-@pytest.mark.parametrize("change", [(3.0, 0), (1.0, 1)])
-@pytest.mark.parametrize("clock", ["steps", "waiting"])
-@pytest.mark.parametrize("finished", [False, True])
+@pytest.mark.parametrize(
+    ("finished", "clock", "change"),
+    [(False, "steps", (3.0, 0)), (True, "waiting", (1.0, 1)), (True, "steps", (3.0, 0))],
+)
 def test_a_run_on_other_data_is_refused(scaled, change, clock, finished, tmp_path):
     """Also if only the labels of the test samples differ."""
     spec, out = tiny(**OWN_DATA, batch_size=4, clock=clock), tmp_path / "run"
@@ -138,8 +139,7 @@ def test_a_run_on_other_data_is_refused(scaled, change, clock, finished, tmp_pat
     assert line.startswith("already finished" if finished else "resuming at step 5")
 
 
-@pytest.mark.parametrize("finished", [False, True])
-@pytest.mark.parametrize("field", ["graph", "speed_file"])
+@pytest.mark.parametrize(("field", "finished"), [("graph", False), ("speed_file", True)])
 def test_a_run_on_another_file_is_refused(field, finished, tmp_path):
     path, out = tmp_path / "file.csv", tmp_path / "run"
     if field == "graph":
@@ -158,15 +158,6 @@ def test_a_run_on_another_file_is_refused(field, finished, tmp_path):
         interrupted(spec, out)
     path.write_text(content[1])
     assert f"with {field}_digest" in refused(spec, out)
-
-
-def test_a_record_without_digests_is_that_of_the_run(tmp_path):
-    run_in(tiny(), tmp_path)
-    path = tmp_path / "run.json"
-    found = json.loads(path.read_text())
-    del found["about"]["data_digest"]
-    path.write_text(json.dumps(found))
-    assert "already finished" in run_in(tiny(), tmp_path, progress=pytest.fail)[0]
 
 
 def test_a_run_with_missing_files_is_trained(tmp_path):
@@ -193,9 +184,7 @@ def test_a_record_without_a_field_is_that_of_the_neutral_value(tmp_path):
     assert "local_rule 'adam' and not 'sgd'" in refused(tiny(), tmp_path)
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", "{}", '{"id": "a", "spec": {}}', '"ä"', "[" * 10**5, '{"id": 1}']
-)
+@pytest.mark.parametrize("content", ["", "{}", '{"id": "a", "spec": {}}', '"ä"', "[" * 10**5])
 def test_a_damaged_record_is_refused(content, tmp_path):
     run_in(tiny(), tmp_path)
     (tmp_path / "run.json").write_text(content, encoding="latin-1")
@@ -276,17 +265,3 @@ def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):
         file.write(b"\0")
     assert not current()
     assert not earlier.is_current(tmp_path / "none", spec, version, made_with)
-
-
-def test_a_run_on_described_data_is_current_with_the_same_content(tmp_path, monkeypatch):
-    spec = tiny()
-    run_in(spec, tmp_path)
-    how = results_version(spec), versions.installed()
-    monkeypatch.setattr(earlier, "identity", lambda name: {"sha256": "0"})
-    assert not earlier.is_current(tmp_path, spec, *how)
-
-
-def test_a_checkpoint_in_the_folder_of_a_current_run_is_no_reason_to_train(tmp_path):
-    run_in(tiny(), tmp_path)
-    (tmp_path / "checkpoint.pt").write_bytes(b"half")
-    assert earlier.is_current(tmp_path, tiny(), results_version(tiny()), versions.installed())

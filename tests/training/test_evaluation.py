@@ -4,13 +4,7 @@ import pytest
 from runs import digits_run
 
 from ngo.engine.population import Scores
-from ngo.training.evaluation import (
-    as_columns,
-    evaluated_workers,
-    evaluation_steps,
-    from_columns,
-    make_evaluation,
-)
+from ngo.training.evaluation import evaluated_workers, evaluation_steps, make_evaluation
 
 
 def test_steps_are_the_first_the_last_and_every_interval():
@@ -65,17 +59,3 @@ def test_a_row_that_is_not_finite_has_diverged(values):
     assert str(made(**values)).endswith("  DIVERGED")
     assert not made().diverged
     assert not made(step=0, train_loss=math.nan).diverged  # nothing was trained yet
-
-
-def test_rows_survive_columns():
-    rows = [made(step=k) for k in (1, 2)]
-    assert repr(from_columns(as_columns(rows))) == repr(rows)
-
-
-def test_a_row_is_printed_with_the_accuracy_or_else_the_loss():
-    assert "test accuracy: consensus 90.00%, workers 75.00%" in str(made())
-    row = make_evaluation(
-        1, 400, samples=8, train_loss=1.0, V=0.0, scores=Scores(0.5, math.nan, [0.5], [math.nan]),
-        holdout=None, messages=0, bytes_sent=0, seconds=0.0,
-    )  # fmt: skip
-    assert "test loss: consensus   0.5000, workers   0.5000" in str(row)

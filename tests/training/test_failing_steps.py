@@ -8,7 +8,7 @@ from runs import CONVEX, digits_run
 from torch import nn
 
 from ngo.gossip.failures import Failures
-from ngo.gossip.method import METHODS, method
+from ngo.gossip.method import METHODS
 from ngo.models.model import MODELS, Model
 from ngo.training.problem import make_problem
 from ngo.training.stepper import Stepper
@@ -54,18 +54,6 @@ def test_the_rows_of_absent_workers_stay_as_they_are(method, least_squares):
         for name, rows in matrices.items():
             assert torch.equal(others[name][absent], rows[absent])
     assert seen > 5
-
-
-def test_a_matrix_that_a_step_creates_keeps_its_fill_for_absent_workers(own_entries, least_squares):
-    @method("late", fields=("topology",))
-    def late(step):
-        step.matrix(f"m{step.t}", columns=2, fill=3.0).zero_()
-
-    stepper = made(least_squares, method="late")
-    for t, (absent, _, (_, matrices)) in enumerate(advanced(stepper, 8)):
-        expected = torch.zeros(N, 2)
-        expected[absent] = 3.0
-        assert torch.equal(matrices[f"m{t}"], expected)
 
 
 def test_the_mean_moves_by_the_gradients_of_those_who_are_there(least_squares):
@@ -117,18 +105,3 @@ def test_buffers_of_absent_workers_stay_as_they_are(monkeypatch, digits):
         stepper.advance()
         changed = (stepper.population.buffers != before).any(1)
         assert changed.tolist() == [i not in absent for i in range(N)]
-
-
-def test_every_method_sees_the_same_failures(own_entries, least_squares):
-    seen = []
-    for name, columns in (("one", 1), ("other", 2)):
-
-        @method(name, fields=("topology",))
-        def mixing(step, columns=columns):
-            seen.append(step.network.W)
-            step.network.mix(step.matrix("m", columns=columns))
-
-        stepper = made(least_squares, method=name)
-        for _ in range(6):
-            stepper.advance()
-    assert all(torch.equal(a.dense(), b.dense()) for a, b in zip(seen[:6], seen[6:], strict=True))

@@ -8,14 +8,7 @@ import pytest
 import torch
 
 from ngo.common.devices import deterministic
-from ngo.training.global_state import (
-    isolated,
-    restored_streams,
-    seed_streams,
-    set_stream_states,
-    stream_states,
-    streams,
-)
+from ngo.training.global_state import isolated, restored_streams, streams
 
 
 def everything():
@@ -104,21 +97,6 @@ def test_every_draw_is_noticed_and_taken_back(draw):
         draw()
         assert streams() != before
     assert streams() == before
-
-
-def test_the_largest_seed_is_allowed():
-    with restored_streams():
-        seed_streams(2**63 - 1)
-
-
-def test_the_streams_of_a_checkpoint_are_restored():
-    def drawn():
-        return random.random(), float(np.random.rand()), float(torch.rand(1))
-
-    states = stream_states()
-    first = drawn()
-    set_stream_states(states)
-    assert drawn() == first
 
 
 def test_what_fit_sets_for_a_gpu_is_the_callers_again():

@@ -18,11 +18,6 @@ def test_every_value_of_the_data_counts(name):
     assert data_digest(replace(DATA, **{name: values})) != data_digest(DATA)
 
 
-def test_the_order_of_samples_counts():
-    turned = {name: getattr(DATA, name).flip(0) for name in (*NAMES, "test_targets")}
-    assert data_digest(replace(DATA, **turned)) != data_digest(DATA)
-
-
 def test_the_type_and_the_shape_of_equal_bytes_count():
     X = PAIR[0]
     others = (X.view(torch.int32), X[:, :, None], X.reshape(4, 6), X.bool())

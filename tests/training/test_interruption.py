@@ -56,14 +56,6 @@ def test_another_run_in_the_folder_is_refused(tmp_path):
     assert "with loss" in told(out=tmp_path, loss=lambda out, y: out.square().mean())
 
 
-def test_a_finished_run_that_is_asked_for_more_epochs_says_why_it_cannot_go_on(tmp_path):
-    quick(out=tmp_path, epochs=2)
-    line = told(out=tmp_path, epochs=4)
-    assert "holds a checkpoint of the run own-" in line
-    assert "with epochs 2.0 and not 4.0 (a run can't be made longer or shorter: " in line
-    assert line.endswith("choose another folder, or delete this one.")
-
-
 class Weighted(nn.Module):
     """A loss with weights of classes in a buffer."""
 
@@ -130,14 +122,12 @@ def test_a_run_whose_score_reads_another_global_is_refused(tmp_path, monkeypatch
     assert "with score" in told(out=tmp_path, score=above_limit)
 
 
-@pytest.mark.parametrize("change", ["inputs", "targets", "order", "test"])
+@pytest.mark.parametrize("change", ["inputs", "order", "test"])
 def test_a_run_on_other_data_is_refused(change, tmp_path):
     (X, y), test = DATA, DATA
     quick(out=tmp_path)
     if change == "inputs":
         X = X + 1
-    elif change == "targets":
-        y = (y + 1) % 4
     elif change == "order":
         X, y = X.flip(0), y.flip(0)
     else:

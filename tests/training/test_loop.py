@@ -44,23 +44,6 @@ def test_local_sgd_with_period_1_is_gossip(digits):
     assert without_clock(rows) == without_clock(trained(digits_run(), digits)[0])
 
 
-def test_linear_local_sgd_with_period_1_is_gossip(digits):
-    local = digits_run(method="local_sgd", p=1.0, local_steps=1)
-    gossip = trained(digits_run(method="gossip"), digits)[0]
-    assert without_clock(trained(local, digits)[0]) == without_clock(gossip)
-
-
-def test_delay_0_is_undelayed(digits):
-    stale = trained(digits_run(method="delayed", delay=0), digits)[0]
-    assert without_clock(stale) == without_clock(trained(digits_run(), digits)[0])
-
-
-def test_random_graphs_with_every_edge_are_complete(digits):
-    drawn = trained(digits_run(topology="random", u=1.0), digits)[0]
-    complete = trained(digits_run(topology="complete"), digits)[0]
-    assert without_clock(drawn) == without_clock(complete)
-
-
 def test_a_sample_of_the_workers_is_evaluated(digits):
     spec = digits_run(epochs=0.5)
     every, _ = trained(spec, digits)
@@ -132,12 +115,6 @@ def test_the_mean_moves_by_the_mean_gradient_alone(digits):
         assert torch.allclose(mean, means[0], atol=1e-7)
 
 
-def test_methods_of_one_seed_see_the_same_batches_and_start(digits):
-    names = ("centralized", "gossip", "ngo")
-    first = {name: trained(digits_run(method=name), digits)[0][0] for name in names}
-    assert len({row.consensus_loss for row in first.values()}) == 1
-
-
 @pytest.mark.parametrize("backends", [("loop", "threads"), ("auto", "auto")])
 def test_any_thread_count_gives_the_same_metrics(digits, backends):
     first, second = (digits_run(topology="random", p=0.8, backend=name) for name in backends)
@@ -151,12 +128,6 @@ def test_a_diverged_run_is_marked_and_ends(digits):
     assert rows[-1].diverged
     assert not any(row.diverged for row in rows[:-1])
     assert rows[-1].epoch < 5
-
-
-def test_parts_that_are_given_are_those_that_are_drawn(digits):
-    spec = digits_run(partition="dirichlet", beta=1.0, epochs=0.2)
-    given = train(spec, digits, draw(spec, digits.labels))
-    assert without_clock(train(spec, digits).rows) == without_clock(given.rows)
 
 
 def test_a_restored_training_continues_to_the_same_rows(digits):
@@ -181,13 +152,6 @@ def test_a_restored_training_continues_to_the_same_rows(digits):
     assert without_clock(resumed.rows) == without_clock(whole.rows)
     assert torch.equal(resumed.population.X, whole.population.X)
     assert torch.equal(resumed.kept[2]["X"], whole.kept[2]["X"])
-
-
-def test_reports_and_progress_follow_the_run(digits):
-    rows, steps = [], []
-    training = train(digits_run(epochs=0.5), digits, report=rows.append, progress=steps.append)
-    assert rows == training.rows
-    assert steps == list(range(1, training.steps + 1))
 
 
 def test_snapshots_are_the_workers_models_after_their_steps(digits):

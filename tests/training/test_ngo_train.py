@@ -1,12 +1,14 @@
 """``ngo train`` as a process: signals, and folders with results."""
 
 import os
-import re
 import signal
 import sys
 
 import running
+from click.testing import CliRunner
 from runs import files, left, run_in, short_run
+
+from ngo.cli.cli import main
 
 SMALL = ["--dataset", "digits", "--batch-size", "16", "--epochs", "0.2", "--device", "cpu"]
 
@@ -18,10 +20,9 @@ def ngo_train(*options):
 
 def output(*options, code=0):
     """Standard output and standard error of a command that ends with ``code``."""
-    process = ngo_train(*options)
-    out, errors = running.ended(process)
-    assert process.returncode == code, errors
-    return out + errors
+    result = CliRunner().invoke(main, ["train", *map(str, options)], prog_name="ngo")
+    assert result.exit_code == code, result.output
+    return result.stdout + result.stderr
 
 
 def test_signals_to_the_command(tmp_path):
@@ -61,15 +62,3 @@ def test_the_command_reports_results_in_its_folder(tmp_path):
     line = f"ngo: out: {str(tmp_path)!r} holds the finished run digits-iid-ring-ngo-p0.95-s0-"
     assert line in refused
     assert "epoch" in output(*command, "--seed", "1", "--overwrite")
-
-
-def test_models_after_the_last_step_are_refused(tmp_path):
-    out = output(*SMALL, "--snapshot", "5000", "--out", tmp_path / "run", code=2)
-    assert re.search(
-        r"ngo: snapshots: step 5000 is after the last step of digits-iid-\S+, 2; it must be 2 or "
-        r"less, or 'final'\.",
-        out,
-    )
-    assert not (tmp_path / "run").exists()
-    output(*SMALL, "--snapshot", "2", "--out", tmp_path / "run")
-    assert (tmp_path / "run/models.pt").exists()

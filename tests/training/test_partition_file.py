@@ -9,24 +9,8 @@ from runs import digits_run
 
 from ngo.common.registry import UserError
 from ngo.data.owners import owners
-from ngo.training.partition_file import (
-    check_shares,
-    draw,
-    held_out,
-    parts_by_owner,
-    read,
-    write,
-)
+from ngo.training.partition_file import check_shares, draw, held_out, parts_by_owner, read, write
 from ngo.training.resolve import resolve
-
-
-def test_a_partition_is_drawn_from_its_seed(digits):
-    spec = digits_run(partition="dirichlet", beta=1.0)
-    first, again, other = (
-        draw(each, digits.labels) for each in (spec, spec, replace(spec, seed=1))
-    )
-    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
 
 def test_held_out_samples_have_no_owner_and_depend_on_the_seed_alone(digits):
@@ -112,11 +96,6 @@ def test_the_owner_with_the_fewest_samples_must_fill_a_batch(writers, tmp_path):
         check_shares([replace(spec, batch_size=4)], tmp_path)
 
 
-def test_the_papers_mnist_setting_has_4000_samples():
-    spec = resolve({}, {"partition": "shards", "shards": 300, "shards_per_worker": 2})
-    assert spec.samples == 4000 * spec.epochs
-
-
 @pytest.mark.parametrize(
     ("table", "message"),
     [
@@ -130,7 +109,6 @@ def test_the_papers_mnist_setting_has_4000_samples():
             "its column 'worker' has missing values or another type",
         ),
         ({"worker": [0], "sample": [1437], "label": [0]}, "has samples beyond digits's 1437"),
-        ({"worker": [0], "sample": [-1], "label": [0]}, "has samples beyond digits's 1437"),
     ],
 )
 def test_a_file_that_claims_to_be_the_runs_partition(tmp_path, table, message):
@@ -141,7 +119,7 @@ def test_a_file_that_claims_to_be_the_runs_partition(tmp_path, table, message):
         read(tmp_path / "p.parquet", spec)
 
 
-@pytest.mark.parametrize("partitions", [None, 7, [], [7], {"seed": 0}, [[]]])
+@pytest.mark.parametrize("partitions", [None, [7], {"seed": 0}])
 def test_a_file_with_odd_facts_is_refused(tmp_path, partitions):
     spec = resolve({"dataset": "digits", "batch_size": 8})
     table = pa.table({"worker": [0], "sample": [0], "label": [0]})

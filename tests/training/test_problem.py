@@ -7,28 +7,9 @@ from runs import digits_run
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.models.model import MODELS
-from ngo.models.task import TASKS
 from ngo.training.batches import BatchStream
-from ngo.training.partition_file import draw, held_out
+from ngo.training.partition_file import held_out
 from ngo.training.problem import make_problem
-
-
-def test_a_problem_has_all_that_a_run_computes_with(digits):
-    spec = digits_run(partition="shards", shards=20)
-    problem = make_problem(spec, digits)
-    assert problem.model is MODELS["mnist_cnn"]
-    assert problem.task is TASKS["classification"]
-    assert problem.data is digits
-    assert problem.device == torch.device("cpu")
-    drawn = draw(spec, digits.labels)
-    assert all(np.array_equal(a, b) for a, b in zip(problem.parts, drawn, strict=True))
-    assert problem.owned == sum(map(len, drawn))
-    assert problem.classes_covered == len(np.unique(digits.labels[np.concatenate(drawn)]))
-    inputs, targets = problem.test
-    assert torch.equal(torch.cat(targets), digits.test_targets)
-    assert torch.equal(torch.cat(inputs), digits.normalised(digits.test_inputs))
-    assert problem.holdout is None
 
 
 def test_held_out_samples_are_evaluated_and_not_owned(digits):
@@ -51,17 +32,6 @@ def test_a_share_smaller_than_a_batch_is_refused(digits):
     parts = [np.arange(1000), np.arange(1000, 1400), np.arange(1400, 1410), np.arange(1410, 1437)]
     with pytest.raises(UserError, match="batch_size: 16 is larger than worker 2's share of 10"):
         make_problem(spec, digits, parts)
-
-
-def test_a_problem_of_some_workers_has_their_samples_only(digits):
-    problem = make_problem(digits_run(), digits)
-    some = problem.restricted_to([2, 0])
-    assert len(some.data.train_inputs) == len(problem.parts[2]) + len(problem.parts[0])
-    for own, i in zip(some.parts, (2, 0), strict=True):
-        whole = problem.parts[i]
-        assert torch.equal(some.data.train_targets[own], digits.train_targets[whole])
-        assert torch.equal(some.data.train_inputs[own], digits.train_inputs[whole])
-    assert (some.owned, some.test) == (problem.owned, problem.test)
 
 
 def test_a_part_of_the_test_set_serves_before_the_last_step(digits):

@@ -1,6 +1,5 @@
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -9,7 +8,7 @@ from runs import digits_run, run_in, tiny
 from ngo.common import plugins
 from ngo.training import record
 from ngo.training.problem import make_problem
-from ngo.training.record import last_evaluation, make_origin, source_revision
+from ngo.training.record import last_evaluation, make_origin
 from ngo.training.resolve import resolve
 from ngo.training.results_version import results_version
 from ngo.training.run import run
@@ -46,13 +45,6 @@ def test_a_record_names_plugins_and_their_hashes(tmp_path, monkeypatch):
     assert len(entry["sha256"]) == 64
 
 
-def test_what_is_not_finite_is_null_in_a_record(tmp_path):
-    run_in(tiny(), tmp_path)
-    text = (tmp_path / "run.json").read_text()
-    assert "NaN" not in text
-    assert json.loads(text)["final"]["consensus_accuracy"] is None
-
-
 def test_the_last_evaluation_is_read_from_the_metrics(tmp_path):
     last = run(tiny(), tmp_path, tmp_path)
     assert repr(last_evaluation(tmp_path, last.seconds)) == repr(last)
@@ -69,16 +61,3 @@ def test_the_origin_depends_on_the_parts_and_the_models_to_keep(digits):
     other = make_problem(spec, digits, [np.sort(part)[::-1].copy() for part in problem.parts])
     assert make_origin(spec, other, "cpu").about["parts"] != about["parts"]
     assert about["train_samples"] == len(digits.train_inputs)
-
-
-def test_the_source_is_a_commit_or_unknown():
-    revision = source_revision()
-    assert revision is None or len(revision.removesuffix("-dirty")) == 40
-
-
-def test_the_processors_model_is_named():
-    name = record.processor()
-    assert name
-    cpuinfo = Path("/proc/cpuinfo")
-    text = cpuinfo.read_text() if cpuinfo.exists() else ""
-    assert "model name" not in text or f"model name\t: {name}\n" in text

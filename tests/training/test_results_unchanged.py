@@ -73,6 +73,7 @@ def test_every_entry_has_a_tiny_run():
     assert (trained | exempt) - entries == set()
 
 
+@pytest.mark.slow
 def test_results_have_not_changed_without_a_number(before, tmp_path):
     now = left_by(REPOSITORY / "src", tmp_path / "now.json")
     assert [name for name, run in now.items() if "refused" in run] == []

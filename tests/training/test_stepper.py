@@ -103,31 +103,6 @@ def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
                 plain.copy_(own)
 
 
-def test_a_restored_stepper_takes_the_same_steps(own_entries, least_squares):
-    """With random graphs, and matrices of the method's own, which checkpoints carry."""
-
-    @method("averaged", fields=("topology",))
-    def averaged(step):
-        step.descend()
-        step.network.mix(step.X)
-        average = step.matrix("average")
-        average.lerp_(step.X, 0.1)
-        step.X.lerp_(average, 0.5)
-
-    values = {"method": "averaged", "topology": "random", "u": 0.5}
-    first, second = made(least_squares, **values), made(least_squares, **values, seed=0)
-    for _ in range(3):
-        first.advance()
-    state = first.state_dict()
-    assert set(state["matrices"]) == {"average"}
-    second.load_state_dict({**state, "matrices": {"average": state["matrices"]["average"].clone()}})
-    for _ in range(3):
-        assert torch.equal(first.advance(), second.advance())
-    assert torch.equal(first.population.X, second.population.X)
-    assert (second.t, second.network.messages) == (6, first.network.messages)
-    assert second.network.bytes_sent == first.network.bytes_sent > 0
-
-
 def test_a_restored_stepper_keeps_momentum_schedule_and_augmentation(digits):
     values = {"augmentation": "crop_flip", "local_rule": "momentum", "lr_schedule": "cosine"}
     problem = make_problem(digits_run(**values), digits)
@@ -169,16 +144,6 @@ def test_a_restored_stepper_keeps_what_others_know_and_the_streams_of_compressio
     assert not torch.equal(other.population.X, second.population.X)
 
 
-def test_a_worker_has_the_same_stream_of_compression_in_any_process(least_squares):
-    values = {"method": "choco", "compression": "qsgd"}
-    whole, part = (
-        made(least_squares, **values).state_dict()["compression"],
-        made(least_squares, **values, workers=[2, 3]).state_dict()["compression"],
-    )
-    assert [state.tolist() for state in whole[2:]] == [state.tolist() for state in part]
-    assert made(least_squares).state_dict()["compression"] == []
-
-
 def test_the_schedule_scales_the_learning_rate(own_entries, least_squares):
     seen = []
 
@@ -191,19 +156,6 @@ def test_the_schedule_scales_the_learning_rate(own_entries, least_squares):
         stepper.advance()
     share = [k / stepper.steps for k in range(3)]
     assert seen == pytest.approx([0.2 * (1 + math.cos(math.pi * s)) for s in share])
-
-
-def test_a_step_knows_its_number_and_how_many_there_will_be(own_entries, least_squares):
-    seen = []
-
-    @method("watching")
-    def watching(step):
-        seen.append((step.t, step.steps, step.coupling, step.network.W))
-
-    stepper = made(least_squares, method="watching")
-    for _ in range(2):
-        stepper.advance()
-    assert seen == [(0, 100, None, None), (1, 100, None, None)]
 
 
 def test_each_step_has_the_mixing_matrix_of_its_number(own_entries, least_squares):

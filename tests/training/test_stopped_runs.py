@@ -40,15 +40,11 @@ def assert_same_when_stopped_at_every_step(spec, folder):
 @pytest.mark.parametrize(
     "values",
     [
-        {"method": "centralized", "model": "mnist_cnn"},
         {"method": "gossip", "model": "mnist_cnn", "holdout": 0.2},
         {"method": "ngo", "model": "mnist_vae", "task": "vae", "lr": 0.003},
-        {"method": "ngo", "model": "mnist_cnn", "topology": "random", "u": 0.5},
         {"method": "local_sgd", "model": "mnist_cnn", "local_steps": 3, "topology": "random"},
         {"method": "delayed", "model": "mnist_cnn", "delay": 2},
-        {"method": "gossip_until", "model": "mnist_cnn", "v_threshold": 1e-3},
         {"method": "gradient_tracking", "model": "mnist_cnn", **FAILING},
-        {"method": "ngo", "model": "mnist_cnn", "attack": "noise"},
     ],
     ids=lambda values: f"{values['method']}-{values['model']}-{values.get('topology', '')}",
 )
@@ -166,7 +162,7 @@ def test_a_full_disk_for_a_checkpoint_stops_no_run(forked, tmp_path):
 
 
 def test_a_run_killed_at_random_moments_is_the_run(forked, tmp_path):
-    """SIGKILL, 20 times: during starts, steps, checkpoints and ends."""
+    """SIGKILL, 8 times: during starts, steps, checkpoints and ends."""
     spec = short_run(topology="random", u=0.5, epochs=2.0, eval_every=0.2)
     how = {"snapshots": [3, "final"], "threads": 1, "checkpoint_seconds": 0.001}
     run_in(spec, tmp_path / "whole", **how)
@@ -176,7 +172,7 @@ def test_a_run_killed_at_random_moments_is_the_run(forked, tmp_path):
     while True:
         process = forked(target=run, args=(spec, folder, tmp_path), kwargs=again)
         process.start()
-        if kills < 20:
+        if kills < 8:
             running.awaited(
                 lambda begun=process: (folder / "checkpoint.pt").exists() or not begun.is_alive()
             )
@@ -188,6 +184,6 @@ def test_a_run_killed_at_random_moments_is_the_run(forked, tmp_path):
         assert process.exitcode == 0
         assert left(folder) == left(tmp_path / "whole")
         assert files(folder) == files(tmp_path / "whole")
-        if kills == 20:
+        if kills == 8:
             break
     assert resumed(folder)

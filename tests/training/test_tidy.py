@@ -49,11 +49,6 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
             aggregate(files)
 
 
-def test_no_files_make_no_table():
-    with pytest.raises(UserError, match="metrics: no files given"):
-        aggregate([])
-
-
 def made_with(folder, name, **versions):
     """The metrics of a run that was made with these versions; without any, it has no record."""
     path = folder / name / "metrics.parquet"
@@ -158,11 +153,3 @@ def test_a_table_has_the_same_bytes_however_its_runs_are_divided(runs, draws):
         for files in (some, more):
             write_tidy(aggregate(files), folder / "again")
             assert (folder / "again").read_bytes() == (folder / "whole").read_bytes()
-
-
-def test_of_a_run_in_several_tables_the_first_counts(tmp_path):
-    for k, name in enumerate("xy"):
-        table = pd.DataFrame({"run": ["a", "a"], "step": [0, 5], "diverged": False, "V": float(k)})
-        table.to_parquet(tmp_path / name)
-    assert aggregate([tmp_path / "x", tmp_path / "y"])["V"].to_pylist() == [0, 0]
-    assert aggregate([tmp_path / "y", tmp_path / "x"])["V"].to_pylist() == [1, 1]

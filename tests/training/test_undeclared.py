@@ -2,10 +2,8 @@
 
 import pytest
 from own_modules import quick, told
-from runs import digits_run
 
 from ngo.gossip.method import GOSSIP_FIELDS, METHODS, method
-from ngo.training.plugin_errors import DeclaredFields
 
 pytestmark = pytest.mark.usefixtures("own_entries")
 
@@ -22,13 +20,7 @@ def registered(fields, update):
 
 @pytest.mark.parametrize(
     ("fields", "missing"),
-    [
-        ((), "topology"),
-        (("topology",), "gamma"),
-        (("topology", "gamma"), "gamma_decay"),
-        (("topology", "gamma", "gamma_decay"), "coupling"),
-        (("topology", "gamma", "gamma_decay", "coupling"), "p"),
-    ],
+    [((), "topology"), (("topology", "gamma", "gamma_decay", "coupling"), "p")],
 )
 def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     line = told(method=registered(fields, lambda step: step.gossip()))
@@ -42,7 +34,6 @@ def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     ("fields", "update", "missing"),
     [
         ((), lambda step: step.network.mix(step.X), "topology"),
-        ((), lambda step: step.network.send(step.X), "topology"),
         ((), lambda step: step.add_pulls(step.G, at=step.X), "topology"),
         (("topology",), lambda step: step.add_pulls(step.G, at=step.X), "coupling"),
         (
@@ -51,7 +42,6 @@ def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
             "compression",
         ),
         (("topology",), lambda step: step.run.delay + 1, "delay"),
-        (("topology",), lambda step: step.t % step.run.local_steps, "local_steps"),
     ],
 )
 def test_other_uses(fields, update, missing):
@@ -73,11 +63,3 @@ def test_with_all_fields_it_trains_and_a_server_needs_none():
 
     del METHODS["own"]
     assert quick(method=registered((), average)).metrics["V"].iloc[-1] < 1e-10
-
-
-def test_fields_with_a_value_are_those_of_the_run():
-    spec = digits_run()
-    fields = DeclaredFields(spec)
-    assert (fields.gamma, fields.seed, fields.id) == (spec.gamma, spec.seed, spec.id)
-    with pytest.raises(AttributeError, match="a run has no field 'gama'"):
-        fields.gama  # noqa: B018

@@ -2,14 +2,7 @@ import sys
 
 import pytest
 
-from verdicts.registry import (
-    Registry,
-    UserError,
-    load_entries,
-    nearest,
-    printable,
-    unknown,
-)
+from verdicts.registry import Registry, UserError, load_entries, nearest, printable, unknown
 
 
 def entry():

@@ -18,7 +18,6 @@ def schedule(**values):
     [
         {"latency": 0.8},
         {"topology": "random", "message_loss": 0.2},
-        {"method": "local_sgd", "local_steps": 2},
         {"method": "async_push_sum", "topology": "directed_ring", "latency": 3.0},
         {"speed": "constant"},
     ],

@@ -23,12 +23,6 @@ def test_a_message_arrives_after_its_transfer_and_the_latency():
     assert received(lines, 1, 9.0) == []
 
 
-def test_a_message_without_time_arrives_at_once():
-    lines = wires()
-    lines.send(0, 1, 5.0, "a")
-    assert received(lines, 1, 5.0) == [(0, "a")]
-
-
 def test_messages_wait_for_each_other_on_both_sides():
     lines = wires(bandwidth=10.0)  # each takes a second
     for receiver in (1, 2):

@@ -88,10 +88,7 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ),
         ({"above": None}, r"claims\.a: one of above, below, near, paper is missing"),
         ({"below": 1}, r"claims\.a: above and below are both given; name one"),
-        (
-            {"trivial": "x", "circular": "y"},
-            r"claims\.a: trivial and circular are both",
-        ),
+        ({"trivial": "x", "circular": "y"}, r"claims\.a: trivial and circular are both"),
         ({"margin": 0}, r"claims\.a\.margin: 0 is not allowed; it must be above 0"),
         (
             {"above": None, "near": 1, "kind": "equality"},

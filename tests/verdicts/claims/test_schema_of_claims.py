@@ -32,10 +32,7 @@ def test_the_schema_accepts_claims_files_and_refuses_what_the_reader_refuses(tmp
     jsonschema.Draft202012Validator.check_schema(printed)
     validator = jsonschema.Draft202012Validator(printed)
     assert validator.is_valid(yaml.safe_load(CLAIMS))
-    short = {
-        "values": {"n": {"one": {"m": 2}}},
-        "defaults": {"d": {"margin": "{n.m}"}},
-    }
+    short = {"values": {"n": {"one": {"m": 2}}}, "defaults": {"d": {"margin": "{n.m}"}}}
     short["claims"] = {"{n}": {"for_each": {"n": "all"}, "defaults": "d", "says": "{n}"}}
     assert validator.is_valid(short)
     pooled = {**yaml.safe_load(CLAIMS)["claims"]["faster"], "quantity": "pooled"}

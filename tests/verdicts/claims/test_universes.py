@@ -201,11 +201,9 @@ def test_settings_may_be_named_and_cells_have_universes_too(tmp_path):
         (("universes: {gate", "universes: {gat"), "claims.over-settings.universes: 'gat' is unkn"),
         (("take: min, ", ""), "claims.over-settings.universes.gate: 'take' is missing."),
         (("take: min", "from: runs, take: min"), "claims.over-settings.universes.gate: 'from' is "),
-        
         (("universes: {", "looks: [3, 6], universes: {"), "claims.over-settings.looks: not allowe"),
         (("universes: {", "every_cell: true, cells: {a: {}}, universes: {"),
          "claims.over-settings.every_cell: not allowed with 'universes'"),
-        
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line(tmp_path, change, said):
@@ -257,9 +255,8 @@ def own_sides(rows):
 
 @pytest.mark.parametrize(
     ("sample", "count", "lower", "higher"),
-    [  ("cifar10_iid", 36, 33, 67),
-     ("cifar10_noniid", 25, 36, 60)],
-)  # fmt: skip
+    [("cifar10_iid", 36, 33, 67), ("cifar10_noniid", 25, 36, 60)],
+)
 def test_a_mean_over_training_without_step_0_is_beyond_the_margin_in_more_universes(
     tmp_path, sample, count, lower, higher
 ):

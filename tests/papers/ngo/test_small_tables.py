@@ -1,12 +1,57 @@
-"""Table A1: accuracies, losses and hitting times."""
+"""The tables of the NGO paper."""
 
 import math
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import made, opened
-from made_up import TABLE_A1, cell
+from figure_files import drawn, made, opened
+from made_up import TABLE_A1, TABLE_S1, TABLE_S2, cell
+from small_theory import OPTIONS
+
+from ngo.theorems.theorem import PARTS
+
+NAMES = ["topology", "u", "n", "draws", "degree", "spectral_gap", "connected_gap"]
+
+
+def test_the_table_is_saved_with_all_rows(tmp_path):
+    rows = [
+        ("ring", None, 4, 1, 2.0, 2 / 3, 2 / 3), ("ring", None, 16, 1, 2.0, 0.0507, 0.0507),
+        ("random", 0.4, 4, 9, 1.2, 0.1, 0.3), ("random", 0.4, 16, 999, 6.0, 0.3, 0.3),
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=NAMES)
+    output = made("tableS1", tmp_path, metrics=table, reference=TABLE_S1)
+    (printed,) = output.tables
+    assert printed["Topology"].tolist() == ["ring", "ring", "random (u = 0.4)", "random (u = 0.4)"]
+    assert printed["Paper"].tolist() == ["0.67", "0.05", "–", "–"]
+    assert printed["As printed"].tolist() == ["yes", "yes", "–", "–"]
+    assert printed["Paper's degree"].tolist() == ["2", "2", "un", "un"]
+    assert printed["Degree as printed"].tolist() == ["yes", "yes", "undecided", "no"]
+    assert printed["u(n − 1)"].tolist() == ["–", "–", "undecided", "yes"]
+    assert printed["Connected"].tolist() == ["0.6667", "0.0507", "0.3000", "0.3000"]
+    names = sorted(path.name for path in (tmp_path / "tables").iterdir())
+    assert names == [f"tableS1.{kind}" for kind in ("csv", "html", "md", "tex")]
+
+
+def test_the_table_shows_both_models_and_both_losses(tmp_path):
+    rows = cell("ring", "gossip", [0.3, 0.4, 0.5], model="mnist_vae")
+    rows += cell("ring", "ngo", [0.5, 0.6, 0.7], model="mnist_vae")
+    more = cell("ring", "ngo", [0.8, 0.9, 0.85], model="mnist_vae_20")
+    runs = {"metrics": pd.DataFrame(rows), "codes": pd.DataFrame(more)}
+    (printed,) = made("tableS2", tmp_path, **runs, reference=TABLE_S2).tables
+    shown = printed.set_index(["Model", "Measure", "Method"])
+    test, training = printed["Measure"].unique()
+    assert shown.loc[("mnist_vae", test), "Paper"].tolist() == ["124.35", "113.27"]
+    assert shown.loc[("mnist_vae", test, "ngo"), "NGO − gossip"].startswith("−0.20 ±")
+    assert shown.loc[("mnist_vae_20", test, "ngo"), "Consensus"].startswith("0.15 ±")
+    assert shown.loc[("mnist_vae_20", training, "ngo"), "Workers"].startswith("−0.35 ±")
+    files = {path.name for path in (tmp_path / "tables").iterdir()}
+    assert files == {f"tableS2.{kind}" for kind in ("csv", "md", "tex", "html")}
+    caption = (tmp_path / "tables/tableS2.md").read_text().partition("\n")[0]
+    assert caption.startswith("Table S2.")
+    assert caption.endswith("Tier test; data: mnist; 3 seeds.")
 
 
 def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
@@ -77,3 +122,30 @@ def test_seeds_where_neither_gets_there_are_no_tie():
     hit = opened("tableA1").module.with_first_hitting(metrics, TARGETS)
     table = opened("tableA1").module.hitting_table(hit, TABLE_A1).set_index("method")
     assert table.loc["ngo", "ngo_minus_gossip"] == pytest.approx(-0.25)
+
+
+KINDS = ("bounds", "delays", "gaps", "floors")
+
+
+FEW = replace(
+    OPTIONS, draws=1, delay_rounds=60, floor_dimension=2, steps=40, repeats=2, sgd_distance=(2.0,)
+)
+
+
+@cache
+def rows(kind):
+    return PARTS[kind].table(FEW)
+
+
+def test_the_figure_has_a_panel_and_the_data_of_each_kind():
+    figure, numbers = drawn(
+        "theory", pd.concat([rows(kind).assign(kind=kind) for kind in (*KINDS, "sums")])
+    )
+    assert not numbers.isna().all().any()
+    assert len(figure.axes) == 4
+    assert [len(axis.get_legend().get_texts()) for axis in figure.axes] == [3, 3, 3, 1]
+    times = next(line for line in figure.axes[0].lines if "printed" in line.get_label())
+    bounds = rows("bounds")
+    assert times.get_ydata().tolist() == (bounds["measured"] / bounds["paper"]).tolist()
+    gaps = figure.axes[2]
+    assert [len(line.get_xdata()) for line in gaps.lines] == [8] * 6  # one graph, one start

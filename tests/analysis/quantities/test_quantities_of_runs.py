@@ -1,0 +1,433 @@
+"""The quantities of claims about runs, against values by hand."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_rounds import by_gamma, made
+from made_up_speed import trajectories
+from measured_runs import ended, evaluations, table
+
+from ngo.analysis.quantities.budgets import difference_at_bytes, difference_at_seconds
+from ngo.analysis.quantities.conditions import log_floor_to_V, log_quotient
+from ngo.analysis.quantities.models import (
+    alignment_rank,
+    alignment_slope,
+    change_with_scale,
+    log_image_variance_ratio,
+)
+from ngo.analysis.quantities.partitions import (
+    batches_of_steps,
+    classes_of_workers,
+    samples_of_workers,
+    samples_used,
+)
+from ngo.analysis.quantities.settled import settled_ratio
+from ngo.analysis.quantities.spectra import (
+    messages_of_a_worker,
+    printed_gaps,
+    random_degrees,
+    smallest_gap,
+)
+from ngo.common.registry import UserError
+from ngo.gossip.spectrum import effective_neighbours, spectral_gap
+from ngo.gossip.topology import TOPOLOGIES
+from verdicts.quantity_registry import QUANTITIES
+from verdicts.rows.run_values import per_run
+
+EVERY = {"method": "ngo"}
+RARE = {"method": "local_sgd"}
+
+
+def runs(*, seed=0, lost=False, u=0.2):
+    """NGO sends 1,000 bytes a step, local SGD 200; both run for 100 steps."""
+    ngo = [{"step": s, "accuracy": a, "bytes": 1000 * s}
+           for s, a in ((0, 0.1), (10, 0.3), (100, 0.9))]  # fmt: skip
+    local = [{"step": s, "accuracy": a, "bytes": 200 * s} for s, a in ((0, 0.1), (100, 0.6))]
+    return (
+        evaluations(ngo, seed=seed, method="ngo", u=u, diverged=lost),
+        evaluations(local, seed=seed, method="local_sgd", u=u),
+    )
+
+
+def test_accuracy_is_compared_at_the_bytes_of_the_more_frugal_run():
+    # 20,000 bytes: step 20 of NGO, at 30 + 60/9 %, and the end of local SGD, at 60 %.
+    found = difference_at_bytes(table(*runs()), EVERY, RARE)
+    assert found[0] == pytest.approx(30 + 60 / 9 - 60)
+
+
+def test_a_share_of_the_budget():
+    # 10,000 bytes: step 10 of NGO, at 30 %, and step 50 of local SGD, at 35 %.
+    assert difference_at_bytes(table(*runs()), EVERY, RARE, share=0.5)[0] == pytest.approx(-5)
+    with pytest.raises(UserError, match="share: 2 is not allowed"):
+        difference_at_bytes(table(*runs()), EVERY, RARE, share=2)
+
+
+def test_divergence_counts_against_its_method():
+    assert difference_at_bytes(table(*runs(lost=True)), EVERY, RARE)[0] == -math.inf
+    assert difference_at_bytes(table(*runs(lost=True)), RARE, EVERY)[0] == math.inf
+
+
+def test_pairs_are_averaged_within_a_seed():
+    rows = table(*runs(u=0.2), *runs(u=0.4), *runs(seed=1, u=0.2), runs(seed=1, u=0.4)[0])
+    found = difference_at_bytes(rows, EVERY, RARE, over=["u"], share=0.5)
+    assert found[0] == pytest.approx(-5)
+    assert math.isnan(found[1])
+
+
+def test_gamma_is_chosen_by_held_out_accuracy_at_the_budget():
+    """At 10,000 bytes, step 10 of NGO, γ = 0.1 is best; at its end, γ = 1.
+
+    What the diverged run with γ = 2 has sent sets no budget.
+    """
+    curves = {
+        0.1: ((0, 0.1, 0.1), (10, 0.5, 0.52), (100, 0.6, 0.62)),
+        1.0: ((0, 0.1, 0.1), (10, 0.2, 0.22), (100, 0.9, 0.92)),
+        2.0: ((0, 0.1, 0.1), (5, 0.1, 0.1)),
+    }
+    ngo = [
+        evaluations(
+            [{"step": s, "accuracy": a, "held_out": h, "bytes": 1000 * s} for s, a, h in curve],
+            method="ngo", gamma=gamma, diverged=gamma == 2,
+        )
+        for gamma, curve in curves.items()
+    ]  # fmt: skip
+    rare = [
+        {"step": s, "accuracy": a, "held_out": a, "bytes": 100 * s}
+        for s, a in ((0, 0.1), (100, 0.6))
+    ]
+    rows = table(*ngo, evaluations(rare, method="local_sgd", gamma=0.3))
+    found = difference_at_bytes(rows, EVERY, RARE, choose=["gamma"])
+    assert found.tolist() == pytest.approx([50 - 60])
+
+
+def test_accuracy_is_compared_after_equally_many_seconds():
+    """A step takes 3 + 1 + 0.5 s on the ring, 3 + 1.5 + 0.5 s on the complete graph."""
+    network = {"latency": 0.5, "bandwidth": 2000, "step": 3}
+    rows = table(
+        *(
+            evaluations(
+                [
+                    {"step": s, "accuracy": a, "messages": s * edges, "bytes": s * edges * 1000}
+                    for s, a in ((0, 0.1), (20, end))
+                ],
+                method="gossip", topology=graph, workers=4,
+            )
+            for graph, edges, end in (("ring", 8, 0.4), ("complete", 12, 0.5))
+        )
+    )  # fmt: skip
+    sides = {"topology": "ring"}, {"topology": "complete"}
+    # 90 s: the end of the ring's run, at 40 %, and step 18 of the other, at 46 %.
+    assert difference_at_seconds(rows, *sides, network)[0] == pytest.approx(40 - 46)
+    # 9 s: step 2 of the ring, at 13 %, and step 1.8 of the other, at 13.6 %.
+    found = difference_at_seconds(rows, *sides, network, share=0.1)
+    assert found[0] == pytest.approx(13 - 13.6)
+
+
+def waiting_or_not(seconds):
+    """With γ = 1 the mean model is best, with γ = 2 the workers. Waiting takes ``seconds``."""
+    ends = {1.0: (0.8, 0.5), 2.0: (0.7, 0.6)}
+    return table(
+        *(
+            evaluations(
+                [
+                    {"step": s, "accuracy": a, "held_out": a, "workers": w, "seconds": each * s}
+                    for s, a, w in ((0, 0.1, 0.1), (10, *end))
+                ],
+                method="ngo", clock=clock, gamma=gamma,
+            )
+            for clock, each in (("asynchronous", 1.0), ("waiting", seconds))
+            for gamma, end in ends.items()
+        )
+    )  # fmt: skip
+
+
+def test_virtual_seconds_are_those_of_the_runs():
+    sides = {"clock": "asynchronous"}, {"clock": "waiting"}
+    rows = waiting_or_not(5.0)  # 10 s: the end of the one, step 2 of the other
+    found = difference_at_seconds(rows, *sides, choose=["gamma"])
+    assert found[0] == pytest.approx(80 - (10 + 70 / 5))
+    own = {"value": "workers_accuracy", "by": "workers_accuracy_mean"}
+    found = difference_at_seconds(rows, *sides, choose=["gamma"], **own)
+    assert found[0] == pytest.approx(60 - (10 + 50 / 5))
+    with pytest.raises(UserError, match="value: 'loss' is unknown; allowed: accuracy, workers_acc"):
+        difference_at_seconds(rows, *sides, value="loss")
+
+
+def test_runs_without_a_clock_need_a_network():
+    with pytest.raises(UserError, match=r"^network: give one; these runs have no virtual seconds"):
+        difference_at_seconds(table(*runs()), EVERY, RARE)
+
+
+def test_the_largest_quotient_of_two_terms():
+    rows = pd.DataFrame({"seed": [0, 0, 1], "third": [1.0, 2.0, 0.1], "second": [10.0, 4.0, 1.0]})
+    found = log_quotient(rows, "third", "second")
+    assert found.to_dict() == pytest.approx({0: math.log(0.5), 1: math.log(0.1)})
+    with pytest.raises(UserError, match="with: there is no column 'thrd'. Did you mean 'third'?"):
+        log_quotient(rows, "thrd", "second")
+
+
+def rings(V, gamma=0.1, seed=0, **more):
+    """Two workers on a ring (W = 1/2) with ten parameters: linear, and with two exponents."""
+    facts = {"topology": "ring", "workers": 2, "gamma": gamma, "parameters": 10, "seed": seed}
+    return [ended(p=1.0, V=V, **facts, **more), *(ended(p=p, **facts) for p in (0.75, 0.6))]
+
+
+def test_the_floor_of_the_worst_exponent_over_V_of_linear_gossip():
+    # Two nodes end in a cycle with |x₁ − x₂| = (γw)^(1/(2 − 2p)): V is half of its square, for each
+    # of ten parameters. At γw = 0.05 the floor of p = 0.6 is 5 · 0.05^2.5, that of 0.75 5 · 0.05^4.
+    found = log_floor_to_V(table(*rings(2.0), *rings(4.0, seed=1)))
+    expected = math.log(5 * 0.05**2.5)
+    assert found.to_dict() == pytest.approx({0: expected - math.log(2), 1: expected - math.log(4)})
+
+
+def test_a_linear_run_that_diverged_fails_the_gate():
+    assert log_floor_to_V(table(*rings(2.0, diverged=True)))[0] == math.inf
+
+
+def test_errors():
+    with pytest.raises(UserError, match="gamma: the floor of V is compared at one γ"):
+        log_floor_to_V(table(*rings(2.0), *rings(2.0, gamma=0.3)))
+    with pytest.raises(UserError, match="p: the floor of V is compared with p = 1"):
+        log_floor_to_V(table(*rings(2.0)[1:]))
+
+
+N = 8
+
+
+def run(topology, **values):
+    return ended(topology=topology, workers=N, **values)
+
+
+def test_a_graph_has_its_gap_and_its_effective_neighbours():
+    rows = table(*(run(name, seed=seed) for name in ("ring", "complete") for seed in (0, 1)))
+    gaps = per_run(rows, "spectral_gap").set_index("topology")["value"]
+    assert gaps["complete"].tolist() == pytest.approx([1, 1])
+    assert gaps["ring"].tolist() == [spectral_gap(TOPOLOGIES["ring"].matrix(N))] * 2
+    found = per_run(rows, {"effective_neighbours": 0.9}).set_index("topology")["value"]
+    ring = effective_neighbours([TOPOLOGIES["ring"].matrix(N)], 0.9)
+    assert found["ring"].tolist() == [ring] * 2
+    assert found["complete"].tolist() == pytest.approx([N, N])
+
+
+def test_graphs_that_change_have_a_number_of_all_of_them():
+    rows = table(run("one_peer_hypercube"), run("random", u=0.5))
+    found = per_run(rows, {"effective_neighbours": 0.0})["value"]
+    assert found.tolist() == [pytest.approx(2), pytest.approx(3.4, abs=0.5)]
+
+
+def test_runs_without_one_topology_have_no_number():
+    phases = {"schedule": "phases", "second_topology": "complete"}
+    rows = table(run(None, method="centralized"), run("ring", **phases))
+    assert per_run(rows, "spectral_gap")["value"].isna().all()
+
+
+COSINES = {0: 1.0, 1: 0.9, 10: 0.7}
+ACCURACIES = {0: 90.0, 1: 80.0, 10: 20.0}
+
+
+def alignment(*, diverged=()):
+    """V is 100 times the squared scale; two workers around the mean cosine, and their mean."""
+    return pd.DataFrame(
+        {"seed": seed, "scale": float(scale), "worker": worker, "V": 100.0 * scale**2,
+         "cosine": cosine + 0.1 * (worker - 0.5), "accuracy": ACCURACIES[scale] - seed,
+         "diverged": seed in diverged}
+        for seed in (0, 1) for scale, cosine in COSINES.items() for worker in (-1, 0, 1)
+    )  # fmt: skip
+
+
+def test_the_slope_of_the_mean_cosine_on_log_V():
+    # From V = 100 to 10,000, two factors of ten, the cosine falls by 0.2.
+    assert alignment_slope(alignment()).to_dict() == pytest.approx({0: -0.1, 1: -0.1})
+
+
+def test_the_rank_correlation_of_cosine_and_V():
+    assert alignment_rank(alignment()).to_dict() == pytest.approx({0: -1, 1: -1})
+
+
+def test_a_change_from_one_scale_to_another():
+    found = change_with_scale(alignment(), "accuracy", of=1, minus=0)
+    assert found.to_dict() == {0: -10, 1: -10}
+    with pytest.raises(UserError, match="scale: 3 was not measured; allowed: 0, 1, 10"):
+        change_with_scale(alignment(), "accuracy", of=3, minus=0)
+    with pytest.raises(UserError, match="column: 'loss' was not measured"):
+        change_with_scale(alignment(), "loss", of=1, minus=0)
+
+
+def test_a_diverged_run_has_no_alignment():
+    found = alignment_slope(alignment(diverged=(1,)))
+    assert found[0] == pytest.approx(-0.1)
+    assert math.isnan(found[1])
+
+
+def images(spread, *, diverged=False):
+    """Two images of two pixels of three workers at two steps; ``spread`` at each step."""
+    rows = []
+    for step, apart in spread.items():
+        for worker in (-1, 0, 1, 2):
+            for image in (0, 1):
+                for column in (0, 1):
+                    value = 100 + image + (0 if worker < 0 else apart * (worker - 1))
+                    rows.append(
+                        {"seed": 0, "step": step, "kind": "generation", "worker": worker,
+                         "image": image, "channel": 0, "row": 0, "column": column,
+                         "value": value, "diverged": diverged and step == 200}
+                    )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_the_variance_between_workers_images():
+    found = log_image_variance_ratio(images({2: 10, 200: 5}), of=200, to=2)
+    assert found[0] == pytest.approx(np.log(0.25))
+    assert log_image_variance_ratio(images({2: 10, 200: 0}), of=200, to=2)[0] == -math.inf
+    lost = images({2: 10, 200: 0}, diverged=True)
+    assert log_image_variance_ratio(lost, of=200, to=2)[0] == math.inf
+    with pytest.raises(UserError, match="step: 7 has no images; allowed: 2, 200"):
+        log_image_variance_ratio(images({2: 10, 200: 5}), of=7, to=2)
+
+
+def test_as_a_share_of_all_variance_contrast_does_not_count():
+    early, late = images({2: 10}), images({200: 10})
+    for each, contrast in ((early, 1), (late, 3)):
+        each["value"] = 100 + contrast * (each["value"] - 100)
+    pair = pd.concat([early, late])
+    assert log_image_variance_ratio(pair, of=200, to=2)[0] == pytest.approx(np.log(9))
+    assert log_image_variance_ratio(pair, of=200, to=2, share=True)[0] == pytest.approx(0)
+    late["value"] += 50 * late["image"]  # the codes' images differ, those of workers do not
+    assert log_image_variance_ratio(pd.concat([early, late]), of=200, to=2, share=True)[0] < -0.5
+
+
+COUNTS = pd.DataFrame(
+    [("mnist", w, c, m) for w, samples in enumerate(([3, 1, 0], [0, 0, 4], [2, 2, 1]))
+     for c, m in enumerate(samples)],
+    columns=["dataset", "worker", "label", "samples"],
+)  # fmt: skip
+
+
+def test_samples_of_each_worker():
+    found = samples_of_workers(COUNTS, 4)
+    assert found["measured"].tolist() == [4, 4, 5]
+    assert found["met"].tolist() == [True, True, False]
+    assert found["case"].iloc[0] == "dataset mnist, worker 0"
+
+
+def test_classes_of_each_worker():
+    found = classes_of_workers(COUNTS, 2)
+    assert found["measured"].tolist() == [2, 1, 3]
+    assert found["met"].tolist() == [True, True, False]
+
+
+def test_samples_of_all_workers():
+    assert samples_used(COUNTS, 13)["met"].tolist() == [True]
+    assert samples_used(COUNTS, 60)["met"].tolist() == [False]
+
+
+def test_batches_of_a_step():
+    runs = pd.DataFrame({"run": ["a", "a", "b"], "step": [5, 10, 10], "workers": [4, 4, 8]})
+    runs = runs.assign(batch_size=32, samples=32 * runs["step"] * [4, 4, 7], diverged=False)
+    found = batches_of_steps(runs)
+    assert found["case"].tolist() == ["workers 4", "workers 8"]
+    assert found["measured"].tolist() == [4, 7]
+    assert found["met"].tolist() == [True, False]
+
+
+def spectra(*rows):
+    names = ["topology", "n", "u", "draws", "degree", "spectral_gap"]
+    return pd.DataFrame(rows, columns=names)
+
+
+NAN = float("nan")
+FOUR = spectra(
+    ("ring", 4, NAN, 1, 2.0, 2 / 3), ("random", 4, 0.4, 200, 1.2, 0.13),
+    ("complete", 4, NAN, 1, 3.0, 1.0),
+)  # fmt: skip
+SIXTEEN = spectra(
+    ("ring", 16, NAN, 1, 2.0, 0.0507), ("random", 16, 0.4, 200, 6.0, 0.27),
+    ("complete", 16, NAN, 1, 15.0, 0.4),
+)  # fmt: skip
+
+
+def test_gaps_are_compared_as_they_are_printed():
+    found = printed_gaps(pd.concat([FOUR, SIXTEEN])).set_index("case")["met"]
+    assert found.to_dict() == {
+        "topology ring, n 4": True, "topology ring, n 16": True,
+        "topology complete, n 4": True, "topology complete, n 16": False,
+    }  # fmt: skip
+    with pytest.raises(UserError, match="no row is left for this statement"):
+        printed_gaps(FOUR[FOUR["topology"] == "random"])
+
+
+def test_the_smallest_gap_for_each_n():
+    found = smallest_gap(pd.concat([FOUR, SIXTEEN]))
+    assert found["case"].tolist() == ["topology ring, n 4", "topology ring, n 16"]
+    assert found["met"].tolist() == [False, True]
+    assert found["limit"].tolist() == [0.13, 0.27]
+    with pytest.raises(UserError, match="topology: 'web' is unknown"):
+        smallest_gap(FOUR, "web")
+
+
+def test_degrees_of_random_graphs():
+    # u(n − 1) is 1.2 and 6; un is 1.6 and 6.4; four standard errors are 0.17 and 0.19.
+    both = pd.concat([FOUR, SIXTEEN])
+    assert random_degrees(both, "u(n-1)")["met"].tolist() == [True, True]
+    assert random_degrees(both, "un")["met"].tolist() == [False, False]
+    few = both.assign(draws=5)
+    assert random_degrees(few, "un")["met"].all()
+    with pytest.raises(UserError, match="form: 'nu' is unknown; allowed: u\\(n-1\\), un"):
+        random_degrees(both, "nu")
+
+
+def test_messages_of_a_worker_are_those_of_the_first_round_alone():
+    rows = pd.DataFrame({"topology": "d_cliques", "workers": [10, 10, 20], "seed": [0, 1, 0]})
+    rows = rows.assign(messages=[94, 94, 191])
+    rows = pd.concat([rows.assign(round=k, messages=k * rows["messages"]) for k in (1, 2)])
+    found = messages_of_a_worker(rows, 9.4)
+    cases = ["topology d_cliques, workers 10", "topology d_cliques, workers 20"]
+    assert found["case"].tolist() == cases
+    assert found["measured"].tolist() == [9.4, 9.55]
+    assert found["met"].tolist() == [True, False]
+
+
+def test_linear_trajectories_reach_consensus_up_to_the_limit():
+    table = trajectories((1.0,), (0, 20, 90), rounds=1000)  # the limit is 59 rounds
+    found = QUANTITIES["consensus_delay"].function(table, share=0.01)
+    assert found["met"].tolist() == [True, True, True]
+    assert found["measured"].iloc[2] > 1
+    stopped = table[table["round"] < 100]  # too early for consensus
+    found = QUANTITIES["consensus_delay"].function(stopped, share=0.01)
+    assert found["met"].tolist() == [False, False, True]
+
+
+def test_a_delay_raises_the_floor_of_a_sublinear_coupling():
+    table = trajectories((0.75,), (0, 50), rounds=1000)
+    found = QUANTITIES["consensus_delay_floor"].function(table, share=1e-6)
+    assert found["case"].tolist() == ["p 0.75, delay 50"]
+    assert not found["met"].any()
+    unharmed = pd.concat([table[table["delay"] == 0].assign(delay=d) for d in (0, 50)])
+    assert QUANTITIES["consensus_delay_floor"].function(unharmed, share=1e-6)["met"].all()
+
+
+def test_the_order_of_one_start_is_that_of_its_first_rounds():
+    table = trajectories((0.5, 1.0), (0,), rounds=500)
+    found = QUANTITIES["consensus_order"].function(table, share=0.1)
+    assert found["met"].tolist() == [True]
+    swapped = table.assign(p=1.5 - table["p"])
+    assert not QUANTITIES["consensus_order"].function(swapped, share=0.1)["met"].any()
+
+
+def test_the_quantity_is_the_log_ratio_by_seed():
+    found = settled_ratio(made(by_gamma), of="capped")
+    assert list(found.index) == [4, 5, 6, 7]
+    assert np.allclose(found, np.log(0.5))
+    assert np.allclose(settled_ratio(made(by_gamma), of="NGO", minus="capped"), np.log(8))
+
+
+@pytest.mark.parametrize("lost", [np.inf, np.nan])
+def test_divergence_decides_against_the_side_that_diverged(lost):
+    def V(coupling, p, gamma, seed):
+        return lost if p == 0.75 and coupling == "power" else 1.0
+
+    assert (settled_ratio(made(V), of="NGO") == np.inf).all()
+    assert (settled_ratio(made(V), of="linear", minus="NGO") == -np.inf).all()
+    assert settled_ratio(made(lambda *_: lost), of="NGO").isna().all()  # both: no comparison

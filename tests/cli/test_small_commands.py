@@ -1,0 +1,203 @@
+"""Commands that read a file or print a table."""
+
+import json
+import os
+import shutil
+
+import pandas as pd
+import pytest
+from command_line import SMALL, mistake, ngo
+from conftest import CONFIGS
+
+from ngo.gossip.parts import REGISTRIES
+
+
+def test_rebuild_runs_in_the_repository(tmp_path, monkeypatch):
+    (tmp_path / "a.tar").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    assert mistake("rebuild", "a.tar") == (
+        "rebuild: no Snakefile in this folder; run it in the repository's folder."
+    )
+
+
+def test_an_archive_is_for_known_artefacts(tmp_path):
+    line = mistake(
+        "archive", "tabel1", "--config", "config/config.yaml", "--out", tmp_path / "a.tar"
+    )
+    assert "'tabel1' is unknown" in line
+    assert "Did you mean 'table1'?" in line
+
+
+def test_an_archive_never_replaces_a_file_that_it_packs(tmp_path):
+    (tmp_path / "mine.yaml").write_text("tier: mine\n")
+    (tmp_path / "claims.yaml").write_text("claims: []\n")
+    (tmp_path / "mine.tar").symlink_to("mine.yaml")
+    (tmp_path / "claims.tar").symlink_to("claims.yaml")
+    os.link(tmp_path / "mine.yaml", tmp_path / "hard.tar")
+    words = ["archive", "--config", "config/config.yaml", "--config", tmp_path / "mine.yaml"]
+    for name, told in (
+        ("mine.yaml", "is the file of config, "),
+        ("mine.tar", "is the file of config, "),
+        ("hard.tar", "is the file of config, "),
+        ("claims.yaml", "must end in .tar."),
+        ("claims.tar", "claims.yaml' must end in .tar."),
+    ):
+        for finished in ([], ["--finished"]):
+            assert told in mistake(*words, *finished, "--out", tmp_path / name)
+    assert (tmp_path / "mine.yaml").read_text() == "tier: mine\n"
+    assert (tmp_path / "claims.yaml").read_text() == "claims: []\n"
+
+
+CONFIG = ["--config", "config/config.yaml"]
+
+
+def test_assumptions_are_printed_or_written(tmp_path):
+    printed = ngo("assumptions", *CONFIG)
+    out = ngo("assumptions", *CONFIG, "--out", tmp_path / "a.md", "--out", tmp_path / "a.html")
+    assert f"values → {tmp_path / 'a.md'}, {tmp_path / 'a.html'}" in out
+    assert (tmp_path / "a.md").read_text().strip() == printed.strip()
+    assert "<table" in (tmp_path / "a.html").read_text()
+
+
+def test_a_bundled_data_set_needs_no_files(tmp_path):
+    out = ngo("data", "digits", "--out", tmp_path / "digits.json")
+    assert out == "digits: 1,437 training samples, no files to verify\n"
+    facts = json.loads((tmp_path / "digits.json").read_text())
+    assert facts == {"dataset": "digits", "train_samples": 1437, "files": {}}
+
+
+def test_an_unknown_data_set_is_refused():
+    assert mistake("data", "digts").endswith("Did you mean 'digits'?")
+
+
+def test_all_parts_are_listed():
+    text = ngo("methods")
+    for kind, registry in REGISTRIES.items():
+        assert f"(--{kind.replace('_', '-')}):" in text
+        for name in registry:
+            assert f"\n  {name} " in text
+    words = " ".join(text.split())
+    assert "D² (Tang et al. 2018): gossip with a correction" in words
+    assert "[the paper, Figure 1] Reads gamma, gamma_decay, v_threshold." in words
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_json_has_all_facts():
+    found = json.loads(ngo("methods", "--json"))
+    assert {kind: [each["name"] for each in listed] for kind, listed in found.items()} == {
+        kind: sorted(registry) for kind, registry in REGISTRIES.items()
+    }
+    d2 = next(each for each in found["method"] if each["name"] == "d2")
+    assert d2["local_rule"] == ["momentum", "nesterov", "sgd"]
+    assert d2["needs_every_message"] == ""
+
+
+def test_parts_of_plugins_are_listed(own_entries, tmp_path):
+    lines = [
+        "import ngo",
+        "@ngo.coupling('soft')",
+        "def soft(z, weights, gamma, run):",
+        "    '''Half of it (Somebody 2001).'''",
+        "    return gamma * weights * z / 2",
+    ]
+    (tmp_path / "mine.py").write_text("\n".join(lines))
+    text = ngo("methods", "--plugin", tmp_path / "mine.py")
+    assert "\n  soft              Half of it (Somebody 2001)." in text
+
+
+def test_a_partition_file_gives_what_is_drawn_without(tmp_path):
+    shards = ["--partition", "shards", "--shards", "40"]
+    file = tmp_path / "p.parquet"
+    out = ngo("partition", "--dataset", "digits", *shards, "--seed", "3", "--out", file)
+    assert "70 to 72 for each of 10 workers" in out or "for each of 10 workers" in out
+    run = ["train", *SMALL, *shards, "--seed", "3", "--out"]
+    ngo(*run, tmp_path / "with", "--partition-file", file)
+    ngo(*run, tmp_path / "without")
+    first, second = (
+        pd.read_parquet(tmp_path / name / "metrics.parquet") for name in ("with", "without")
+    )
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_a_plot_shows_the_counts_of_the_partition_file(tmp_path):
+    file, plot = tmp_path / "p.parquet", tmp_path / "plot.png"
+    skewed = ["--partition", "quantity", "--smallest", "20", "--beta", "0.3", "--workers", "4"]
+    out = ngo("partition", "--dataset", "digits", *skewed, "--out", file, "--plot", plot)
+    assert "10 classes covered, Hellinger distance 0." in out
+    assert sorted(path.name for path in tmp_path.glob("plot*")) == [
+        "plot.csv", "plot.pdf", "plot.png"
+    ]  # fmt: skip
+    table, shown = pd.read_parquet(file), pd.read_csv(tmp_path / "plot.csv")
+    sizes = shown.groupby("worker")["samples"].sum()
+    assert sizes.tolist() == table.groupby("worker").size().tolist()
+    assert sizes.sum() == 1437
+    assert sizes.min() >= 20
+
+
+def test_data_without_classes_has_no_plot(tmp_path):
+    line = mistake(
+        "partition", "--dataset", "sine", "--out", tmp_path / "p", "--plot", tmp_path / "q"
+    )
+    assert line == "plot: dataset 'sine' has no classes to draw."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_are_restored_in_the_repository(tmp_path, monkeypatch):
+    (tmp_path / "a.tar").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    assert mistake("restore", "a.tar") == (
+        "restore: no Snakefile in this folder; run it in the repository's folder."
+    )
+    (tmp_path / "Snakefile").write_text("")
+    assert "archive: 'a.tar' is refused: " in mistake("restore", "a.tar")
+    assert "'b.tar'" in mistake("restore", "b.tar")
+
+
+def test_runs_lists_what_a_config_trains():
+    configs = ["--config", "config/config.yaml", "--config", "config/demo.yaml"]
+    text = ngo("runs", *configs)
+    assert "table1: 28 runs\n  digits-iid-centralized-s0-" in text
+    assert "demo: 135 runs of 19 experiments on " in text.splitlines()[-1]
+    table = json.loads(ngo("runs", *configs, "--json"))
+    assert len({row["id"] for row in table}) == 135
+    assert sum(row["experiment"] == "table1" for row in table) == 28
+
+
+def test_runs_finds_mistakes_in_claims(tmp_path, caplog):
+    claims, own = tmp_path / "claims.yaml", tmp_path / "mine.yaml"
+    configs = ["--config", "config/config.yaml", "--config", "config/demo.yaml", "--config", own]
+    own.write_text(f"tier: mine\nclaims: {claims}\n")
+    ngo("runs", *configs)
+    assert f"claims: {str(claims)!r} is not there yet" in caplog.text
+    claims.write_text(
+        "claims: {a: {place: x, says: y, kind: order, from: table1, quantity: level,"
+        " with: {value: acuracy}, above: 0}}"
+    )
+    assert mistake("runs", *configs).startswith("claims.a.with.value: 'acuracy' is unknown")
+
+
+def test_runs_alone_lists_the_tiers_and_names_files_that_are_no_tiers(tmp_path, monkeypatch):
+    (tmp_path / "config").mkdir()
+    for path in (CONFIGS[0], CONFIGS[2]):
+        shutil.copy(path, tmp_path / "config")
+    (tmp_path / "config/more.yaml").write_text("services: {}\n")
+    monkeypatch.chdir(tmp_path)
+    lines = ngo("runs").splitlines()
+    tiers = [line.partition(":")[0] for line in lines]
+    assert tiers == ["paper", "demo", "config/more.yaml is not a tier on its own"]
+
+
+def test_a_seed_is_chosen_by_the_verifier(tmp_path):
+    (tmp_path / "a.tar").write_bytes(b"")
+    assert "seed: it is missing; name one" in mistake("verify", tmp_path / "a.tar")
+    assert "is refused: " in mistake("verify", tmp_path / "a.tar", "--sample", 0)
+    assert "is refused: " in mistake("verify", tmp_path / "a.tar", "--seed", 1)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [("--sample", -1, "sample: -1 "), ("--seed", "two", "seed: 'two' is not a number")],
+)
+def test_a_wrong_value_is_one_line(tmp_path, option, value, message):
+    (tmp_path / "a.tar").write_bytes(b"")
+    assert message in mistake("verify", tmp_path / "a.tar", "--seed", 1, option, value)

@@ -1,0 +1,131 @@
+"""Small parts that all packages use."""
+
+import resource
+import sys
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from ngo.common.absent import stand_in_for
+
+from ngo.common import memory_limit as module
+from ngo.common import versions
+from ngo.common.damaged import removed_if_damaged
+from ngo.common.memory_limit import memory_limit
+from ngo.common.registry import UserError
+from ngo.common.seeding import numpy_stream, stream_seed, torch_stream
+
+
+@pytest.fixture
+def modules(monkeypatch):
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    return sys.modules
+
+
+def test_an_absent_library_is_imported_and_its_use_is_one_line(modules):
+    stand_in_for("nowhere", "part")
+    import nowhere
+    from nowhere.part import thing
+
+    assert nowhere.anything.at.all is not None
+    with pytest.raises(
+        UserError, match="^nowhere: it is not installed where Snakemake runs; [^\n]+$"
+    ):
+        thing(1)
+
+
+def test_an_installed_library_stays(modules):
+    stand_in_for("json")
+    import json
+
+    assert json.loads("1") == 1
+
+
+def test_a_file_is_removed_if_it_is_damaged_and_else_stays(tmp_path):
+    path, other = tmp_path / "table.parquet", tmp_path / "other.parquet"
+    path.touch()
+    other.touch()
+    with removed_if_damaged(str(path)):
+        pass
+    with pytest.raises(ValueError, match="of the program"), removed_if_damaged(path):
+        raise ValueError("of the program")
+    assert path.exists()
+    for _ in range(2):  # also if another process has removed it
+        with pytest.raises(UserError) as told, removed_if_damaged(path):
+            raise UserError("table: 'table.parquet' is damaged.")
+        assert str(told.value) == (
+            "table: 'table.parquet' is damaged. The file is removed; the same snakemake command "
+            "makes it again."
+        )
+        assert not path.exists()
+    assert other.exists()
+
+
+@pytest.fixture
+def groups(tmp_path, monkeypatch):
+    """A process in the control group ``jobs/7``, whose limits tests write."""
+    own = tmp_path / "own"
+    own.write_text("0::/jobs/7\n9:memory:/jobs/7\n8:cpu,cpuacct:/\n")
+    (tmp_path / "jobs/7").mkdir(parents=True)
+    (tmp_path / "memory/jobs").mkdir(parents=True)
+    monkeypatch.setattr(module, "GROUPS", tmp_path)
+    monkeypatch.setattr(module, "OWN", own)
+    return tmp_path
+
+
+def test_without_a_limit_it_is_the_machines_memory(groups):
+    whole = memory_limit()
+    assert whole > 10**8
+    (groups / "jobs/7/memory.max").write_text("max\n")
+    assert memory_limit() == whole
+
+
+@pytest.mark.parametrize(
+    "place", ["jobs/7/memory.max", "jobs/memory.max", "memory/jobs/memory.limit_in_bytes"]
+)
+def test_a_control_group_limits_it_and_so_does_one_around_it(groups, place):
+    (groups / place).write_text("5000000\n")
+    assert memory_limit() == 5_000_000
+
+
+def test_a_limit_of_the_process_counts(groups, monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (7_000_000, -1))
+    assert memory_limit() == 7_000_000
+
+
+KEY = st.tuples(
+    st.integers(0, 50), st.sampled_from(["init", "batches", "dropout"]), st.integers(0, 63)
+)
+
+
+@given(KEY, KEY)
+def test_streams_differ_exactly_when_their_keys_do(a, b):
+    assert (stream_seed(*a) == stream_seed(*b)) == (a == b)
+
+
+def test_the_stream_of_no_worker_is_not_that_of_worker_0():
+    assert stream_seed(0, "init") != stream_seed(0, "init", 0)
+
+
+def test_a_stream_does_not_depend_on_what_was_drawn_before():
+    expected = torch.rand(5, generator=torch_stream(1, "a"))
+    torch.manual_seed(99)
+    torch.rand(100, generator=torch_stream(1, "b"))
+    assert torch.equal(torch.rand(5, generator=torch_stream(1, "a")), expected)
+    assert numpy_stream(1, "a").integers(1 << 30) == numpy_stream(1, "a").integers(1 << 30)
+
+
+def test_seeds_are_the_same_on_every_machine():
+    assert stream_seed(0, "init") == 2434554855615985730
+    assert stream_seed(3, "batches", 7) == 3907257310841674542
+
+
+def test_another_build_of_a_version_is_the_same_version():
+    here = versions.installed()
+    assert versions.others({"versions": {"torch": f"{here['torch']}+cpu", "python": "2.7"}}) == ""
+    assert versions.others({"versions": {"torch": "1.0+cpu", "numpy": "1.1"}}) == (
+        "numpy 1.1, torch 1.0"
+    )
+    assert versions.others({}) == ""
+    assert versions.recorded({"versions": {"torch": "1.0+cpu", "ngo": "3"}}) == {"torch": "1.0"}

@@ -1,0 +1,158 @@
+"""What the project's second paper draws."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from figure_files import drawn, made, opened
+from made_up_combinations import combinations
+from made_up_prices import CASES, ROW, N, prices
+from runs import digits_run
+
+from ngo.analysis.network_time import NetworkModel
+from ngo.analysis.results import class_counts
+from ngo.common.registry import UserError
+from ngo.data.heterogeneity import hellinger_to_global
+from ngo.data.partition import samples_by_class
+from ngo.training.partition_file import draw, write
+
+pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
+
+
+def test_training_that_is_disturbed_has_a_row_for_each_disturbance(tmp_path):
+    some = combinations().assign(link_failure=0.3)
+    runs = pd.concat([combinations(), some.assign(run=some["run"] + "-lossy")])
+    output = made("beyond/disturbed", tmp_path, metrics=runs[runs["local_rule"].eq("sgd")])
+    (printed,) = output.tables
+    assert set(printed["Disturbance"]) == {"none", "failing links, 30%"}
+    assert (tmp_path / "figures/disturbed.png").stat().st_size > 10_000
+
+
+def runs():
+    """The workers are 5 points below their mean, and V is the step."""
+    rows = prices()
+    return rows.assign(
+        workers_accuracy_mean=rows["consensus_accuracy"] - 0.05, V=rows["step"].astype(float)
+    )
+
+
+def test_the_figure_and_the_table_are_saved(tmp_path):
+    output = made("beyond/merge", tmp_path, metrics=runs())
+    assert output.picture.stat().st_size > 10_000
+    (printed,) = output.tables
+    assert printed["Gain of merging"].str.startswith("+5.00").all()
+    assert len(printed) == 4
+
+
+def test_the_gain_is_that_of_the_mean_model():
+    found = opened("beyond/merge").module.merges(runs())
+    assert np.allclose(found["gain"], 5)
+    assert set(found["case"]) == set(CASES) - {"centralized"}
+    assert set(found["gamma"]) == {0.4}
+
+
+def test_the_figure_and_the_table_of_methods_are_saved(tmp_path):
+    other = combinations().assign(dataset="cifar10", run=lambda rows: rows["run"] + "-10")
+    output = made("beyond/methods", tmp_path, mnist=combinations(), cifar10=other)
+    assert output.picture.stat().st_size > 10_000
+    (printed,) = output.tables
+    rows = printed[printed["Data"] == "mnist"].set_index(["Algorithm", "Mixing"])
+    assert rows.loc[("momentum", "capped"), "Gain"].startswith("+5.00")
+    assert rows.loc[("momentum", "linear"), ["Gain", "Best γ"]].tolist() == ["–", "0.4 of 0.2, 0.4"]
+    assert rows.loc[("centralized", "–"), ["Best p", "Sent"]].tolist() == ["–", "1.0 MB"]
+    saved = pd.read_csv(tmp_path / "tables/methods.csv")
+    assert len(saved) == len(printed) == 20
+
+
+price = opened("beyond/price").module
+
+NETWORKS = {"near": NetworkModel(0, 1e9, 1), "far": NetworkModel(0.5, 2000, 0)}
+NETWORK = {"far": {"latency": 0.5, "bandwidth": 2000, "step": 0}}
+
+
+def test_the_figure_and_the_table_of_price_are_saved(tmp_path):
+    inputs = {"network": NETWORK, "target_accuracy": 0.55}
+    output = made("beyond/price", tmp_path, metrics=prices(), **inputs)
+    assert output.picture.stat().st_size > 10_000
+    (printed,) = output.tables
+    rows = printed.set_index("Case")
+    assert set(rows.index) == set(CASES)
+    assert rows.loc["NGO, ring", ["MB by a worker", "far, s", "Reached"]].tolist() == [
+        "0.157", "118", "3 of 3",
+    ]  # fmt: skip
+    assert rows.loc["linear, ring", ["MB by a worker", "Reached"]].tolist() == ["–", "0 of 3"]
+    caption = (tmp_path / "tables/price_to_target.md").read_text()
+    assert "Far: 0.5 s of latency, 0.002 MB/s, 0 s for a gradient step." in caption
+
+
+def test_a_config_without_a_network_is_refused():
+    with pytest.raises(UserError, match="network: the config names none"):
+        drawn("beyond/price", prices(), {}, 0.5)
+
+
+def test_each_case_has_its_costs_at_its_best_gamma():
+    found = price.priced(prices(), NETWORKS)
+    assert found["gamma"].dropna().unique().tolist() == [0.4]
+    last = found[found["step"] == 100].drop_duplicates("case").set_index("case")
+    assert last.loc["linear, ring", "sent_per_worker"] == 8 * 100 * ROW / N
+    assert np.isclose(last.loc["linear, ring", "near"], 100, rtol=1e-3)
+    assert np.isclose(last.loc["linear, ring", "far"], 100 * (1 + 0.5))
+    assert np.isclose(last.loc["centralized", "far"], 100 * (4 + 1))
+
+
+def test_what_it_costs_to_reach_an_accuracy():
+    table = price.costs_to(
+        price.priced(prices(), NETWORKS), 55, ["sent_per_worker", "far"]
+    ).set_index("case")
+    assert np.isinf(table.loc["linear, ring", "far"])
+    assert table.loc["linear, ring", ["seeds", "runs"]].tolist() == [0, 3]
+    steps = 100 * 55 / 70
+    assert np.isclose(table.loc["NGO, ring", "sent_per_worker"], steps * 2 * ROW)
+    assert np.isclose(table.loc["NGO, ring", "far"], steps * 1.5)
+    assert table.loc["NGO, ring", ["p", "gamma", "seeds"]].tolist() == [0.8, 0.4, 3]
+
+
+def parts():
+    """Runs at two β, and their partitions: one class each, and the same shares everywhere."""
+    runs = [combinations().assign(beta=beta, partition="dirichlet_min") for beta in (0.1, 10.0)]
+    runs = [table.assign(run=table["run"] + f"-{k}") for k, table in enumerate(runs)]
+    counts = [
+        {
+            "dataset": "mnist", "partition": "dirichlet_min", "beta": beta, "workers": 2, "seed": 0,
+            "worker": worker, "label": label,
+            "samples": 10 * (worker == label) if beta < 1 else 5,
+        }
+        for beta in (0.1, 10.0) for worker in (0, 1) for label in (0, 1)
+    ]  # fmt: skip
+    return pd.concat(runs, ignore_index=True), pd.DataFrame(counts)
+
+
+def test_the_figure_and_the_table_of_skew_are_saved(tmp_path):
+    runs, counts = parts()
+    output = made("beyond/skew", tmp_path, metrics=runs, classes=counts)
+    assert output.picture.stat().st_size > 10_000
+    (printed,) = output.tables
+    rows = printed.set_index(["β", "Algorithm", "Mixing"])
+    assert rows.loc[("10", "sgd", "NGO"), ["Hellinger", "Entropy"]].tolist() == ["0.000", "0.693"]
+    assert rows.loc[("0.1", "sgd", "NGO"), ["Hellinger", "Entropy"]].tolist() == ["0.541", "0.000"]
+    assert rows.loc[("0.1", "momentum", "capped"), "Gain"].startswith("+5.00")
+    caption = (tmp_path / "tables/skew.md").read_text().partition("\n")[0]
+    assert caption.endswith("; 4 seeds.")  # of the runs, not of the partitions
+
+
+def test_a_row_for_each_partition_with_its_fields_and_measures(digits, tmp_path):
+    specs = [
+        *(digits_run(partition="dirichlet", beta=beta, batch_size=1) for beta in (0.1, 1.0, 10.0)),
+        digits_run(),
+    ]
+    drawn = [draw(spec, digits.labels) for spec in specs]
+    for k, spec in enumerate(specs):
+        write(tmp_path / f"{k}.parquet", [spec], tmp_path)
+    counts = class_counts(tmp_path / f"{k}.parquet" for k in range(4))
+    found = opened("beyond/skew").module.heterogeneity(counts)
+    assert found["partition"].tolist() == [spec.partition for spec in specs]
+    assert found["beta"].tolist()[:3] == [0.1, 1.0, 10.0]
+    assert np.isnan(found["beta"][3])
+    wanted = [hellinger_to_global(samples_by_class(digits.labels, parts, 10)) for parts in drawn]
+    assert found["hellinger"].tolist() == pytest.approx(wanted)
+    assert (np.diff(found["hellinger"][:3]) < 0).all()
+    assert (np.diff(found["label_entropy"][:3]) > 0).all()

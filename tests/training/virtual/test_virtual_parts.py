@@ -1,0 +1,223 @@
+"""Speeds, links, traces and churn of virtual time."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from runs import digits_run
+
+from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip.topology import Mixing
+from ngo.training.virtual.churn import CHURN, Presence
+from ngo.training.virtual.links import LINKS
+from ngo.training.virtual.neighbours import Graphs, as_graph
+from ngo.training.virtual.speeds import SPEEDS
+from ngo.training.virtual.traces import above_zero, from_zero, read_trace, worker_of
+
+
+def link(**values):
+    spec = digits_run(**{"clock": "waiting", "workers": 40, **values})
+    return LINKS[spec.links].of(spec)
+
+
+def test_uniform_links():
+    assert link()(0, 1, 0.0) == (0.0, 0.0)
+    assert link(latency=0.5, bandwidth=1e6)(3, 1, 7.0) == (0.5, 1e-6)
+
+
+def test_slow_links_are_a_share_and_the_same_in_both_directions():
+    of = link(latency=0.5, bandwidth=100.0, slow_links=0.3, slow_link_factor=4.0)
+    pairs = [(i, j) for i in range(40) for j in range(i)]
+    costs = [of(i, j, 0.0) for i, j in pairs]
+    assert set(costs) == {(0.5, 0.01), (2.0, 0.04)}
+    assert costs == [of(j, i, 0.0) for i, j in pairs]
+    assert costs.count((2.0, 0.04)) == pytest.approx(0.3 * 780, rel=0.2)
+    assert link(latency=1.0, slow_links=1.0, slow_link_factor=2.0)(0, 1, 0.0) == (2.0, 0.0)
+
+
+def test_a_trace_changes_a_link_from_a_time_on(tmp_path):
+    path = tmp_path / "links.csv"
+    path.write_text(
+        "time,sender,receiver,latency,bandwidth\n1,0,1,0.5,0\n2,0,1,0.25,10\n2,5,4,9,1\n"
+    )
+    of = link(links="link_trace", link_file=str(path), latency=0.1)
+    assert [of(0, 1, time) for time in (0.9, 1.0, 2.0, 50.0)] == [
+        (0.1, 0.0), (0.5, 0.0), (0.25, 0.1), (0.25, 0.1),
+    ]  # fmt: skip
+    assert of(1, 0, 5.0) == (0.1, 0.0)
+    assert of(5, 4, 5.0) == (9.0, 1.0)
+
+
+def seconds(count, worker=0, **values):
+    """The seconds of a worker's first steps."""
+    spec = digits_run(**{"clock": "waiting", **values})
+    each = SPEEDS[spec.speed].of(spec)[worker]
+    return [each(0.0) for _ in range(count)]
+
+
+def test_slow_workers_are_the_first_ones():
+    slow = {"slow_workers": 2, "slow_factor": 5.0, "step_seconds": 0.1}
+    assert [seconds(2, i, **slow) for i in range(3)] == [[0.5] * 2, [0.5] * 2, [0.1] * 2]
+    with pytest.raises(UserError, match="slow_workers: 5 is more than the 4 workers; it must be 4"):
+        digits_run(clock="waiting", slow_workers=5)
+
+
+def test_log_normal_steps_have_their_mean_and_spread():
+    drawn = np.array(seconds(20_000, speed="log_normal", speed_spread=0.8, step_seconds=3.0))
+    assert drawn.mean() == pytest.approx(3.0, rel=0.05)
+    assert np.log(drawn).std() == pytest.approx(0.8, rel=0.02)
+    assert seconds(3, speed="log_normal") == seconds(3, speed="log_normal")
+    assert seconds(3, speed="log_normal") != seconds(3, 1, speed="log_normal")
+    assert seconds(3, speed="log_normal") != seconds(3, speed="log_normal", seed=1)
+
+
+def test_log_normal_workers_draw_once():
+    workers = [seconds(2, i, speed="log_normal_workers") for i in range(4)]
+    assert all(a == b for a, b in workers)
+    assert len({a for a, _ in workers}) == 4
+    assert seconds(1, speed="log_normal_workers", speed_spread=0.0) == [1.0]
+
+
+def test_a_trace_has_the_seconds_from_a_time_on(tmp_path):
+    rows = [f"0,{i},1" for i in range(4)] + ["10,2,3"]
+    path = tmp_path / "speeds.csv"
+    path.write_text("time,worker,seconds\n" + "\n".join(rows))
+    spec = digits_run(clock="waiting", speed="speed_trace", speed_file=str(path))
+    each = SPEEDS[spec.speed].of(spec)
+    assert [each[2](start) for start in (0.0, 9.9, 10.0, 99.0)] == [1, 1, 3, 3]
+    assert each[3](99.0) == 1
+    path.write_text("time,worker,seconds\n0,0,1\n1,1,1\n")
+    with pytest.raises(UserError, match="speed_file: .* no row of worker 1 with time 0"):
+        digits_run(clock="waiting", speed="speed_trace", speed_file=str(path))
+
+
+def churned(tmp_path, rows):
+    path = tmp_path / "churn.csv"
+    path.write_text("time,worker,event\n" + "\n".join(rows))
+    spec = digits_run(clock="asynchronous", churn="churn_trace", churn_file=str(path))
+    return CHURN[spec.churn].of(spec)
+
+
+def test_changes_of_each_worker(tmp_path):
+    rows = ["1,0,leaves", "1,3,leaves", "2,0,comes", "4,0,leaves"]
+    assert churned(tmp_path, rows) == [[1, 2, 4], [], [], [1]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "wrong"),
+    [
+        (["1,0,comes"], "row 1: worker 0 comes, and it is there already"),
+        (["1,0,leaves", "1,0,leaves"], "row 2: worker 0 leaves, and it is away already"),
+        (["1,0,goes"], "row 1: event 'goes' is neither leaves nor comes"),
+    ],
+)
+def test_a_wrong_event_is_refused(tmp_path, rows, wrong):
+    with pytest.raises(UserError, match=wrong):
+        churned(tmp_path, rows)
+
+
+def test_presence():
+    presence = Presence([[], [1.0, 2.0, 4.0]])
+    assert not presence.always
+    assert Presence([[], []]).always
+    assert [presence.away(1, time) for time in (0.9, 1.0, 1.9, 2.0, 5.0)] == [0, 1, 1, 0, 1]
+    assert not presence.away(0, 1.5)
+
+
+def test_a_step_begins_again_when_its_worker_comes_back():
+    presence = Presence([[1.0, 2.0, 4.0], [0.0, 3.0]])
+    assert presence.end(0, 0.5, 0.5) == 1.0  # it ends as the worker leaves
+    assert presence.end(0, 0.5, 0.75) == 2.75
+    assert presence.end(0, 1.5, 0.5) == 2.5
+    assert presence.end(0, 0.5, 3.0) == math.inf
+    assert presence.end(0, 5.0, 0.1) == math.inf
+    assert presence.end(1, 0.0, 0.5) == 3.5
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-20, math.nan])
+@pytest.mark.parametrize("changes", [[], [50.0, 60.0]])
+def test_time_never_stands_still(changes, seconds):
+    with pytest.raises(UserError, match="^speed: the step of worker 0 at second 10 takes"):
+        Presence([changes]).end(0, 10.0, seconds)
+
+
+COLUMNS = {"time": from_zero, "worker": worker_of(3), "seconds": above_zero}
+
+
+def read(tmp_path, text):
+    path = tmp_path / "trace.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_trace(str(path), "speed_file", COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("row", "wrong"),
+    [
+        ("1,0", "2 values, where 3 are needed"),
+        ("1,3,1", "worker 3 is not one of 0 to 2"),
+        ("inf,0,1", "inf is not 0 or more"),
+        ("1,0,0", "0 is not above 0"),
+        ("1,0,x", "could not convert"),
+        ("1," + 5000 * "9" + ",1", "Exceeds the limit"),
+        ('1,0,"' + 200_000 * "1" + '"', "field larger than field limit"),
+    ],
+)
+def test_a_wrong_row_is_named_in_one_line(tmp_path, row, wrong):
+    with pytest.raises(UserError, match="speed_file: .*row 2: .*") as error:
+        read(tmp_path, f"time,worker,seconds\n0,0,1\n{row}\n")
+    assert wrong in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_times_do_not_decrease(tmp_path):
+    with pytest.raises(UserError, match="row 2: its time is before that of the row before"):
+        read(tmp_path, "time,worker,seconds\n2,0,1\n1,0,1\n")
+
+
+@pytest.mark.parametrize("content", ["", "time,worker\n", "worker,time,seconds\n"])
+def test_the_first_line_has_the_columns(tmp_path, content):
+    with pytest.raises(UserError, match="its first line must be time,worker,seconds"):
+        read(tmp_path, content)
+
+
+def test_a_file_that_is_no_text_or_is_absent_is_refused(tmp_path):
+    with pytest.raises(UserError, match="speed_file: "):
+        read(tmp_path, b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="can't be read"):
+        read_trace(str(tmp_path / "none.csv"), "speed_file", COLUMNS)
+
+
+def test_a_large_file_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("ngo.training.virtual.traces.LARGEST", 10)
+    with pytest.raises(UserError, match="at most 10"):
+        read(tmp_path, "time,worker,seconds\n")
+
+
+def dense(graph, n):
+    W = torch.diag(torch.tensor(graph.own, dtype=torch.float64))
+    for i, into in enumerate(graph.into):
+        for j, weight in into.items():
+            W[i, j] = weight
+            assert (i, weight) in graph.out[j]
+    assert sum(map(len, graph.out)) == sum(map(len, graph.into))
+    return W
+
+
+@pytest.mark.parametrize("topology", ["star", "random", "alternating_matching"])
+def test_graphs_are_those_of_a_run_without_time(topology):
+    spec = digits_run(topology=topology, workers=6)
+    graphs, mixing = Graphs(spec, 9), Mixing(topology, 6, spec, torch_stream(spec.seed, "graphs"))
+    for t in range(5):
+        assert torch.equal(dense(graphs.at(t), 6), mixing.at(t).dense())
+
+
+def test_drawn_graphs_are_kept_while_a_worker_may_need_them():
+    graphs = Graphs(digits_run(topology="random", workers=6), 9)
+    first = graphs.at(4)
+    assert graphs.at(9, oldest=4).W is not first.W
+    assert graphs.at(4) is first
+    assert as_graph(first.W).into == first.into
+    graphs.at(9, oldest=5)
+    assert 4 not in graphs._known

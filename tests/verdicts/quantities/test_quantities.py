@@ -1,0 +1,365 @@
+"""Quantities of the judge, against values by hand."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from measured_runs import ended, evaluations, pairs, table
+
+from ngo.common.registry import UserError
+from verdicts.quantities.differences import (
+    best_contrast,
+    best_difference,
+    contrast,
+    difference,
+    level,
+    log_ratio,
+    pooled,
+    remaining_gap,
+)
+from verdicts.quantities.trends import (
+    fisher_z,
+    log_spread_ratio,
+    rank_trend,
+    slope,
+    slope_of,
+    slope_on_V,
+    spread,
+)
+
+
+def runs(values, **more):
+    return [ended(method=str(k), V=V, loss=x, **more) for k, (V, x) in enumerate(values)]
+
+
+def test_the_correlation_of_log_V_with_a_loss():
+    # log V is 0, 1, 2, 3; the losses 1, 3, 2, 4: r = 4/5.
+    rows = table(*runs(zip(np.exp([0, 1, 2, 3]), (1.0, 3.0, 2.0, 4.0), strict=True)))
+    assert fisher_z(rows, "loss")[0] == pytest.approx(np.arctanh(0.8))
+    assert fisher_z(rows, "loss", minus=0.5)[0] == pytest.approx(np.arctanh(0.8) - 0.5)
+
+
+def test_V_may_be_its_mean_over_training():
+    # V is the same at the end of all runs; the logs of the means are 0, 1, 2, 3.
+    parts = [
+        evaluations(
+            [{"step": 50, "V": 2 * np.exp(k) - 0.5}, {"step": 100, "V": 0.5, "loss": loss}],
+            method=str(k),
+        )
+        for k, loss in enumerate((1.0, 3.0, 2.0, 4.0))
+    ]
+    rows = table(*parts)
+    assert math.isnan(fisher_z(rows, "loss")[0])
+    assert fisher_z(rows, "loss", V={"mean": "V"})[0] == pytest.approx(np.arctanh(0.8))
+    assert slope_on_V(rows, "loss", V={"mean": "V"})[0] == pytest.approx(0.8)
+
+
+def test_a_perfect_correlation_has_a_finite_z():
+    rows = table(*runs(zip(np.exp([0, 1, 2, 3]), (1.0, 2.0, 3.0, 4.0), strict=True)))
+    assert 9 < fisher_z(rows, "loss")[0] < 15
+
+
+def test_too_few_runs_and_equal_values_have_none():
+    few = table(*runs([(1.0, 1.0), (2.0, 2.0), (3.0, 1.0)]), ended(method="x", diverged=True))
+    assert math.isnan(fisher_z(few, "loss")[0])
+    assert math.isnan(fisher_z(table(*runs([(float(k), 1.0) for k in range(1, 6)])), "loss")[0])
+
+
+def test_it_is_the_mean_of_each_seed_and_divergence_counts():
+    rows = pd.DataFrame(
+        {"a": [1.0, 2.0, math.inf, math.inf], "b": [3.0, math.nan, 1.0, -math.inf]},
+        index=pd.Index([100, 101, 102, 103], name="seed"),
+    )
+    found = pooled(rows, ["a", "b"])
+    assert found[[100, 102]].tolist() == [2.0, math.inf]
+    assert found[[101, 103]].isna().all()
+
+
+NGO, GOSSIP = {"method": "ngo"}, {"method": "gossip"}
+
+
+def rates(accuracies, method="ngo", lost=()):
+    return [
+        ended(method=method, gamma=g, accuracy=a, diverged=g in lost) for g, a in accuracies.items()
+    ]
+
+
+def test_the_spread_over_a_field():
+    rows = table(*rates({0.1: 0.5, 0.3: 0.7, 1.0: 0.6}))
+    assert spread(rows, "gamma")[0] == pytest.approx(20)
+    assert spread(rows, "gamma", where=NGO)[0] == pytest.approx(20)
+
+
+def test_a_diverged_run_makes_the_spread_infinite():
+    assert spread(table(*rates({0.1: 0.5, 1.0: 0.6}, lost=(1.0,))), "gamma")[0] == math.inf
+    both = table(*rates({0.1: 0.5, 1.0: 0.6}, lost=(0.1, 1.0)))
+    assert spread(both, "gamma")[0] == math.inf
+
+
+def test_a_missing_run_leaves_no_spread():
+    rows = table(*rates({0.1: 0.5, 1.0: 0.6}), ended(seed=1, method="ngo", gamma=0.1))
+    assert math.isnan(spread(rows, "gamma")[1])
+
+
+def test_the_ratio_of_spreads():
+    rows = table(*rates({0.1: 0.5, 1.0: 0.9}), *rates({0.1: 0.5, 1.0: 0.6}, method="gossip"))
+    assert log_spread_ratio(rows, NGO, GOSSIP, "gamma")[0] == pytest.approx(math.log(4))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"), [((1.0,), (), math.inf), ((), (1.0,), -math.inf),
+                                     ((1.0,), (1.0,), math.nan)]
+)  # fmt: skip
+def test_the_ratio_of_spreads_of_diverged_runs(ours, theirs, expected):
+    rows = table(
+        *rates({0.1: 0.5, 1.0: 0.9}, lost=ours),
+        *rates({0.1: 0.5, 1.0: 0.6}, method="gossip", lost=theirs),
+    )
+    assert log_spread_ratio(rows, NGO, GOSSIP, "gamma")[0] == pytest.approx(expected, nan_ok=True)
+
+
+INF = math.inf
+
+
+def along_p(accuracies, *, lost=(), seed=0, **fields):
+    return [
+        ended(seed=seed, p=p, accuracy=a, V=1 / a, diverged=p in lost, **fields)
+        for p, a in accuracies.items()
+    ]
+
+
+def test_the_slope_of_a_line():
+    rows = table(*along_p({0.6: 0.5, 0.8: 0.6, 1.0: 0.7}))
+    assert slope(rows, "p")[0] == pytest.approx(50)
+
+
+def test_the_slope_of_logs_on_logs():
+    rows = table(*(ended(workers=n, loss=8 / n) for n in (2, 4, 8)))
+    found = slope(rows, "workers", "loss", log_along=True, log=True)
+    assert found[0] == pytest.approx(-1)
+
+
+def test_the_slope_of_a_difference():
+    rows = table(
+        *(
+            ended(seed=s, method=q, workers=n, accuracy=0.5 + (q == "ngo") * np.log(n) / 100 * s)
+            for s in (0, 1, 2) for q in ("ngo", "gossip") for n in (4, 16, 64)
+        )
+    )  # fmt: skip
+    found = slope(rows, "workers", log_along=True, of={"method": "ngo"}, minus={"method": "gossip"})
+    assert found.to_dict() == pytest.approx({0: 0, 1: 1, 2: 2})
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"), [((0.6,), INF), ((1.0,), -INF), ((0.6, 1.0), math.nan), ((0.8,), 25)]
+)
+def test_a_diverged_run_pulls_the_slope_to_its_side(lost, expected):
+    rows = table(*along_p({0.6: 0.5, 0.8: 0.9, 1.0: 0.6}, lost=lost))
+    assert slope(rows, "p")[0] == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_seed_with_a_missing_run_has_no_slope():
+    rows = table(*along_p({0.6: 0.5, 1.0: 0.7}), *along_p({0.6: 0.5}, seed=1))
+    assert math.isnan(slope(rows, "p")[1])
+    assert math.isnan(slope_of(np.array([1.0, 1.0]), np.array([1.0, 2.0])))
+
+
+def test_each_p_at_its_own_best_gamma():
+    rows = table(
+        *(
+            ended(p=p, gamma=g, V=V)
+            for p, g, V in ((0.6, 0.1, 9.0), (0.6, 0.01, 1.0), (1.0, 0.1, 4.0), (1.0, 0.01, 9.0))
+        )
+    )
+    found = slope(rows, "p", "V", log=True, best="gamma")
+    assert found[0] == pytest.approx(np.log(4) / 0.4)
+
+
+def test_the_trend_of_ranks():
+    rows = table(
+        *along_p({0.6: 0.5, 0.8: 0.51, 1.0: 0.9}),
+        *along_p({0.6: 0.9, 0.8: 0.51, 1.0: 0.1}, seed=1),
+        # Ranks 1, 3, 2 against 1, 2, 3: ρ = 1/2.
+        *along_p({0.6: 0.1, 0.8: 0.9, 1.0: 0.5}, seed=2),
+        # The diverged run has the lowest rank: 1, 2, 3.
+        *along_p({0.6: 0.9, 0.8: 0.4, 1.0: 0.5}, lost=(0.6,), seed=3),
+    )
+    assert rank_trend(rows, "p").to_dict() == pytest.approx({0: 1, 1: -1, 2: 0.5, 3: 1})
+
+
+def test_the_slope_on_log_V_leaves_out_runs_without_one():
+    rows = table(
+        *(
+            ended(method=str(k), V=V, accuracy=0.5 - 0.02 * np.log(V) if V else 0.9)
+            for k, V in enumerate((1.0, 10.0, 100.0, 0.0))
+        ),
+        ended(method="lost", V=5.0, diverged=True),
+        *(ended(seed=1, method=str(k), V=V) for k, V in enumerate((1.0, 10.0))),
+    )
+    found = slope_on_V(rows)
+    assert found[0] == pytest.approx(-2)
+    assert math.isnan(found[1])
+
+
+def tried(method, grid, topology="ring", lost=()):
+    """Runs of two seeds; ``grid`` has the held-out and test accuracy of each p and γ."""
+    return [
+        ended(seed=s, method=method, topology=topology, p=p, gamma=g, held_out=held_out,
+              accuracy=test + s / 10, diverged=(p, g) in lost and s == 1)
+        for (p, g), (held_out, test) in grid.items() for s in (0, 1)
+    ]  # fmt: skip
+
+
+GRID = {(0.9, 0.1): (0.6, 0.5), (0.9, 0.3): (0.5, 0.9), (0.7, 0.1): (0.7, 0.6)}
+LINEAR = {(1.0, 0.1): (0.2, 0.9), (1.0, 1.3): (0.8, 0.55)}
+
+
+def test_each_side_is_chosen_by_its_held_out_accuracy_and_compared_on_the_test_set():
+    rows = table(*tried("ngo", GRID), *tried("gossip", LINEAR))
+    # NGO at p = 0.7 and γ = 0.1 (60 %), gossip at γ = 1.3 (55 %).
+    assert best_difference(rows, NGO, GOSSIP).to_dict() == pytest.approx({0: 5, 1: 5})
+
+
+def test_a_value_with_a_diverged_run_is_not_chosen():
+    rows = table(*tried("ngo", GRID, lost=((0.7, 0.1),)), *tried("gossip", LINEAR))
+    # NGO at p = 0.9 and γ = 0.1 (50 %).
+    assert best_difference(rows, NGO, GOSSIP)[0] == pytest.approx(-5)
+
+
+def test_a_method_that_diverges_everywhere_loses():
+    rows = table(*tried("ngo", GRID, lost=tuple(GRID)), *tried("gossip", LINEAR))
+    assert best_difference(rows, NGO, GOSSIP)[1] == -math.inf
+
+
+def test_an_interaction_has_each_of_its_four_sides_at_its_own_best_values():
+    other = {(0.9, 0.3): (0.9, 0.75), (0.7, 0.1): (0.1, 0.1)}
+    rows = table(
+        *tried("ngo", GRID), *tried("gossip", LINEAR),
+        *tried("ngo", other, "complete"), *tried("gossip", LINEAR, "complete"),
+    )  # fmt: skip
+    terms = [
+        {"weight": sign * weight, **side, "topology": topology}
+        for sign, side in ((1, NGO), (-1, GOSSIP))
+        for weight, topology in ((1, "complete"), (-1, "ring"))
+    ]
+    assert best_contrast(rows, terms)[0] == pytest.approx(20 - 5)
+
+
+CENTRALIZED = {"method": "centralized"}
+
+
+def joined(*tables):
+    return pd.concat(tables, ignore_index=True)
+
+
+def test_differences_are_paired_by_seed():
+    found = difference(pairs([0.5, 0.7, 0.9], [0.4, 0.8, 0.9]), NGO, GOSSIP)
+    assert found.to_dict() == pytest.approx({0: 10, 1: -10, 2: 0})
+
+
+def test_topologies_are_averaged_within_a_seed():
+    rows = joined(
+        pairs([0.5, 0.7], [0.4, 0.4], topology="ring"),
+        pairs([0.6, 0.7], [0.3, 0.6], topology="complete"),
+    )
+    found = difference(rows, NGO, GOSSIP, over=["topology"])
+    assert found.to_dict() == pytest.approx({0: 20, 1: 20})
+
+
+def test_a_seed_without_one_of_the_runs_has_no_difference():
+    rows = joined(pairs([0.5, 0.7], [0.4], topology="ring"), pairs([0.5, 0.6], [0.3, 0.4],
+                  topology="complete"))  # fmt: skip
+    found = difference(rows, NGO, GOSSIP, over=["topology"])
+    assert found[0] == pytest.approx(15)
+    assert math.isnan(found[1])
+
+
+@pytest.mark.parametrize(
+    ("value", "of_ngo", "of_gossip"), [("accuracy", -INF, INF), ("V", INF, -INF)]
+)
+def test_divergence_counts_against_its_method(value, of_ngo, of_gossip):
+    rows = pairs([0.5] * 4, [0.4] * 4, lost_ours=(1, 3), lost_theirs=(2, 3))
+    found = difference(rows, NGO, GOSSIP, value)
+    assert found[1] == of_ngo
+    assert found[2] == of_gossip
+    assert math.isnan(found[3])  # both: no comparison
+
+
+def test_a_graph_on_which_both_diverged_leaves_its_seed_no_comparison():
+    rows = joined(
+        pairs([0.5, 0.5], [0.4, 0.4], topology="ring", lost_ours=(0,), lost_theirs=(0,)),
+        pairs([0.5, 0.5], [0.4, 0.4], topology="complete", lost_theirs=(0, 1)),
+    )
+    found = difference(rows, NGO, GOSSIP, over=["topology"])
+    assert math.isnan(found[0])
+    assert found[1] == INF
+
+
+def test_log_ratios():
+    rows = pairs([1.0, 8.0], [2.0, 2.0], value="V")
+    found = log_ratio(rows, NGO, GOSSIP)
+    assert found.to_dict() == pytest.approx({0: -math.log(2), 1: math.log(4)})
+
+
+def test_centralized_minus_both_topologies():
+    rows = joined(
+        pairs([0.5], [0.4], topology="ring"),
+        pairs([0.7], [0.6], topology="complete"),
+        table(ended(method="centralized", accuracy=0.9)),
+    )
+    assert difference(rows, CENTRALIZED, NGO, over=["topology"])[0] == pytest.approx(30)
+
+
+def test_levels():
+    rows = pairs([0.5, 0.7], [0.3, 0.4])
+    ngo = rows[rows["method"] == "ngo"]
+    assert level(ngo).to_dict() == pytest.approx({0: 50, 1: 70})
+    assert level(rows, over=["method"]).to_dict() == pytest.approx({0: 40, 1: 55})
+    assert level(rows, "V", ["method"], log=True).to_dict() == {0: 0, 1: 0}
+
+
+def test_an_interaction_is_a_contrast_of_four_runs():
+    rows = table(
+        *(
+            ended(seed=s, partition=part, local_steps=h, accuracy=a)
+            for s in (0, 1)
+            for part, h, a in (
+                ("iid", 1, 0.95), ("iid", 5, 0.94), ("shards", 1, 0.7), ("shards", 5, 0.5 + s / 10)
+            )
+        )
+    )  # fmt: skip
+    terms = [
+        {"weight": 1, "partition": "iid", "local_steps": 1},
+        {"weight": -1, "partition": "iid", "local_steps": 5},
+        {"weight": -1, "partition": "shards", "local_steps": 1},
+        {"weight": 1, "partition": "shards", "local_steps": 5},
+    ]
+    # iid loses 1 point, non-iid 20 and 10.
+    assert contrast(rows, terms).to_dict() == pytest.approx({0: -19, 1: -9})
+
+
+def gap(ngo, gossip, centralized, **lost):
+    rows = joined(
+        pairs([ngo], [gossip], topology="ring", **lost),
+        table(ended(method="centralized", accuracy=centralized)),
+    )
+    return remaining_gap(rows, NGO, GOSSIP, CENTRALIZED, over=["topology"]).loc[0].tolist()
+
+
+def test_the_two_parts_of_a_gap_that_remains():
+    assert gap(0.7, 0.6, 0.8) == pytest.approx([10, 20])
+    assert gap(0.9, 0.6, 0.8) == pytest.approx([-10, 20])
+
+
+def test_without_a_gap_there_is_nothing_to_close():
+    for gossip in (0.8, 0.85):
+        with pytest.raises(UserError, match="^remaining_gap: there is none to close; [^\n]*$"):
+            gap(0.9, gossip, 0.8)
+
+
+def test_the_gap_of_a_diverged_run_counts_against_it():
+    assert gap(0.7, 0.6, 0.8, lost_ours=(0,)) == pytest.approx([INF, 20])
+    assert gap(0.7, 0.6, 0.8, lost_theirs=(0,)) == pytest.approx([10, INF])
+    both = gap(0.7, 0.6, 0.8, lost_ours=(0,), lost_theirs=(0,))
+    assert both == pytest.approx([math.nan] * 2, nan_ok=True)

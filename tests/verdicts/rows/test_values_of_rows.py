@@ -1,0 +1,346 @@
+"""Values of runs and of seeds."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up import metrics, run
+from measured_runs import ended, pairs, table
+
+from verdicts.registry import UserError
+from verdicts.rows.best_fields import FIRST_LOOK, at_best
+from verdicts.rows.equal_budgets import at_equal_bytes, at_equal_steps, shared_steps
+from verdicts.rows.evaluations import final, last_evaluations
+from verdicts.rows.run_values import per_run, worst_of
+from verdicts.rows.seed_values import by_seed, logs, runs_by_seed, total, weighted_sum
+
+CURVES = pd.DataFrame(
+    {
+        "run": ["a", "a", "a", "b", "b", "b"], "seed": [0, 0, 0, 1, 1, 1],
+        "step": [20, 0, 10, 0, 10, 20], "score": [3.0, 1.0, 8.0, 2.0, 2.0, 5.0],
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("score", [3, 5]), ({"max": "score"}, [8, 5]), ({"min": "score"}, [3, 2]),
+     ({"mean": "score"}, [5.5, 3.5])],
+)  # fmt: skip
+def test_a_column_at_the_end_or_over_training_without_step_0(value, expected):
+    assert per_run(CURVES, value)["value"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [({"from": 0, "to": 1}, [5.5, 3.5]), ({"to": 0.5}, [8, 2]), ({"from": 0.5}, [3, 5]),
+     ({"from": 0.2, "to": 0.6}, [8, 2])],
+)  # fmt: skip
+def test_a_mean_of_a_phase_is_over_the_evaluations_after_its_steps(phase, expected):
+    assert per_run(CURVES, {"mean": "score", **phase})["value"].tolist() == expected
+
+
+def test_a_mean_over_training_weights_each_evaluation_by_the_steps_before_it():
+    steps, scores = [0, 10, 100, 400], [7.0, 1.0, 2.0, 4.0]
+    rows = pd.DataFrame({"run": "a", "seed": 0, "step": steps, "score": scores})
+    assert per_run(rows, {"mean": "score"})["value"].item() == (10 * 1 + 90 * 2 + 300 * 4) / 400
+    rows.loc[2, "score"] = math.nan  # not measured: the next counts for its steps
+    assert per_run(rows, {"mean": "score"})["value"].item() == (10 * 1 + 390 * 4) / 400
+
+
+def test_a_phase_without_evaluations_has_no_value():
+    assert per_run(CURVES, {"mean": "score", "to": 0.4})["value"].isna().all()
+    assert per_run(CURVES, {"mean": "score", "from": 0.6, "to": 0.9})["value"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"mean": "score", "from": 0.5, "to": 0.5}, "from 0.5 to 0.5 is not allowed"),
+        ({"mean": "score", "from": "early"}, "from 'early' to 1.0 is not allowed"),
+        ({"mean": "score", "to": 2}, "from 0.0 to 2 is not allowed"),
+        ({"score": 1, "from": 0.5}, "'score' has no phase; 'from' and 'to' go with max, min, mean"),
+        ({"from": 0.5}, "is not allowed; give one name"),
+    ],
+)
+def test_a_phase_that_cannot_be(value, message):
+    with pytest.raises(UserError, match=f"^value: .*{message}[^\n]*$"):
+        per_run(CURVES, value)
+
+
+def test_a_table_without_steps_has_one_row_for_each_run():
+    table = CURVES.drop(columns="step").iloc[[0, 5]]
+    assert per_run(table, "score")["value"].tolist() == [3, 5]
+    with pytest.raises(UserError, match="step: .* the run 'a' has several rows"):
+        per_run(CURVES.drop(columns="step"), "score")
+
+
+@pytest.mark.parametrize(
+    ("column", "worst"),
+    [("score", -math.inf), ("test_accuracy", -math.inf), ("return", -math.inf),
+     ("val_loss", math.inf), ("error", math.inf)],
+)  # fmt: skip
+def test_a_diverged_run_has_the_worst_value_of_its_column(column, worst):
+    table = CURVES.rename(columns={"score": column}).assign(diverged=CURVES["run"] == "b")
+    assert per_run(table, {"mean": column})["value"].tolist() == [5.5, worst]
+    assert per_run(table, column)["value"].tolist() == [3, worst]
+    ends = table[table["step"] == 20].drop(columns=["run", "step"])  # each row is a run
+    assert per_run(ends, column)["value"].tolist() == [3, worst]
+
+
+def test_the_worst_value_of_another_column_is_asked_for():
+    table = CURVES.rename(columns={"score": "seconds"}).assign(diverged=CURVES["run"] == "b")
+    with pytest.raises(
+        UserError, match="^value: runs diverged, .* low 'seconds' .*; give them inf"
+    ):
+        per_run(table, "seconds")
+    table.loc[table["diverged"], "seconds"] = math.inf
+    assert per_run(table, "seconds")["value"].tolist() == [3, math.inf]
+    assert per_run(CURVES.rename(columns={"score": "seconds"}), "seconds")["value"].tolist() == [
+        3,
+        5,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "worst"),
+    [
+        ("accuracy_without_loss", None), ("lossless", None), ("terror", None), ("time", None),
+        ("test_loss", math.inf), ("val-losses", math.inf), ("errors@1", math.inf),
+        ("Accuracy", -math.inf), ("mean_reward2", -math.inf),
+    ],
+)  # fmt: skip
+def test_the_worst_is_known_by_whole_words_of_one_kind(column, worst):
+    assert worst_of(column) == worst
+
+
+@pytest.mark.parametrize("how", ["mean", "max", "min"])
+def test_a_run_whose_values_end_early_has_none_over_training(how):
+    rows = CURVES.assign(score=[math.nan, 1, 8, 2, math.nan, 5])
+    found = per_run(rows, {how: "score"})["value"]
+    assert math.isnan(found[0])
+    assert found[1] == 5  # a gap before the end is none
+
+
+INF = math.inf
+
+
+def frame(columns, seeds=(0, 1)):
+    made = pd.DataFrame(dict(enumerate(columns.values())), index=pd.Index(seeds, name="seed"))
+    made.columns = pd.Index(list(columns), tupleize_cols=False)
+    return made.astype(float)
+
+
+def test_seeds_by_keys():
+    rows = pd.concat(
+        [pairs([0.5, 0.6], [0.1, 0.2], topology="ring"), pairs([0.7], [0.3], topology="complete")],
+        ignore_index=True,
+    )
+    found = by_seed(rows, {"method": "ngo"}, "accuracy", ["topology"])
+    assert set(found.columns) == {("ring",), ("complete",)}
+    assert found[[("ring",)]].iloc[:, 0].tolist() == pytest.approx([50, 60])
+    assert found[[("complete",)]].iloc[:, 0].tolist() == pytest.approx([70, math.nan], nan_ok=True)
+
+
+def test_two_runs_of_a_seed_are_refused():
+    rows = pairs([0.5], [0.1])
+    said = "^runs gossip-s0 and ngo-s0 have the same seed and differ in method; add it to"
+    with pytest.raises(UserError, match=said):
+        by_seed(pairs([0.5, 0.6], [0.1, 0.2]), {}, "accuracy")
+    with pytest.raises(UserError, match="over: there is no column 'methd'. Did you mean"):
+        runs_by_seed(rows, "accuracy", ["methd"])
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            {"dataset": "b"},
+            "rows 2 and 4 have the same seed and differ in dataset; add it to 'over'",
+        ),
+        ({"score": 9.0}, "rows 2 and 4 have the same seed and differ in score alone; keep one"),
+        ({}, "rows 2 and 4 are the same (seed 1); remove one."),
+    ],
+)
+def test_two_rows_of_a_seed_are_told_apart(more, said):
+    first = {"dataset": "b", "seed": 0, "score": 1.0}
+    rows = [first, {"dataset": "a", "seed": 1, "score": 2.0}, {**first, "seed": 2, "dataset": "a"}]
+    found = pd.DataFrame([*rows, {**rows[1], **more}])
+    with pytest.raises(UserError) as caught:
+        runs_by_seed(found, "score")
+    assert str(caught.value).startswith(said)
+
+
+def test_centralized_training_counts_for_every_topology():
+    one = frame({("ring",): [5, 6], ("complete",): [8, 9]})
+    shared = frame({(None,): [10, 20]})
+    found = weighted_sum([(1, shared), (-1, one)])
+    assert found[[("ring",)]].iloc[:, 0].tolist() == [5, 14]
+    assert found[[("complete",)]].iloc[:, 0].tolist() == [2, 11]
+
+
+def test_a_seed_that_one_side_lacks_is_missing():
+    found = weighted_sum([(1, frame({(): [1, 2]})), (-1, frame({(): [1, 2]}, seeds=(1, 2)))])
+    assert found.iloc[:, 0].tolist() == pytest.approx([math.nan, 1, math.nan], nan_ok=True)
+    assert list(found.index) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([1, 2], 3), ([INF, 1], INF), ([-INF, 1], -INF), ([INF, -INF], math.nan),
+     ([INF, math.nan], math.nan),
+     ([INF, -INF, math.nan], math.nan)],
+)  # fmt: skip
+def test_totals_with_infinities(values, expected):
+    assert float(total(np.array(values, float))) == pytest.approx(expected, nan_ok=True)
+
+
+def test_logs():
+    assert logs(frame({(): [1, 0]})).iloc[:, 0].tolist() == [0, -INF]
+    with pytest.raises(UserError, match="negative"):
+        logs(frame({(): [1, -1]}))
+
+
+LOSSES = pd.DataFrame(
+    {
+        "run": ["a", "a", "b"], "step": [9, 0, 3], "test_loss": [1.0, 2.0, 3.0],
+        "V": [4.0, 5.0, 6.0],
+    }
+)  # fmt: skip
+
+
+def test_the_last_step_counts_in_any_order_of_rows():
+    assert final(LOSSES)[["run", "step", "test_loss"]].to_numpy().tolist() == [
+        ["a", 9, 1.0], ["b", 3, 3.0]
+    ]  # fmt: skip
+
+
+def test_a_diverged_run_has_no_loss_and_keeps_its_V():
+    last = final(LOSSES.assign(diverged=[True, False, False]))
+    assert math.isnan(last["test_loss"][0])
+    assert last["V"].tolist() == [4, 6]
+    assert last["test_loss"][1] == 3
+
+
+def test_a_run_that_diverged_in_any_row_has_diverged():
+    last = final(LOSSES.assign(diverged=[False, True, False]))
+    assert last["diverged"].tolist() == [True, False]
+    assert math.isnan(last["test_loss"][0])
+
+
+def test_runs_of_two_universes_may_share_a_name():
+    rows = pd.concat([LOSSES.assign(universe=0), LOSSES.assign(universe=1)], ignore_index=True)
+    assert last_evaluations(rows)["V"].tolist() == [4, 6, 4, 6]
+    with pytest.raises(UserError, match="^universe: the run 'a' is in several; choose one in"):
+        final(rows)
+
+
+def two(share=0.5, **other):
+    """Gossip, and NGO that sends a ``share`` as much; both at 10, 80 and 70 %."""
+    frugal = run(0.7, method="ngo", **other)
+    frugal = [{**row, "bytes_sent": row["bytes_sent"] * share} for row in frugal]
+    return metrics(run(0.7, method="gossip"), frugal)
+
+
+def at(table, value):
+    return table.set_index("method")[value].to_dict()
+
+
+def test_runs_are_compared_after_the_bytes_of_the_run_that_sent_least():
+    table = at_equal_bytes(two(0.5), ["consensus_accuracy", "V"])
+    assert at(table, "consensus_accuracy") == pytest.approx({"gossip": 0.8, "ngo": 0.7})
+    quarter = at_equal_bytes(two(0.25), ["consensus_accuracy"])
+    # A quarter of gossip's two intervals: halfway between 10 and 80 %.
+    assert at(quarter, "consensus_accuracy") == pytest.approx({"gossip": 0.45, "ngo": 0.7})
+    assert quarter["budget"].nunique() == 1
+
+
+def test_the_budget_is_that_of_the_seed_and_of_the_partition():
+    other = metrics(run(0.7, method="gossip", seed=1), run(0.7, method="gossip", partition="iid"))
+    table = at_equal_bytes(pd.concat([two(0.25), other], ignore_index=True), ["consensus_accuracy"])
+    alone = (table["seed"] == 1) | (table["partition"] == "iid")
+    assert table.loc[alone, "consensus_accuracy"].tolist() == pytest.approx([0.7, 0.7])
+
+
+def test_a_diverged_run_has_no_value_and_sets_no_budget():
+    table = at_equal_bytes(two(0.25, diverged=True), ["consensus_accuracy"])
+    assert at(table, "consensus_accuracy") == pytest.approx(
+        {"gossip": 0.7, "ngo": math.nan}, nan_ok=True
+    )
+
+
+def test_runs_are_compared_after_the_steps_that_all_took():
+    shorter = [{**row, "step": row["step"] * 3 // 4} for row in run(0.7, method="ngo")]
+    rows = metrics(run(0.7, method="gossip"), shorter)
+    assert shared_steps(rows) == 15
+    table = at_equal_steps(rows, ["consensus_accuracy"])
+    assert at(table, "consensus_accuracy") == pytest.approx({"gossip": 0.75, "ngo": 0.7})
+
+
+def runs(scores, *, value="held_out", **fields):
+    """Two seeds at each γ; ``scores`` are their numbers."""
+    return table(
+        *(
+            ended(seed=s, gamma=g, p=fields.get("p", 0.9), topology="ring", **{value: x})
+            for g, both in scores.items()
+            for s, x in enumerate(both)
+        )
+    )
+
+
+def test_the_best_mean_held_out_accuracy_decides():
+    rows = runs({0.1: (0.5, 0.9), 0.3: (0.8, 0.8), 1.0: (0.9, 0.3)})
+    assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.3]
+
+
+def test_ties_go_to_the_smaller_gamma():
+    rows = runs({0.3: (0.8, 0.6), 0.1: (0.6, 0.8)})
+    assert at_best(rows, ["gamma"], ["topology"])["gamma"].unique() == [0.1]
+
+
+def test_a_value_with_a_diverged_run_comes_last():
+    rows = runs({0.1: (0.2, 0.2)})
+    lost = table(
+        ended(seed=0, gamma=1.0, p=0.9, topology="ring", held_out=0.9),
+        ended(seed=1, gamma=1.0, p=0.9, topology="ring", held_out=0.9, diverged=True),
+    )
+    both = table(rows.to_dict("records"), lost.to_dict("records"))
+    assert at_best(both, ["gamma"], [])["gamma"].unique() == [0.1]
+
+
+def test_other_values_are_chosen_by_their_own_mean_logarithm():
+    rows = runs({0.1: (1.0, 100.0), 0.3: (8.0, 8.0)}, value="V")
+    # Geometric means 10 and 8.
+    assert at_best(rows, ["gamma"], [], "V")["gamma"].unique() == [0.3]
+
+
+def test_each_group_has_its_own_best():
+    rows = table(
+        *(
+            ended(seed=s, p=p, gamma=g, held_out=0.5 + (g == best) / 10)
+            for p, best in ((0.7, 0.1), (0.9, 0.3))
+            for g in (0.1, 0.3)
+            for s in (0, 1)
+        )
+    )
+    found = at_best(rows, ["gamma"], ["p"]).drop_duplicates("p").set_index("p")["gamma"]
+    assert found.to_dict() == {0.7: 0.1, 0.9: 0.3}
+
+
+def test_the_seeds_of_the_first_look_choose_for_all():
+    rows = runs({0.1: (0.5, 0.9), 0.3: (0.6, 0.3)})
+    assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.1]
+    for value in ("accuracy", "V"):
+        marked = rows.assign(**{FIRST_LOOK: rows["seed"] == 0}, V=1 - rows["holdout_accuracy"])
+        found = at_best(marked, ["gamma"], [], value)
+        assert found["gamma"].unique() == [0.3]
+        assert set(found["seed"]) == {0, 1}
+
+
+def test_errors():
+    rows = runs({0.1: (float("nan"), float("nan"))})
+    with pytest.raises(UserError, match="no run has a held-out accuracy"):
+        at_best(rows.assign(holdout_accuracy=float("nan")), ["gamma"], [])
+    with pytest.raises(UserError, match="best: there is no column 'gama'. Did you mean 'gamma'?"):
+        at_best(rows, ["gama"], [])

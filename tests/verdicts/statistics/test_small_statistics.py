@@ -1,0 +1,90 @@
+"""Adjusted p values, estimates, and their slow references."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import wilcoxon
+
+from verdicts.statistics import sign_flip
+from verdicts.statistics.error_rates import tuned_rates
+from verdicts.statistics.estimates import estimate
+from verdicts.statistics.judgement import adjusted
+from verdicts.statistics.sign_flip import upper_tail
+
+
+def test_estimate_against_a_t_table():
+    found = estimate(np.array([1.0, 2.0, 3.0]))
+    assert (found.mean, found.std, found.count) == (2, 1, 3)
+    assert found.half_width == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)  # t(0.975, 2)
+
+
+@pytest.mark.parametrize(("values", "mean", "std"), [([4.0], 4, math.nan), ([1.0, 3.0], 2, 2**0.5)])
+def test_fewer_than_three_seeds_have_no_interval(values, mean, std):
+    found = estimate(np.array(values))
+    assert found.mean == mean
+    assert found.std == pytest.approx(std, nan_ok=True)
+    assert math.isnan(found.half_width)
+
+
+def test_a_diverged_seed_is_not_left_out_of_the_mean():
+    assert math.isnan(estimate(np.array([1.0, math.nan, 3.0])).mean)
+
+
+def test_p_values_are_multiplied_by_the_tests_that_remain():
+    assert adjusted([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert adjusted([0.5, 0.6]) == [1, 1]
+    assert adjusted([]) == []
+
+
+def test_what_was_not_tested_does_not_count():
+    found = adjusted([math.nan, 0.01, math.nan, 0.02])
+    assert found[1::2] == pytest.approx([0.02, 0.02])
+    assert math.isnan(found[0])
+    assert math.isnan(found[2])
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8, 11])
+def test_every_choice_of_signs_is_counted(count):
+    values = np.random.default_rng(count).normal(0.3, 1, count)
+    sums = [np.dot(signs, values) for signs in product((1, -1), repeat=count)]
+    expected = np.mean([each >= values.sum() - 1e-9 for each in sums])
+    assert upper_tail(values) == pytest.approx(expected, abs=1e-15)
+
+
+def test_ties_count_as_at_least_as_large():
+    assert upper_tail(np.array([0.1, 0.1, 0.1])) == 1 / 8
+    assert upper_tail(np.array([0.3, -0.1, -0.2])) == pytest.approx(5 / 8)
+    assert upper_tail(np.zeros(4)) == 1
+
+
+def test_the_signs_of_ranks_give_wilcoxons_test():
+    ranks = np.array([1, -2, 3, 4, -5, 6, 7, 8, 9.0])
+    expected = wilcoxon(ranks, alternative="greater", method="exact").pvalue
+    assert upper_tail(ranks) == pytest.approx(expected)
+
+
+def test_many_values_are_sampled_with_a_fixed_stream(monkeypatch):
+    values = np.random.default_rng(0).normal(0.4, 1, 24)
+    exact = upper_tail(values)
+    monkeypatch.setattr(sign_flip, "EXACT", 20)
+    sampled = upper_tail(values)
+    assert sampled == upper_tail(values)
+    assert sampled != exact
+    error = np.sqrt(exact * (1 - exact) / sign_flip.DRAWS)
+    assert sampled == pytest.approx(exact, abs=5 * error)
+
+
+def test_forty_values_are_still_exact():
+    assert upper_tail(np.full(40, 0.1)) == 2.0**-40
+
+
+def test_the_side_with_more_values_wins_too_often():
+    rates = tuned_rates(400, [(1, 1), (12, 1), (1, 12), (8, 8)], [1.0])
+    rates = rates.set_index(["of", "minus"])
+    assert rates.loc[(1, 1), "false_holds"] == pytest.approx(0.025, abs=0.02)
+    assert 0.09 < rates.loc[(12, 1), "false_holds"] < 0.17
+    assert rates.loc[(12, 1), "false_fails"] == pytest.approx(0, abs=0.01)
+    assert 0.09 < rates.loc[(1, 12), "false_fails"] < 0.17
+    assert (rates.loc[(8, 8), ["false_holds", "false_fails"]] < 0.03).all()
