@@ -1,13 +1,11 @@
 """Small parts that all packages use."""
 
 import resource
-import sys
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from ngo.common.absent import stand_in_for
 
 from ngo.common import memory_limit as module
 from ngo.common import versions
@@ -15,31 +13,6 @@ from ngo.common.damaged import removed_if_damaged
 from ngo.common.memory_limit import memory_limit
 from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream, stream_seed, torch_stream
-
-
-@pytest.fixture
-def modules(monkeypatch):
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    return sys.modules
-
-
-def test_an_absent_library_is_imported_and_its_use_is_one_line(modules):
-    stand_in_for("nowhere", "part")
-    import nowhere
-    from nowhere.part import thing
-
-    assert nowhere.anything.at.all is not None
-    with pytest.raises(
-        UserError, match="^nowhere: it is not installed where Snakemake runs; [^\n]+$"
-    ):
-        thing(1)
-
-
-def test_an_installed_library_stays(modules):
-    stand_in_for("json")
-    import json
-
-    assert json.loads("1") == 1
 
 
 def test_a_file_is_removed_if_it_is_damaged_and_else_stays(tmp_path):

@@ -124,7 +124,9 @@ def test_a_name_is_no_path(own, name):
 def test_an_address_is_one_of_the_web(own, address):
     config = read_config(configs(own))
     config["paper"] = {**PAPER, "address": address}
-    with pytest.raises(UserError, match=r"^paper\.address: .* begins with https:// or http://"):
+    with pytest.raises(
+        UserError, match=r"^paper\.address: .* must be an address with https:// or http://"
+    ):
         plan_of(config)
 
 

@@ -185,7 +185,9 @@ def checked(key: str, value: object, field: Field) -> Any:
         return value
     if mistake := _mistake(value, field):
         hint = as_number(value, lambda number: not _mistake(number, field))
-        raise UserError(f"{key}: {shown(value)} {mistake}; it must be {wanted(field)}.{hint}")
+        absent = value is None and field.kind is Path
+        said = "it is missing" if absent else f"{shown(value)} {mistake}"
+        raise UserError(f"{key}: {said}; it must be {wanted(field)}.{hint}")
     if field.kind is Path:
         check_readable(str(value), key)
         return value
