@@ -116,7 +116,7 @@ def test_disturbed_in_three_ways_one_after_another(tmp_path, undisturbed):
     process = start("logs/test/jobs/*.log")
     (partition,) = clone.root.glob("results/test/partitions/*.parquet")
     partition.unlink()
-    lost = f"{partition.name}.* (can't be read: No such file|missing locally)"
+    lost = f"{partition.name}.* (does not exist|missing locally)"
     assert re.search(lost, failed(process))
 
     # A limit on the size of files stands in for a full disk.
