@@ -1,6 +1,7 @@
 """Code paths of a GPU without one: on a stand-in, and on the device ``meta``."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -224,6 +225,22 @@ def test_backends_on_a_gpu_take_other_batches_and_states(card, model, backend):
             population.X.sub_(population.G, alpha=0.001)
             reference.X.copy_(on_host(population.X))
     assert torch.allclose(on_host(population.buffers), reference.buffers, atol=1e-4)
+    for ours, theirs in zip(population.generators, reference.generators, strict=True):
+        assert torch.equal(ours.get_state(), theirs.get_state())
+
+
+def test_cuda_graphs_of_some_workers(card):
+    """They are captured for all, and replayed for those that take a step."""
+    reference = Population("mnist_cnn", 4, seed=0, backend="loop")
+    with card:
+        population = Population("mnist_cnn", 4, seed=0, device="cuda:1", backend="graphs")
+        for rows in ([2], [3, 1]):
+            given = batch("mnist_cnn", len(rows), b=2, device="cuda:1")
+            losses = population.gradients(replace(given, workers=rows))
+            with torch._C.DisableTorchFunction():
+                here = replace(batch("mnist_cnn", len(rows), b=2), workers=rows)
+                assert torch.allclose(on_host(losses), reference.gradients(here), rtol=1e-4)
+            assert torch.allclose(on_host(population.G)[rows], reference.G[rows], atol=1e-5)
     for ours, theirs in zip(population.generators, reference.generators, strict=True):
         assert torch.equal(ours.get_state(), theirs.get_state())
 

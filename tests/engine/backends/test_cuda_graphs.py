@@ -2,6 +2,7 @@ import pytest
 import torch
 from conftest import batch
 
+from ngo.common.devices import float32_parts
 from ngo.common.registry import UserError
 from ngo.engine.backend import Stacked
 from ngo.engine.population import Population
@@ -14,7 +15,10 @@ def test_cuda_graphs_need_a_gpu():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("backend", ["graphs", "vmap", "auto"])
-def test_backends_of_a_gpu_equal_its_loop(backend):
+def test_backends_of_a_gpu_equal_its_loop(monkeypatch, backend):
+    for part in float32_parts():  # as in a run; else convolutions would be TF32
+        monkeypatch.setattr(part, "fp32_precision", "ieee")
+
     def on_gpu(backend):
         population = Population("mnist_cnn", 4, seed=0, device="cuda", backend=backend)
         given = batch("mnist_cnn", 4)

@@ -46,7 +46,6 @@ def test_fields_appear_where_they_have_a_meaning():
             {"clock": "asynchronous", "attack": "alie"},
             "attack: 'alie' is a lie about the models of",
         ),
-        ({"clock": "asynchronous", "backend": "graphs"}, "backend: 'graphs' computes all workers"),
         (
             {"clock": "asynchronous", "coupling": "implicit", "topology": "random_matching"},
             "coupling: 'implicit' moves both ends",

@@ -32,6 +32,10 @@ LEAST_WORKERS = 16
 MOST_PARAMETERS = 100_000
 MOST_WORK = 1_000_000
 
+# On a GPU, CUDA graphs are tried for at most so many workers: capturing one takes a hundredth of a
+# second, and vmap is as fast from 64 workers on.
+MOST_GRAPHS = 256
+
 # The number of workers whose gradients are compared with those of plain autograd.
 COMPARED = 16
 
@@ -53,7 +57,7 @@ def auto(workers: Workers) -> Gradients:
     def gradients(batches: Batches) -> torch.Tensor:
         if not chosen:
             batches = Stacked(*batches.all(), batches.workers)
-            workers.backend = _on_cpu(workers, batches) if on_cpu else fastest(workers, batches)
+            workers.backend = _on_cpu(workers, batches) if on_cpu else _on_gpu(workers, batches)
             chosen.append(build_backend(workers, workers.backend))
         return chosen[0](batches)
 
@@ -75,6 +79,12 @@ def _on_cpu(workers: Workers, batches: Stacked) -> str:
         workers.chain = None
     small = _small(workers) and batches.targets.shape[1] * workers.X.shape[1] <= MOST_WORK
     return "vmap" if small and agrees(workers, batches, "vmap") else "threads"
+
+
+def _on_gpu(workers: Workers, batches: Stacked) -> str:
+    """The fastest of ``loop``, ``vmap`` and, for not too many workers, ``graphs``."""
+    few = workers.n <= MOST_GRAPHS
+    return fastest(workers, batches, ("loop", "graphs", "vmap") if few else ("loop", "vmap"))
 
 
 def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
@@ -109,7 +119,7 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
 def fastest(
     workers: Workers,
     batches: Stacked,
-    names: tuple[str, ...] = ("loop", "graphs", "vmap"),
+    names: tuple[str, ...],
     steps: int = 5,
 ) -> str:
     """The backend that is fastest on ``batches``, if it agrees with the first of ``names``.

@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 @backend("graphs")
 def cuda_graphs(workers: Workers) -> Gradients:
-    """One CUDA graph for each worker and shape of the batches; a UserError without a GPU."""
+    """One CUDA graph for each worker and shape of its batch; a UserError without a GPU."""
     import torch
 
     if not workers.X.is_cuda:
         raise UserError("backend: 'graphs' needs a GPU; use auto, loop, threads or vmap here.")
-    captured: dict[torch.Size, Captured] = {}  # by the shape of the batches
+    captured: dict[torch.Size, Captured] = {}  # by the shape of a batch
 
-    def capture(inputs: torch.Tensor, targets: torch.Tensor) -> Captured:
-        inputs, targets = inputs.clone(), targets.clone()
+    def capture(*first: torch.Tensor) -> Captured:
+        """Graphs of all workers, tried on the ``first`` worker's batch."""
+        inputs, targets = (x.expand(workers.n, *x.shape).clone() for x in first)
         losses = torch.empty(workers.n, device=inputs.device)
         graphs, memory = [], None
 
@@ -49,17 +50,16 @@ def cuda_graphs(workers: Workers) -> Gradients:
         return inputs, targets, losses, graphs
 
     def gradients(batches: Batches) -> torch.Tensor:
-        if batches.workers is not None:
-            raise UserError("backend: 'graphs' computes all workers at once; use another one here.")
         inputs, targets = batches.all()
+        rows = slice(None) if batches.workers is None else list(batches.workers)
         with torch.cuda.device_of(workers.X):  # for streams, captures and replays
-            if inputs.shape not in captured:
-                captured[inputs.shape] = capture(inputs, targets)
-            own_inputs, own_targets, losses, graphs = captured[inputs.shape]
-            own_inputs.copy_(inputs)
-            own_targets.copy_(targets)
-            for graph in graphs:
+            shape = inputs.shape[1:]
+            if shape not in captured:
+                captured[shape] = capture(inputs[0], targets[0])
+            own_inputs, own_targets, losses, graphs = captured[shape]
+            own_inputs[rows], own_targets[rows] = inputs, targets
+            for graph in graphs if batches.workers is None else [graphs[i] for i in rows]:
                 graph.replay()
-        return losses.clone()
+        return losses[rows].clone()
 
     return gradients

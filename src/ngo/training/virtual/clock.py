@@ -130,8 +130,3 @@ def _check_asynchronous(spec: RunSpec) -> None:
             f"coupling: {spec.coupling!r} moves both ends of an edge at once, and with clock "
             f"'asynchronous' each worker moves alone."
         )
-    if spec.backend == "graphs":
-        raise UserError(
-            "backend: 'graphs' computes all workers at once, and with clock 'asynchronous' they "
-            "step at different times; it must be auto, loop, threads or vmap."
-        )
