@@ -88,7 +88,7 @@ def no_process_is_left():
 @pytest.fixture
 def house_style():
     """Figures are drawn in the project's style."""
-    from ngo.figures import style
+    from ngo.plots import style
 
     with style.house_style():
         yield

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ngo.figures.making import Opened, Output, Tables
 from ngo.pipeline.paper import NGO
+from ngo.plots.making import Opened, Output, Tables
 
 
 def opened(name: str) -> Opened:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ngo.figures import plots, style
-from ngo.figures.pages import page
-from ngo.figures.tables import save_table
+from ngo import plots, style
+from ngo.printing.pages import page
+from ngo.printing.tables import save_table
 from ngo.report.contents import Contents, Shown
 from ngo.report.findings import findings
 from verdicts.row import Row

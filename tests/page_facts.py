@@ -11,9 +11,9 @@ from figure_files import check
 from made_up import exponents
 from small_theory import asked, small_rows
 
-from ngo.figures.making import Opened
 from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES
+from ngo.plots.making import Opened
 
 
 def last(found, by, column):

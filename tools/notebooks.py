@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from contextlib import chdir
 from pathlib import Path
 
-from ngo.figures.notebook import notebook
 from ngo.pipeline.config_files import read_config, tiers
 from ngo.pipeline.plan import plan
+from ngo.plots.notebook import notebook
 
 REPOSITORY = Path(__file__).parents[1]
 

@@ -63,7 +63,7 @@ def test_a_notebook_that_raises_is_left_for_reading(tmp_path):
 
 FIGURE = '''"""The text."""
 
-from ngo.figures.declaration import table
+from ngo.plots.declaration import table
 
 
 @table("own", section="1", title="Own", apart=None, values={"share": (0, 1)})

@@ -19,7 +19,7 @@ TABLE = '''"""What {paper} shows.
 *Look at* the end.
 """
 
-from ngo.figures.declaration import table
+from ngo.plots.declaration import table
 
 
 @table("fig1", section="1", title="Table of {paper}")

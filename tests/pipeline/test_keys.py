@@ -41,17 +41,17 @@ def test_code_is_the_bytes_of_folders(tmp_path, monkeypatch):
         keys.code.cache_clear()  # as in another process
         return keys.code(*folders)
 
-    for name in ("ngo/figures", "ngo/gossip"):
+    for name in ("ngo/plots", "ngo/gossip"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "a.py").write_text("A = 1\n")
     monkeypatch.setattr(keys, "PACKAGE", tmp_path / "ngo")
-    before = code("ngo/figures")
-    (tmp_path / "ngo/figures/__pycache__").mkdir()
-    (tmp_path / "ngo/figures/__pycache__/a.pyc").write_text("compiled")
+    before = code("ngo/plots")
+    (tmp_path / "ngo/plots/__pycache__").mkdir()
+    (tmp_path / "ngo/plots/__pycache__/a.pyc").write_text("compiled")
     (tmp_path / "ngo/gossip/a.py").write_text("A = 2\n")
-    assert code("ngo/figures") == before
-    (tmp_path / "ngo/figures/template.html").write_text("<p>")
-    assert code("ngo/figures") != before
+    assert code("ngo/plots") == before
+    (tmp_path / "ngo/plots/template.html").write_text("<p>")
+    assert code("ngo/plots") != before
     keys.code.cache_clear()
 
 
@@ -93,7 +93,7 @@ def test_a_figures_key_follows_its_own_text_alone(tmp_path, monkeypatch):
 
     before = keys_now()
     assert differ(keys_now(threads=7)) == set()
-    path = tmp_path / "papers/ngo/figures/fig4.py"
+    path = tmp_path / "papers/ngo/plots/fig4.py"
     text = path.read_text()
     path.write_text(text.replace("Look at", "See"))
     assert differ(keys_now()) == {"fig4"}

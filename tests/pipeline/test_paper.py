@@ -40,7 +40,7 @@ CLAIMS = {
 }  # fmt: skip
 FIGURE = '''"""Whether it learns."""
 
-from ngo.figures.declaration import table
+from ngo.plots.declaration import table
 
 
 @table("shown", section="1", title="A table", reads="first", values={"least": (0, 1)})

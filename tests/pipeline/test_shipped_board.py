@@ -12,10 +12,10 @@ from made_up_board import CELLS, read_board
 from small_archives import CLAIMS, in_this_process, members_in
 
 from ngo.common.registry import UserError
-from ngo.figures.declaration import read_declared
 from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
 from ngo.pipeline.places import tidy_table
+from ngo.plots.declaration import read_declared
 from ngo.report.board_tables import as_csv
 
 
@@ -83,7 +83,7 @@ def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
 
 MATRIX = '''"""Twice the numbers."""
 
-from ngo.figures.declaration import table
+from ngo.plots.declaration import table
 
 
 @table("matrix", section="1", title="Methods", reads={"iid": "own"})

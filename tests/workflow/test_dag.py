@@ -159,7 +159,7 @@ def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(clone
 
 
 def test_a_notebook_that_raises_leaves_its_traceback_and_no_figure(clone):
-    path = clone.root / "papers/ngo/figures/fig3.py"
+    path = clone.root / "papers/ngo/plots/fig3.py"
     text = path.read_text()
     path.write_text(f"{text}\n\ndef draw(numbers):\n    raise RuntimeError('half-made')\n")
     try:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.combinations import combination_table, known
-from ngo.figures import combinations, plots
-from ngo.figures.combinations import caption, note  # noqa: F401
-from ngo.figures.declaration import figure
+from ngo.plots import combinations
+from ngo.plots.combinations import caption, note  # noqa: F401
+from ngo.plots.declaration import figure
 
 WORDS = {
     "delay": "late messages, τ = {:g}",

@@ -20,17 +20,17 @@ import numpy as np
 import pandas as pd
 import torch
 
+from ngo import plots
 from ngo.analysis.curves import part, points, together
 from ngo.analysis.mixers import MIXER, SITUATION, TUNED, best_rows, ends, with_mixers
 from ngo.common.options import DECLARED
-from ngo.figures import plots
-from ngo.figures.curve_panels import Cases, dots, lines
-from ngo.figures.declaration import Tables, figure
-from ngo.figures.style import LINES, kth_style
-from ngo.figures.tables import bracketed, dashed
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.disturbance import Chebyshev
 from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.plots.curve_panels import Cases, dots, lines
+from ngo.plots.declaration import Tables, figure
+from ngo.plots.style import LINES, kth_style
+from ngo.printing.tables import bracketed, dashed
 from verdicts.row import ABSENT
 
 DRAWN, BEST = "finite_time", "finite_time_best"

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.combinations import TUNED, case_names
 from ngo.analysis.curves import along, part, points, together
-from ngo.figures import captions, plots
-from ngo.figures.case_styles import case_styles
-from ngo.figures.curve_panels import lines
-from ngo.figures.declaration import Tables, figure
-from ngo.figures.tables import bracketed, number
+from ngo.plots import captions
+from ngo.plots.case_styles import case_styles
+from ngo.plots.curve_panels import lines
+from ngo.plots.declaration import Tables, figure
+from ngo.printing.tables import bracketed, number
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import pandas as pd
 
 from ngo.analysis.combinations import combination_table
-from ngo.figures.combinations import caption, note  # noqa: F401
-from ngo.figures.combinations import draw_combinations as draw  # noqa: F401
-from ngo.figures.combinations import print_combinations as show  # noqa: F401
-from ngo.figures.declaration import figure
+from ngo.plots.combinations import caption, note  # noqa: F401
+from ngo.plots.combinations import draw_combinations as draw  # noqa: F401
+from ngo.plots.combinations import print_combinations as show  # noqa: F401
+from ngo.plots.declaration import figure
 
 
 @figure(

@@ -13,16 +13,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.combinations import TUNED, case_names
 from ngo.analysis.curves import along, scores
 from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
 from ngo.common.registry import UserError
-from ngo.figures import captions, plots
-from ngo.figures.case_styles import case_styles
-from ngo.figures.combinations import best_values
-from ngo.figures.curve_panels import lines
-from ngo.figures.declaration import Tables, figure
-from ngo.figures.tables import dashed
+from ngo.plots import captions
+from ngo.plots.case_styles import case_styles
+from ngo.plots.combinations import best_values
+from ngo.plots.curve_panels import lines
+from ngo.plots.declaration import Tables, figure
+from ngo.printing.tables import dashed
 from verdicts.row import ABSENT
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final

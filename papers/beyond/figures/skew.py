@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.combinations import LINEAR, combination_table
 from ngo.data.heterogeneity import hellinger_to_global, label_entropy
-from ngo.figures import captions, plots
-from ngo.figures.combinations import NOTE, print_combinations
-from ngo.figures.curve_panels import Cases, lines
-from ngo.figures.declaration import figure
-from ngo.figures.style import Style, kth_style
+from ngo.plots import captions
+from ngo.plots.combinations import NOTE, print_combinations
+from ngo.plots.curve_panels import Cases, lines
+from ngo.plots.declaration import figure
+from ngo.plots.style import Style, kth_style
 
 MEASURES = {"hellinger": hellinger_to_global, "label_entropy": label_entropy}
 

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
 
-from ngo.figures import plots
-from ngo.figures.combinations import NOTE
-from ngo.figures.declaration import figure
-from ngo.figures.tables import number
+from ngo import plots
+from ngo.plots.combinations import NOTE
+from ngo.plots.declaration import figure
+from ngo.printing.tables import number
 from verdicts.quantities.differences import best_difference, level
 from verdicts.registry import UserError
 from verdicts.row import ABSENT

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.calibration import HALVES, accuracies, cells_of, each_cell, ranking
-from ngo.figures import plots
-from ngo.figures.declaration import Tables, figure
-from ngo.figures.style import METHOD_STYLES
-from ngo.figures.tables import number
+from ngo.plots.declaration import Tables, figure
+from ngo.plots.style import METHOD_STYLES
+from ngo.printing.tables import number
 from verdicts.row import ABSENT
 
 DRAWN, RANKING, CELLS = "calibration", "calibration_ranking", "calibration_cells"

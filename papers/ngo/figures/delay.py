@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import part, points, scores, together
 from ngo.analysis.seed_means import check_apart
 from ngo.analysis.tuning import TUNED, best_settings, tuning_grid
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import by_method, dots
-from ngo.figures.declaration import figure
-from ngo.figures.style import METHOD_STYLES
+from ngo.plots import captions
+from ngo.plots.curve_panels import by_method, dots
+from ngo.plots.declaration import figure
+from ngo.plots.style import METHOD_STYLES
 from verdicts.rows.evaluations import final
 
 TASK = ["dataset", "partition", "topology"]

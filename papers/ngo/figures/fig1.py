@@ -15,13 +15,13 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.curves import along, part, points, scores, together
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import LABELS, Cases, error_bars, lines
-from ngo.figures.declaration import figure
-from ngo.figures.plots import log_axis
-from ngo.figures.style import kth_style
 from ngo.gossip.topology import TOPOLOGIES
+from ngo.plots import captions, log_axis
+from ngo.plots.curve_panels import LABELS, Cases, error_bars, lines
+from ngo.plots.declaration import figure
+from ngo.plots.style import kth_style
 from verdicts.rows.evaluations import final
 
 BY = ["dataset", "method", "v_threshold"]

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import NullLocator
 
+from ngo import plots
 from ngo.analysis.seed_means import check_apart
-from ngo.figures import plots
-from ngo.figures.curve_panels import error_bars
-from ngo.figures.declaration import figure
-from ngo.figures.style import COLOURS, METHOD_STYLES, Style
+from ngo.plots.curve_panels import error_bars
+from ngo.plots.declaration import figure
+from ngo.plots.style import COLOURS, METHOD_STYLES, Style
 from verdicts.statistics.estimates import estimate
 
 BY = ["dataset", "method", "topology"]

@@ -14,12 +14,12 @@ from itertools import cycle
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.curves import part
 from ngo.analysis.dynamics import courses
-from ngo.figures import plots
-from ngo.figures.consensus_panels import draw_index, draw_states, kind
-from ngo.figures.declaration import figure
-from ngo.figures.style import COLOURS, LINES
+from ngo.plots.consensus_panels import draw_index, draw_states, kind
+from ngo.plots.declaration import figure
+from ngo.plots.style import COLOURS, LINES
 
 
 @figure(

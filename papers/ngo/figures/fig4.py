@@ -13,13 +13,14 @@ from dataclasses import replace
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.tuning import best_settings, tuning_grid
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import LABELS, by_exponent, by_method, dots, having, lines
-from ngo.figures.declaration import figure
-from ngo.figures.style import Style, kth_style
+from ngo.plots import captions
+from ngo.plots.curve_panels import LABELS, by_exponent, by_method, dots, having, lines
+from ngo.plots.declaration import figure
+from ngo.plots.style import Style, kth_style
 from verdicts.rows.evaluations import final
 
 BY = ["method", "p", "gamma"]

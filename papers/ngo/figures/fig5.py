@@ -16,10 +16,11 @@ from itertools import cycle
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.curves import along, part, points, scores, together, with_mean_V
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import Cases, by_method, dots, lines
-from ngo.figures.declaration import figure
+from ngo.plots import captions
+from ngo.plots.curve_panels import Cases, by_method, dots, lines
+from ngo.plots.declaration import figure
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 

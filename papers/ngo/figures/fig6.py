@@ -14,12 +14,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.seed_means import check_apart
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import Cases, by_method, dots, lines
-from ngo.figures.declaration import figure
-from ngo.figures.style import COLOURS, METHOD_STYLES, Style
+from ngo.plots import captions
+from ngo.plots.curve_panels import Cases, by_method, dots, lines
+from ngo.plots.declaration import figure
+from ngo.plots.style import COLOURS, METHOD_STYLES, Style
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 

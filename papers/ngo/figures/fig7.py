@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import points, scores, together
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import by_method, dots
-from ngo.figures.declaration import figure
+from ngo.plots import captions
+from ngo.plots.curve_panels import by_method, dots
+from ngo.plots.declaration import figure
 from verdicts.rows.evaluations import final
 
 SIZES = ["method", "workers"]

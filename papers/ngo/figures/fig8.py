@@ -14,16 +14,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.correlations import pooled_correlation, within_seeds
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.seed_means import check_apart
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import by_exponent, dots, lines
-from ngo.figures.declaration import figure
-from ngo.figures.run_scatter import scatter
-from ngo.figures.style import Style
-from ngo.figures.tables import bracketed, number
+from ngo.plots import captions
+from ngo.plots.curve_panels import by_exponent, dots, lines
+from ngo.plots.declaration import figure
+from ngo.plots.run_scatter import scatter
+from ngo.plots.style import Style
+from ngo.printing.tables import bracketed, number
 from verdicts.rows.evaluations import final
 
 APART = ["method", "p", "topology", "gamma"]

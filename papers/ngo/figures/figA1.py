@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ngo.figures import plots
-from ngo.figures.declaration import figure
-from ngo.figures.image_mosaics import draw_generations, pixel_rows
+from ngo import plots
+from ngo.plots.declaration import figure
+from ngo.plots.image_mosaics import draw_generations, pixel_rows
 
 
 @figure(

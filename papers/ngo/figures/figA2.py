@@ -17,11 +17,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.seed_means import check_apart
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import error_bars
-from ngo.figures.declaration import figure
-from ngo.figures.style import METHOD_STYLES
+from ngo.plots import captions
+from ngo.plots.curve_panels import error_bars
+from ngo.plots.declaration import figure
+from ngo.plots.style import METHOD_STYLES
 from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to
 from verdicts.statistics.estimates import estimate

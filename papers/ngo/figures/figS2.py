@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ngo.figures import captions, plots
-from ngo.figures.declaration import figure
-from ngo.figures.style import TEXT_WIDTH
+from ngo import plots
+from ngo.plots import captions
+from ngo.plots.declaration import figure
+from ngo.plots.style import TEXT_WIDTH
 
 
 @figure(

@@ -12,13 +12,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.row_order import TOPOLOGY_ORDER
 from ngo.analysis.seed_means import check_apart
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import Cases, by_method, dots, lines
-from ngo.figures.declaration import figure
+from ngo.plots import captions
+from ngo.plots.curve_panels import Cases, by_method, dots, lines
+from ngo.plots.declaration import figure
 from verdicts.rows.equal_budgets import at_equal_steps, shared_steps
 from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to

@@ -16,15 +16,16 @@ from math import factorial
 import numpy as np
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.apart import CELL
 from ngo.analysis.correlations import on_log_axis, pearson, pooled_correlation, within_seeds
 from ngo.analysis.curves import scores, with_mean_V
 from ngo.analysis.seed_means import check_apart
-from ngo.figures import captions, plots
-from ngo.figures.declaration import figure
-from ngo.figures.run_scatter import scatter
-from ngo.figures.style import TEXT_WIDTH
-from ngo.figures.tables import bracketed, number
+from ngo.plots import captions
+from ngo.plots.declaration import figure
+from ngo.plots.run_scatter import scatter
+from ngo.plots.style import TEXT_WIDTH
+from ngo.printing.tables import bracketed, number
 from verdicts.rows.evaluations import final
 
 HALF = ["dataset", "partition"]

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ngo.figures import plots
-from ngo.figures.declaration import figure
-from ngo.figures.image_mosaics import draw_generations, draw_mosaic, images, pixel_rows
+from ngo import plots
+from ngo.plots.declaration import figure
+from ngo.plots.image_mosaics import draw_generations, draw_mosaic, images, pixel_rows
 
 KINDS = ("original", "reconstruction")
 PAIRS = 2

@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.curves import along, part, scores, together
-from ngo.figures import captions, plots
-from ngo.figures.curve_panels import by_method, lines
-from ngo.figures.declaration import figure
-from ngo.figures.style import Style
+from ngo.plots import captions
+from ngo.plots.curve_panels import by_method, lines
+from ngo.plots.declaration import figure
+from ngo.plots.style import Style
 
 VALUES = ["loss", "workers_loss", "V"]
 

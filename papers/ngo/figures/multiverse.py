@@ -16,10 +16,10 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
+from ngo import plots
 from ngo.common.former import read_claims
-from ngo.figures import plots
-from ngo.figures.declaration import Tables, figure
-from ngo.figures.style import COLOURS
+from ngo.plots.declaration import Tables, figure
+from ngo.plots.style import COLOURS
 from verdicts.claims.universes import specification_curve
 from verdicts.ledger import judged
 from verdicts.row import Row

@@ -18,7 +18,7 @@ import pandas as pd
 
 from ngo.analysis.published import published_for
 from ngo.analysis.universes import CHOSEN
-from ngo.figures.declaration import Tables, table
+from ngo.plots.declaration import Tables, table
 from verdicts.row import ABSENT
 from verdicts.statistics.estimates import exceeds
 from verdicts.statistics.rules import spoken

@@ -14,9 +14,9 @@ import pandas as pd
 
 from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import ACCURACY
-from ngo.figures import captions
-from ngo.figures.comparison_tables import print_comparison as show  # noqa: F401
-from ngo.figures.declaration import table
+from ngo.plots import captions
+from ngo.plots.comparison_tables import print_comparison as show  # noqa: F401
+from ngo.plots.declaration import table
 
 
 @table(

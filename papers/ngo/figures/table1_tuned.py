@@ -17,9 +17,9 @@ from ngo.analysis.comparisons import KEYS, comparison_table
 from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.published import published_for
 from ngo.analysis.tuning import TUNED, best_settings, tuning_grid
-from ngo.figures import captions
-from ngo.figures.comparison_tables import cell, digits, diverged, with_decimals, with_interval
-from ngo.figures.declaration import Tables, table
+from ngo.plots import captions
+from ngo.plots.comparison_tables import cell, digits, diverged, with_decimals, with_interval
+from ngo.plots.declaration import Tables, table
 from verdicts.row import ABSENT
 
 BEST, GRID = "table1_tuned", "table1_tuned_grid"

@@ -23,10 +23,10 @@ from ngo.analysis.published import published_for, sole_dataset
 from ngo.analysis.row_order import ordered
 from ngo.analysis.seed_means import check_apart
 from ngo.data.partition import PARTITIONS
-from ngo.figures import captions
-from ngo.figures.comparison_tables import print_comparison
-from ngo.figures.declaration import table
-from ngo.figures.tables import number
+from ngo.plots import captions
+from ngo.plots.comparison_tables import print_comparison
+from ngo.plots.declaration import table
+from ngo.printing.tables import number
 from verdicts.row import ABSENT
 from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to

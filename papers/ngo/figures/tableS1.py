@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.analysis.spectra import STANDARD_ERRORS, spectral_comparison
-from ngo.figures.declaration import table
-from ngo.figures.tables import dashed, number
+from ngo.plots.declaration import table
+from ngo.printing.tables import dashed, number
 from verdicts.row import ABSENT
 
 

@@ -16,9 +16,9 @@ import pandas as pd
 from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO
 from ngo.analysis.published import sole_dataset
-from ngo.figures import captions
-from ngo.figures.comparison_tables import print_comparison
-from ngo.figures.declaration import table
+from ngo.plots import captions
+from ngo.plots.comparison_tables import print_comparison
+from ngo.plots.declaration import table
 
 CRITERIA = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO)
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ngo.figures import plots
-from ngo.figures.declaration import figure
-from ngo.figures.style import METHOD_STYLES, kth_style
+from ngo import plots
+from ngo.plots.declaration import figure
+from ngo.plots.style import METHOD_STYLES, kth_style
 from ngo.theorems.convergence import DRAWN
 from ngo.theorems.theorem import rows_of
 

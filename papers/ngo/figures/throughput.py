@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ngo.figures import plots
-from ngo.figures.curve_panels import error_bars
-from ngo.figures.declaration import figure
-from ngo.figures.style import METHOD_STYLES
+from ngo import plots
+from ngo.plots.curve_panels import error_bars
+from ngo.plots.declaration import figure
+from ngo.plots.style import METHOD_STYLES
 
 
 @figure(

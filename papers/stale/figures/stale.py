@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.combinations import TUNED, listed
 from ngo.analysis.curves import along
 from ngo.analysis.seed_means import over_seeds
-from ngo.figures import captions, plots
-from ngo.figures.combinations import at_an_end, best_values
-from ngo.figures.comparison_tables import with_interval
-from ngo.figures.curve_panels import lines
-from ngo.figures.declaration import Tables, figure
-from ngo.figures.style import METHOD_STYLES, kth_style
+from ngo.plots import captions
+from ngo.plots.combinations import at_an_end, best_values
+from ngo.plots.comparison_tables import with_interval
+from ngo.plots.curve_panels import lines
+from ngo.plots.declaration import Tables, figure
+from ngo.plots.style import METHOD_STYLES, kth_style
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.equal_budgets import at_equal
 

@@ -76,7 +76,7 @@ def partition(
         ]
     click.echo(f"{spec.partition_id}: {', '.join(facts)}")
     if plot is not None:
-        from ngo.figures.partition_plot import save_partition_plot
+        from ngo.plots.partition_plot import save_partition_plot
 
         stem = plot.with_suffix("") if plot.suffix in (".png", ".pdf", ".csv") else plot
         title = f"{spec.dataset}, partition {spec.partition}, seed {spec.seed}"

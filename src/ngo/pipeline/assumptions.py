@@ -14,13 +14,13 @@ import yaml
 from tabulate import tabulate
 
 from ngo.common.registry import UserError
-from ngo.figures.markdown_text import inert
-from ngo.figures.pages import page
 from ngo.pipeline.config_files import place as config_place
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.paper import NGO
 from ngo.pipeline.plan import Plan, plan
 from ngo.pipeline.universes import PREFIX
+from ngo.printing.markdown_text import inert
+from ngo.printing.pages import page
 
 MARK = re.compile(r"\bassumed:\s*")
 

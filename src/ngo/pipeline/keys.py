@@ -27,7 +27,7 @@ from verdicts.registration.registered import registration_path
 
 #: The folders that make tidy tables from runs, and those that draw, judge and print them.
 JOINED = ("ngo/analysis", "ngo/training/tidy.py")
-DRAWN = (*JOINED, "ngo/figures", "verdicts")
+DRAWN = (*JOINED, "ngo/plots", "ngo/printing", "verdicts")
 PRINTED = (*DRAWN, "ngo/report")
 MEASURED = ("ngo/measures", "ngo/theorems")
 
@@ -39,7 +39,7 @@ def key(*parts: object) -> str:
 
 @cache
 def code(*folders: str) -> str:
-    """16 hex digits of files of the packages, and of those in folders, such as ``ngo/figures``."""
+    """16 hex digits of files of the packages, and of those in folders, such as ``ngo/plots``."""
     places = [PACKAGE.parent / each for each in folders]
     found = (path for each in places for path in ([each] if each.is_file() else each.rglob("*.*")))
     return content(path for path in sorted(found) if "__pycache__" not in path.parts)

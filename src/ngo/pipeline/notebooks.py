@@ -13,8 +13,8 @@ from jsonschema import ValidationError
 
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError, unknown
-from ngo.figures.declaration import read_declared
-from ngo.figures.notebook import notebook
+from ngo.plots.declaration import read_declared
+from ngo.plots.notebook import notebook
 
 
 def execute(
@@ -22,7 +22,7 @@ def execute(
 ) -> None:
     """Execute ``source`` with ``NAME=VALUE`` parameters, and save it as the notebook ``out``.
 
-    ``source`` is a notebook, or the file of a figure or table (``ngo.figures.declaration``), which
+    ``source`` is a notebook, or the file of a figure or table (``ngo.plots.declaration``), which
     needs all of its parameters; ``experiment`` is that of a default figure. Values are parsed as
     YAML. Raises a UserError for a parameter that the notebook does not have (papermill ignores it),
     and for a cell that fails; ``out`` then ends with the traceback.

@@ -2,7 +2,7 @@
 
 The config's section ``paper`` names it, and says who claims what. The folder is ``papers/NAME`` in
 the working directory, or else in the package's repository. The NGO paper has its config and its
-notebooks at the top of the repository, and its figures in ``papers/ngo/figures``.
+notebooks at the top of the repository, and its figures in ``papers/ngo/plots``.
 
 A config may be a stranger's: its paper's name only selects a folder that is here already.
 
@@ -20,8 +20,8 @@ from typing import Any
 
 import ngo
 from ngo.common.registry import UserError, unknown
-from ngo.figures.declaration import Declared, read_declared
 from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
+from ngo.plots.declaration import Declared, read_declared
 
 NGO = "ngo"
 """The paper whose config is the base of all configs."""

@@ -17,7 +17,6 @@ from ngo.common.devices import check_device
 from ngo.common.fields import fields_of
 from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError
-from ngo.figures.declaration import ANY, Declared, check_values
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config_files import check_size, load_plugins, without_gone
@@ -27,6 +26,7 @@ from ngo.pipeline.left_out import without_left_out
 from ngo.pipeline.paper import NGO, Paper, own_study, paper_of, reference, shared, stated_files
 from ngo.pipeline.places import CLAIMS, RUNS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
+from ngo.plots.declaration import ANY, Declared, check_values
 from ngo.training.checks import check_snapshots
 from ngo.training.earlier import MODELS
 from ngo.training.spec import FINAL, RunSpec

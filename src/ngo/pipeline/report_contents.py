@@ -8,12 +8,12 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
-from ngo.figures.declaration import Declared
 from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import place, read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
+from ngo.plots.declaration import Declared
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance

@@ -145,7 +145,7 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
     The tidy tables that it reads are written to the working directory, that of the plan.
     """
     from ngo.analysis import results
-    from ngo.figures.making import Opened
+    from ngo.plots.making import Opened
 
     for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
         results.write(table, tidy_table(planned.tier, name))

@@ -10,8 +10,8 @@ from pathlib import Path
 from markupsafe import Markup
 from PIL import Image
 
-from ngo.figures.pages import body
-from ngo.figures.plots import CAPTION_SHARE, DESCRIPTION
+from ngo.plots import CAPTION_SHARE, DESCRIPTION
+from ngo.printing.pages import body
 from ngo.report.contents import Contents, content, text
 from ngo.report.play_page import play_page
 from ngo.report.templates import file, rendered, slug

@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ngo.figures.markdown_text import inert
+from ngo.printing.markdown_text import inert
 from verdicts.render.markdown import escaped
 
 FOLDER = Path(__file__).with_name("page")

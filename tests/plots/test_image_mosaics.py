@@ -3,7 +3,7 @@
 import pytest
 from made_up import pictures
 
-from ngo.figures.image_mosaics import images, pixel_rows
+from ngo.plots.image_mosaics import images, pixel_rows
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from ngo import plots
 from ngo.data.heterogeneity import hellinger_pairwise, hellinger_to_global, label_entropy
-from ngo.figures import plots
-from ngo.figures.style import COLOURS, TEXT_WIDTH, house_style
+from ngo.plots.style import COLOURS, TEXT_WIDTH, house_style
 
 POINTS = 72
 """Points per inch."""

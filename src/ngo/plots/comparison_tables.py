@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ngo.analysis.criteria import CRITERIA
-from ngo.figures.tables import number, plus_minus
+from ngo.printing.tables import number, plus_minus
 from verdicts.row import ABSENT
 
 

@@ -6,7 +6,7 @@ from made_up import TABLE_A1, cell
 
 from ngo.analysis import comparisons
 from ngo.analysis.criteria import HITTING_TIME, TEST_LOSS
-from ngo.figures import comparison_tables
+from ngo.plots import comparison_tables
 
 
 def test_digits_are_each_criterions_own():

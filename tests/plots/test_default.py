@@ -7,8 +7,8 @@ import pytest
 from made_up import SEEDS, metrics, run
 
 from ngo.analysis.curves import part
-from ngo.figures import default
-from ngo.figures.making import Opened
+from ngo.plots import default
+from ngo.plots.making import Opened
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

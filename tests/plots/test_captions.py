@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ngo.figures import captions
+from ngo.plots import captions
 
 
 def test_a_caption_says_what_made_it():

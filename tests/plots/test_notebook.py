@@ -6,8 +6,8 @@ import nbformat
 import pytest
 from conftest import REPOSITORY
 
-from ngo.figures.declaration import read_declared
-from ngo.figures.notebook import notebook
+from ngo.plots.declaration import read_declared
+from ngo.plots.notebook import notebook
 
 GIVEN = {
     "metrics": "results/demo/metrics/price.parquet",
@@ -40,6 +40,6 @@ def test_it_is_a_notebook_with_the_text_the_parameters_the_numbers_and_the_drawi
 
 
 def test_that_of_a_default_figure_names_its_experiment():
-    source = REPOSITORY / "src/ngo/figures/default.py"
+    source = REPOSITORY / "src/ngo/plots/default.py"
     book = notebook(read_declared(source).of("own"), {**GIVEN, "metrics": "own.parquet"})
     assert f'Opened("{source}", "own")' in "".join(book["cells"][2]["source"])

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from made_up import seeds_of as rows
 
+from ngo import plots
 from ngo.analysis.curves import along, points
-from ngo.figures import curve_panels, plots
-from ngo.figures.style import kth_style
+from ngo.plots import curve_panels
+from ngo.plots.style import kth_style
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ngo.figures.style import COLOURS, METHOD_STYLES, Style, kth_style
+from ngo.plots.style import COLOURS, METHOD_STYLES, Style, kth_style
 
 
 def case_styles(found: pd.DataFrame) -> dict[str, Style]:

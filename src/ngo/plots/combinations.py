@@ -7,12 +7,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ngo import plots
 from ngo.analysis.combinations import TUNED
 from ngo.analysis.mixers import LINEAR
-from ngo.figures import captions, plots
-from ngo.figures.comparison_tables import diverged, with_interval
-from ngo.figures.style import kth_style
-from ngo.figures.tables import dashed
+from ngo.plots import captions
+from ngo.plots.comparison_tables import diverged, with_interval
+from ngo.plots.style import kth_style
+from ngo.printing.tables import dashed
 from verdicts.row import ABSENT
 
 NOTE = (

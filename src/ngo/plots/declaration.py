@@ -10,7 +10,7 @@ The file's docstring is the text that is shown with it. Its functions are::
     def caption(numbers, …):  # → the caption of the table
 
 Light: the facts of a file are read without importing it, so that the workflow imports no pandas.
-``ngo.figures.making`` makes a figure or table from its file.
+``ngo.plots.making`` makes a figure or table from its file.
 """
 
 from __future__ import annotations

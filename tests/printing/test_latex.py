@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ngo.figures.latex import as_latex, escaped
+from ngo.printing.latex import as_latex, escaped
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ngo import plots
 from ngo.analysis.apart import CELL
 from ngo.analysis.curves import along, part, points, scores, together
-from ngo.figures import plots
-from ngo.figures.curve_panels import Cases, lines
-from ngo.figures.declaration import figure
-from ngo.figures.style import Style, kth_style
-from ngo.figures.tables import number
+from ngo.plots.curve_panels import Cases, lines
+from ngo.plots.declaration import figure
+from ngo.plots.style import Style, kth_style
+from ngo.printing.tables import number
 from ngo.training.spec import FIELDS
 from verdicts.row import ABSENT
 from verdicts.rows.evaluations import final

@@ -13,8 +13,8 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.ticker import MaxNLocator
 
 from ngo.analysis.curves import GEOMETRIC
-from ngo.figures.plots import log_axis
-from ngo.figures.style import METHOD_STYLES, Style, kth_style
+from ngo.plots import log_axis
+from ngo.plots.style import METHOD_STYLES, Style, kth_style
 
 PERCENT = ("accuracy", "best")
 DIFFERENCES = ("difference", "gain")

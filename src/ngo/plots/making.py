@@ -13,14 +13,15 @@ from typing import Any
 
 import pandas as pd
 
+from ngo import plots
 from ngo.analysis.published import sole_dataset
 from ngo.common.damaged import removed_if_damaged
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
-from ngo.figures import captions, plots
-from ngo.figures.declaration import ANY, Declared, read_declared
-from ngo.figures.style import house_style
-from ngo.figures.tables import save_table
+from ngo.plots import captions
+from ngo.plots.declaration import ANY, Declared, read_declared
+from ngo.plots.style import house_style
+from ngo.printing.tables import save_table
 from ngo.training.evaluation import Evaluation
 from ngo.training.tidy import read_tidy
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 
 from ngo.common.files import atomic_file
-from ngo.figures.style import TEXT_WIDTH
+from ngo.plots.style import TEXT_WIDTH
 
 LETTERS = 21
 """Letters of a caption per inch of a figure's width."""

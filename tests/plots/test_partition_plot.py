@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ngo.figures.partition_plot import draw, in_words, save_partition_plot
+from ngo.plots.partition_plot import draw, in_words, save_partition_plot
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.figures.pages import body, page
+from ngo.printing.pages import body, page
 
 
 def test_text_is_escaped_and_headings_may_be_empty():

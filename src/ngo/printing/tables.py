@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ngo.common.files import atomic_file, write_text
-from ngo.figures.latex import as_latex
-from ngo.figures.markdown_text import inert
-from ngo.figures.pages import page
+from ngo.printing.latex import as_latex
+from ngo.printing.markdown_text import inert
+from ngo.printing.pages import page
 from verdicts.row import ABSENT
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.common.former import read_claims
-from ngo.figures.declaration import Tables, table
+from ngo.plots.declaration import Tables, table
 from verdicts.counts import counted, counts
 from verdicts.ledger import judged
 from verdicts.render.board import EXPLAINED, print_board

@@ -1,4 +1,4 @@
-from ngo.figures.markdown_text import inert
+from ngo.printing.markdown_text import inert
 
 
 def test_text_becomes_one_line_without_html_and_links():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from ngo.figures import plots
+from ngo import plots
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

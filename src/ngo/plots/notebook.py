@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ngo.figures.declaration import Declared
+from ngo.plots.declaration import Declared
 
 Notebook = dict[str, object]
 
@@ -30,7 +30,7 @@ def notebook(facts: Declared, parameters: Mapping[str, object]) -> Notebook:
             _cell(
                 "code",
                 "numbers",
-                "from ngo.figures.making import Opened\n\n"
+                "from ngo.plots.making import Opened\n\n"
                 f"figure = {opened}\nnumbers = figure.numbers({asked})\nnumbers",
             ),
             _cell("code", "drawing", "figure.save(numbers, tier, out)"),

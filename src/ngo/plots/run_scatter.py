@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 
 from ngo.analysis.correlations import on_log_axis
 from ngo.analysis.row_order import TOPOLOGY_ORDER
-from ngo.figures.curve_panels import LABELS, by_method
-from ngo.figures.plots import log_axis
+from ngo.plots import log_axis
+from ngo.plots.curve_panels import LABELS, by_method
 
 FILLS = ("none", "left", "full", "right", "top", "bottom")
 """The filling of a marker shows the topology; colour and shape show the method."""

@@ -5,8 +5,8 @@ import pytest
 import yaml
 from made_up import cell
 
-from ngo.figures import claims
-from ngo.figures.making import Opened
+from ngo.plots import claims
+from ngo.plots.making import Opened
 from verdicts.quantity_registry import QUANTITIES, Quantity
 
 CLAIM = {"place": "Table 1", "says": "NGO learns", "kind": "order", "quantity": "accuracy_at_end"}

@@ -4,12 +4,12 @@ import pandas as pd
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.figures.making import Opened
+from ngo.plots.making import Opened
 
 FILE = '''"""The text."""
 
-from ngo.figures import plots
-from ngo.figures.declaration import figure
+from ngo import plots
+from ngo.plots.declaration import figure
 
 
 @figure("own", section="1", title="Own", tables=("more",))

@@ -3,7 +3,7 @@
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.figures.declaration import check_values, read_declared
+from ngo.plots.declaration import check_values, read_declared
 
 FILE = '''"""What it shows."""
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ngo.figures import tables
+from ngo.printing import tables
 
 
 def test_a_table_in_four_forms(tmp_path):
