@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-slow test-workflow test-torture test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board tinyimagenet-page docs clean
+.PHONY: demo laptop paper calibration register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-slow test-workflow test-torture test-slurm verify-shipped release-check frameworks check format lock results-page play board tinyimagenet-page docs clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -169,9 +169,6 @@ format: setup ## Format all code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
-
-notebooks: setup ## The notebooks of all figures and tables, from their files
-	$(BIN)/python tools/notebooks.py
 
 results-page: setup ## docs/results.md, docs/results/, docs/assumptions.md and the summary in README.md, from the laptop tier
 	$(BIN)/python tools/results_page.py --tier laptop

@@ -1,51 +1,75 @@
-"""Figures and tables made from their files in papers/*/figures, as a notebook makes them."""
+"""The notebooks of figures and tables, with tables of a test in place of files."""
 
-import inspect
+import ast
+import json
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
+from conftest import REPOSITORY
 from matplotlib.figure import Figure
 
-from ngo.pipeline.paper import NGO
-from ngo.plots.making import Opened, Output, Tables
+from ngo import plots
+from ngo.pipeline.paper import notebook_of
 
 
-def opened(name: str) -> Opened:
-    """The file of a figure or table: of the NGO paper, or of the one in ``PAPER/NAME``."""
+@cache
+def cells(name: str) -> tuple[str, ...]:
+    """The code cells of the notebook of the NGO paper's figure, or of the one in ``PAPER/NAME``."""
     paper, _, own = name.rpartition("/")
-    return Opened(Path("papers", paper or NGO, "figures", f"{own}.py"))
+    book = json.loads((REPOSITORY / notebook_of(paper or "ngo", own)).read_text())
+    return tuple("".join(each["source"]) for each in book["cells"] if each["cell_type"] == "code")
 
 
-def check(source: Path) -> None:
-    """A file has its figure's name, a text of paragraphs, and the functions of its kind."""
-    figure = Opened(source)
-    facts, module = figure.facts, figure.module
-    assert facts.name == source.stem
-    paragraphs = facts.text.split("\n\n")
-    assert len(paragraphs) >= 2  # what it shows; what the paper says, or the question
-    assert all(paragraph.strip() for paragraph in paragraphs)
-    given = dict.fromkeys(facts.parameters[:-2])
-    inspect.signature(module.numbers).bind(**given)
-    assert hasattr(module, "draw") == bool(facts.figures)
-    for name in ("show", "caption"):
-        assert hasattr(module, name) == bool(facts.tables)
-    for name in ("note", "caption"):
-        if hasattr(module, name):
-            inspect.signature(getattr(module, name)).bind(None, **given)  # takes all inputs
+@cache
+def functions(name: str) -> SimpleNamespace:
+    """The functions and constants of a notebook, of which nothing else is run."""
+    found: dict[str, object] = {}
+    for node in ast.parse("\n".join(cells(name)[1:])).body:
+        constant = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).isupper()
+        if constant or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef):
+            exec(compile(ast.Module([node], []), name, "exec"), found)
+    return SimpleNamespace(**found)
 
 
-def drawn(name: str, *tables, **inputs) -> tuple[Figure, Tables]:
-    """The drawing of the figure from the inputs of its numbers, and the numbers."""
-    module = opened(name).module
-    numbers = module.numbers(*tables, **inputs)
-    return module.draw(numbers), numbers
+def executed(name: str, *tables, count: int | None = None, save: bool = False, **inputs) -> dict:
+    """The variables of a notebook after its first ``count`` cells, by default all of them.
+
+    ``tables`` are for its first parameters. Nothing is written without ``save``.
+    """
+    parameters, *rest = cells(name)
+    found: dict[str, object] = {}
+    exec(parameters, found)
+    known = [key for key in found if key != "__builtins__"]
+    assert {*inputs} <= {*known}
+    found |= {**dict(zip(known, tables, strict=False)), **inputs}
+    for code in rest[:count]:
+        tree = ast.parse(code)
+        if not save and ast.unparse(tree.body[-1]).startswith("plots.save("):
+            tree.body.pop()
+        exec(compile(tree, name, "exec"), found)
+    return found
 
 
-def made(name: str, out: Path, **inputs) -> Output:
-    """The figure or table in the folder ``out``, with its tables of runs read from files."""
-    figure = opened(name)
+def numbers(name: str, *tables, **inputs) -> plots.Tables:
+    """The numbers of a notebook."""
+    return executed(name, *tables, count=1, **inputs)["numbers"]
+
+
+def drawn(name: str, *tables, **inputs) -> tuple[Figure, plots.Tables]:
+    """The drawing of a figure, and its numbers."""
+    found = executed(name, *tables, count=2, **inputs)
+    return found["figure"], found["numbers"]
+
+
+def made(name: str, out: Path, **inputs) -> plots.Saved:
+    """The figure or table in the folder ``out``; its last cell says what was saved."""
     out.mkdir(exist_ok=True)
-    for table in figure.facts.reads:
-        path = out / f"{table}.parquet"
-        inputs[table].to_parquet(path)
-        inputs[table] = path
-    return figure.save(figure.numbers(**inputs), "test", out)
+    kept = []
+    save = plots.save
+    try:
+        plots.save = lambda *given, **named: kept.append(save(*given, **named))
+        executed(name, save=True, tier="test", out=out, **inputs)
+    finally:
+        plots.save = save
+    return kept[0]

@@ -20,7 +20,7 @@ OF_A_TIER = {name: entry for name, entry in DEMO.artefacts.items() if name not i
 BEYOND = [REPOSITORY / name for name in ("config/config.yaml", "papers/beyond/config.yaml")]
 #: Those of the NGO paper and of the questions beyond it.
 ARTEFACTS = {
-    **planned("papers/beyond/config.yaml").paper.figures,
-    **DEMO.paper.figures,
+    **planned("papers/beyond/config.yaml").artefacts,
+    **DEMO.artefacts,
     **OF_A_TIER,
 }

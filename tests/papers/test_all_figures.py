@@ -1,39 +1,24 @@
-"""What holds of every file in papers/*/figures."""
+"""What holds of the notebooks of figures and tables."""
+
+import json
 
 import made_up
 import made_up_graphs
 import pandas as pd
 import pytest
 from conftest import REPOSITORY
-from figure_files import check, drawn, made, opened
+from figure_files import drawn, made
 from often_evaluated import often
 
 from ngo.common.registry import UserError
+from ngo.pipeline.config_files import read_config, tiers
+from ngo.pipeline.plan import plan
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
-SOURCES = sorted(REPOSITORY.glob("papers/*/figures/*.py"))
-
-TABLE = '''"""What {paper} shows.
-
-*Look at* the end.
-"""
-
-from ngo.plots.declaration import table
-
-
-@table("fig1", section="1", title="Table of {paper}")
-def numbers(metrics):
-    return metrics[["{column}"]]
-
-
-def show(numbers):
-    return numbers.astype(str)
-
-
-def caption(numbers, metrics):
-    return "All values."
-'''
+BOOKS = sorted(
+    [*REPOSITORY.glob("notebooks/*.ipynb"), *REPOSITORY.glob("papers/*/notebooks/*.ipynb")]
+)
 
 # Runs, and the further inputs of the numbers, of the NGO paper's figures of training.
 FIGURES = {
@@ -50,26 +35,31 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: f"{path.parts[-3]}/{path.stem}")
-def test_a_file_has_its_name_a_text_and_the_functions_of_its_kind(source):
-    check(source)
+@pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
+def test_a_notebook_has_a_text_parameters_no_outputs_and_saves_at_its_end(path):
+    book = json.loads(path.read_text())
+    text, parameters, *_, last = book["cells"]
+    paragraphs = "".join(text["source"]).split("\n\n")
+    assert paragraphs[0].startswith("# ")
+    assert len(paragraphs) >= 3  # what it shows; what the paper says, or the question
+    assert parameters["metadata"]["tags"] == ["parameters"]
+    assert "plots.save(" in "".join(last["source"])
+    assert not any(cell.get("outputs") for cell in book["cells"])
 
 
-def test_two_papers_may_have_figures_of_one_name(tmp_path, monkeypatch):
-    """A name belongs to a paper: each file is opened, and made, as its own paper's."""
-    monkeypatch.chdir(tmp_path)
-    runs = made_up.exponents()
-    for paper, column in (("ngo", "V"), ("own", "consensus_loss")):
-        folder = tmp_path / "papers" / paper / "figures"
-        folder.mkdir(parents=True)
-        (folder / "fig1.py").write_text(TABLE.format(paper=paper, column=column))
-        check(folder / "fig1.py")
-    made("fig1", tmp_path / "1", metrics=runs)
-    made("own/fig1", tmp_path / "2", metrics=runs)
-    assert opened("fig1").facts.title == "Table of ngo"
-    assert opened("own/fig1").facts.title == "Table of own"
-    assert list(pd.read_csv(tmp_path / "1/tables/fig1.csv")) == ["V", "tier"]
-    assert list(pd.read_csv(tmp_path / "2/tables/fig1.csv")) == ["consensus_loss", "tier"]
+def test_every_notebook_is_a_figure_of_a_config_and_takes_what_that_gives():
+    """But for those that all papers share."""
+    used = {REPOSITORY / "notebooks/experiment.ipynb"}
+    for configs in tiers():
+        planned = plan(read_config(configs))
+        for name, entry in planned.artefacts.items():
+            book = json.loads(entry.notebook.read_text())
+            found: dict = {}
+            exec("".join(book["cells"][1]["source"]), found)
+            found.pop("__builtins__")
+            assert set(found) == set(planned.parameters(name)), name
+            used.add(entry.notebook.resolve())
+    assert used == set(BOOKS)
 
 
 LOST = {"one": lambda seed: seed == 1, "all": lambda seed: True}
@@ -131,9 +121,10 @@ def test_a_table_is_saved_in_four_forms(name, reference, last, tmp_path):
 @pytest.mark.parametrize("name", FIGURES)
 def test_runs_that_a_figure_cannot_tell_apart_are_no_seeds(name):
     runs, more = FIGURES[name]
+    apart = read_config([REPOSITORY / "config/config.yaml"])["figures"][name]["apart"]
     once = runs().assign(lr=0.1)
     again = once.assign(lr=0.2, run=once["run"] + "-lr0.2")
-    by = ", ".join(opened(name).facts.apart)
+    by = ", ".join(apart)
     message = (
         rf"distinguished here by {by} and seed alone, but there are (\S+), \1-lr0.2; put runs that"
     )

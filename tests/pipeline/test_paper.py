@@ -1,10 +1,10 @@
 """A paper is a folder, with its figures."""
 
-import json
 import shutil
 
 import pytest
 import yaml
+from books import write_book
 from configs import plan_of
 from conftest import REPOSITORY
 
@@ -32,37 +32,42 @@ OVERLAY = {
         name: {"settings": ["short"], "compare": [{"method": "ngo", "topology": "ring"}]}
         for name in ("first", "second")
     },
+    "figures": {
+        "shown": {
+            "section": "1",
+            "reads": "first",
+            "figure": False,
+            "tables": ["shown"],
+            "values": {"least": [0, 1]},
+        },
+    },
     "artefacts": {"shown": {"least": 0.5}},
 }
 CLAIMS = {
     "a": {"place": "1", "says": "It learns", "kind": "order", "from": "first", "shows": "shown",
           "quantity": "level", "above": 0},
 }  # fmt: skip
-FIGURE = '''"""Whether it learns."""
-
-from ngo.plots.declaration import table
-
-
-@table("shown", section="1", title="A table", reads="first", values={"least": (0, 1)})
-def numbers(metrics, least):
-    return metrics[["epoch", "consensus_accuracy"]].assign(least=least)
-
-
-def show(numbers):
-    return numbers.round(2).astype(str)
+CELLS = (
+    "from ngo import plots\n"
+    "metrics = plots.tidy(metrics)\n"
+    "numbers = metrics[['epoch', 'consensus_accuracy']].assign(least=least)",
+    "caption, printed = 'Accuracy by epoch.', numbers.round(2).astype(str)\n"
+    "made = {'printed': printed, 'caption': caption, 'runs': metrics}\n"
+    "plots.save('shown', numbers, **made, tier=tier, out=out)",
+)
 
 
-def caption(numbers, **inputs):
-    return "Accuracy by epoch."
-'''
+def write_shown(folder, title="A table"):
+    given = "metrics = 'first.parquet'\nleast = 0.1\ntier = 'own'\nout = 'results/own'"
+    text = f"# {title}\n\nWhether it learns."
+    return write_book(folder / "notebooks/shown.ipynb", *CELLS, parameters=given, text=text)
 
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """A paper in a folder of the user's, who works in another folder than the repository."""
     folder = tmp_path / "papers/own"
-    (folder / "figures").mkdir(parents=True)
-    (folder / "figures/shown.py").write_text(FIGURE)
+    write_shown(folder)
     (folder / "config.yaml").write_text(yaml.safe_dump(OVERLAY))
     (folder / "claims.yaml").write_text(yaml.safe_dump({"claims": CLAIMS}))
     monkeypatch.chdir(tmp_path)
@@ -77,8 +82,8 @@ def test_a_new_paper_is_a_new_folder(own, tmp_path):
     """It is planned, and its figures are made; no file of the package is for it."""
     planned = plan_of(read_config(configs(own)))
     assert list(planned.artefacts) == ["shown", "second", "claims"]
-    assert planned.artefacts["second"].default
-    assert planned.artefacts["shown"].source.as_posix() == "papers/own/figures/shown.py"
+    assert planned.artefacts["second"].of_experiment
+    assert planned.artefacts["shown"].notebook.as_posix() == "papers/own/notebooks/shown.ipynb"
     assert [claim.shows for claim in planned.ledger.claims.values()] == ["shown"]
     from runs import run_in
 
@@ -91,10 +96,8 @@ def test_a_new_paper_is_a_new_folder(own, tmp_path):
         runs = [f"results/runs/{spec.id}/metrics.parquet" for spec in planned.training[name]]
         write_tidy(aggregate(runs), f"results/own/metrics/{name}.parquet")
     for name, entry in planned.artefacts.items():
-        words = planned.notebook_flags(name)
-        experiment = words[1] if entry.default else None
-        given = [word for word in words if "=" in word]
-        execute(entry.source, tmp_path / f"{name}.ipynb", given, experiment)
+        given = planned.notebook_flags(name)[1::2]
+        execute(entry.notebook, tmp_path / f"{name}.ipynb", given)
         for path in entry.outputs():
             assert (tmp_path / "results/own" / path).stat().st_size > 0
     assert (
@@ -148,28 +151,34 @@ def test_the_numbers_of_a_figure_are_checked(own, given, message):
         plan_of(config)
 
 
-def test_a_figure_has_the_name_of_its_file(own):
-    (own / "figures/other.py").write_text(FIGURE)
+def test_a_figure_without_a_notebook_is_one_line(own):
+    (own / "notebooks/shown.ipynb").unlink()
     with pytest.raises(
-        UserError, match=r"'papers/own/figures/other.py' declares 'shown'; the name"
+        UserError, match=r"^figures.shown: there is no .*; ngo notebook shown writes"
     ):
-        plan_of(read_config(configs(own)))
+        plan_of(read_config(configs(own))).artefacts  # noqa: B018
+
+
+def test_a_config_without_the_section_has_the_figures_of_its_paper(own):
+    """As archives have it that were packed before configs had one."""
+    config = read_config([REPOSITORY / "config/config.yaml"])
+    del config["figures"]
+    assert "fig4" in plan_of(config).artefacts
 
 
 def test_two_papers_may_have_figures_of_one_name(own, tmp_path):
     """Plans of the two have their own files, and write to the folders of their own tiers."""
     other = tmp_path / "papers/other"
     shutil.copytree(own, other)
-    (other / "figures/shown.py").write_text(FIGURE.replace("A table", "Another table"))
+    write_shown(other, "Another table")
     overlay = {**OVERLAY, "paper": {**PAPER, "name": "other"}, "tier": "other"}
     (other / "config.yaml").write_text(yaml.safe_dump(overlay))
     plans = {paper: plan_of(read_config(configs(own.parent / paper))) for paper in ("own", "other")}
     shown = {paper: planned.artefacts["shown"] for paper, planned in plans.items()}
     assert [each.title for each in shown.values()] == ["A table", "Another table"]
     for paper, planned in plans.items():
-        assert shown[paper].source.as_posix() == f"papers/{paper}/figures/shown.py"
+        assert shown[paper].notebook.as_posix() == f"papers/{paper}/notebooks/shown.ipynb"
         assert planned.parameters("shown")["out"] == f"results/{paper}"
-        assert planned.paper.notebooks.as_posix() == f"papers/{paper}/notebooks"
 
 
 @pytest.mark.parametrize(("tier", "name"), [("beyond", "beyond"), ("laptop", NGO), ("else", NGO)])
@@ -224,21 +233,3 @@ def test_a_tier_that_makes_one_table_of_the_ngo_paper_is_headed_by_it(mine):
     assert planned.paper.title.startswith("Finite-Time Consensus Learning")
     assert planned.claims == "config/reference/claims.yaml"
     assert planned.findings == "config/reference/findings.yaml"
-
-
-def test_every_notebook_is_up_to_date(monkeypatch):
-    """Run `make notebooks` if this fails."""
-    monkeypatch.syspath_prepend(REPOSITORY / "tools")
-    import notebooks
-
-    written = notebooks.files()
-    stale = [
-        path.relative_to(REPOSITORY).as_posix()
-        for path, text in written.items()
-        if not path.exists() or path.read_text(encoding="utf-8") != text
-    ]
-    assert stale == []
-    assert notebooks.others(written) == []
-    for path in written:
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-            assert not cell.get("outputs")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 import yaml
+from books import write_book
 from conftest import REPOSITORY
 from made_up_board import CELLS, read_board
 from small_archives import CLAIMS, in_this_process, members_in
@@ -15,7 +16,6 @@ from ngo.common.registry import UserError
 from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
 from ngo.pipeline.places import tidy_table
-from ngo.plots.declaration import read_declared
 from ngo.report.board_tables import as_csv
 
 
@@ -81,20 +81,13 @@ def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
     assert math.isnan(cell.low)
 
 
-MATRIX = '''"""Twice the numbers."""
-
-from ngo.plots.declaration import table
-
-
-@table("matrix", section="1", title="Methods", reads={"iid": "own"})
-def numbers(iid):
-    return 2 * iid
-'''
-
-
-def test_the_matrix_is_made_by_its_file_from_the_tables_of_the_archive(tmp_path, monkeypatch):
+def test_the_matrix_is_made_by_its_notebook_from_the_tables_of_the_archive(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("matrix.py").write_text(MATRIX)
+    twice = "import pandas as pd\nnumbers = 2 * pd.read_parquet(iid)"
+    saved = "numbers.to_csv(f'{out}/tables/matrix.csv')"
+    Path("results/board/tables").mkdir(parents=True)
+    given = "iid = None\ntier = None\nout = None"
+    book = write_book(tmp_path / "matrix.ipynb", twice, saved, parameters=given, text="# Methods")
     path = tidy_table("board", "own")
     pd.DataFrame({"x": [1, 2]}).to_parquet("own.parquet")
     archive = Archive("a.tar", {path: Path("own.parquet").read_bytes()})
@@ -102,7 +95,7 @@ def test_the_matrix_is_made_by_its_file_from_the_tables_of_the_archive(tmp_path,
         tier="board",
         training={},
         tables=lambda name: ["own"],
-        artefacts={"matrix": read_declared(Path("matrix.py"))},
+        artefacts={"matrix": SimpleNamespace(notebook=book)},
         parameters=lambda name: {"iid": path, "tier": "board", "out": "results/board"},
     )
     assert list(board.matrix_of(planned, archive)["x"]) == [2, 4]

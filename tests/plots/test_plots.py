@@ -37,7 +37,7 @@ def test_a_figure_is_saved_with_its_data_in_the_same_bytes_each_time(tmp_path):
         figure = plots.new_figure(2)
         figure.subplots().plot(shown["step"], shown["mean"], label="mean")
         plots.legend(figure, *figure.axes)
-        plots.caption(figure, "Tier test.")
+        plots.below(figure, "Tier test.")
         picture = plots.save_figure(figure, tmp_path / name / "fig", shown)
         assert picture == tmp_path / name / "fig.png"
     names = sorted(path.name for path in (tmp_path / "a").iterdir())

@@ -158,10 +158,10 @@ def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(clone
     assert_one_line(refused, "archive: '.*shipped.tar' is refused: ")
 
 
-def test_a_notebook_that_raises_leaves_its_traceback_and_no_figure(clone):
-    path = clone.root / "papers/ngo/plots/fig3.py"
+def test_a_changed_cell_changes_the_figure_and_one_that_raises_leaves_its_traceback(clone):
+    path = clone.root / "notebooks/fig3.ipynb"
     text = path.read_text()
-    path.write_text(f"{text}\n\ndef draw(numbers):\n    raise RuntimeError('half-made')\n")
+    path.write_text(text.replace("axes[-1].legend()", "raise RuntimeError('half-made')"))
     try:
         out = clone.snakemake("fig3", code=1)
         assert "log: logs/test/notebooks/fig3.log" in out
@@ -171,8 +171,15 @@ def test_a_notebook_that_raises_leaves_its_traceback_and_no_figure(clone):
         assert message in out
         assert '"cell_type"' not in out
         executed = nbformat.read(clone.root / "logs/test/notebooks/fig3.ipynb", 4)
-        assert any("RuntimeError" in line for line in executed.cells[-1].outputs[0].traceback)
+        assert "RuntimeError" in executed.cells[-2].outputs[0].ename
         assert not list(clone.root.glob("results/test/figures/fig3.*"))
     finally:
         path.write_text(text)
     clone.snakemake("fig3")
+    drawn = (clone.root / "results/test/figures/fig3.png").read_bytes()
+    path.write_text(text.replace("axes[-1].legend()", 'axes[-1].legend(title=\\"couplings\\")'))
+    try:
+        clone.snakemake("fig3")
+        assert (clone.root / "results/test/figures/fig3.png").read_bytes() != drawn
+    finally:
+        path.write_text(text)

@@ -78,7 +78,7 @@ JOINED = {"aggregate": 1, "classes": 1, **DRAWN}
         ("src/ngo/printing/latex.py", '    ord("√"): ', '    ord("ß"): \'ss\', ord("√"): ', DRAWN),
         ("src/ngo/training/tidy.py", '"""Tidy', '"""The tidy', JOINED),
         ("config/reference/table1_classification.csv", "62.30", "62.31", {"table1": 1}),
-        ("papers/ngo/plots/table1.py", '"Table 1. ', '"The first table. ', {"table1": 1}),
+        ("notebooks/table1.ipynb", '"Table 1. ', '"The first table. ', {"table1": 1}),
         ("test.yaml", "draws: 2", "draws: 3", {"measure": 1, "tableS1": 1}),
     ],
     ids=lambda value: value if isinstance(value, str) and "/" in value else "",

@@ -1,4 +1,4 @@
-# Tables and figures: one file each, whose notebook reads tidy tables and the published numbers.
+# Tables and figures: a notebook each, which reads tidy tables and the published numbers.
 
 for TABLE in PLAN.own_tables:
 
@@ -19,7 +19,7 @@ for ARTEFACT, ENTRY in SHOWN.items():
             ARTEFACT
         input:
             **PLAN.inputs(ARTEFACT),
-            source=str(ENTRY.source),
+            notebook=str(ENTRY.notebook),
         output:
             get_outputs(ENTRY),
         log:
@@ -31,12 +31,13 @@ for ARTEFACT, ENTRY in SHOWN.items():
             executed=f"logs/{PLAN.tier}/notebooks/{ARTEFACT}.ipynb",
             values=PLAN.notebook_flags(ARTEFACT),
             key=keys.artefact(PLAN, ARTEFACT),
+            text=ENTRY.text,
             plugins=get_plugins,
         shell:
-            "ngo notebook {params.plugins:q} {input.source:q} --out {params.executed:q} {params.values:q} > {log:q} 2>&1"
+            "ngo notebook {params.plugins:q} {input.notebook:q} --out {params.executed:q} {params.values:q} > {log:q} 2>&1"
 
     get_rule(ARTEFACT).docstring = (
-        f"The experiment {ENTRY.title}." if ENTRY.default else f"{ENTRY.title}."
+        f"The experiment {ENTRY.title}." if ENTRY.of_experiment else f"{ENTRY.title}."
     )
 
 
@@ -74,7 +75,7 @@ rule tables:
 rule figures:
     """Every figure."""
     input:
-        PLAN.files(entry for entry in SHOWN.values() if entry.figures),
+        PLAN.files(entry for entry in SHOWN.values() if entry.figure),
 
 
 rule report:

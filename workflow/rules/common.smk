@@ -137,9 +137,8 @@ def get_rule(name):
 
 def get_outputs(entry):
     """The files of a table or figure; pictures and pages are included in Snakemake's report."""
-    *files, caption = PLAN.files([entry])
-    shown = (os.path.abspath(caption), entry.section, entry.title)
-    return [*(get_reported(path, *shown) for path in files), caption]
+    shown = ("../report/artefact.rst", entry.section, entry.title)
+    return [get_reported(path, *shown) for path in PLAN.files([entry])]
 
 
 def get_reported(path, caption, section, title):

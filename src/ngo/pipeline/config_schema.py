@@ -95,6 +95,19 @@ _NETWORK = mapping_schema(
         **{"slow?": {**_ZERO_UP, "maximum": 1}, "slowdown?": {**_NUMBER, "minimum": 1}},
     }
 )
+#: See ``pipeline.artefacts.Artefact``.
+_FIGURE = mapping_schema(
+    {
+        "section": _TEXT,
+        "reads?": {"anyOf": [_TEXT, _named(_TEXT)]},
+        "figure?": {"type": "boolean"},
+        "tables?": _list(_ID, uniqueItems=True),
+        "reference?": _ID,
+        "apart?": _TEXTS,
+        "values?": _named(_list(_NUMBER, minItems=2, maxItems=2)),
+        "asks?": _list({"enum": ["network", "claims"]}),
+    }
+)
 _CONFIG: Schema = {
     "paper?": _PAPER,
     "tier": _pattern("[a-z0-9_-]+", "a name of a-z, 0-9, _ and -"),
@@ -112,6 +125,7 @@ _CONFIG: Schema = {
     "training": _named(_TRAINING),
     "universes?": _named({**_UNIVERSES, "type": ["object", "null"]}),
     "partitions": _named(mapping_schema({"settings": _TEXTS, "seed": _SEED})),
+    "figures?": _named({**_FIGURE, "type": ["object", "null"]}),
     "artefacts": _named({"type": "object", "additionalProperties": _NUMBER}),
     "network?": _named(_NETWORK),
 }

@@ -66,10 +66,10 @@ def measurement(kind: str, values: object, plugins: Iterable[str]) -> str:
 
 
 def artefact(plan: Plan, name: str) -> str:
-    """The key of a table or figure: its code and its text; plugins may register quantities."""
+    """The key of a table or figure, beside its notebook; plugins may register quantities."""
     entry = plan.artefacts[name]
     registered = content(plan.plugins) if "claims" in entry.asks else ""
-    return key(code(*DRAWN), entry.section, entry.title, entry.text, registered)
+    return key(code(*DRAWN), entry.section, registered)
 
 
 def page(plan: Plan) -> str:

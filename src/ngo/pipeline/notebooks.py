@@ -1,4 +1,4 @@
-"""Executing notebooks with parameters: a user's, or that of a figure or table."""
+"""Executing notebooks with parameters, and the start of a new one."""
 
 from __future__ import annotations
 
@@ -11,23 +11,17 @@ from pathlib import Path
 import yaml
 from jsonschema import ValidationError
 
+from ngo.common.files import write_text
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError, unknown
-from ngo.plots.declaration import read_declared
-from ngo.plots.notebook import notebook
 
 
-def execute(
-    source: Path, out: Path, parameters: Iterable[str], experiment: str | None = None
-) -> None:
+def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
     """Execute ``source`` with ``NAME=VALUE`` parameters, and save it as the notebook ``out``.
 
-    ``source`` is a notebook, or the file of a figure or table (``ngo.plots.declaration``), which
-    needs all of its parameters; ``experiment`` is that of a default figure. Values are parsed as
-    YAML. Raises a UserError for a parameter that the notebook does not have (papermill ignores it),
-    and for a cell that fails; ``out`` then ends with the traceback.
+    Values are parsed as YAML. Raises a UserError for a parameter that the notebook does not have
+    (papermill ignores it), and for a cell that fails; ``out`` then ends with the traceback.
     """
-    import nbformat
     import papermill
     from papermill.engines import papermill_engines
     from papermill.exceptions import PapermillExecutionError
@@ -35,23 +29,14 @@ def execute(
     from ngo.pipeline.in_process import InProcess
 
     logging.getLogger("papermill").setLevel(logging.WARNING)
-    book: object = source
-    if source.suffix == ".py":
-        facts = read_declared(source)
-        facts = facts.of(experiment) if experiment else facts
-        values = _values(source, parameters, facts.parameters)
-        if missing := [name for name in facts.parameters if name not in values]:
-            raise UserError(f"param of {source}: {missing[0]!r} is missing.")
-        book, values = nbformat.from_dict(notebook(facts, values)), {}
-    else:
-        values = _values(source, parameters, _inspected(source))
+    values = _values(source, parameters, _inspected(source))
     writable_folder(out.parent)
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     papermill_engines.register("here", InProcess)
     try:
         papermill.execute_notebook(
-            book,
-            str(out).replace("{", "{{").replace("}", "}}"),  # which papermill formats
+            braced(source),
+            braced(out),
             values,
             progress_bar=False,
             engine_name="here",
@@ -62,6 +47,57 @@ def execute(
             f"{source}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
             f"the executed notebook with its traceback is {out}."
         ) from None
+
+
+START = {
+    "markdown": "# {name}\n\nWhat it shows.\n\n*Look at* what matters.",
+    "parameters": 'metrics = "results/{tier}/metrics/{reads}.parquet"\ntier = "{tier}"\n'
+    'out = "results/{tier}"',
+    "numbers": """\
+from ngo import plots
+from ngo.analysis.curves import points, scores
+from ngo.plots import captions
+from ngo.plots.curve_panels import LABELS
+from verdicts.rows.evaluations import final
+
+metrics = plots.tidy(metrics)
+numbers = points(final(scores(metrics)), ["method"], ["accuracy", "V"])
+numbers""",
+    "drawing": """\
+figure, (axes,) = plots.panels(2.5, 1, 2)
+for axis, value in zip(axes, ("accuracy", "V"), strict=True):
+    shown = numbers[numbers["value"] == value]
+    axis.bar(shown["method"], shown["mean"])
+    axis.set_ylabel(LABELS[value])""",
+    "saving": """\
+notes = captions.about(metrics)
+plots.save("{name}", numbers, figure=figure, notes=notes, runs=metrics, tier=tier, out=out)""",
+}
+"""The cells of a new notebook."""
+
+
+def start(name: str, reads: str, tier: str) -> Path:
+    """Write ``notebooks/NAME.ipynb``, a figure of an experiment, and return its path."""
+    import nbformat
+
+    path = Path("notebooks") / f"{name}.ipynb"
+    if path.exists():
+        raise UserError(f"{path}: it is there already.")
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
+    for kind, text in START.items():
+        new = nbformat.v4.new_markdown_cell if kind == "markdown" else nbformat.v4.new_code_cell
+        cell = new(text.format(name=name, reads=reads, tier=tier), id=kind)
+        cell.metadata["tags"] = ["parameters"] if kind == "parameters" else []
+        book.cells.append(cell)
+    writable_folder(path.parent)
+    write_text(str(path), nbformat.writes(book) + "\n")
+    return path
+
+
+def braced(path: Path) -> str:
+    """A path as text that papermill formats."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 def _inspected(book: Path) -> Iterable[str]:

@@ -1,8 +1,8 @@
-"""A paper is a folder: its config, claims, published numbers, figures and notebooks.
+"""A paper is a folder: its config, claims, published numbers and notebooks.
 
 The config's section ``paper`` names it, and says who claims what. The folder is ``papers/NAME`` in
 the working directory, or else in the package's repository. The NGO paper has its config and its
-notebooks at the top of the repository, and its figures in ``papers/ngo/plots``.
+notebooks at the top of the repository.
 
 A config may be a stranger's: its paper's name only selects a folder that is here already.
 
@@ -14,14 +14,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import ngo
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import unknown
 from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
-from ngo.plots.declaration import Declared, read_declared
 
 NGO = "ngo"
 """The paper whose config is the base of all configs."""
@@ -46,34 +45,30 @@ class Paper:
     #: What it claims, in a sentence.
     claim: str
 
-    @cached_property
-    def figures(self) -> dict[str, Declared]:
-        """Its figures and tables by name, in the order of the paper."""
-        if not self.name:
-            return {}
-        found = [read_declared(source) for source in _first(self.name, "figures").glob("*.py")]
-        for each in found:
-            if each.name != each.source.stem:
-                raise UserError(
-                    f"figure: {str(each.source)!r} declares {each.name!r}; the name of a figure is "
-                    "that of its file."
-                )
-        return {each.name: each for each in sorted(found, key=lambda each: each.place)}
-
-    @property
-    def notebooks(self) -> Path:
-        """The folder of its notebooks, from the repository."""
-        return Path("notebooks") if self.name == NGO else PAPERS / self.name / "notebooks"
-
 
 def config_of(name: str) -> Path:
     """The config of a paper, from the repository."""
     return CONFIG if name == NGO else PAPERS / name / CONFIG.name
 
 
-def shared(name: str) -> Declared:
-    """A figure that every paper has: ``claims``, or ``default`` for an experiment without one."""
-    return read_declared(Path(os.path.relpath(PACKAGE / f"figures/{name}.py")))
+@cache
+def figures_of(name: str) -> Mapping[str, Mapping]:
+    """The section ``figures`` of a paper's config in the repository; empty if it has none.
+
+    Configs from before there was one have these figures.
+    """
+    path = REPOSITORY / config_of(name)
+    return read_config([path]).get("figures", {}) if path.exists() else {}
+
+
+def notebook_of(paper: str, name: str) -> Path:
+    """The notebook of a figure: the paper's own or a shared one, here or in the repository."""
+    folders = (PAPERS / paper / "notebooks", Path("notebooks"))
+    places = [
+        root / folder / f"{name}.ipynb" for root in (Path(), REPOSITORY) for folder in folders
+    ]
+    found = next((place for place in places if place.exists()), places[1])
+    return Path(os.path.relpath(found))
 
 
 def reference(name: str) -> str:
@@ -138,9 +133,3 @@ def _names() -> list[str]:
     """The names of the papers that are here."""
     folders = [path for root in (Path(), REPOSITORY) for path in (root / PAPERS).glob("*/")]
     return sorted({folder.name for folder in folders})
-
-
-def _first(name: str, inner: str) -> Path:
-    """A folder of a paper: in the working directory, or else in the package's repository."""
-    here = PAPERS / name / inner
-    return here if here.is_dir() else Path(os.path.relpath(REPOSITORY / here))

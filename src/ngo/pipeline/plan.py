@@ -18,15 +18,24 @@ from ngo.common.fields import fields_of
 from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Measurement
+from ngo.pipeline.artefacts import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config_files import check_size, load_plugins, without_gone
 from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.left_out import without_left_out
-from ngo.pipeline.paper import NGO, Paper, own_study, paper_of, reference, shared, stated_files
+from ngo.pipeline.paper import (
+    NGO,
+    Paper,
+    figures_of,
+    notebook_of,
+    own_study,
+    paper_of,
+    reference,
+    stated_files,
+)
 from ngo.pipeline.places import CLAIMS, RUNS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
-from ngo.plots.declaration import ANY, Declared, check_values
 from ngo.training.checks import check_snapshots
 from ngo.training.earlier import MODELS
 from ngo.training.spec import FINAL, RunSpec
@@ -59,6 +68,8 @@ class Plan:
     partition_settings: dict[str, list[str]]
     #: For each kind of measurement, its values by the name of the entry.
     measures: dict[str, dict[str, dict]]
+    #: All figures and tables of the config, by name, whether or not the plan makes what they read.
+    figures: dict[str, Artefact]
     #: Numbers that figures take from the config, by the name of the figure.
     values: dict[str, dict]
     #: The file of claims, relative to the working directory.
@@ -76,7 +87,7 @@ class Plan:
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
         ledger = read_claims(self.claims).with_named("network", self.network)
-        check_tables(ledger, self.defined, {*self.paper.figures, *self.defined, CLAIMS})
+        check_tables(ledger, self.defined, {*self.figures, *self.defined, CLAIMS})
         check_filters(ledger, self.training)
         return ledger
 
@@ -100,20 +111,27 @@ class Plan:
         return _tables(self.training, self.partitions, self.measures)
 
     @cached_property
-    def artefacts(self) -> dict[str, Declared]:
-        """The figures and tables, by name: those of the paper whose tidy tables the plan makes.
+    def artefacts(self) -> dict[str, Artefact]:
+        """The figures and tables that the plan makes, by name, in the order of the paper.
 
-        An experiment that no figure of the paper reads has a default figure, but for the added
-        seeds of a claim. The table of claims is the last.
+        These are the ones of the config whose tidy tables the plan makes. An experiment that no
+        figure reads has a figure of its own, but for the added seeds of a claim. The table of
+        claims is the last.
         """
-        paper = self.paper.figures
-        default, shown = shared("default"), {*paper, *self.universes}
+        figures, paper = self.figures, self.paper.name
+        made = [each for each in figures.values() if all(map(self._of, each.reads.values()))]
+        shown = {*figures, *self.universes}
         shown |= {name for name in self.training if name.startswith(ADDED)}
-        shown |= {table for each in paper.values() for table in each.reads.values()}
+        shown |= {table for each in figures.values() for table in each.reads.values()}
+        book = notebook_of(paper, "experiment")
         return {
-            **{n: each for n, each in paper.items() if all(map(self._of, each.reads.values()))},
-            **{name: default.of(name) for name in self.training if name not in shown},
-            CLAIMS: shared(CLAIMS),
+            **{each.name: each for each in sorted(made, key=lambda each: each.place)},
+            **{
+                name: Artefact.read(name, {**OF_EXPERIMENT, "tables": [name]}, book)
+                for name in self.training
+                if name not in shown
+            },
+            CLAIMS: Artefact.read(CLAIMS, OF_CLAIMS, notebook_of(paper, CLAIMS)),
         }
 
     @property
@@ -122,7 +140,7 @@ class Plan:
         measured = [f"{kind}_{name}" for kind, each in self.measures.items() for name in each]
         return [name for name in (*self.universes, *measured) if name not in self.artefacts]
 
-    def files(self, entries: Iterable[Declared]) -> list[str]:
+    def files(self, entries: Iterable[Artefact]) -> list[str]:
         """The files of tables and figures."""
         folder = tier_folder(self.tier)
         return [f"{folder}/{path}" for entry in entries for path in entry.outputs()]
@@ -179,7 +197,7 @@ class Plan:
         """The parameters of the notebook of a figure or table, with their values."""
         entry = self.artefacts[name]
         given = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
-        given |= {"tier": self.tier, "out": tier_folder(self.tier)}
+        given |= {"experiment": name, "tier": self.tier, "out": tier_folder(self.tier)}
         return {each: given[each] for each in entry.parameters}
 
     def notebook_flags(self, name: str) -> list[str]:
@@ -192,8 +210,7 @@ class Plan:
             return yaml.safe_dump(value, default_flow_style=True, width=10**6).strip()
 
         given = self.parameters(name).items()
-        own = ["--experiment", name] if self.artefacts[name].default else []
-        return [*own, *(word for key, value in given for word in ("-p", f"{key}={text(value)}"))]
+        return [word for key, value in given for word in ("-p", f"{key}={text(value)}")]
 
     @cached_property
     def runs(self) -> dict[str, RunSpec]:
@@ -251,7 +268,12 @@ def plan(config: Mapping) -> Plan:
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
     }
-    for name, entry in paper.figures.items():
+    figures = {
+        name: Artefact.read(name, facts, notebook_of(paper.name, name))
+        for name, facts in (config.get("figures") or figures_of(paper.name)).items()
+        if facts is not None
+    }
+    for name, entry in figures.items():
         if entry.apart is not None:
             _check_apart(f"training.{name}", training.get(name, ()), entry.apart)
             _check_apart(f"partitions.{name}", partitions.get(name, ()), entry.apart)
@@ -275,6 +297,7 @@ def plan(config: Mapping) -> Plan:
         partitions=partitions,
         partition_settings={name: each["settings"] for name, each in config["partitions"].items()},
         measures=measures,
+        figures=figures,
         values=dict(config["artefacts"]),
         network=dict(config.get("network", {})),
         defined=_tables(
@@ -284,12 +307,11 @@ def plan(config: Mapping) -> Plan:
         ),
         universes=universes,
     )
-    if paper.name == NGO and not {*planned.artefacts} & {*paper.figures}:
+    if paper.name == NGO and not {*planned.artefacts} & {*figures_of(NGO)}:
         own = own_study(config)
         planned = replace(planned, paper=own, **stated_files(config, own))
-    for name, entry in paper.figures.items():
-        given = planned.values.get(name, {})
-        check_values(f"artefacts.{name}", entry, given, asked=name in planned.artefacts)
+    for name, entry in figures.items():
+        entry.check_values(planned.values.get(name, {}), asked=name in planned.artefacts)
     return planned
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.archives.claim_basis import bases
+from ngo.pipeline.artefacts import Artefact
 from ngo.pipeline.config_files import place, read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
-from ngo.plots.declaration import Declared
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
@@ -103,12 +103,12 @@ def _measured(planned: Plan) -> dict[str, object]:
     return {name: date for name, date in dates.items() if date is not None}
 
 
-def _shown(entry: Declared, folder: Path) -> Shown:
+def _shown(entry: Artefact, folder: Path) -> Shown:
     return Shown(
         name=entry.name,
         title=entry.title,
         section=entry.section,
         about=entry.text,
-        figures=tuple(folder / f"figures/{each}.png" for each in entry.figures),
+        figures=(folder / f"figures/{entry.name}.png",) if entry.figure else (),
         tables=tuple(folder / f"tables/{each}" for each in entry.tables),
     )

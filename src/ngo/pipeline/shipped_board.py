@@ -20,7 +20,7 @@ from ngo.pipeline.archives.drawing import Group
 from ngo.pipeline.archives.run_tables import joined_tables
 from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
 from ngo.pipeline.paper import Paper
-from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table
+from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan
 from ngo.report.board_tables import Board, BoardCell, BoardClaim, BoardPaper
 from verdicts.ledger import judged
@@ -140,20 +140,20 @@ def _range(values: Iterable[float], unit: str) -> str:
 
 
 def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
-    """The table of methods in settings, made by its file in the repository.
+    """The table of methods in settings, made by its notebook in the repository.
 
     The tidy tables that it reads are written to the working directory, that of the plan.
     """
+    import pandas as pd
+
     from ngo.analysis import results
-    from ngo.plots.making import Opened
+    from ngo.pipeline.notebooks import execute
 
     for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
         results.write(table, tidy_table(planned.tier, name))
-    entry = planned.artefacts[MATRIX]
-    own = ("tier", "out")
-    given = {name: each for name, each in planned.parameters(MATRIX).items() if name not in own}
-    made = Opened(entry.source).numbers(**given)
-    return made if not isinstance(made, dict) else made[MATRIX]
+    given = [f"{name}={each}" for name, each in planned.parameters(MATRIX).items()]
+    execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
+    return pd.read_csv(f"{tier_folder(planned.tier)}/tables/{MATRIX}.csv")
 
 
 def cells_of(table: pd.DataFrame) -> list[BoardCell]:

@@ -42,14 +42,14 @@ def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
 
     ``forced``: Snakemake makes all files again, whatever it knows of them.
     """
-    for path in (*(str(each.source) for each in plan.artefacts.values()), *configs, plan.claims):
+    for path in (*(str(each.notebook) for each in plan.artefacts.values()), *configs, plan.claims):
         if set("{}") & set(path):
             raise UserError(
                 f"path: {path!r} has a brace, which Snakemake reads as a wildcard; rename that "
                 "folder or file, or start from the folder of the Snakefile."
             )
     measured = tuple(f"{kind}_" for kind in (*MEASUREMENTS, "classes"))
-    for name in plan.training.keys() - plan.paper.figures.keys():
+    for name in plan.training.keys() - plan.figures.keys():
         if name in NAMES or name.startswith(measured):
             raise UserError(f"training: {name!r} is a name of the pipeline's own; choose another.")
     check_folders(plan.tier)

@@ -1,10 +1,14 @@
-"""Making a figure and saving it: axes, titles, legend, caption, files."""
+"""What the notebooks of figures and tables share: reading, panels, titles, legends, saving.
+
+A notebook reads tidy tables with ``tidy``, draws in ``panels``, and ends with ``save``.
+"""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
 from string import ascii_lowercase
@@ -19,8 +23,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 
+from ngo.common.damaged import removed_if_damaged
 from ngo.common.files import atomic_file
-from ngo.plots.style import TEXT_WIDTH
+from ngo.plots import captions
+from ngo.plots.style import HOUSE, TEXT_WIDTH
+from ngo.printing.tables import save_table
+from ngo.training.tidy import read_tidy
+
+Tables = pd.DataFrame | Mapping[str, pd.DataFrame]
+"""One table, or several by name."""
 
 LETTERS = 21
 """Letters of a caption per inch of a figure's width."""
@@ -35,8 +46,101 @@ CAPTION_SHARE = "Caption share"
 """The key of the share of a PNG file's height, at its bottom, that shows the caption."""
 
 
+@dataclass(frozen=True)
+class Saved:
+    """A saved figure, printed tables, or both. In a notebook, it displays all of them."""
+
+    picture: Path | None
+    """The PNG file of the figure."""
+    tables: tuple[pd.DataFrame, ...]
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import Image, display
+
+        if self.picture:
+            display(Image(self.picture.read_bytes()))
+        for table in self.tables:
+            display(table)
+
+
+def found(path: str | Path) -> Path:
+    """A path of the repository, also for a notebook that is opened in a folder inside it."""
+    here = [Path(), *Path.cwd().parents]
+    return next((folder / path for folder in here if (folder / path).exists()), Path(path))
+
+
+def tidy(given: str | Path | Sequence[str] | Tables) -> Any:
+    """The tidy table in a file; those in several files, or in all that match a ``*``, by name.
+
+    A table itself stays what it is.
+    """
+    if isinstance(given, pd.DataFrame | Mapping):
+        return given
+    if isinstance(given, str) and "*" in given:
+        folder = found(Path(given).parent)
+        given = sorted(map(str, folder.glob(Path(given).name)))
+    if not isinstance(given, str | Path):
+        return {Path(each).stem: tidy(each) for each in given}
+    with removed_if_damaged(path := found(given)):
+        return read_tidy(path).to_pandas()
+
+
+def save(
+    name: str,
+    numbers: Tables,
+    *,
+    tier: str,
+    out: str | Path,
+    figure: Figure | None = None,
+    notes: str | Iterable[str] = (),
+    printed: Tables | None = None,
+    caption: str | Mapping[str, str] = "",
+    runs: Tables | Sequence[pd.DataFrame],
+    stands_for: str | None = None,
+) -> Saved:
+    """Write ``OUT/figures/NAME.png`` (pdf, csv) and ``OUT/tables/NAME.csv`` (md, tex, html).
+
+    ``numbers`` are all numbers, or those of each output by its name, in full precision;
+    ``printed`` are the texts of each table, in the same way. ``notes`` stand below the figure and
+    ``caption`` above a table. Each is followed by what made it: the tier, and the data and values
+    of ``runs``, the tidy tables that were read (by name: those of all that claims are about).
+    ``stands_for`` is the data set that the paper used; by default, the one that each data set
+    stands in for.
+    """
+    made_by, out = _made_by(tier, runs, stands_for), found(out)
+    picture = None
+    if figure is not None:
+        below(figure, *([notes] if isinstance(notes, str) else notes), made_by)
+        picture = save_figure(figure, out / "figures" / name, _of(numbers, name).assign(tier=tier))
+    tables = printed if isinstance(printed, Mapping) else {name: printed}
+    tables = {key: table for key, table in tables.items() if table is not None}
+    for key, table in tables.items():
+        shown, text = _of(numbers, key).assign(tier=tier), f"{_of(caption, key)} {made_by}"
+        save_table(shown, table, out / "tables" / key, text)
+    return Saved(picture, tuple(tables.values()))
+
+
+def _of(given: Any, name: str) -> Any:
+    return given[name] if isinstance(given, Mapping) else given
+
+
+def _made_by(tier: str, runs: Any, stands_for: str | None) -> str:
+    if isinstance(runs, Mapping):
+        return f"Tier {tier}. {captions.mixed_versions(runs.values())}".strip()
+    tables = [runs] if isinstance(runs, pd.DataFrame) else runs
+    about = [each for each in tables if {"dataset", "seed"} <= set(each)]
+    about = [each for each in about if "run" in each] or about
+    if not about:
+        return f"Tier {tier}; no data set."
+    return captions.made_by(tier, pd.concat(about, ignore_index=True), stands_for)
+
+
 def new_figure(height: float, width: float = TEXT_WIDTH) -> Figure:
-    """An empty figure of this size in inches, independent of pyplot and its backend."""
+    """An empty figure of this size in inches, in the style of all figures from now on.
+
+    It is independent of pyplot and its backend.
+    """
+    mpl.rcParams.update(HOUSE)
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
@@ -81,7 +185,7 @@ def _caption_share(figure: Figure) -> str | None:
     return f"{inches / figure.get_figheight():.4f}"
 
 
-def caption(figure: Figure, *sentences: str) -> None:
+def below(figure: Figure, *sentences: str) -> None:
     """Write ``sentences`` in small letters below the figure; empty ones are skipped."""
     text = " ".join(filter(None, sentences))
     lines = textwrap.fill(text, int(LETTERS * figure.get_figwidth()))

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ngo import plots
 from ngo.data.heterogeneity import hellinger_pairwise, hellinger_to_global, label_entropy
-from ngo.plots.style import COLOURS, TEXT_WIDTH, house_style
+from ngo.plots.style import COLOURS, TEXT_WIDTH
 
 POINTS = 72
 """Points per inch."""
@@ -21,14 +21,13 @@ FULL = 0.92
 """The diameter of the largest bubble, as a share of the distance to the next."""
 
 
-@house_style()
 def save_partition_plot(counts: np.ndarray, title: str, stem: str | Path) -> Path:
     """Draw ``counts`` ``[n, classes]``; write ``stem``.png, .pdf and .csv; the path of the first.
 
     ``counts[i, k]`` is the number of samples of class k on worker i.
     """
     figure = draw(counts)
-    plots.caption(figure, f"{title}.", in_words(counts))
+    plots.below(figure, f"{title}.", in_words(counts))
     worker, label = np.indices(counts.shape)
     columns = {"worker": worker, "label": label, "samples": counts}
     shown = pd.DataFrame({name: values.ravel() for name, values in columns.items()})

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
-import matplotlib as mpl
 from cycler import cycler
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -57,21 +55,15 @@ def kth_style(k: int, label: str) -> Style:
     return Style(label, *pick)
 
 
-def house_style() -> AbstractContextManager[None]:
-    """A context, or decorator, in which figures are drawn and saved in the project's style.
-
-    Matplotlib's settings are restored at its end.
-    """
-    return mpl.rc_context(
-        {
-            "axes.prop_cycle": cycler(color=COLOURS),
-            "axes.spines.right": False,
-            "axes.spines.top": False,
-            "axes.titlesize": "medium",
-            "figure.constrained_layout.use": True,
-            "font.size": 8,
-            "legend.frameon": False,
-            "pdf.fonttype": 42,
-            "savefig.dpi": 200,
-        }
-    )
+HOUSE = {
+    "axes.prop_cycle": cycler(color=COLOURS),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.constrained_layout.use": True,
+    "font.size": 8,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+}
+"""Matplotlib's settings."""

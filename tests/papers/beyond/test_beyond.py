@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import drawn, functions, made
 from made_up_combinations import combinations
 from made_up_prices import CASES, ROW, N, prices
 from runs import digits_run
@@ -44,7 +44,7 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
 
 
 def test_the_gain_is_that_of_the_mean_model():
-    found = opened("beyond/merge").module.merges(runs())
+    found = functions("beyond/merge").merges(runs())
     assert np.allclose(found["gain"], 5)
     assert set(found["case"]) == set(CASES) - {"centralized"}
     assert set(found["gamma"]) == {0.4}
@@ -63,7 +63,7 @@ def test_the_figure_and_the_table_of_methods_are_saved(tmp_path):
     assert len(saved) == len(printed) == 20
 
 
-price = opened("beyond/price").module
+price = functions("beyond/price")
 
 NETWORKS = {"near": NetworkModel(0, 1e9, 1), "far": NetworkModel(0.5, 2000, 0)}
 NETWORK = {"far": {"latency": 0.5, "bandwidth": 2000, "step": 0}}
@@ -148,7 +148,7 @@ def test_a_row_for_each_partition_with_its_fields_and_measures(digits, tmp_path)
     for k, spec in enumerate(specs):
         write(tmp_path / f"{k}.parquet", [spec], tmp_path)
     counts = class_counts(tmp_path / f"{k}.parquet" for k in range(4))
-    found = opened("beyond/skew").module.heterogeneity(counts)
+    found = functions("beyond/skew").heterogeneity(counts)
     assert found["partition"].tolist() == [spec.partition for spec in specs]
     assert found["beta"].tolist()[:3] == [0.1, 1.0, 10.0]
     assert np.isnan(found["beta"][3])

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import drawn, opened
+from figure_files import executed, functions
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
-matrix = opened("board/matrix").module
+matrix = functions("board/matrix")
 SEEDS = range(200, 206)
 
 RUN = {
@@ -121,7 +121,8 @@ def test_one_seed_has_no_intervals_and_nothing_but_the_best_within():
 
 def test_a_row_for_each_setting_and_method_with_the_setting_in_numbers():
     iid = runs("centralized", "gossip", "ngo", "extra")
-    _, numbers = drawn("board/matrix", **tables(iid=iid))
+    made = executed("board/matrix", **tables(iid=iid))
+    numbers = made["numbers"]
     assert len(numbers) == len(matrix.SETTINGS) * len(matrix.METHODS)
     assert list(numbers)[:17] == [
         "setting", "workers", "skew", "bandwidth", "stragglers", "lateness", "failing", "liars",
@@ -139,7 +140,7 @@ def test_a_row_for_each_setting_and_method_with_the_setting_in_numbers():
     assert late.index[late["estimate"].notna()].tolist() == [
         "asynchronous gossip", "asynchronous NGO",
     ]  # fmt: skip
-    column = matrix.show(numbers).set_index("Method")["iid"]
+    column = made["printed"].set_index("Method")["iid"]
     assert column[["centralized", "DSGD", "NGO", "EXTRA", "D²"]].tolist() == [
         "99.1", "80.1", "90.1 **", "diverged", "–",
     ]  # fmt: skip

@@ -2,13 +2,13 @@
 
 import pandas as pd
 import pytest
-from figure_files import made, opened
+from figure_files import functions, made
 from made_up import TABLE1
 from made_up_trials import trials
 
 from ngo.analysis.calibration import accuracies
 
-calibration = opened("calibration").module
+calibration = functions("calibration")
 
 
 @pytest.fixture
@@ -28,7 +28,6 @@ def test_the_tables_and_the_figure_are_saved(tables, tmp_path):
     files = {path.name for path in tmp_path.glob("*/*")}
     tables = ("calibration_ranking", "calibration_cells")
     assert files == {
-        "calibration.rst",
         *(f"{name}.{kind}" for name in tables for kind in ("csv", "md", "tex", "html")),
         *(f"calibration.{kind}" for kind in ("png", "pdf", "csv")),
     }

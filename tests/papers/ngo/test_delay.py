@@ -1,7 +1,7 @@
 """The figure of late messages in training."""
 
 import pytest
-from figure_files import drawn, opened
+from figure_files import drawn, executed, numbers
 from made_up import line, panel
 from made_up_graphs import delays, tuned_delays
 
@@ -29,16 +29,14 @@ def test_each_method_is_at_its_best_values_of_each_delay():
     assert chosen["edge"].isna()[1, "ngo"]
     best = panel(figure, r"digits, shards, ring, own best")
     assert line(best, "gossip") == ([1, 5], pytest.approx([60, 60]))
-    words = opened("delay").module.note(shown, delays(), tuned_delays())[0]
+    words = executed("delay", delays(), tuned_delays())["notes"][0]
     assert "τ = 1, gossip: p = 1, γ = 0.4 (largest); τ = 1, NGO: p = 0.9, γ = 0.2;" in words
 
 
 def test_the_difference_is_paired_by_seed_at_each_delay():
-    numbers = opened("delay").module.numbers
-    found = part(numbers(delays(), tuned_delays()), "same")
+    found = part(numbers("delay", delays(), tuned_delays()), "same")
     V = found[found["value"] == "V"].set_index(["method", "delay"])["mean"]
     assert V["ngo", 5] == pytest.approx(6)
-    lost = part(numbers(delays(lambda seed: seed == 1), tuned_delays()), "same").query(
-        "value == 'difference'"
-    )
+    late = numbers("delay", delays(lambda seed: seed == 1), tuned_delays())
+    lost = part(late, "same").query("value == 'difference'")
     assert lost.set_index("delay")["diverged"].to_dict() == {0: 0, 1: 1, 5: 1}

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from figure_files import drawn, opened
+from figure_files import drawn, functions
 from made_up import aligned
 
 from ngo.common.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
-fig2 = opened("fig2").module
+fig2 = functions("fig2")
 
 
 def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():

@@ -1,7 +1,7 @@
 """Figure 5: random graphs."""
 
 import pytest
-from figure_files import drawn, opened
+from figure_files import drawn, numbers
 from made_up import line, panel, random_graphs
 
 from ngo.analysis.curves import part
@@ -39,7 +39,7 @@ def test_V_is_its_mean_over_training_beside_the_course():
 
 
 def test_a_fixed_graph_has_its_share_of_all_edges():
-    ends = part(opened("fig5").module.numbers(random_graphs()), "ends")
+    ends = part(numbers("fig5", random_graphs()), "ends")
     shares = ends.drop_duplicates(["topology", "u"]).set_index("topology")["share"]
     assert shares["ring"] == pytest.approx(20 / 90)
     assert shares["random"].tolist() == [0.2, 0.5]
@@ -48,5 +48,5 @@ def test_a_fixed_graph_has_its_share_of_all_edges():
 
 
 def test_the_budget_is_the_number_of_models_sent_in_a_step():
-    ends = part(opened("fig5").module.numbers(random_graphs()), "ends")
+    ends = part(numbers("fig5", random_graphs()), "ends")
     assert ends.groupby("u")["budget"].first().to_dict() == pytest.approx({0.2: 20, 0.5: 20})

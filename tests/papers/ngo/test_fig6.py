@@ -1,7 +1,7 @@
 """Figure 6: consensus every few steps."""
 
 import pytest
-from figure_files import drawn, opened
+from figure_files import drawn, functions, numbers
 from made_up import labels, line, metrics, panel, periods, run
 
 from ngo.analysis.curves import part
@@ -32,7 +32,7 @@ def test_couplings_are_named_whatever_the_method():
         run(0.5, method="local_sgd", p=1.0, gamma=1, local_steps=5),
         run(0.5, method="centralized", local_steps=None),
     )
-    found = opened("fig6").module.with_coupling(rows).drop_duplicates("run")
+    found = functions("fig6").with_coupling(rows).drop_duplicates("run")
     assert found["coupling"].tolist() == [
         "gossip", "averaging", "ngo, whole steps", "gossip", "ngo", "averaging", "centralized",
     ]  # fmt: skip
@@ -40,7 +40,7 @@ def test_couplings_are_named_whatever_the_method():
 
 
 def test_accuracy_at_the_end_and_at_equal_bytes():
-    shown = opened("fig6").module.numbers(periods())
+    shown = numbers("fig6", periods())
     key = ["partition", "coupling", "local_steps", "value"]
     ends, equal = (part(shown, name).set_index(key)["mean"] for name in ("ends", "equal"))
     assert ends["iid", "gossip", 1, "accuracy"] == pytest.approx(60)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conftest import REPOSITORY
-from figure_files import opened
+from figure_files import executed
 from made_up_universes import table
 
 from ngo.pipeline.config_files import read_config
@@ -23,12 +23,8 @@ def accuracy(spec):
 
 
 @pytest.fixture(scope="module")
-def multiverse():
-    return opened("multiverse").module
-
-
-@pytest.fixture(scope="module")
-def numbers(multiverse):
+def found():
+    """What the notebook made of the demo's universes."""
     config = read_config(REPOSITORY / f"config/{each}.yaml" for each in ("config", "demo"))
     config["only"] = None
     config["universes"]["digits"]["count"] = 60
@@ -39,11 +35,11 @@ def numbers(multiverse):
             planned.training[name], planned.universes[name], accuracy, lambda spec: spec.gamma or 0
         )
     }
-    return multiverse.numbers(tables, CLAIMS, {})
+    return executed("multiverse", tables, claims=CLAIMS)
 
 
-def test_effects_are_sorted_with_the_values_that_decide(numbers):
-    curve = numbers["multiverse"]
+def test_effects_are_sorted_with_the_values_that_decide(found):
+    curve = found["numbers"]["multiverse"]
     (own,) = (each for claim, each in curve.groupby("claim") if claim == "u-accuracy-digits")
     assert own["effect"].is_monotonic_increasing
     assert np.allclose(np.abs(own["effect"] - np.sign(own["effect"]) * 3 + 1), 0, atol=0.2)
@@ -53,20 +49,19 @@ def test_effects_are_sorted_with_the_values_that_decide(numbers):
     assert own["first_place"].between(0, 1).all()
 
 
-def test_the_table_tells_what_decides(numbers, multiverse):
-    rows = numbers["multiverse_verdicts"].set_index("claim")
+def test_the_table_tells_what_decides(found):
+    rows = found["numbers"]["multiverse_verdicts"].set_index("claim")
     row = rows.loc["u-accuracy-digits"]
     assert (row["verdict"], row["sampled"]) == ("depends", 60)
     assert 20 < row["universes"] < 60  # those whose centralized run trains
     assert row["rule"].startswith("γ ≤ 0.")
-    printed = multiverse.show(numbers)["multiverse_verdicts"].set_index("claim")
+    printed = found["printed"]["multiverse_verdicts"].set_index("claim")
     assert printed.loc["u-accuracy-digits", "what decides"].startswith("holds where γ ≤ 0.")
     assert f"{row['universes']} of 60" == printed.loc["u-accuracy-digits", "universes"]
     assert printed.map(lambda cell: isinstance(cell, str)).all(axis=None)  # files have only text
     assert rows.loc["u-synchronization-digits", "verdict"] == "no effect"  # V is the same
 
 
-def test_without_universes_there_is_nothing_to_draw(multiverse, house_style):
-    nothing = multiverse.numbers({}, CLAIMS, {})
-    multiverse.draw(nothing)
-    assert multiverse.show(nothing)["multiverse_verdicts"].empty
+def test_without_universes_there_is_nothing_to_draw(house_style):
+    nothing = executed("multiverse", {}, claims=CLAIMS)
+    assert nothing["printed"]["multiverse_verdicts"].empty

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import REPOSITORY
-from figure_files import opened
+from figure_files import executed
 
 from ngo.analysis.universes import Universe, in_universes
 
@@ -33,59 +33,59 @@ def sample(offsets, cells=PRINTED, diverged=()):
     return in_universes(pd.DataFrame(rows), universes)
 
 
-@pytest.fixture(scope="module")
-def module():
-    return opened("nearest_setting").module
+def nearest(*given, **cells):
+    """What the notebook makes of a sample of universes."""
+    return executed("nearest_setting", {"universes_own": sample(*given, **cells)}, reference=TABLE1)
 
 
-def test_the_nearest_is_chosen_by_half_of_the_cells_and_confirmed_by_the_others(module):
-    found = module.numbers({"universes_own": sample([9.0, -1.0, 4.0])}, TABLE1)
-    for row in found["nearest_setting"].to_dict("records"):
+def test_the_nearest_is_chosen_by_half_of_the_cells_and_confirmed_by_the_others():
+    found = nearest([9.0, -1.0, 4.0])
+    for row in found["numbers"]["nearest_setting"].to_dict("records"):
         assert (row["universe"], row["universes"]) == (1, 3)
         assert row["distance_chosen"] == pytest.approx(1)
         assert row["distance_confirmed"] == row["least_confirmed"] == pytest.approx(1)
         assert row["median_confirmed"] == pytest.approx(4)
         assert (row["cells_met"], row["most_cells_met"]) == (7, 7)
         assert row["values"] == "lr 0.1, accuracy of mean"
-    assert len(found["nearest_setting"]) == 2
-    assert len(module.ONE_HALF) + len(module.OTHER_HALF) == 7
+    assert len(found["numbers"]["nearest_setting"]) == 2
+    assert len(found["ONE_HALF"]) + len(found["OTHER_HALF"]) == 7
 
 
-def test_a_choice_by_chance_is_not_confirmed(module):
+def test_a_choice_by_chance_is_not_confirmed():
     """One half is met exactly, the other is ten points off."""
     cells = {cell: value + 10 * (cell == ("ring", "ngo")) for cell, value in PRINTED.items()}
-    found = module.numbers({"universes_own": sample([0.0, 30.0], cells)}, TABLE1)
-    first, second = found["nearest_setting"].to_dict("records")
+    found = nearest([0.0, 30.0], cells)
+    first, second = found["numbers"]["nearest_setting"].to_dict("records")
     assert first["distance_chosen"] == pytest.approx(0, abs=1e-9)
     assert first["distance_confirmed"] == pytest.approx(10 / np.sqrt(3))
     assert second["distance_confirmed"] == pytest.approx(0, abs=1e-9)
 
 
-def test_cells_that_no_universe_meets_are_named(module):
-    found = module.numbers({"universes_own": sample([3.0, 5.0])}, TABLE1)
-    cells = found["nearest_setting_cells"].set_index("cell")
+def test_cells_that_no_universe_meets_are_named():
+    found = nearest([3.0, 5.0])
+    cells = found["numbers"]["nearest_setting_cells"].set_index("cell")
     assert (cells["met_by"].drop("random − ring gossip") == 0).all()
     difference = cells.loc["random − ring gossip"]
     assert difference["printed"] == pytest.approx(17.62)
     assert difference["met_by"] == 2  # both are above it by the same
     assert cells.loc["ring gossip", ["least", "most"]].tolist() == pytest.approx([35.49, 37.49])
-    assert "ring gossip (cifar10, shards)" in module.caption(found)["nearest_setting_cells"]
-    printed = module.show(found)["nearest_setting_cells"].set_index("Cell")
+    assert "ring gossip (cifar10, shards)" in found["caption"]["nearest_setting_cells"]
+    printed = found["printed"]["nearest_setting_cells"].set_index("Cell")
     assert printed.loc["ring gossip", "Met by"] == "none of 2"
 
 
-def test_a_diverged_run_has_chance_level(module):
-    tables = {"universes_own": sample([0.0], diverged=[(0, "gossip")])}
-    cells = module.numbers(tables, TABLE1)["nearest_setting_cells"].set_index("cell")
+def test_a_diverged_run_has_chance_level():
+    found = nearest([0.0], diverged=[(0, "gossip")])["numbers"]
+    cells = found["nearest_setting_cells"].set_index("cell")
     assert cells.loc["ring gossip", "most"] == 10
     assert cells.loc["ring ngo", "most"] == pytest.approx(34.14)
 
 
-def test_samples_without_all_cells_are_left_out(module):
+def test_samples_without_all_cells_are_left_out():
     ring = {cell: value for cell, value in PRINTED.items() if cell[0] in (None, "ring")}
-    found = module.numbers({"universes_own": sample([0.0], ring)}, TABLE1)
-    assert all(part.empty for part in found.values())
-    assert all(part.empty for part in module.show(found).values())
-    assert set(module.caption(found).values()) == {
+    found = nearest([0.0], ring)
+    assert all(part.empty for part in found["numbers"].values())
+    assert all(part.empty for part in found["printed"].values())
+    assert set(found["caption"].values()) == {
         "No sample of universes has all seven cells of Table 1."
     }

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import drawn, opened
+from figure_files import drawn, functions, numbers
 from made_up import (
     BOTH,
     SEEDS,
@@ -90,7 +90,7 @@ def test_the_panels_show_the_best_accuracy_and_the_difference():
 
 
 def test_evaluations_on_a_part_of_the_test_set_are_never_the_best():
-    with_best = opened("fig7").module.with_best
+    with_best = functions("fig7").with_best
     rows = scores(metrics(run(0.5, seed=0)))  # 10, 60, 50 %
     assert with_best(rows)["best"].tolist() == pytest.approx([60])
     assert with_best(rows.assign(eval_images=0))["best"].tolist() == pytest.approx([60])
@@ -128,7 +128,7 @@ def test_fig_a1_shows_each_step_with_a_column_for_each_worker():
 
 
 def test_the_caption_has_the_variance_between_workers_at_each_step():
-    said = opened("figA1").module.variances(pictures(2, (1, 4, 5)))
+    said = functions("figA1").variances(pictures(2, (1, 4, 5)))
     assert said.endswith(": 0.05 after 2 steps, 0.0005 after 200 steps.")
 
 
@@ -169,7 +169,7 @@ def test_fig_s2_shows_the_counts_and_the_classes_covered(counts):
 
 
 def test_the_caption_counts_samples_and_classes_of_a_worker(counts):
-    worker_counts = opened("figS2").module.worker_counts
+    worker_counts = functions("figS2").worker_counts
     assert worker_counts(counts) == "digits: 3 samples of 1 classes a worker."
     counts.loc[(counts["worker"] == 2) & (counts["label"] == 4), "samples"] = 2000
     assert worker_counts(counts) == "digits: 3 to 2,003 samples of 1 to 2 classes a worker."
@@ -190,7 +190,7 @@ def test_fig_s5_shows_the_last_step_in_grey_and_colour():
 
 def test_the_caption_has_the_loss_at_the_end_beside_that_of_class_means():
     tables = pictures(2, (1, 4, 5)), pictures(3, (3, 4, 5), dataset="cifar10")
-    said = opened("figS5").module.losses(pd.concat(tables))
+    said = functions("figS5").losses(pd.concat(tables))
     assert said.endswith("of its class: digits 150 and 172; cifar10 150 and 172.")
 
 
@@ -216,7 +216,7 @@ def test_the_panels_show_medians_and_their_speed_up():
 
 
 def test_medians_and_range_are_over_the_repeats():
-    found = opened("throughput").module.speedups(throughputs()).set_index(["method", "workers"])
+    found = functions("throughput").speedups(throughputs()).set_index(["method", "workers"])
     assert found.loc[("gossip", 4), ["median", "low", "high"]].tolist() == [80, 40, 120]
     assert found.loc["ngo", "base"].tolist() == [10, 10, 10]
     assert found.loc["gossip", "base"].tolist() == [20, 20, 20]
@@ -238,11 +238,10 @@ def test_each_size_has_its_curves_and_each_case_its_steps_to_the_target():
 
 
 def test_runs_of_several_sizes_at_equal_steps():
-    numbers = opened("figS3").module.numbers
     rows = graphs_of_sizes()
     small = rows["workers"] == 4
     rows.loc[small, "step"] *= 2  # twice as many steps
-    shown = numbers(rows, 0.3)
+    shown = numbers("figS3", rows, target_accuracy=0.3)
     course, ends, times, gain = (part(shown, name) for name in PARTS)
     assert set(shown["steps"]) == {20}
     assert course["step"].max() == 20
@@ -258,11 +257,12 @@ def test_runs_of_several_sizes_at_equal_steps():
 
 
 def test_a_mean_of_times_is_that_of_all_runs_or_none():
-    numbers = opened("figS3").module.numbers
     rows = graphs_of_sizes(lambda seed: seed == 2)
     late = rows[(rows["seed"] == 1) & (rows["topology"] == "ring")].index
     rows.loc[late, "consensus_accuracy"] = 0.1
-    times = part(numbers(rows, 0.3), "times").set_index(["topology", "method", "workers"])
+    times = part(numbers("figS3", rows, target_accuracy=0.3), "times").set_index(
+        ["topology", "method", "workers"]
+    )
     ring, other = times.loc["ring", "ngo", 4], times.loc["random", "ngo", 4]
     assert (ring["late"], ring["diverged"]) == (1, 1)
     assert math.isnan(ring["mean"])
@@ -272,7 +272,7 @@ def test_a_mean_of_times_is_that_of_all_runs_or_none():
 
 def correlations(runs):
     """The numbers of the only data set and partition."""
-    return opened("figS4").module.numbers(runs).iloc[0]
+    return numbers("figS4", runs).iloc[0]
 
 
 def test_the_pooled_correlation_differs_from_that_within_a_seed():
@@ -305,7 +305,7 @@ def test_a_perfect_order_of_few_runs_is_no_certainty():
     assert math.isnan(found["pearson_low"])
 
 
-figA2 = opened("figA2").module
+figA2 = functions("figA2")
 
 TARGETS = {"early": 50, "late": 80}
 

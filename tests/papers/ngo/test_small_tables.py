@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import drawn, functions, made
 from made_up import TABLE_A1, TABLE_S1, TABLE_S2, cell
 from small_theory import OPTIONS
 
@@ -95,8 +95,8 @@ def test_a_run_that_never_reaches_its_target_counts():
         + [run("s", "gossip", [2, 1.2, 0.4, 0.4], partition="shards")],
         ignore_index=True,
     )  # fmt: skip
-    hit = opened("tableA1").module.with_first_hitting(metrics, TARGETS)
-    table = opened("tableA1").module.hitting_table(hit, TABLE_A1)
+    hit = functions("tableA1").with_first_hitting(metrics, TARGETS)
+    table = functions("tableA1").hitting_table(hit, TABLE_A1)
     iid = table[table["partition"] == "iid"].set_index("method")
     assert iid.loc["gossip", ["consensus", "reached", "seeds"]].tolist() == [math.inf, 1, 3]
     assert iid.loc["ngo", ["consensus", "reached", "seeds"]].tolist() == [0.5, 3, 3]
@@ -119,8 +119,8 @@ def test_seeds_where_neither_gets_there_are_no_tie():
         ],
         ignore_index=True,
     )
-    hit = opened("tableA1").module.with_first_hitting(metrics, TARGETS)
-    table = opened("tableA1").module.hitting_table(hit, TABLE_A1).set_index("method")
+    hit = functions("tableA1").with_first_hitting(metrics, TARGETS)
+    table = functions("tableA1").hitting_table(hit, TABLE_A1).set_index("method")
     assert table.loc["ngo", "ngo_minus_gossip"] == pytest.approx(-0.25)
 
 

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from figure_files import opened
+from figure_files import executed, functions
 from made_up import TABLE1, tuned_runs, tuned_runs_without_a_stable_gamma
 
 from ngo.common.registry import UserError
@@ -12,8 +12,7 @@ from ngo.common.registry import UserError
 
 def shown(runs):
     """The tables as they are printed, by name."""
-    module = opened("table1_tuned").module
-    return module.show(module.numbers(runs, TABLE1))
+    return executed("table1_tuned", runs, reference=TABLE1)["printed"]
 
 
 def test_the_best_gamma_is_printed_with_its_edge():
@@ -43,7 +42,7 @@ def test_runs_of_one_seed_and_gamma_are_no_seeds():
 
 
 def test_the_table_at_each_ones_own_best_gamma():
-    table = opened("table1_tuned").module.tuned_table(tuned_runs(), TABLE1).set_index("method")
+    table = functions("table1_tuned").tuned_table(tuned_runs(), TABLE1).set_index("method")
     assert list(table.index) == ["centralized", "gossip", "ngo"]
     assert table["consensus"].to_dict() == pytest.approx(
         {"centralized": 85, "gossip": 65, "ngo": 66}
@@ -56,7 +55,7 @@ def test_the_table_at_each_ones_own_best_gamma():
 
 def test_no_stable_gamma_has_no_accuracy():
     runs = tuned_runs_without_a_stable_gamma()
-    table = opened("table1_tuned").module.tuned_table(runs, TABLE1)
+    table = functions("table1_tuned").tuned_table(runs, TABLE1)
     ngo = table[table["method"] == "ngo"].iloc[0]
     assert (ngo["gamma"], ngo["diverged"], ngo["seeds"]) == (0.1, 1, 1)
     assert math.isnan(ngo["consensus"])

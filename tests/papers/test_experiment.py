@@ -4,11 +4,10 @@ import math
 
 import pandas as pd
 import pytest
+from figure_files import drawn, executed, functions, made, numbers
 from made_up import SEEDS, metrics, run
 
 from ngo.analysis.curves import part
-from ngo.plots import default
-from ngo.plots.making import Opened
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -25,11 +24,11 @@ def runs(diverged=lambda seed: False, seeds=SEEDS, **fields):
 
 def test_cases_are_told_apart_by_the_fields_that_vary():
     table = runs()
-    assert list(default.cases(table).unique()) == [
+    assert list(functions("experiment").cases(table).unique()) == [
         "centralized", "gossip, p = 1", "ngo, p = 0.7", "ngo, p = 0.9"
     ]  # fmt: skip
     one = table[table["method"] == "gossip"]
-    assert set(default.cases(one)) == {"gossip"}
+    assert set(functions("experiment").cases(one)) == {"gossip"}
 
 
 @pytest.mark.parametrize(
@@ -44,15 +43,14 @@ def test_cases_are_told_apart_by_the_fields_that_vary():
 def test_cases_that_differ_in_one_outer_field_have_names_of_their_own(field, values, told):
     outer = {"method": "outer", "local_steps": 5, "local_rule": "sgd"}
     table = metrics(*(run(0.5, seed=k, **outer, **{field: v}) for v in values for k in SEEDS))
-    assert list(default.cases(table).unique()) == told
-    assert list(default.show(default.numbers(table))["Case"]) == told
+    assert list(functions("experiment").cases(table).unique()) == told
+    assert list(executed("experiment", table)["printed"]["Case"]) == told
 
 
 def test_there_is_a_bar_with_an_interval_for_each_case():
-    numbers = default.numbers(runs())
-    ends = part(numbers, "ends").query("value == 'accuracy'")
+    figure, shown = drawn("experiment", runs())
+    ends = part(shown, "ends").query("value == 'accuracy'")
     assert set(ends["seeds"]) == {len(SEEDS)}
-    figure = default.draw(numbers)
     score, bars, index = figure.axes
     assert [bar.get_width() for bar in bars.patches] == pytest.approx(list(ends["mean"]))
     assert [label.get_text() for label in bars.get_yticklabels()] == list(ends["case"])
@@ -63,29 +61,25 @@ def test_there_is_a_bar_with_an_interval_for_each_case():
 
 def test_what_diverged_is_marked_and_one_seed_has_no_interval():
     for table in (runs(lambda seed: seed == 1), runs(lambda seed: True), runs(seeds=[0])):
-        numbers = default.numbers(table)
-        default.draw(numbers).canvas.draw()
-        assert len(default.show(numbers)) == 4
-    lost = default.show(default.numbers(runs(lambda seed: seed == 1)))
+        found = executed("experiment", table)
+        found["figure"].canvas.draw()
+        assert len(found["printed"]) == 4
+    lost = executed("experiment", runs(lambda seed: seed == 1))["printed"]
     assert lost["Diverged"].tolist() == ["", "", "1", "1"]
 
 
 def test_it_is_named_after_its_experiment(tmp_path):
-    runs().to_parquet(tmp_path / "own.parquet")
-    opened = Opened(default.__file__, "own")
-    assert (opened.facts.title, dict(opened.facts.reads)) == ("own", {"metrics": "own"})
-    opened.save(opened.numbers(metrics=tmp_path / "own.parquet"), "test", tmp_path)
-    for path in opened.facts.outputs():
-        assert (tmp_path / path).exists()
-    shown = pd.read_csv(tmp_path / "figures/own.csv")
-    assert set(shown["tier"]) == {"test"}
+    made("experiment", tmp_path, metrics=runs(), experiment="own")
+    files = {path.name for path in tmp_path.glob("*/*")}
+    assert files == {f"own.{kind}" for kind in ("png", "pdf", "csv", "md", "tex", "html")}
+    assert set(pd.read_csv(tmp_path / "figures/own.csv")["tier"]) == {"test"}
 
 
 def test_runs_in_virtual_time_are_drawn_along_it():
     table = runs()
-    assert "epoch" in default.numbers(table)
-    timed = default.numbers(table.assign(virtual_seconds=3.0 * table["step"]))
+    assert "epoch" in numbers("experiment", table)
+    figure, timed = drawn("experiment", table.assign(virtual_seconds=3.0 * table["step"]))
     course = part(timed, "course")
     assert course["virtual_seconds"].max() == 3 * table["step"].max()
-    score, _, index = default.draw(timed).axes
+    score, _, index = figure.axes
     assert score.get_xlabel() == index.get_xlabel() == "virtual seconds"

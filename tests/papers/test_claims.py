@@ -3,10 +3,9 @@
 import pandas as pd
 import pytest
 import yaml
+from figure_files import made
 from made_up import cell
 
-from ngo.plots import claims
-from ngo.plots.making import Opened
 from verdicts.quantity_registry import QUANTITIES, Quantity
 
 CLAIM = {"place": "Table 1", "says": "NGO learns", "kind": "order", "quantity": "accuracy_at_end"}
@@ -28,17 +27,11 @@ def reference(tmp_path, monkeypatch):
     return path
 
 
-def saved(out, file, tables):
-    opened = Opened(claims.__file__)
-    numbers = opened.numbers(metrics=tables, claims=file, network={})
-    return opened.save(numbers, "test", out)
-
-
 def test_claims_and_their_cells_are_saved(tmp_path, reference):
     rows = cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.5, 0.6, 0.71])
     pd.DataFrame(rows).to_parquet(tmp_path / "own.parquet")
-    made = saved(tmp_path, reference, [str(tmp_path / "own.parquet")])
-    whole, cells = made.tables
+    tables = [str(tmp_path / "own.parquet")]
+    whole, cells = made("claims", tmp_path, metrics=tables, claims=reference).tables
     assert whole["Verdict"].tolist() == ["holds", "not run"]
     assert cells["Cell"].tolist() == ["ngo"]
     kinds = ("csv", "md", "tex", "html")
@@ -54,6 +47,6 @@ def test_claims_and_their_cells_are_saved(tmp_path, reference):
 
 def test_a_file_without_claims_makes_empty_tables(tmp_path):
     (tmp_path / "claims.yaml").write_text("claims: {}\n")
-    made = saved(tmp_path, tmp_path / "claims.yaml", [])
-    assert [len(table) for table in made.tables] == [0, 0]
+    found = made("claims", tmp_path, metrics=[], claims=tmp_path / "claims.yaml")
+    assert [len(table) for table in found.tables] == [0, 0]
     assert "Of 0 claims, 0 hold," in (tmp_path / "tables/claims.md").read_text()
