@@ -4,9 +4,10 @@ import math
 
 import pandas as pd
 import pytest
-from figure_files import drawn, executed, functions, made, numbers
+from figure_files import drawn, executed, made, numbers
 from made_up import SEEDS, metrics, run
 
+from ngo.analysis.cases import cases
 from ngo.analysis.curves import part
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
@@ -24,11 +25,11 @@ def runs(diverged=lambda seed: False, seeds=SEEDS, **fields):
 
 def test_cases_are_told_apart_by_the_fields_that_vary():
     table = runs()
-    assert list(functions("experiment").cases(table).unique()) == [
+    assert list(cases(table).unique()) == [
         "centralized", "gossip, p = 1", "ngo, p = 0.7", "ngo, p = 0.9"
     ]  # fmt: skip
     one = table[table["method"] == "gossip"]
-    assert set(functions("experiment").cases(one)) == {"gossip"}
+    assert set(cases(one)) == {"gossip"}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_cases_are_told_apart_by_the_fields_that_vary():
 def test_cases_that_differ_in_one_outer_field_have_names_of_their_own(field, values, told):
     outer = {"method": "outer", "local_steps": 5, "local_rule": "sgd"}
     table = metrics(*(run(0.5, seed=k, **outer, **{field: v}) for v in values for k in SEEDS))
-    assert list(functions("experiment").cases(table).unique()) == told
+    assert list(cases(table).unique()) == told
     assert list(executed("experiment", table)["printed"]["Case"]) == told
 
 

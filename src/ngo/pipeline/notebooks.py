@@ -55,20 +55,22 @@ START = {
     'out = "results/{tier}"',
     "numbers": """\
 from ngo import plots
+from ngo.analysis.cases import cases
 from ngo.analysis.curves import points, scores
 from ngo.plots import captions
 from ngo.plots.curve_panels import LABELS
 from verdicts.rows.evaluations import final
 
 metrics = plots.tidy(metrics)
-numbers = points(final(scores(metrics)), ["method"], ["accuracy", "V"])
+runs = scores(metrics).assign(case=cases(metrics))
+numbers = points(final(runs), ["case"], ["accuracy", "V"])
 numbers""",
     "drawing": """\
 figure, (axes,) = plots.panels(2.5, 1, 2)
 for axis, value in zip(axes, ("accuracy", "V"), strict=True):
     shown = numbers[numbers["value"] == value]
-    axis.bar(shown["method"], shown["mean"])
-    axis.set_ylabel(LABELS[value])""",
+    axis.barh(shown["case"], shown["mean"])
+    axis.set_xlabel(LABELS[value])""",
     "saving": """\
 notes = captions.about(metrics)
 plots.save("{name}", numbers, figure=figure, notes=notes, runs=metrics, tier=tier, out=out)""",

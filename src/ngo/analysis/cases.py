@@ -1,0 +1,53 @@
+"""Names for the cases of an experiment, from the fields in which its runs differ."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ngo.analysis.apart import CELL
+from ngo.training.spec import FIELDS
+
+FIRST = ("method", *CELL[:3])
+"""The fields that tell cases apart first."""
+
+
+def cases(metrics: pd.DataFrame) -> pd.Series:
+    """A name for the case of each row: the values of the fields that tell runs apart.
+
+    A field that tells no more runs apart than those before it is left out.
+    """
+    known = telling_fields(metrics)
+    values = metrics[known].astype(object).where(metrics[known].notna(), "").map(str)
+    chosen: list[str] = []
+    count = 1
+    for name in known:
+        if (more := len(values[[*chosen, name]].drop_duplicates())) > count:
+            chosen, count = [*chosen, name], more
+    told = []
+    for name in chosen or ["method"]:
+        named = _shared(name, values)
+        told.append([_told(name, value, named=named) for value in values[name]])
+    names = [", ".join(filter(None, row)) for row in zip(*told, strict=True)]
+    return pd.Series(names, values.index)
+
+
+def telling_fields(metrics: pd.DataFrame) -> list[str]:
+    """The fields in a tidy table that may tell runs apart, ``FIRST`` first."""
+    known = [name for name in FIELDS if name in metrics and name != "seed"]
+    return sorted(known, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+
+
+def _shared(name: str, values: pd.DataFrame) -> bool:
+    """Whether another field has a value of this one: ``sgd`` is a local and an outer rule."""
+    own = set(values[name]) - {""}
+    return name not in FIRST and any(
+        FIELDS[other].kind is str and own & set(values[other])
+        for other in values.columns.drop(name)
+    )
+
+
+def _told(name: str, value: str, *, named: bool) -> str:
+    """``ring`` for a name, ``p = 0.9`` for a number, nothing for a field that has no value."""
+    if value and FIELDS[name].kind in (int, float):
+        value, named = f"{float(value):g}", True
+    return f"{name} = {value}".replace("_", " ") if value and named else value.replace("_", " ")
