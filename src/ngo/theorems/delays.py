@@ -8,9 +8,18 @@ from __future__ import annotations
 import math
 
 from ngo.common.types import Table, Tensor
-from ngo.theorems.graphs import graphs, states
-from ngo.theorems.residual import FACTOR, VANISHED, residual
-from ngo.theorems.theorem import Options, Rows, checked_form, part, rows_of
+from ngo.theorems.theorem import (
+    FACTOR,
+    VANISHED,
+    Options,
+    Rows,
+    checked_form,
+    graphs,
+    part,
+    residual,
+    rows_of,
+    states,
+)
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ngo.common.types import Table
-from ngo.theorems.residual import FACTOR
+from ngo.theorems.theorem import FACTOR
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
