@@ -165,7 +165,7 @@ def _add_output(command: argparse.ArgumentParser) -> None:
 
 def _check(given: argparse.Namespace) -> int:
     from verdicts import check, read_claims
-    from verdicts.registration.registered import registration_path
+    from verdicts.registration import registration_path
     from verdicts.statistics.judgement import FAILS, REVERSED
 
     if given.out is not None and given.out.resolve() == given.tables.resolve():
@@ -211,7 +211,7 @@ def _print(rows: list[Row], given: argparse.Namespace, read: Sequence[Path]) -> 
 
 
 def _register(given: argparse.Namespace) -> int:
-    from verdicts.registration.registered import register
+    from verdicts.registration import register
 
     extensions.check_claims(given.claims)
     out, number, new = register(given.claims, given.out)

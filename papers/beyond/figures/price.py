@@ -25,8 +25,7 @@ from ngo.figures.declaration import Tables, figure
 from ngo.figures.tables import dashed
 from verdicts.row import ABSENT
 from verdicts.rows.best_fields import at_best
-from verdicts.rows.evaluations import final
-from verdicts.rows.times import time_to
+from verdicts.rows.evaluations import final, time_to
 
 SITUATION = ["dataset", "partition"]
 

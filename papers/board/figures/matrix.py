@@ -23,7 +23,7 @@ from verdicts.quantities.differences import best_difference, level
 from verdicts.registry import UserError
 from verdicts.row import ABSENT
 from verdicts.rows.best_fields import at_best
-from verdicts.rows.equal_budgets import at_equal
+from verdicts.rows.evaluations import at_equal
 from verdicts.rows.selection import selected
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation

@@ -20,8 +20,7 @@ from ngo.analysis.curves import along, part, points, scores, together, with_mean
 from ngo.figures import captions, plots
 from ngo.figures.curve_panels import Cases, by_method, dots, lines
 from ngo.figures.declaration import figure
-from verdicts.rows.equal_budgets import at_equal_bytes
-from verdicts.rows.evaluations import final
+from verdicts.rows.evaluations import at_equal_bytes, final
 
 KEYS = ["method", "topology", "u"]
 VALUES = ["accuracy", "V"]

@@ -22,8 +22,7 @@ from ngo.figures import captions, plots
 from ngo.figures.curve_panels import error_bars
 from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES
-from verdicts.rows.evaluations import final
-from verdicts.rows.times import time_to
+from verdicts.rows.evaluations import final, time_to
 from verdicts.statistics.estimates import estimate
 
 BY = ["method", "workers"]

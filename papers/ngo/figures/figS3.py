@@ -19,9 +19,7 @@ from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.curve_panels import Cases, by_method, dots, lines
 from ngo.figures.declaration import figure
-from verdicts.rows.equal_budgets import at_equal_steps, shared_steps
-from verdicts.rows.evaluations import final
-from verdicts.rows.times import time_to
+from verdicts.rows.evaluations import at_equal_steps, final, shared_steps, time_to
 
 CASE = ["method", "topology", "workers"]
 VALUES = ["accuracy", "V"]

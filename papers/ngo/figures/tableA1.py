@@ -28,8 +28,7 @@ from ngo.figures.comparison_tables import print_comparison
 from ngo.figures.declaration import table
 from ngo.figures.tables import number
 from verdicts.row import ABSENT
-from verdicts.rows.evaluations import final
-from verdicts.rows.times import time_to
+from verdicts.rows.evaluations import final, time_to
 
 CRITERIA = (replace(ACCURACY, published=None), TEST_LOSS, TRAIN_LOSS)
 

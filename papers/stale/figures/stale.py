@@ -20,7 +20,7 @@ from ngo.figures.curve_panels import lines
 from ngo.figures.declaration import Tables, figure
 from ngo.figures.style import METHOD_STYLES, kth_style
 from verdicts.rows.best_fields import at_best
-from verdicts.rows.equal_budgets import at_equal
+from verdicts.rows.evaluations import at_equal
 
 CASE = ["condition", "case"]
 CURVES, BEST = "stale", "stale_best"

@@ -17,7 +17,7 @@ from ngo.common.former import read_claims
 from ngo.figures.declaration import Tables, table
 from verdicts.counts import counted, counts
 from verdicts.ledger import judged
-from verdicts.render.board import EXPLAINED, print_board
+from verdicts.render import EXPLAINED, print_board
 from verdicts.row import as_table, rows_of
 
 WHOLE, CELLS = "claims", "claims_cells"

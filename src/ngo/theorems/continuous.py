@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ngo.common.seeding import torch_stream
 from ngo.common.types import Table, Tensor
@@ -21,9 +22,6 @@ from ngo.theorems.theorem import (
 )
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # Much longer than any coupling takes.
 T_END = 1e12
@@ -113,8 +111,6 @@ def distance_from_line(times: np.ndarray, log_V: np.ndarray) -> float:
 
     The second half is where ``log_V`` has fallen by more than half of its whole fall.
     """
-    import numpy as np
-
     half = log_V <= (log_V[0] + log_V[-1]) / 2
     t, y = times[half], log_V[half]
     scaled = (t - t[0]) / (t[-1] - t[0])
@@ -181,7 +177,6 @@ def means(s: Options) -> Rows:
     ``measured`` is the largest |x_i − x̄(0)| as a share of its initial value, for each graph and
     Gaussian initial state. The equation is solved as it is printed, by an explicit method.
     """
-    import numpy as np
     from scipy.integrate import solve_ivp
 
     from ngo.gossip.spectrum import algebraic_connectivity

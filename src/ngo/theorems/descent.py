@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.common.types import Numbers, Table, Tensor
@@ -49,8 +51,6 @@ def sgd(
 
 def spaced(first: int, last: int, points: int) -> list[int]:
     """About ``points`` numbers of steps from first to last, equally spaced in their logarithm."""
-    import numpy as np
-
     return sorted({round(T) for T in np.geomspace(first, last, points)})
 
 
@@ -223,8 +223,6 @@ def synchronized_gap(table: Table) -> Numbers:
     It is that of the last T; NaN if the third term of Theorem 2.1 is not below a tenth of the
     second there.
     """
-    import numpy as np
-
     last = _last(table)
     ours = last.xs("synchronized", level="method")
     ratio = np.log(ours["gap"] / last.xs("centralized", level="method")["gap"])
@@ -234,8 +232,6 @@ def synchronized_gap(table: Table) -> Numbers:
 @quantity("theory_gap_ratio", unit="log ratio")
 def gap_ratio(table: Table) -> Numbers:
     """Per seed: log of NGO's gap over gossip's, at the last T (Section 6)."""
-    import numpy as np
-
     gap = _last(table)["gap"]
     return by_seed(np.log(gap.xs("ngo", level="method") / gap.xs("gossip", level="method")))
 
@@ -273,7 +269,6 @@ def gaps_by_workers(s: Options) -> Rows:
 @quantity("theory_speedup_slope", unit="log per log")
 def speedup_slope(table: Table) -> Numbers:
     """Per seed: the slope of log gap in log n; −1 is a linear speed-up (Section 2.1)."""
-    import numpy as np
     import pandas as pd
 
     rows = rows_of(table, "speedup")
@@ -425,8 +420,6 @@ ROUNDING = 1e-12
 @part("sums", "T", "a", "summed", "closed", "least")
 def sums(s: Options) -> Rows:
     """Σ_{t<T} (a + t)² added up, its closed form and T³/3, for ``points`` values of T."""
-    import numpy as np
-
     from ngo.gossip import bounds
 
     for a in OFFSETS:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from verdicts.claims.claim import POOLED
 from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError
@@ -138,7 +140,6 @@ def remaining_gap(
     or ``than`` diverged counts against it; one in which both did, or ``to`` did, has no number.
     Columns: part, whole, by seed.
     """
-    import numpy as np
     import pandas as pd
 
     part = difference(rows, to, of, value, over)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
     from verdicts.rows.run_values import Value
@@ -46,8 +47,6 @@ def slope(
     A run that diverged makes the slope infinite, in the direction of its value. NaN if such runs
     pull both ways, and for a seed with a missing run.
     """
-    import numpy as np
-
     from verdicts.rows.best_fields import at_best
     from verdicts.rows.seed_values import by_seed, logs, weighted_sum
 
@@ -92,8 +91,6 @@ def slope_on_V(
     runs with V = 0 have no log V and are left out, and the verdict says how many: the slope is that
     among runs that did neither. NaN for a seed with fewer than three of them.
     """
-    import numpy as np
-
     return _on_log_V(rows, value, V, 3, lambda x, y: slope_of(x, np.log(y) if log else y))
 
 
@@ -109,7 +106,6 @@ def _on_log_V(
 
     With ``positive``, runs whose value is not above 0 are left out, too.
     """
-    import numpy as np
     import pandas as pd
 
     from verdicts.rows.run_values import per_run
@@ -129,7 +125,6 @@ def _on_log_V(
 
 def _over_keys(table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], float]) -> pd.Series:
     """``number(x, y)`` for each seed and rest of the key, with the first part of the key as x."""
-    import numpy as np
     import pandas as pd
 
     from verdicts.rows.seed_values import mean_over
@@ -145,8 +140,6 @@ def _over_keys(table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], f
 
 def _places(values: Sequence[object]) -> np.ndarray:
     """The values of the field as numbers."""
-    import numpy as np
-
     try:
         return np.array(values, dtype=float)
     except (TypeError, ValueError):
@@ -156,8 +149,6 @@ def _places(values: Sequence[object]) -> np.ndarray:
 
 def slope_of(x: np.ndarray, y: np.ndarray) -> float:
     """The least-squares slope; NaN if all ``x`` are equal."""
-    import numpy as np
-
     from verdicts.rows.seed_values import total
     from verdicts.statistics.estimates import ROUNDING
 
@@ -171,8 +162,6 @@ def slope_of(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:
-    import numpy as np
-
     if x.std() == 0 or y.std() == 0:
         return np.nan
     return float(np.corrcoef(x, y)[0, 1])
@@ -194,8 +183,6 @@ def fisher_z(
     with fewer than four of them, or without a spread. ``minus`` is subtracted: z of the
     correlation to compare with.
     """
-    import numpy as np
-
     from verdicts.statistics.estimates import ROUNDING
 
     def z(x: np.ndarray, y: np.ndarray) -> float:
@@ -213,8 +200,6 @@ def spread(
 
     inf if a run diverged; NaN for a seed with a missing run.
     """
-    import numpy as np
-
     from verdicts.rows.seed_values import by_seed
 
     table = by_seed(rows, where or {}, value, [across])
@@ -234,7 +219,6 @@ def log_spread_ratio(
 
     ±inf if a run of one side diverged; no number if runs of both did.
     """
-    import numpy as np
     import pandas as pd
 
     from verdicts.rows.seed_values import total

@@ -10,8 +10,13 @@ from measured_runs import ended, pairs, table
 
 from verdicts.registry import UserError
 from verdicts.rows.best_fields import FIRST_LOOK, at_best
-from verdicts.rows.equal_budgets import at_equal_bytes, at_equal_steps, shared_steps
-from verdicts.rows.evaluations import final, last_evaluations
+from verdicts.rows.evaluations import (
+    at_equal_bytes,
+    at_equal_steps,
+    final,
+    last_evaluations,
+    shared_steps,
+)
 from verdicts.rows.run_values import per_run, worst_of
 from verdicts.rows.seed_values import by_seed, logs, runs_by_seed, total, weighted_sum
 

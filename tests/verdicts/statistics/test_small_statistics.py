@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from verdicts.statistics import sign_flip
+from verdicts.statistics import evidence
 from verdicts.statistics.error_rates import tuned_rates
 from verdicts.statistics.estimates import estimate
+from verdicts.statistics.evidence import upper_tail
 from verdicts.statistics.judgement import adjusted
-from verdicts.statistics.sign_flip import upper_tail
 
 
 def test_estimate_against_a_t_table():
@@ -68,11 +68,11 @@ def test_the_signs_of_ranks_give_wilcoxons_test():
 def test_many_values_are_sampled_with_a_fixed_stream(monkeypatch):
     values = np.random.default_rng(0).normal(0.4, 1, 24)
     exact = upper_tail(values)
-    monkeypatch.setattr(sign_flip, "EXACT", 20)
+    monkeypatch.setattr(evidence, "EXACT", 20)
     sampled = upper_tail(values)
     assert sampled == upper_tail(values)
     assert sampled != exact
-    error = np.sqrt(exact * (1 - exact) / sign_flip.DRAWS)
+    error = np.sqrt(exact * (1 - exact) / evidence.DRAWS)
     assert sampled == pytest.approx(exact, abs=5 * error)
 
 

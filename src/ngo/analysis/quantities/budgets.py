@@ -93,7 +93,7 @@ def _difference(
     **best: Any,
 ) -> Numbers:
     from verdicts.quantities.differences import best_difference, difference
-    from verdicts.rows.equal_budgets import at_equal
+    from verdicts.rows.evaluations import at_equal
 
     if not 0 < share <= 1:
         raise UserError(f"share: {share!r} is not allowed; it must be above 0, at most 1.")
