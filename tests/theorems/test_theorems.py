@@ -14,13 +14,13 @@ from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.theorems.continuous import distance_from_line, rate
 from ngo.theorems.descent import curved_problem, sides, spaced
+from ngo.theorems.kinds import rows_of
+from ngo.theorems.parts import table_of
 from ngo.theorems.rounds import chatter_floors
-from ngo.theorems.theorem import (
-    PARTS,
+from ngo.theorems.setting import (
     graph,
     graphs,
     residual,
-    rows_of,
     sgd_graph,
     states,
     unit_spread,
@@ -197,7 +197,7 @@ def test_graphs_are_connected_and_listed_once(monkeypatch):
     assert all(torch.equal(a[2], b[2]) for a, b in zip(found, graphs(OPTIONS), strict=True))
     complete = sgd_graph(replace(OPTIONS, sgd_topology="complete"))
     assert torch.allclose(complete, torch.full((5, 5), 0.2).double())
-    monkeypatch.setattr("ngo.theorems.theorem.MAX_DRAWS", 50)
+    monkeypatch.setattr("ngo.theorems.setting.MAX_DRAWS", 50)
     with pytest.raises(UserError, match="u: 1e-09 gave no connected random graph of 2 workers in"):
         graph("random", 2, 1e-9, seed=0)
 
@@ -526,7 +526,7 @@ def test_gaps_are_compared_within_a_seed_at_the_last_t():
 
 
 def test_gossip_is_followed_until_the_terms_have_settled_and_compared_before():
-    longer = PARTS["races"].table(replace(OPTIONS, trials=1, leading_steps=400))
+    longer = table_of("races", replace(OPTIONS, trials=1, leading_steps=400))
     ends = longer.groupby("method")["T"].max().to_dict()
     assert ends == {"centralized": 200, "synchronized": 200, "gossip": 400, "ngo": 200}
     short = small_rows("races").query("seed == 0").reset_index(drop=True)

@@ -14,8 +14,7 @@ import pandas as pd
 from ngo.figures import plots
 from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES, kth_style
-from ngo.theorems.descent import DRAWN
-from ngo.theorems.theorem import rows_of
+from ngo.theorems.kinds import DRAWN, rows_of
 
 KINDS = ("bounds", "delays", "gaps", "floors")
 

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.common.types import Numbers, Table, Tensor
+from ngo.common.types import Tensor
+from ngo.gossip import bounds, least_squares
+from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.least_squares import Descent, LeastSquares, gaussian_problem
+from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.gossip.topology import Mixing
-from ngo.theorems.theorem import (
+from ngo.theorems.kinds import DRAWN
+from ngo.theorems.setting import (
     Options,
     Rows,
-    by_seed,
-    checked_form,
     graph,
-    part,
-    rows_of,
     sgd_graph,
 )
-from verdicts.quantity_registry import quantity
-from verdicts.statistics.cases import cases
-
-if TYPE_CHECKING:
-    from ngo.gossip.least_squares import Descent, LeastSquares
-
 
 # The least squares on which the theorems about SGD are measured, where all constants are known.
 
 
 def problem(s: Options, seed: int) -> LeastSquares:
     """The problem of ``sgd_workers`` workers that the options describe."""
-    from ngo.gossip.least_squares import gaussian_problem
-
     return gaussian_problem(s.sgd_workers, s.samples, s.dimension, s.noise, s.heterogeneity, seed)
 
 
@@ -43,8 +36,6 @@ def sgd(
     s: Options, problem: LeastSquares, steps: int, record: Sequence[int], **given: Any
 ) -> Descent:
     """``least_squares.sgd`` with the batch, γ, repeats and seed of the options, or those given."""
-    from ngo.gossip import least_squares
-
     options = {"batch": s.batch_size, "gamma": s.sgd_gamma, "repeats": s.repeats, "seed": s.seed}
     return least_squares.sgd(problem, steps, record=record, **options | given)
 
@@ -58,17 +49,7 @@ def spaced(first: int, last: int, points: int) -> list[int]:
 # Theorem 2.1, as printed, lacks a factor ‖x⁰ − x*‖². Theorem 3.2 sums V only up to T*, after which
 # V under SGD is 0 (Supplement A). SGD with gossip or NGO converges (second lemma of Section 3.3).
 
-# The column topology of runs on a random graph that is drawn in each step.
-DRAWN = "redrawn"
 
-# The columns of the bound by its form.
-BOUNDS = {"printed": "printed", "amended": "bound"}
-
-# Convergence: the gap has fallen to this share.
-CONVERGED = 1e-3
-
-
-@part("gaps", "method", "n", "T", "gap", "bound", "printed", "V", "topology", "distance")
 def gaps(s: Options) -> Rows:
     """The gap f(x_avg^T) − f* of SGD, mean over ``repeats``, and its bounds.
 
@@ -81,8 +62,6 @@ def gaps(s: Options) -> Rows:
     rounds because all workers start at the same point. ``V`` is the index of the last step, which
     should then be 0.
     """
-    from ngo.gossip import least_squares
-
     W, near = sgd_graph(s), problem(s, s.seed)
 
     def drawn() -> Iterator[Tensor]:
@@ -113,10 +92,6 @@ def _gaps(
     p: float,
 ) -> Rows:
     """The first columns of a run's rows; ``W`` decides a and T*, also on random graphs."""
-    import torch
-
-    from ngo.gossip import bounds
-
     a = bounds.step_offset(problem.mu, problem.L, s.sgd_gamma, W)
     run = sgd(s, problem, s.steps, spaced(1, s.steps, s.points), a=a, W=matrices, p=p)
     V = run.V.mean(1)
@@ -138,43 +113,10 @@ def _gaps(
         yield method, s.sgd_workers, T, gap, amended, printed, float(V[T - 1])
 
 
-@quantity("theory_bound", example="{form: printed, method: centralized}", cases=True)
-def within_bound(table: Table, method: str, form: str, least_T: int = 1) -> Table:
-    """The gap f(x_avg^T) − f* is below the bound of Theorem 2.1 (NGO: 3.2), for T ≥ ``least_T``.
-
-    ``form``: printed or amended, the columns ``printed`` and ``bound`` of ``convergence.gaps``.
-    """
-    rows = rows_of(table, "gaps")
-    column = BOUNDS[checked_form(form, BOUNDS)]
-    rows = rows[(rows["method"] == method) & (rows["T"] >= least_T)].fillna({"topology": ""})
-    names = ("topology", "distance", "T") if method != "centralized" else ("distance", "T")
-    return cases(rows, names, rows["gap"], rows[column], rows["gap"] <= rows[column])
-
-
-@quantity("theory_index_vanishes", cases=True)
-def index_vanishes(table: Table) -> Table:
-    """Under SGD with NGO, V is 0 after T* (Supplement A); T* is 0, since workers start alike."""
-    rows = rows_of(table, "gaps")
-    rows = rows[(rows["method"] == "ngo") & (rows["T"] > 1)]
-    return cases(rows, ("topology", "distance", "T"), rows["V"], 0.0, rows["V"] == 0)
-
-
-@quantity("theory_convergence", cases=True)
-def convergence(table: Table) -> Table:
-    """Gossip-type SGD converges (second lemma of Section 3.3): the gap falls to 1/1000."""
-    rows = rows_of(table, "gaps")
-    rows = rows[rows["method"] != "centralized"]
-    names = ["method", "topology", "distance"]
-    curves = rows.sort_values("T").groupby(names)["gap"]
-    share = (curves.last() / curves.first()).rename("share").reset_index()
-    return cases(share, names, share["share"], CONVERGED, share["share"] < CONVERGED)
-
-
 # Sections 2.2 and 6: with a small V, gossip is as good as centralized SGD; NGO beats gossip.
 # Section 2.2 says that the third term of Theorem 2.1's bound, with V, then is below the second.
 
 
-@part("races", "method", "seed", "n", "T", "gap", "noise_term", "sync_term")
 def races(s: Options) -> Rows:
     """The gap f(x_avg^T) − f* of each method, on a problem for each of ``trials`` seeds.
 
@@ -186,10 +128,6 @@ def races(s: Options) -> Rows:
     ``noise_term`` and ``sync_term`` are the terms II and III of Theorem 2.1 at T, with σ̄² and V as
     measured.
     """
-    import torch
-
-    from ngo.gossip import bounds
-
     W, n = sgd_graph(s), s.sgd_workers
     complete = graph("complete", n, s.u, s.seed)
     methods = {
@@ -216,45 +154,15 @@ def races(s: Options) -> Rows:
                 yield method, seed, n, T, gap, noise_term, sync_term
 
 
-@quantity("theory_synchronized_gap", unit="log ratio")
-def synchronized_gap(table: Table) -> Numbers:
-    """Per seed: log of the gap of synchronized gossip over that of centralized SGD (Section 2.2).
-
-    It is that of the last T; NaN if the third term of Theorem 2.1 is not below a tenth of the
-    second there.
-    """
-    last = _last(table)
-    ours = last.xs("synchronized", level="method")
-    ratio = np.log(ours["gap"] / last.xs("centralized", level="method")["gap"])
-    return by_seed(ratio.where(ours["sync_term"] < 0.1 * ours["noise_term"]))
-
-
-@quantity("theory_gap_ratio", unit="log ratio")
-def gap_ratio(table: Table) -> Numbers:
-    """Per seed: log of NGO's gap over gossip's, at the last T (Section 6)."""
-    gap = _last(table)["gap"]
-    return by_seed(np.log(gap.xs("ngo", level="method") / gap.xs("gossip", level="method")))
-
-
-def _last(table: Table) -> Table:
-    """The rows of the last T of centralized SGD, by method and seed."""
-    rows = rows_of(table, "races")
-    end = rows.loc[rows["method"] == "centralized", "T"].max()
-    return rows[rows["T"] == end].set_index(["method", "seed"]).sort_index()
-
-
 # Section 2.1: the gap of gossip falls as 1/n with the number of workers, a linear speed-up.
 
 
-@part("speedup", "seed", "n", "T", "gap")
 def gaps_by_workers(s: Options) -> Rows:
     """The gap f(x_avg^T) − f* of gossip after ``trial_steps`` steps, for each n and seed.
 
     All workers draw from the same samples, so that f, its constants and the learning rates do not
     depend on n: iid data in the sense of Section 2. ``gap`` is a mean over ``trial_repeats`` runs.
     """
-    from ngo.gossip import bounds, least_squares
-
     for seed in range(s.seed, s.seed + s.trials):
         one = least_squares.gaussian_problem(1, s.samples, s.dimension, s.noise, 0.0, seed)
         for n in s.speedup_workers:
@@ -264,18 +172,6 @@ def gaps_by_workers(s: Options) -> Rows:
             given |= {"repeats": s.trial_repeats, "seed": seed}
             run = sgd(s, shared, s.trial_steps, [s.trial_steps], **given)
             yield seed, n, s.trial_steps, float(run.gap[-1].mean())
-
-
-@quantity("theory_speedup_slope", unit="log per log")
-def speedup_slope(table: Table) -> Numbers:
-    """Per seed: the slope of log gap in log n; −1 is a linear speed-up (Section 2.1)."""
-    import pandas as pd
-
-    rows = rows_of(table, "speedup")
-    if rows["n"].nunique() < 2:
-        raise UserError("speedup_workers: a slope needs two numbers of workers or more.")
-    logs = rows.assign(n=np.log(rows["n"]), gap=np.log(rows["gap"])).groupby("seed")
-    return by_seed(pd.Series({seed: np.polyfit(own["n"], own["gap"], 1)[0] for seed, own in logs}))
 
 
 # Section 3.3, first lemma: a step of SGD brings x̄ nearer to x*, up to terms of noise and V.
@@ -289,7 +185,6 @@ DECADES = 1.5
 EQUAL = 1e-9
 
 
-@part("descents", "form", "n", "eta_L", "left", "right", "broken")
 def descents(s: Options) -> Rows:
     """E‖x̄^(t+1) − x*‖² after a step of SGD, and the lemma's bound, at the hardest random state.
 
@@ -315,10 +210,6 @@ def descents(s: Options) -> Rows:
 
 def curved_problem(s: Options, n: int) -> LeastSquares:
     """One-dimensional least squares on n workers, with curvatures of a ratio ``curvature``."""
-    import torch
-
-    from ngo.gossip.least_squares import LeastSquares, gaussian_problem
-
     flat = gaussian_problem(n, s.samples, 1, s.noise, s.heterogeneity, s.seed)
     curvature = s.curvature ** torch.linspace(0, 1, n, dtype=torch.float64)
     scale = (curvature / flat.A.square().mean((1, 2))).sqrt()
@@ -329,8 +220,6 @@ def sides(
     problem: LeastSquares, X: Tensor, eta: float, batch: int
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Both sides of the lemma at states ``[n, r, d]``: left ``[r]``, and right ``[r]`` by form."""
-    from ngo.gossip.consensus import synchronization_index
-
     n, mu, L = len(X), problem.mu, problem.L
     mean, variance = X.mean(0), problem.noise(X, batch).mean(0)
     moved = mean - eta * problem.full_gradient(X).mean(0) - problem.optimum
@@ -346,8 +235,6 @@ def sides(
 
 
 def _states(s: Options, problem: LeastSquares, n: int) -> Tensor:
-    import torch
-
     generator = torch_stream(s.seed, "theory lemma", n)
     count = s.lemma_states
 
@@ -360,20 +247,10 @@ def _states(s: Options, problem: LeastSquares, n: int) -> Tensor:
     return problem.optimum + mean + scale() * (apart - apart.mean(0))
 
 
-@quantity("theory_descent_lemma", example="{form: printed}", cases=True)
-def descent_lemma(table: Table, form: str) -> Table:
-    """The descent lemma of Section 3.3; ``form`` is printed (main text) or supplement."""
-    rows = rows_of(table, "descents")
-    rows = rows[rows["form"] == checked_form(form, ("printed", "supplement"))]
-    met = rows["left"] <= rows["right"] * (1 + EQUAL)
-    return cases(rows, ("n", "eta_L"), rows["left"], rows["right"], met)
-
-
 # Supplement A: under SGD with gossip, E V^(t+1) ≤ 40 η_t² n G²/β², with β = 1 − γλ₂ as printed.
 # The amended form has β = γλ₂, the spectral gap of a step.
 
 
-@part("spreads", "form", "topology", "n", "gamma", "T", "V", "limit")
 def spreads(s: Options) -> Rows:
     """E V^(t+1) of SGD with gossip, and 40 η_t² n G²/β², for each γ of ``floor_gamma``.
 
@@ -382,9 +259,6 @@ def spreads(s: Options) -> Rows:
     workers start at x*, so that G², the largest E‖∇F_i‖² of the run, is not that of a distant
     start.
     """
-    from ngo.gossip import least_squares
-    from ngo.gossip.spectrum import algebraic_connectivity
-
     at_optimum = least_squares.at_distance(problem(s, s.seed), 0.0)
     W, n = sgd_graph(s), s.sgd_workers
     for gamma in s.floor_gamma:
@@ -400,43 +274,16 @@ def spreads(s: Options) -> Rows:
                 yield form, s.sgd_topology, n, gamma, T, float(V[T - 1]), limit
 
 
-@quantity("theory_index_lemma", example="{form: printed}", cases=True)
-def index_lemma(table: Table, form: str) -> Table:
-    """E V^(t+1) ≤ 40 η_t² n G²/β² (Supplement A); ``form`` is printed or amended."""
-    rows = rows_of(table, "spreads")
-    rows = rows[rows["form"] == checked_form(form, ("printed", "amended"))]
-    return cases(rows, ("gamma", "T"), rows["V"], rows["limit"], rows["V"] <= rows["limit"])
-
-
 # Supplement A: S_T of Theorems 2.1 and 3.2 has a closed form, and is at least T³/3.
 
 # The offset a of both theorems is at least 16 L/μ.
 OFFSETS = (16.0, 50.0, 400.0)
 
-# The error of a sum in floating point.
-ROUNDING = 1e-12
 
-
-@part("sums", "T", "a", "summed", "closed", "least")
 def sums(s: Options) -> Rows:
     """Σ_{t<T} (a + t)² added up, its closed form and T³/3, for ``points`` values of T."""
-    from ngo.gossip import bounds
-
     for a in OFFSETS:
         for T in spaced(1, s.steps, s.points):
             summed = float(((a + np.arange(T)) ** 2).sum())
             closed = bounds.weight_sum(T, a)
             yield T, a, summed, closed, T**3 / 3
-
-
-@quantity("theory_weight_sum", cases=True)
-def weight_sum(table: Table) -> Table:
-    """S_T = Σ_{t<T} (a + t)² has the printed closed form, and is at least T³/3 (Supplement A)."""
-    import pandas as pd
-
-    rows = rows_of(table, "sums")
-    closed = (rows["closed"] - rows["summed"]).abs() <= ROUNDING * rows["summed"]
-    equal = cases(rows, ("a", "T"), rows["closed"], rows["summed"], closed)
-    least = cases(rows, ("a", "T"), rows["summed"], rows["least"], rows["summed"] >= rows["least"])
-    least["case"] += ", against T³/3"
-    return pd.concat([equal, least], ignore_index=True)

@@ -6,24 +6,21 @@ import math
 from itertools import product
 from types import SimpleNamespace
 
+import torch
+
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.common.types import Table
+from ngo.gossip import bounds, consensus
+from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 from ngo.gossip.topology import Mixing
-from ngo.theorems.theorem import (
-    FACTOR,
-    VANISHED,
+from ngo.gossip.weights import metropolis_hastings
+from ngo.theorems.setting import (
     Options,
     Rows,
-    checked_form,
     graphs,
-    part,
     residual,
-    rows_of,
     unit_spread,
 )
-from verdicts.quantity_registry import quantity
-from verdicts.statistics.cases import cases
 
 # Section 2.1: a step of linear gossip shrinks the distance to the mean by 1 − γλ₂ or less.
 
@@ -31,22 +28,13 @@ from verdicts.statistics.cases import cases
 STEPS = 50
 LEAST_SHARE = 1e-6
 
-# The error of a ratio of two norms.
-ROUNDING = 1e-9
 
-
-@part("decays", "topology", "n", "gamma", "measured", "limit")
 def decays(s: Options) -> Rows:
     """The largest factor by which ‖x − x̄‖ changes in a step, and 1 − γλ₂(L(W)).
 
     One row for each graph and γ of ``floor_gamma``. The starts are Gaussian states and the
     eigenvectors of λ₂ and λ_n.
     """
-    import torch
-
-    from ngo.gossip import consensus
-    from ngo.gossip.spectrum import algebraic_connectivity, laplacian
-
     for topology, n, W in graphs(s):
         generator = torch_stream(s.seed, "theory decays", n)
         _, vectors = torch.linalg.eigh(laplacian(W))
@@ -61,18 +49,9 @@ def decays(s: Options) -> Rows:
             yield topology, n, gamma, float(ratio.max()), 1 - gamma * connectivity
 
 
-@quantity("theory_linear_decay", cases=True)
-def linear_decay(table: Table) -> Table:
-    """A step of linear gossip changes ‖x − x̄‖ by at most 1 − γλ₂ (Section 2.1)."""
-    rows = rows_of(table, "decays")
-    met = rows["measured"] <= rows["limit"] + ROUNDING
-    return cases(rows, ("topology", "n", "gamma"), rows["measured"], rows["limit"], met)
-
-
 # Supplement A: discrete linear consensus is reached for every γ below 1/Δ.
 
 
-@part("degrees", "topology", "n", "weights", "share", "gamma", "limit", "residual")
 def degrees(s: Options) -> Rows:
     """What is left of V after ``delay_rounds`` rounds with γ = ``degree_share`` / Δ.
 
@@ -81,10 +60,6 @@ def degrees(s: Options) -> Rows:
     start is the sum of the eigenvectors of λ₂ and λ_n. ``limit`` is 2/λ_n: linear gossip converges
     for all smaller γ.
     """
-    import torch
-
-    from ngo.gossip.spectrum import laplacian
-
     for topology, n, W in graphs(s):
         between = W - torch.diag(W.diagonal())
         for weights, A in (("metropolis", between), ("unit", (between > 0).double())):
@@ -97,18 +72,6 @@ def degrees(s: Options) -> Rows:
                 yield topology, n, weights, share, gamma, 2 / float(values[-1]), left
 
 
-@quantity("theory_degree_limit", cases=True)
-def degree_limit(table: Table) -> Table:
-    """Discrete linear consensus is reached for 0 < γ < 1/Δ (Supplement A).
-
-    The theorem claims nothing for larger γ; those rows are no cases.
-    """
-    rows = rows_of(table, "degrees")
-    rows = rows[rows["share"] < 1]
-    names = ("topology", "n", "weights", "share")
-    return cases(rows, names, rows["residual"], VANISHED, rows["residual"] <= VANISHED)
-
-
 # V of rounds of NGO ends near that of the largest two-cycle, the chatter floor.
 # The paper does not say so: its Theorem 3.1 is about continuous time.
 
@@ -119,17 +82,12 @@ FLOOR_ROUNDS = 100
 MAX_NUMBERS = 10**9
 
 
-@part("floors", "topology", "n", "p", "gamma", "dimension", "measured", "predicted")
 def chatter_floors(s: Options) -> Rows:
     """V at the end of rounds of NGO from a Gaussian state, and V of the largest two-cycle.
 
     Each run lasts for twice the sharp T* of the continuous system, in rounds; ``measured`` is the
     mean over the next ``FLOOR_ROUNDS``. p = 1/2 is left out: no floor is predicted there.
     """
-    import torch
-
-    from ngo.gossip import bounds, consensus
-
     dimension = s.floor_dimension
     for topology, n, W in graphs(s):
         generator = torch_stream(s.seed, "theory states", n)
@@ -148,19 +106,9 @@ def chatter_floors(s: Options) -> Rows:
             yield topology, n, p, gamma, dimension, measured, predicted
 
 
-@quantity("theory_chatter_floor", cases=True)
-def chatter_floor(table: Table) -> Table:
-    """V of rounds ends near the largest two-cycle (``bounds.chatter_V``); no claim of the paper."""
-    rows = rows_of(table, "floors")
-    met = (rows["measured"] / rows["predicted"]).between(1 / FACTOR, FACTOR)
-    names = ("topology", "n", "p", "gamma")
-    return cases(rows, names, rows["measured"], rows["predicted"], met)
-
-
 # Section 3.3: consensus is reached, with probability 1, on graphs that are drawn in each round.
 
 
-@part("random", "form", "n", "p", "gamma", "seed", "residual")
 def random_graphs(s: Options) -> Rows:
     """What is left of V after ``random_rounds`` rounds on draws of G(n, u).
 
@@ -181,25 +129,12 @@ def random_graphs(s: Options) -> Rows:
                     yield form, n, p, gamma, seed, left
 
 
-@quantity("theory_random_system", example="{form: printed}", cases=True)
-def random_system(table: Table, form: str) -> Table:
-    """The random system reaches consensus with probability 1 (Section 3.3).
-
-    ``form``: printed (weights 0 or 1, no γ) or amended (Metropolis weights and γ).
-    """
-    rows = rows_of(table, "random")
-    rows = rows[rows["form"] == checked_form(form, ("printed", "amended"))]
-    met = rows["residual"] <= VANISHED
-    return cases(rows, ("n", "p", "seed"), rows["residual"], VANISHED, met)
-
-
 # Section 3.3: consensus is reached though links fail at random.
 
 # Linear consensus has this many times the rounds.
 LONGER = 4
 
 
-@part("failures", "topology", "n", "p", "loss", "residual", "without")
 def failures(s: Options) -> Rows:
     """What is left of V after rounds in which each link fails with probability ``link_loss``.
 
@@ -207,10 +142,6 @@ def failures(s: Options) -> Rows:
     ``without`` is the residual of as many rounds without failures. One row for each graph and
     exponent: ``sgd_p`` with ``delay_rounds`` rounds; 1, which is slower, with ``LONGER`` as many.
     """
-    import torch
-
-    from ngo.gossip.weights import metropolis_hastings
-
     for topology, n, W in graphs(s):
         generator = torch_stream(s.seed, "theory failures", n)
         X0 = unit_spread(n, generator)
@@ -223,15 +154,3 @@ def failures(s: Options) -> Rows:
             left = residual(X0, failing, p, s.sgd_gamma, rounds)
             without = residual(X0, W, p, s.sgd_gamma, rounds)
             yield topology, n, p, s.link_loss, left, without
-
-
-@quantity("theory_link_failures", cases=True)
-def link_failures(table: Table) -> Table:
-    """V vanishes though links fail at random (Section 3.3).
-
-    For p < 1, V may also end at twice the floor of the same rounds without failures.
-    """
-    rows = rows_of(table, "failures")
-    limit = (FACTOR * rows["without"]).where(rows["p"] < 1, 0).clip(lower=VANISHED)
-    met = rows["residual"] <= limit
-    return cases(rows, ("topology", "n", "p"), rows["residual"], limit, met)
