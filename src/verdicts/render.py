@@ -11,8 +11,7 @@ from html import escape
 
 import pandas as pd
 
-from verdicts.counts import counted, counts, registered
-from verdicts.row import ABSENT, Row, number
+from verdicts.row import ABSENT, Row, counted, counts, number, registered
 
 WIDTH = 11
 """Of the column with the verdict."""

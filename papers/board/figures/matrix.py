@@ -19,7 +19,7 @@ from ngo.figures import plots
 from ngo.figures.combinations import NOTE
 from ngo.figures.declaration import figure
 from ngo.figures.tables import number
-from verdicts.quantities.differences import best_difference, level
+from verdicts.quantities import best_difference, level
 from verdicts.registry import UserError
 from verdicts.row import ABSENT
 from verdicts.rows.best_fields import at_best

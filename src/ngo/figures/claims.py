@@ -15,10 +15,9 @@ import pandas as pd
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.common.former import read_claims
 from ngo.figures.declaration import Tables, table
-from verdicts.counts import counted, counts
 from verdicts.ledger import judged
 from verdicts.render import EXPLAINED, print_board
-from verdicts.row import as_table, rows_of
+from verdicts.row import as_table, counted, counts, rows_of
 
 WHOLE, CELLS = "claims", "claims_cells"
 

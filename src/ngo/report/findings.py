@@ -14,9 +14,8 @@ from pathlib import Path
 
 from ngo.common.registry import UserError, shown
 from ngo.report.answers import Answer, answer
-from verdicts.counts import counts
 from verdicts.files import read_mapping
-from verdicts.row import ABSENT, Row
+from verdicts.row import ABSENT, Row, counts
 from verdicts.statistics.judgement import EQUIVALENT, NOT_RUN
 
 _WORDS = {EQUIVALENT: "no difference beyond the margin"}

@@ -220,6 +220,9 @@ def _looks(
         tail = _random_tail if count > EXACT else upper_tail
         return evidence(family[claim, :count], expectations[claim], tail)
 
+    def known(claim: int) -> Callable[[np.ndarray, Expectation], Evidence]:
+        return lambda values, _: at(claim, len(values))
+
     seeds = np.full(len(family), plan[0])
     judged: list[Verdict] = []
     for look in plan:
@@ -228,12 +231,7 @@ def _looks(
             seeds[undecided] = look
             judged = judge(
                 [
-                    sequential(
-                        family[k, :count],
-                        expectations[k],
-                        plan,
-                        lambda seen, _, k=k: at(k, len(seen)),
-                    )
+                    sequential(family[k, :count], expectations[k], plan, known(k))
                     for k, count in enumerate(seeds)
                 ]
             )

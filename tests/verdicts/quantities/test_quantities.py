@@ -8,20 +8,18 @@ import pytest
 from measured_runs import ended, evaluations, pairs, table
 
 from ngo.common.registry import UserError
-from verdicts.quantities.differences import (
+from verdicts.quantities import (
     best_contrast,
     best_difference,
     contrast,
     difference,
+    fisher_z,
     level,
     log_ratio,
-    pooled,
-    remaining_gap,
-)
-from verdicts.quantities.trends import (
-    fisher_z,
     log_spread_ratio,
+    pooled,
     rank_trend,
+    remaining_gap,
     slope,
     slope_of,
     slope_on_V,

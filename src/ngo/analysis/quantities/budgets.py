@@ -92,7 +92,7 @@ def _difference(
     value: str = "accuracy",
     **best: Any,
 ) -> Numbers:
-    from verdicts.quantities.differences import best_difference, difference
+    from verdicts.quantities import best_difference, difference
     from verdicts.rows.evaluations import at_equal
 
     if not 0 < share <= 1:

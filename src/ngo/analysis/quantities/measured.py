@@ -160,7 +160,7 @@ def alignment_slope(rows: Table, column: Column = "cosine") -> Numbers:
     The cosine of a worker's gradient and the gradient at the mean; its change per factor of ten in
     V. NaN for a seed whose run diverged.
     """
-    from verdicts.quantities.trends import slope_of
+    from verdicts.quantities import slope_of
 
     def slope(table: Table) -> float:
         moved = table[table["V"] > 0]

@@ -106,22 +106,18 @@ def continuous_mean(table: Table) -> Table:
 def switching(table: Table) -> Table:
     """On switching graphs consensus is at least as fast as λ₂* (Supplement A)."""
     rows = rows_of(table, "switches")
-    met = rows["rate"] >= rows["limit"] * (1 - 1e-9)
+    met = rows["rate"] >= rows["limit"] * (1 - EQUAL)
     return cases(rows, ("signal", "seed"), rows["rate"], rows["limit"], met)
 
 
 # Consensus in rounds.
 
 
-# The error of a ratio of two norms.
-ROUNDING = 1e-9
-
-
 @quantity("theory_linear_decay", cases=True)
 def linear_decay(table: Table) -> Table:
     """A step of linear gossip changes ‖x − x̄‖ by at most 1 − γλ₂ (Section 2.1)."""
     rows = rows_of(table, "decays")
-    met = rows["measured"] <= rows["limit"] + ROUNDING
+    met = rows["measured"] <= rows["limit"] + EQUAL
     return cases(rows, ("topology", "n", "gamma"), rows["measured"], rows["limit"], met)
 
 
