@@ -269,24 +269,6 @@ def slope(
     return _over_keys(table, lambda x, y: slope_of(np.log(x) if log_along else x, y))
 
 
-@quantity("rank_trend", unit="rank correlation", example="{along: workers, value: accuracy}")
-def rank_trend(
-    rows: pd.DataFrame, along: Column, value: Value = "accuracy", over: Sequence[Column] = ()
-) -> pd.Series:
-    """The trend of the ranks of the value along a field, by seed (Page's test for trend).
-
-    1 if the value rises from each level of the field to the next, −1 if it falls. Page's L is a
-    linear function of its mean over seeds. Diverged runs have the worst rank, and share it. NaN for
-    a seed with a missing run.
-    """
-    from scipy.stats import rankdata
-
-    from verdicts.rows.seed_values import by_seed
-
-    table = by_seed(rows, {}, value, [along, *over])
-    return _over_keys(table, lambda x, y: _correlation(rankdata(x), rankdata(y)))
-
-
 @quantity("slope_on_V", unit="that of the value, for a factor e of V", example="{value: accuracy}")
 def slope_on_V(
     rows: pd.DataFrame, value: Value = "accuracy", log: bool = False, V: Value = "V"

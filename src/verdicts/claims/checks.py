@@ -204,7 +204,7 @@ def check_rows(claims: ClaimsFile, tables: Folder) -> None:
 
     It names the file, the column and the row, counted below the header from 1. Texts that are
     numbers become numbers in the columns of ``tables`` that are a claim's value. Tables that are
-    not there, and columns that a claim names and they lack, are the subject of ``names``.
+    not there, and columns that a claim names and they lack, are the subject of ``check_names``.
     """
     checked = set()
     for claim in claims.claims.values():
