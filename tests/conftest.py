@@ -34,7 +34,6 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.native import pool
-from ngo.theorems.theorem import PARTS
 from ngo.training.virtual.churn import CHURN
 from ngo.training.virtual.clock import CLOCKS
 from ngo.training.virtual.links import LINKS
@@ -100,7 +99,7 @@ def own_entries(monkeypatch):
     monkeypatch.setattr(plugins, "_loaded", {})
     kinds = (METHODS, TOPOLOGIES, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, BACKENDS, MODELS, TASKS)
     registries = (*kinds, COMPRESSIONS, DATASETS, AUGMENTATIONS, PARTITIONS, MEASUREMENTS, DECLARED)
-    registries += (ATTACKS, SCHEDULES, DESCRIBED, OWNERS, PARTS, QUANTITIES)
+    registries += (ATTACKS, SCHEDULES, DESCRIBED, OWNERS, QUANTITIES)
     registries += (CLOCKS, SPEEDS, LINKS, CHURN)
     facts = [mapping for each in registries for mapping in (each, each.definitions, each.versions)]
     before = [dict(mapping) for mapping in facts]

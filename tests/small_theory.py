@@ -4,8 +4,9 @@ from functools import cache
 
 import pandas as pd
 
+import ngo.analysis  # noqa: F401 (its quantities)
 from ngo.measures.theory_table import TheoryOptions
-from ngo.theorems.theorem import PARTS
+from ngo.theorems.parts import table_of
 from verdicts.quantity_registry import QUANTITIES
 
 OPTIONS = TheoryOptions(
@@ -25,7 +26,7 @@ OPTIONS = TheoryOptions(
 @cache
 def small_rows(kind: str) -> pd.DataFrame:
     """The rows of ``kind``."""
-    return PARTS[kind].table(OPTIONS)
+    return table_of(kind, OPTIONS)
 
 
 def asked(name: str, kind: str, rows: object, **arguments: object) -> pd.DataFrame | pd.Series:

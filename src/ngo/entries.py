@@ -17,7 +17,6 @@ PACKAGES = {
     ),
     "ngo.models": ("ngo.models.architectures", "ngo.models.tasks"),
     "ngo.engine": ("ngo.engine.backends",),
-    "ngo.theorems": ("ngo.theorems",),
     "ngo.analysis": ("ngo.analysis.quantities",),
     "ngo.measures": ("ngo.measures",),
 }

@@ -49,8 +49,12 @@ def check(claims: str | Path, tables: str | Path, *, strict: bool = False) -> li
     optional claim lacks is no mistake.
     """
     from verdicts.ledger import judged
-    from verdicts.registration.registered import read_registration, registration_path
-    from verdicts.registration.standing import first_runs, with_standing
+    from verdicts.registration import (
+        first_runs,
+        read_registration,
+        registration_path,
+        with_standing,
+    )
 
     found = read_claims(claims)
     registration = read_registration(registration_path(claims))
@@ -60,8 +64,7 @@ def check(claims: str | Path, tables: str | Path, *, strict: bool = False) -> li
 
 def _checked_tables(claims: ClaimsFile, folder: str | Path, *, strict: bool = False) -> Folder:
     """The tables that claims read, checked once before anything is judged."""
-    from verdicts.claims.contents import check_rows
-    from verdicts.claims.names import check_names
+    from verdicts.claims.checks import check_names, check_rows
     from verdicts.rows.tables import read_tables
 
     tables = read_tables(folder, claims.tables)

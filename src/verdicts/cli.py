@@ -60,112 +60,61 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         prog="verdicts", description="Judge claims on tables of results."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    check = commands.add_parser(
-        "check",
-        help="judge the claims of a file",
-        description="Judge the claims of a file on tidy tables, and print a verdict on each. The "
-        "exit status is 0 whatever the verdicts are, 1 with --strict if a claim fails (or is "
-        "reversed), and 2 for a mistake: a column that is not in its table, for example. With "
-        "--strict, a table that is not there is a mistake, too, and so is a text that a claim "
-        "selects and no row has, but for optional claims.",
-    )
+
+    def add(run: Callable[[argparse.Namespace], int], brief: str) -> argparse.ArgumentParser:
+        """A command with the name and the description of its function."""
+        text = " ".join(str(run.__doc__).split())
+        command = commands.add_parser(run.__name__.strip("_"), help=brief, description=text)
+        command.set_defaults(run=run)
+        return command
+
+    check = add(_check, "judge the claims of a file")
     check.add_argument("claims", type=Path, help="the claims file (YAML)")
-    check.add_argument(
-        "--tables",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)",
-    )
-    check.add_argument(
-        "--strict",
-        action="store_true",
-        help="exit with status 1 if a claim fails, and 2 if its table, or a text that it selects, "
-        "is not there",
-    )
-    check.set_defaults(run=_check)
-    show = commands.add_parser(
-        "show",
-        help="print verdicts that were written before",
-        description="Print the verdicts in a CSV file that `verdicts check --out` wrote.",
-    )
+    told = "the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)"
+    check.add_argument("--tables", type=Path, default=Path(), metavar="DIR", help=told)
+    told = "exit with status 1 if a claim fails, and 2 if its table, or a text that it selects, "
+    check.add_argument("--strict", action="store_true", help=f"{told}is not there")
+    show = add(_show, "print verdicts that were written before")
     show.add_argument("verdicts", type=Path, help="the table (CSV)")
-    show.set_defaults(run=_show)
     for command in (check, show):
-        _add_output(command)
-    register = commands.add_parser(
-        "register",
-        help="say when claims were first made, before the runs",
-        description="Write the form of each claim (a hash of what decides it), the date and the "
-        "revision of the sources to a file, which you commit before the runs. A second time, "
-        "claims that are new or changed are added; nothing is removed.",
-    )
+        told = "what is printed (default: text)"
+        command.add_argument("--format", choices=list(FILES), default="text", help=told)
+        told = "also write the verdicts to this folder, in every format and as a table (CSV)"
+        command.add_argument("--out", type=Path, metavar="DIR", help=told)
+    register = add(_register, "say when claims were first made, before the runs")
     register.add_argument("claims", type=Path, help="the claims file (YAML)")
-    register.add_argument(
-        "--out", type=Path, metavar="FILE", help="default: NAME.registered.yaml, where NAME.yaml is"
-    )
-    register.set_defaults(run=_register)
-    quantities = commands.add_parser(
-        "quantities", help="list what claims can be about", description="List the quantities."
-    )
+    told = "default: NAME.registered.yaml, where NAME.yaml is"
+    register.add_argument("--out", type=Path, metavar="FILE", help=told)
+    quantities = add(_quantities, "list what claims can be about")
     quantities.add_argument("name", nargs="?", help="show this quantity only, in full")
-    quantities.set_defaults(run=_quantities)
-    schema = commands.add_parser(
-        "schema",
-        help="print the JSON Schema of claims files",
-        description="Print the JSON Schema of claims files. Editors complete and check a claims "
-        "file that names it.",
-    )
-    schema.set_defaults(run=_schema)
-    rates = commands.add_parser(
-        "rates",
-        help="simulate how often verdicts are false",
-        description="Simulate families of claims whose truth is known; print error rates as CSV.",
-    )
+    schema = add(_schema, "print the JSON Schema of claims files")
+    rates = add(_rates, "simulate how often verdicts are false")
     rates.add_argument("--simulations", type=int, default=500, metavar="N")
     which = rates.add_mutually_exclusive_group()
     which.add_argument("--looks", action="store_true", help="of families with a plan of looks")
     which.add_argument("--universes", action="store_true", help="of claims over universes")
     which.add_argument("--tuned", action="store_true", help="of sides at their best values")
-    rates.set_defaults(run=_rates)
+    told = "a module, or a Python file, that registers quantities; may be repeated"
     for command in (check, register, quantities, schema):
         command.add_argument(
-            "--import",
-            dest="imported",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="a module, or a Python file, that registers quantities; may be repeated",
+            "--import", dest="imported", action="append", default=[], metavar="NAME", help=told
         )
     return parser, commands.choices
 
 
-FILES = {
-    "text": "verdicts.txt",
-    "markdown": "verdicts.md",
-    "json": "verdicts.json",
-    "html": "verdicts.html",
-}
-"""How verdicts are printed, each with the file that ``--out`` writes, besides ``TABLE``."""
-
-TABLE = "verdicts.csv"
-
-
-def _add_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--format", choices=list(FILES), default="text", help="what is printed (default: text)"
-    )
-    command.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="also write the verdicts to this folder, in every format and as a table (CSV)",
-    )
+FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html"}
+"""How verdicts are printed, each with the ending of the file that ``--out`` writes."""
 
 
 def _check(given: argparse.Namespace) -> int:
+    """Judge the claims of a file on tidy tables, and print a verdict on each. The exit status is 0
+    whatever the verdicts are, 1 with --strict if a claim fails (or is reversed), and 2 for a
+    mistake: a column that is not in its table, for example. With --strict, a table that is not
+    there is a mistake, too, and so is a text that a claim selects and no row has, but for optional
+    claims.
+    """
     from verdicts import check, read_claims
-    from verdicts.registration.registered import registration_path
+    from verdicts.registration import registration_path
     from verdicts.statistics.judgement import FAILS, REVERSED
 
     if given.out is not None and given.out.resolve() == given.tables.resolve():
@@ -181,6 +130,7 @@ def _check(given: argparse.Namespace) -> int:
 
 
 def _show(given: argparse.Namespace) -> int:
+    """Print the verdicts in a CSV file that `verdicts check --out` wrote."""
     from verdicts.row import read_rows
 
     _print(read_rows(given.verdicts), given, [given.verdicts])
@@ -203,15 +153,18 @@ def _print(rows: list[Row], given: argparse.Namespace, read: Sequence[Path]) -> 
     print(printable(formats[given.format](rows), keep="\n"), end="")
     if given.out is None:
         return
-    contents = {TABLE: as_table(rows).to_csv(index=False, lineterminator="\n")}
-    contents |= {written: formats[name](rows) for name, written in FILES.items()}
-    write_together(
-        given.out, {name: printable(each, keep="\n") for name, each in contents.items()}, read
-    )
+    contents = {"csv": as_table(rows).to_csv(index=False, lineterminator="\n")}
+    contents |= {ending: formats[name](rows) for name, ending in FILES.items()}
+    files = {f"verdicts.{name}": printable(each, keep="\n") for name, each in contents.items()}
+    write_together(given.out, files, read)
 
 
 def _register(given: argparse.Namespace) -> int:
-    from verdicts.registration.registered import register
+    """Write the form of each claim (a hash of what decides it), the date and the revision of the
+    sources to a file, which you commit before the runs. A second time, claims that are new or
+    changed are added; nothing is removed.
+    """
+    from verdicts.registration import register
 
     extensions.check_claims(given.claims)
     out, number, new = register(given.claims, given.out)
@@ -220,6 +173,7 @@ def _register(given: argparse.Namespace) -> int:
 
 
 def _quantities(given: argparse.Namespace) -> int:
+    """List the quantities."""
     from verdicts.quantity_registry import QUANTITIES
 
     names = [given.name] if given.name else sorted(QUANTITIES)
@@ -228,6 +182,9 @@ def _quantities(given: argparse.Namespace) -> int:
 
 
 def _schema(given: argparse.Namespace) -> int:
+    """Print the JSON Schema of claims files. Editors complete and check a claims file that names
+    it.
+    """
     from verdicts.claims.claims_file import schema
 
     print(json.dumps(schema(), indent=2, ensure_ascii=False))
@@ -235,6 +192,7 @@ def _schema(given: argparse.Namespace) -> int:
 
 
 def _rates(given: argparse.Namespace) -> int:
+    """Simulate families of claims whose truth is known; print error rates as CSV."""
     from verdicts.statistics import error_rates as rates
 
     if given.simulations < 1:

@@ -1,4 +1,7 @@
-"""Files that a stranger may have made, and files that appear whole."""
+"""Files that a stranger may have made, YAML among them; and files that appear whole.
+
+Of YAML, repeated keys and aliases that expand to too many values are rejected.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ import stat
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from verdicts.registry import UserError
 
@@ -50,3 +56,117 @@ def write_together(folder: Path, contents: Mapping[str, str], inputs: Iterable[P
                 Path(waiting, name).replace(folder / name)
     except OSError as error:
         raise UserError(f"out: {str(folder)!r}: {error.strerror}.") from None
+
+
+MERGE = "tag:yaml.org,2002:merge"
+BOOLEAN = "tag:yaml.org,2002:bool"
+
+# The most values that a file may have with its aliases written out.
+VALUES = 10**6
+
+
+class Unfit(Exception):
+    """A wrong key, or a file beyond the limits; the message follows the name of the file."""
+
+
+# PyYAML may have been built without its faster loader.
+class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """A safe loader. Raises Unfit for a repeated key, where PyYAML would use the last value,
+    and for one that PyYAML would read as true or false.
+
+    A key may override one from a merge (``<<: *other``). Raises Unfit if aliases expand to
+    too many values, before they are expanded.
+    """
+
+    def construct_document(self, node: yaml.Node) -> object:
+        """Check the keys as they are in the file, before merges are resolved."""
+        _check_size(node)
+        waiting, seen = [node], set()
+        while waiting:
+            each = waiting.pop()
+            if id(each) in seen:  # an alias
+                continue
+            seen.add(id(each))
+            if isinstance(each, yaml.MappingNode):
+                _check_keys(each)
+            waiting += _inside(each)
+        return super().construct_document(node)
+
+
+def _inside(node: yaml.Node) -> list[yaml.Node]:
+    """The values in a mapping or a list."""
+    if isinstance(node, yaml.ScalarNode):
+        return []
+    return [each[1] if isinstance(each, tuple) else each for each in node.value]
+
+
+def _check_size(root: yaml.Node) -> None:
+    """Raise Unfit for more than VALUES values, aliases written out."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        if id(node) not in sizes:
+            sizes[id(node)] = VALUES + 1  # until it is counted: a value that contains itself
+            sizes[id(node)] = 1 + sum(map(size, _inside(node)))
+        return sizes[id(node)]
+
+    if size(root) > VALUES:
+        raise Unfit(f" has more than {VALUES:,} values with its aliases written out")
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    first: dict[tuple[str, str], yaml.Node] = {}
+    for key, _ in node.value:
+        if key.tag == MERGE or not isinstance(key, yaml.ScalarNode):
+            continue
+        line = key.start_mark.line + 1
+        if key.tag == BOOLEAN:
+            raise Unfit(
+                f", line {line}: YAML reads the key {key.value} as true or false, like on, off, "
+                f"yes and no; quote it: '{key.value}'"
+            )
+        other = first.setdefault((key.tag, key.value), key).start_mark.line + 1
+        if first[key.tag, key.value] is not key:
+            raise Unfit(f", line {line}: {key.value!r} is already defined in line {other}")
+
+
+# A file may have this many bytes, levels of nesting, and characters in one value. PyYAML crashes
+# for deep nesting, and takes minutes for a number with a million digits.
+MOST_BYTES = 4 * 2**20
+DEEPEST = 50
+LONGEST = 20_000
+
+
+def read_mapping(path: str | Path, key: str) -> dict[Any, Any]:
+    """The mapping in a YAML file; a UserError, under ``key``, for a file without one."""
+    try:
+        content = regular_file(Path(path), key, MOST_BYTES).read_bytes()
+        values = yaml.load(_text(content), UniqueKeys)
+    except OSError as error:
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
+    except Unfit as error:
+        raise UserError(f"{key}: {str(path)!r}{error}.") from None
+    except _INVALID as error:
+        problem = " ".join(str(error).split())
+        raise UserError(f"{key}: {str(path)!r} is not valid YAML: {problem}") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{key}: {str(path)!r} must be a mapping of keys to values")
+    return values
+
+
+# What PyYAML raises; the last three for a tag (!!bool, !!int, !!timestamp) on a wrong value.
+_INVALID = (yaml.YAMLError, ValueError, RecursionError, LookupError, AttributeError, TypeError)
+
+
+def _text(content: bytes) -> str:
+    """The text of a YAML file; Unfit if it is beyond the limits."""
+    text, depth = content.decode(), 0
+    for event in yaml.parse(text, UniqueKeys):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        line = event.start_mark.line + 1
+        if depth > DEEPEST:
+            raise Unfit(f" is nested more than {DEEPEST} levels deep in line {line}")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST:
+            raise Unfit(f" has a value of more than {LONGEST:,} characters in line {line}")
+    return text

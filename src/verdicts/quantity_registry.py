@@ -19,8 +19,8 @@ The annotations of arguments say what they are, so that they can be checked befo
 ``rows`` always has at least one row. The function raises a UserError in one line if the rows lack
 what it needs; the claim is then not run, for that reason.
 
-Modules with quantities are imported to read the registry. They import pandas, numpy and scipy
-inside the functions.
+Modules with quantities are imported to read the registry. They import pandas and scipy inside the
+functions.
 """
 
 from __future__ import annotations

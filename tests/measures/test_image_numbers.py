@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from ngo.measures.image_numbers import class_means_loss, reconstruction_loss, workers_variance
+from ngo.measures.samples import class_means_loss, reconstruction_loss, workers_variance
 
 
 class Pictures:

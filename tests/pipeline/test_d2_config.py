@@ -10,7 +10,7 @@ from ngo.data.loading import train_labels
 from ngo.pipeline.config_files import read_config
 from ngo.training.partition_file import draw
 from ngo.training.run import run
-from verdicts.quantities.differences import log_ratio
+from verdicts.quantities import log_ratio
 
 CONFIG = [REPOSITORY / name for name in ("config/config.yaml", "papers/d2/config.yaml")]
 

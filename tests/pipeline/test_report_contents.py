@@ -26,7 +26,7 @@ from ngo.printing.tables import as_markdown
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
 from ngo.report.shipped import SHIPPED, as_shipped
-from verdicts.registration.registered import Entry, Registration, registration_path, written
+from verdicts.registration import Entry, Registration, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 SHOWN = plan(read_config([REPOSITORY / path for path in CONFIGS])).artefacts

@@ -12,14 +12,19 @@ from small_theory import OPTIONS, asked, holds, small_rows
 from ngo.common.registry import UserError
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.spectrum import algebraic_connectivity
-from ngo.theorems.chatter_floor import chatter_floors
-from ngo.theorems.descent_lemma import curved_problem, sides
-from ngo.theorems.exponential_decay import distance_from_line
-from ngo.theorems.graphs import graph, graphs, sgd_graph, states, unit_spread
-from ngo.theorems.residual import residual
-from ngo.theorems.sgd_problem import spaced
-from ngo.theorems.switching_graphs import rate
-from ngo.theorems.theorem import PARTS, rows_of
+from ngo.theorems.continuous import distance_from_line, rate
+from ngo.theorems.descent import curved_problem, sides, spaced
+from ngo.theorems.kinds import rows_of
+from ngo.theorems.parts import table_of
+from ngo.theorems.rounds import chatter_floors
+from ngo.theorems.setting import (
+    graph,
+    graphs,
+    residual,
+    sgd_graph,
+    states,
+    unit_spread,
+)
 from verdicts.statistics.cases import hardest
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
@@ -165,8 +170,6 @@ def test_what_was_measured_decides(name, kind, arguments, expected):
          {"form": "shrp"}, "^form: 'shrp' is unknown; allowed: corrected, paper"),
         ("delay_marginal", "marginal", table("delay share residual", (5, 1.0, 1.0)),
          {"form": "shut"}, "^form: 'shut' is unknown; allowed: closed, open"),
-        ("order_lead", "orders", table("seed p time", (0, 0.5, 1), (0, 1.0, 2)),
-         {"first": 0.5, "then": 3}, r"^then: p = 3 was not measured; .* one of 0.5, 1\.$"),
         ("speedup_slope", "speedup", table("seed n gap", (4, 2, 1.5)), {},
          "^speedup_workers: a slope needs two numbers"),
     ],
@@ -194,7 +197,7 @@ def test_graphs_are_connected_and_listed_once(monkeypatch):
     assert all(torch.equal(a[2], b[2]) for a, b in zip(found, graphs(OPTIONS), strict=True))
     complete = sgd_graph(replace(OPTIONS, sgd_topology="complete"))
     assert torch.allclose(complete, torch.full((5, 5), 0.2).double())
-    monkeypatch.setattr("ngo.theorems.graphs.MAX_DRAWS", 50)
+    monkeypatch.setattr("ngo.theorems.setting.MAX_DRAWS", 50)
     with pytest.raises(UserError, match="u: 1e-09 gave no connected random graph of 2 workers in"):
         graph("random", 2, 1e-9, seed=0)
 
@@ -259,13 +262,11 @@ def test_a_smaller_p_may_be_slower_from_a_distant_start():
     assert found["met"].tolist() == [False, True, True, True]
 
 
-def test_each_start_must_keep_the_order_and_its_lead_is_a_log_ratio():
+def test_each_start_must_keep_the_order():
     rows = orders((1, 2, 3), (2, 1, 3), (1, 4, 3))
     found = asked("theory_order", "orders", rows)
     assert found["met"].tolist() == [True, False, False]
     assert found["measured"].tolist() == pytest.approx([2 / 3, 2, 4 / 3])
-    lead = asked("theory_order_lead", "orders", rows, first=0.5, then=1)
-    assert lead.to_dict() == pytest.approx({0: np.log(2), 1: -np.log(2), 2: np.log(4)})
 
 
 def test_the_degree_limit_is_that_of_the_largest_eigenvalue():
@@ -324,9 +325,6 @@ def test_the_slowest_signal_has_the_speed_of_its_graph():
     apart = torch.tensor([1.0, -1.0], dtype=torch.float64)
     none = torch.eye(2, dtype=torch.float64)
     assert rate([TWO, none], [1.0, 3.0], apart) == pytest.approx(0.25)  # λ₂ = 1, then 0
-    rows = SEEN["a slower signal"][3]
-    lead = asked("theory_switching_lead", "switches", rows)
-    assert lead.to_dict() == pytest.approx({0: np.log(2), 1: np.log(0.9)})
 
 
 # Delays.
@@ -528,7 +526,7 @@ def test_gaps_are_compared_within_a_seed_at_the_last_t():
 
 
 def test_gossip_is_followed_until_the_terms_have_settled_and_compared_before():
-    longer = PARTS["races"].table(replace(OPTIONS, trials=1, leading_steps=400))
+    longer = table_of("races", replace(OPTIONS, trials=1, leading_steps=400))
     ends = longer.groupby("method")["T"].max().to_dict()
     assert ends == {"centralized": 200, "synchronized": 200, "gossip": 400, "ngo": 200}
     short = small_rows("races").query("seed == 0").reset_index(drop=True)

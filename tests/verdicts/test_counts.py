@@ -2,7 +2,7 @@
 
 from made_up_page import ROWS, row
 
-from verdicts.counts import MARKED, counts
+from verdicts.row import MARKED, counts
 
 APART = [
     row("copy", mark="trivial", mark_reason="a copy"),

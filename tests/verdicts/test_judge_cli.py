@@ -149,9 +149,8 @@ def test_error_rates_are_simulated_from_the_command(capsys):
     assert main(["rates", "--simulations", "0"]) == 2
 
 
-def test_a_closed_pipe_is_no_traceback(tmp_path):
-    claims = write(tmp_path)
-    command = f"{sys.executable} -m verdicts check {claims} --tables {tmp_path} | true"
+def test_a_closed_pipe_is_no_traceback():
+    command = f"{sys.executable} -m verdicts schema | true"
     answer = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
     assert "Traceback" not in answer.stderr
 

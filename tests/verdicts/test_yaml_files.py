@@ -4,8 +4,8 @@ from itertools import pairwise
 import pytest
 import yaml
 
+from verdicts.files import Unfit, UniqueKeys, read_mapping
 from verdicts.registry import UserError
-from verdicts.yaml_files import Unfit, UniqueKeys, read_mapping
 
 
 def test_a_repeated_key_is_named_with_its_lines():

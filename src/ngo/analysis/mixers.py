@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from verdicts.rows.best_fields import best
+
 SITUATION = ["disturbance", "strength", "topology"]
 MIXER = [*SITUATION, "mixer"]
 TUNED = ["p", "gamma"]
@@ -50,10 +52,9 @@ def best_cases(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     finite comes last; ties go to the larger p, then to the smaller γ.
     """
     first = ends(table)[lambda rows: rows["seed"].isin(_halves(table)[0])]
-    logs = np.log(first[value]).where(np.isfinite(first[value]), np.inf)
+    logs = -np.log(first[value]).where(np.isfinite(first[value]), np.inf)
     means = first.assign(score=logs).groupby([*MIXER, *TUNED])["score"].mean().reset_index()
-    order = means.sort_values(["score", "p", "gamma"], ascending=[True, False, True])
-    return order.drop_duplicates(MIXER)[[*MIXER, *TUNED]].sort_values(MIXER, ignore_index=True)
+    return best(means, TUNED, MIXER)[[*MIXER, *TUNED]].sort_values(MIXER, ignore_index=True)
 
 
 def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:

@@ -58,7 +58,7 @@ def _present_path(braced: str, place: str) -> str:
 def read_claims(path: str | Path) -> ClaimsFile:
     """The checked claims of a file; a one-line UserError for the first mistake in it."""
     from verdicts.claims.claims_file import claims_of
-    from verdicts.yaml_files import read_mapping
+    from verdicts.files import read_mapping
 
     content = renamed_throughout(read_mapping(path, "claims"), f"claims, {str(path)!r}")
     return claims_of(content, Path(path).parent)

@@ -82,7 +82,7 @@ def register(path: Path, key: str) -> None:
 
     A UserError, under ``key``, if the file is not a description.
     """
-    from verdicts.yaml_files import read_mapping
+    from verdicts.files import read_mapping
 
     described = parsed(f"{key}: {path.name!r}", read_mapping(path, key))
     name = described.dataset

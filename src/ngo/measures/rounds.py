@@ -8,6 +8,8 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ngo.common.fields import above, at_least, below, choice, number, whole, within
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
@@ -159,7 +161,6 @@ def _is_matching(options: RoundsOptions, topology: str) -> bool:
 
 
 def _measured(options: RoundsOptions, mix: Mix, kind: str, strength: float, seed: int) -> Table:
-    import numpy as np
     import pandas as pd
     import torch
 

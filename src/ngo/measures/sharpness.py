@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ngo.common.fields import above, at_least, number, whole, within
 from ngo.common.types import Table, Tensor
 from ngo.measures.kept_models import drawn, kept
@@ -185,7 +187,6 @@ def largest_eigenvalue(
     relative ``precision``. It needs fewer products, and finds the largest one also where a negative
     eigenvalue has a larger modulus. NaN if a product is not finite, or without convergence.
     """
-    import numpy as np
     import torch
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 

@@ -11,7 +11,7 @@ from ngo.common.registry import UserError
 from ngo.common.types import Table
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, limit_product, measured, measurement
-from ngo.theorems.theorem import PARTS
+from ngo.theorems.kinds import KINDS
 
 # Up to p = 1, T* and the floors exceed the range of floating-point numbers.
 _SUBLINEAR = within(0.5, 0.99)
@@ -114,18 +114,11 @@ class TheoryOptions:
             )
 
 
-# The order of rows in shipped tables, by kind; kinds that are not named follow.
-ORDER = (
-    *("bounds", "delays", "gaps", "floors", "decays", "means", "orders", "logs", "sums", "speedup"),
-    *("races", "descents", "spreads", "degrees", "limits", "unit_steps", "marginal", "random"),
-    *("switches", "failures"),
-)
-
-COLUMNS = {column for part in PARTS.values() for column in part.columns}
+COLUMNS = {column for columns in KINDS.values() for column in columns}
 
 
 def _cases(options: TheoryOptions) -> Iterator[Case]:
-    for kind in sorted(PARTS, key=lambda kind: ORDER.index(kind) if kind in ORDER else len(ORDER)):
+    for kind in KINDS:
         yield Case({"kind": kind}, partial(_measured, options, kind))
 
 
@@ -147,6 +140,7 @@ def theory_table(options: TheoryOptions) -> Table:
 
 def _measured(options: TheoryOptions, kind: str) -> Table:
     from ngo.native.pool import one_intra_op_thread
+    from ngo.theorems.parts import table_of
 
     with one_intra_op_thread():
-        return PARTS[kind].table(options).assign(kind=kind)
+        return table_of(kind, options).assign(kind=kind)

@@ -9,6 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ngo.common.fields import choice, whole, within
 from ngo.common.types import Table
 from ngo.gossip.method import METHODS
@@ -102,8 +104,6 @@ def _clock(device: str) -> float:
 
 def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], object]:
     """A function that takes one training step with ``n`` workers; each has the whole data set."""
-    import numpy as np
-
     from ngo.training.problem import make_problem
     from ngo.training.stepper import Stepper
 

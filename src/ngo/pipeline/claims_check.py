@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ngo.common.registry import UserError
 from ngo.pipeline.config_files import CONFIG, read_config
-from verdicts.registration.registered import registration_path
-from verdicts.yaml_files import read_mapping
+from verdicts.files import read_mapping
+from verdicts.registration import registration_path
 
 
 def check(path: Path) -> None:

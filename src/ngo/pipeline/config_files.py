@@ -9,7 +9,7 @@ from pathlib import Path
 from ngo.common import plugins
 from ngo.common.fields import LARGEST
 from ngo.common.registry import UserError, shown
-from verdicts.yaml_files import read_mapping
+from verdicts.files import read_mapping
 
 LOG = getLogger("ngo")
 

@@ -23,7 +23,7 @@ from ngo.pipeline.paper import PACKAGE
 from ngo.pipeline.plan import Plan
 from ngo.report.shipped import SHIPPED
 from ngo.training.results_version import RESULTS_VERSION
-from verdicts.registration.registered import registration_path
+from verdicts.registration import registration_path
 
 #: The folders that make tidy tables from runs, and those that draw, judge and print them.
 JOINED = ("ngo/analysis", "ngo/training/tidy.py")

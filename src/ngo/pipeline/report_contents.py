@@ -18,8 +18,7 @@ from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
 from ngo.report.shipped import SHIPPED, Shipped, read_shipped
-from verdicts.registration.registered import as_date, read_registration, registration_path
-from verdicts.registration.standing import with_standing
+from verdicts.registration import as_date, read_registration, registration_path, with_standing
 from verdicts.row import read_rows
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ngo.report.board_tables import NOT_MEASURED, Board, BoardCell, BoardClaim
 from ngo.report.templates import file, rendered
-from verdicts.counts import counted, counts_of
+from verdicts.row import counted, counts_of
 from verdicts.statistics.judgement import (
     EQUIVALENT,
     FAILS,
@@ -60,7 +60,7 @@ def told(board: Board) -> str:
 
 
 def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
-    """The number of claims with each verdict, as on the papers' own pages (``verdicts.counts``)."""
+    """The number of claims with each verdict, as on the papers' own pages (``verdicts.row``)."""
     return counts_of((claim.verdict, claim.mark) for claim in claims)
 
 

@@ -14,10 +14,9 @@ from pathlib import Path
 
 from ngo.common.registry import UserError, shown
 from ngo.report.answers import Answer, answer
-from verdicts.counts import counts
-from verdicts.row import ABSENT, Row
+from verdicts.files import read_mapping
+from verdicts.row import ABSENT, Row, counts
 from verdicts.statistics.judgement import EQUIVALENT, NOT_RUN
-from verdicts.yaml_files import read_mapping
 
 _WORDS = {EQUIVALENT: "no difference beyond the margin"}
 """What a verdict is called where its name does not say it."""

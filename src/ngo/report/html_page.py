@@ -15,7 +15,7 @@ from ngo.printing.pages import body
 from ngo.report.contents import Contents, content, text
 from ngo.report.play_page import play_page
 from ngo.report.templates import file, rendered, slug
-from verdicts.counts import WORDS, counted, registered
+from verdicts.row import WORDS, counted, registered
 from verdicts.statistics.judgement import DEPENDS, FAILS, HOLDS, NOT_RUN, UNDECIDED
 
 

@@ -16,9 +16,8 @@ from tabulate import tabulate
 from ngo.report.contents import Contents, text
 from ngo.report.findings import Findings, Topic
 from ngo.report.templates import rendered
-from verdicts.counts import counted, registered
-from verdicts.render.markdown import escaped
-from verdicts.row import Row
+from verdicts.render import escaped
+from verdicts.row import Row, counted, registered
 from verdicts.statistics.judgement import NOT_RUN
 
 BEGIN = "<!-- summary: written by make results-page -->"

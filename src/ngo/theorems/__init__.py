@@ -1,3 +1,0 @@
-from ngo import entries
-
-entries.load(__name__)

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from verdicts.registry import unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import Expectation
-
-if TYPE_CHECKING:  # it needs numpy, and ``ngo --help`` does not
-    from verdicts.statistics.sequential import Plan
+from verdicts.statistics.sequential import Plan
 
 ALTERNATIVE = "alternative"
 """The mark of a claim that reads a sentence in another way than its author may have meant."""

@@ -1,17 +1,29 @@
-"""The entries of a claims file written out: defaults, ``for_each`` and printed numbers in place."""
+"""The entries of a claims file written out: defaults, ``for_each`` and printed numbers in place.
+
+The form of a claim is a hash of what decides it. That is all that its entry has when it is written
+out, with its gates, its plan and the forms of the claims that it pools. Words that decide nothing
+do not count (``WORDS``), nor the reason of a mark, but that there is one does. Numbers count by
+value: 1 is 1.0.
+"""
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import json
+import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from verdicts.claims.claim import MARKS, POOLED, alike
 from verdicts.claims.entries import mapping, one_of
-from verdicts.claims.printed import PrintedNumbers
-from verdicts.registry import UserError, check, shown
+from verdicts.files import regular_file
+from verdicts.registry import UserError, check, in_a_line, shown, unknown
 
 FOR_EACH, ALL = "for_each", "all"
 
@@ -167,3 +179,132 @@ class _Writer:
 _NONE = object()
 
 NAMED = r"\{([\w.]+)\}"
+
+
+MOST_BYTES = 2**24
+"""The most that a file of printed numbers may have."""
+
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
+
+
+class PrintedNumbers:
+    """The CSV files in the folder of a claims file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        #: The rows of each file that was read, by its path.
+        self.files: dict[Path, list[dict[str, str]]] = {}
+
+    def numbers(self, key: str, entry: object) -> object:
+        """A claim, its cells included, with the numbers in place of where they are printed."""
+        if not isinstance(entry, Mapping):
+            return entry
+        found = dict(entry)
+        if isinstance(entry.get("paper"), Mapping):
+            found["paper"] = self.number(f"{key}.paper", entry["paper"])
+        if isinstance(entry.get("cells"), Mapping):
+            found["cells"] = {
+                name: self.numbers(f"{key}.cells.{name}", cell)
+                for name, cell in entry["cells"].items()
+            }
+        return found
+
+    def number(self, key: str, printed: Mapping[str, Any]) -> float:
+        """The number in the ``column`` of the one row of ``file`` that has the values ``where``.
+
+        A value that is None is an empty cell. Raises a one-line UserError.
+        """
+        file, column = printed.get("file"), printed.get("column")
+        where: Any = printed.get("where")
+        right = len(printed) == 3 and isinstance(where, Mapping)
+        check(right, key, printed, "give a number, or file, column and where")
+        rows = self._rows(f"{key}.file", file)
+        for name in (column, *where):
+            if not isinstance(name, str) or name not in rows[0]:
+                raise unknown(key, name, rows[0])
+        wanted = {name: "" if value is None else str(value) for name, value in where.items()}
+        found = [row for row in rows if wanted.items() <= row.items()]
+        if len(found) != 1:
+            raise UserError(f"{key}: {len(found)} rows of {file!r} have {shown(wanted)}; one must.")
+        text = found[0][str(column)]
+        if not re.fullmatch(_NUMBER, text) or not math.isfinite(float(text)):
+            raise UserError(f"{key}: {shown(text)} in {file!r} is not a number.")
+        return float(text)
+
+    def _rows(self, key: str, name: object) -> list[dict[str, str]]:
+        right = isinstance(name, str) and re.fullmatch(r"\w[\w.-]*\.csv", name)
+        check(right, key, name, "name a .csv file in the claims' folder")
+        path = self.folder / str(name)
+        if path not in self.files:
+            regular_file(path, key, MOST_BYTES)
+            try:
+                with path.open(encoding="utf-8-sig", newline="") as file:
+                    rows = list(csv.DictReader(file, restval=""))
+            except (OSError, ValueError, csv.Error) as error:
+                raise UserError(f"{key}: {name!r} can't be read: {in_a_line(error)}.") from None
+            if not rows:
+                raise UserError(f"{key}: {name!r} has no rows.")
+            if any(None in row for row in rows):
+                raise UserError(f"{key}: {name!r} has a row with more values than columns.")
+            self.files[path] = rows
+        return self.files[path]
+
+
+WORDS = ("place", "says", "kind", "unit", "shows")
+"""Keys of a claim that do not decide it."""
+
+
+def forms(entries: Resolved) -> dict[str, str]:
+    """The form of each claim, by id, in 64 hexadecimal digits; entries need not be valid claims."""
+    claims = {str(id): each for id, each in entries.claims.items() if isinstance(each, Mapping)}
+    pooled = {id: each for id, each in claims.items() if each.get("quantity") == POOLED}
+    found = {id: _form(each, entries) for id, each in claims.items() if id not in pooled}
+    whole = dict(found)
+    for id, each in pooled.items():
+        given = each.get("with", {})
+        named = _listed(given.get("claims", ()) if isinstance(given, Mapping) else ())
+        members = {member: found[member] for name in named for member in alike(str(name), found)}
+        whole[id] = _form({**each, "with": members}, entries)
+    return {id: whole[id] for id in claims}
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _form(entry: Mapping[Any, object], entries: Resolved) -> str:
+    content = {key: key in MARKS or value for key, value in entry.items() if key not in WORDS}
+    if "gate" in entry:
+        gates = {str(name): gate for name, gate in entries.gates.items()}
+        content["gate"] = [_deciding(gates.get(str(name))) for name in _listed(entry["gate"])]
+    plan = None if "universes" in entry else entries.looks  # over universes, there are no looks
+    content["looks"] = entry.get("looks", plan)
+    if content["looks"] is None:
+        del content["looks"]
+    return form_of(content)
+
+
+def form_of(content: object) -> str:
+    """The hash of values as YAML has them, in 64 hexadecimal digits."""
+    text = json.dumps(_normal(content), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _deciding(gate: object) -> object:
+    """A gate without the reason that is printed."""
+    if not isinstance(gate, Mapping):
+        return gate
+    return {key: value for key, value in gate.items() if key != "else"}
+
+
+def _normal(value: object) -> object:
+    """A value as JSON has it, with keys as texts and numbers as floats."""
+    if isinstance(value, Mapping):
+        return {str(key): _normal(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_normal(each) for each in value]
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int | float):
+        return float(value) if abs(value) <= sys.float_info.max else hex(int(value))
+    return str(value)

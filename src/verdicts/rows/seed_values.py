@@ -52,7 +52,7 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     runs["key"] = pd.Series(keys or None, index=runs.index, dtype=object)
     same = runs[runs.duplicated(["seed", "key"], keep=False)].sort_values(["seed", "run"])
     if len(same):
-        raise UserError(_same_seed(rows, same, value))
+        raise UserError(_same_seed(rows, same))
     note(runs)
     return runs
 
@@ -64,12 +64,8 @@ def note(runs: pd.DataFrame, left_out: pd.Series | bool = False) -> None:
         noted.append(runs[["seed", "run", "value"]].assign(diverged=lost, left_out=left_out))
 
 
-def _same_seed(rows: pd.DataFrame, same: pd.DataFrame, value: Value) -> str:
-    """What to do about two runs of a seed, the first of ``same``: how they differ.
-
-    A field in which they may differ has both of its values with other seeds, too: what is measured
-    has not.
-    """
+def _same_seed(rows: pd.DataFrame, same: pd.DataFrame) -> str:
+    """What to do about two runs of a seed, the first of ``same``: how they differ."""
     same = same if "run" in rows else same.sort_index()
     first = same.iloc[0]
     alike = (same["seed"] == first["seed"]) & same["key"].map(lambda key: key == first["key"])
@@ -78,25 +74,11 @@ def _same_seed(rows: pd.DataFrame, same: pd.DataFrame, value: Value) -> str:
     if "run" not in rows:
         which = "rows {} and {}".format(*(place + 1 for place in pair.index))
     own = {"run", "key", "value", "seed"}
-    differing = [
-        name
-        for name in same
-        if name not in own and len(pair[name].drop_duplicates()) > 1 and name in rows
-    ]
-    if not differing:
-        return f"{which} are the same (seed {pair['seed'].iloc[0]}); remove one."
-    others = rows[rows["seed"] != pair["seed"].iloc[0]]
-    fields = [
-        name
-        for name in differing
-        if name != value and (pair[name].isin(others[name]) | pair[name].isna()).all()
-    ]
-    if not fields:
-        told = ", ".join(map(str, differing[:MOST_FIELDS]))
-        return f"{which} have the same seed and differ in {told} alone; keep one of them."
-    told = ", ".join(map(str, fields[:MOST_FIELDS]))
-    it = "it" if len(fields) == 1 else "them"
-    return f"{which} have the same seed and differ in {told}; add {it} to 'over' or 'where'."
+    names = [str(each) for each in rows if each not in own and pair[each].nunique(dropna=False) > 1]
+    if not names:
+        return f"{which} are the same (seed {first['seed']}); remove one."
+    told = f"{which} have the same seed and differ in {', '.join(names[:MOST_FIELDS])}"
+    return f"{told}; add what tells them apart to 'over' or 'where', or keep one of them."
 
 
 def by_seed(

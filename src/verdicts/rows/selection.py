@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from verdicts.registry import UserError, nearest, shown
 
 if TYPE_CHECKING:  # claims files are read without pandas
-    import numpy as np
     import pandas as pd
 
 Selection = Mapping[str, object]
@@ -105,8 +106,6 @@ def in_one_precision(parts: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
 
 def _shared(rows: pd.DataFrame, parts: Sequence[pd.DataFrame]) -> np.ndarray:
     """Which ``rows``, those of all ``parts``, are an evaluation that an earlier part has, too."""
-    import numpy as np
-
     same = [name for name in (UNIVERSE, "run", "step") if name in rows]
     again = rows.duplicated(same).to_numpy(copy=True)
     if not again.any():
@@ -149,7 +148,6 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
     In a column of numbers, text that is a number means that number: YAML reads ``1e-3`` as text.
     Numbers are compared in the column's precision; true and false are no numbers.
     """
-    import numpy as np
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if isinstance(wanted, Mapping):
@@ -175,8 +173,6 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
 
 def _one_of(values: pd.Series, wanted: Sequence[Any]) -> pd.Series:
     """Whether each number is one of those ``wanted``, whole numbers not by way of floats."""
-    import numpy as np
-
     whole = [int(each) for each in wanted if isinstance(each, int | np.integer)]
     floats = [each for each in wanted if isinstance(each, float | np.floating)]
     if values.dtype.kind == "f":

@@ -1,7 +1,7 @@
 """Tidy tables in files: Parquet or CSV, one row for each run, evaluation or case.
 
-What a table must be, whatever claims read of it, is checked here; ``claims.contents`` checks the
-rows that they read.
+What a table must be, whatever claims read of it, is checked here; ``claims.checks``
+checks the rows that they read.
 """
 
 from __future__ import annotations

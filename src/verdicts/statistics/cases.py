@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from verdicts.registry import UserError
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 COLUMNS = ("case", "measured", "limit", "met")
@@ -47,7 +48,6 @@ def hardest(cases: pd.DataFrame) -> pd.Series:
 
     Distances are those of logarithms. A measured value or a limit that is no number is NaN.
     """
-    import numpy as np
     import pandas as pd
 
     table = cases.reset_index(drop=True)

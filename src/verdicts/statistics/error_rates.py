@@ -6,19 +6,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA
-from verdicts.statistics.evidence import Evidence, evidence
+from verdicts.statistics.evidence import Evidence, evidence, upper_tail
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, UNDECIDED, Verdict, judge
+from verdicts.statistics.judgement import (
+    DEPENDS,
+    EQUIVALENT,
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Verdict,
+    judge,
+)
 from verdicts.statistics.multiverse import examined, judge_multiverses
 from verdicts.statistics.sequential import Plan, sequential
-from verdicts.statistics.sign_flip import upper_tail
 
 SEEDS = (3, 5, 10, 20)
 
@@ -133,36 +139,55 @@ def error_rates(
     records: list[dict[str, object]] = []
     for situation, noise, count in product(situations, noises, seeds):
         stream = np.random.default_rng([count, len(records)])
-        families = [
-            _compared(judge(list(map(evidence, family, expected))), situation, paper)
-            for family, expected, paper in _simulated(situation, noise, count, simulations, stream)
-        ]
-        known = {"situation": situation.name, "noise": noise, "seeds": count}
-        records.append(known | _shares(families))
+        records += _records(situation, noise, simulations, (count,), stream)
+    return pd.DataFrame(records).drop(columns="used")
+
+
+def sequential_rates(
+    simulations: int,
+    situations: Iterable[Situation] = SEQUENTIAL,
+    noises: Iterable[str] = tuple(NOISE),
+    plan: Plan = PLAN,
+) -> pd.DataFrame:
+    """One row per situation, noise and look: the columns of ``error_rates`` after that look.
+
+    Seeds are added to the undecided claims of a family alone, so that its claims are at different
+    looks. ``used`` is the mean number of seeds of a claim so far.
+    """
+    records: list[dict[str, object]] = []
+    for situation, noise in product(situations, noises):
+        stream = np.random.default_rng([*situation.name.encode(), *noise.encode()])
+        records += _records(situation, noise, simulations, plan, stream)
     return pd.DataFrame(records)
-
-
-def _simulated(
-    situation: Situation, noise: str, count: int, simulations: int, stream: np.random.Generator
-) -> Iterator[tuple[np.ndarray, list[Expectation], float]]:
-    """Families: the values of each claim, [claims, ``count``], what it says, the paper's value."""
-    drawn = NOISE[noise](stream, (simulations,))
-    values = NOISE[noise](stream, (simulations, len(situation.means), count))
-    values += np.array(situation.means)[:, None]
-    for family, paper in zip(values, drawn, strict=True):
-        yield family, situation.expectations(paper), paper
 
 
 Compared = list[tuple[set[str], set[str]]]
 """What is said of each claim of a family, and what is true of it."""
 
 
-def _compared(judged: Sequence[Verdict], situation: Situation, paper: float) -> Compared:
-    """That a drawn value is near is true only if it is."""
-    drawn = situation.expected == "paper" and situation.printed is None
-    far = drawn and abs(paper) > MARGIN
-    said = [{each.verdict, *([BELOW_MARGIN] * each.below_margin)} for each in judged]
-    return list(zip(said, [set() if far else set(right) for right in situation.right], strict=True))
+def _records(
+    situation: Situation, noise: str, simulations: int, plan: Plan, stream: np.random.Generator
+) -> list[dict[str, object]]:
+    """One record per look at simulated families; one number of seeds is one look."""
+    drawn = NOISE[noise](stream, (simulations,))
+    values = NOISE[noise](stream, (simulations, len(situation.means), plan[-1]))
+    values += np.array(situation.means)[:, None]
+    compared: list[list[Compared]] = [[] for _ in plan]
+    used = np.zeros(len(plan))
+    for family, paper in zip(values, drawn, strict=True):
+        # That a drawn value is near is true only if it is.
+        far = situation.expected == "paper" and situation.printed is None and abs(paper) > MARGIN
+        right = [set() if far else set(each) for each in situation.right]
+        looks = _looks(family, situation.expectations(paper), plan)
+        for k, (judged, seeds) in enumerate(looks):
+            said = [{each.verdict, *([BELOW_MARGIN] * each.below_margin)} for each in judged]
+            compared[k].append(list(zip(said, right, strict=True)))
+            used[k] += seeds
+    known = {"situation": situation.name, "noise": noise}
+    return [
+        {**known, "seeds": look, "used": used[k] / simulations, **_shares(compared[k])}
+        for k, look in enumerate(plan)
+    ]
 
 
 def _shares(families: Sequence[Compared]) -> dict[str, float]:
@@ -185,40 +210,20 @@ def share(found: Iterable[bool]) -> float:
     return sum(every) / len(every) if every else float("nan")
 
 
-def sequential_rates(
-    simulations: int,
-    situations: Iterable[Situation] = SEQUENTIAL,
-    noises: Iterable[str] = tuple(NOISE),
-    plan: Plan = PLAN,
-) -> pd.DataFrame:
-    """One row per situation, noise and look: the columns of ``error_rates`` after that look.
-
-    Seeds are added to the undecided claims of a family alone, so that its claims are at different
-    looks. ``used`` is the mean number of seeds of a claim so far.
-    """
-    records: list[dict[str, object]] = []
-    for situation, noise in product(situations, noises):
-        stream = np.random.default_rng([*situation.name.encode(), *noise.encode()])
-        families: list[list[Compared]] = [[] for _ in plan]
-        used = np.zeros(len(plan))
-        for family, expected, paper in _simulated(situation, noise, plan[-1], simulations, stream):
-            for k, (judged, seeds) in enumerate(_looks(family, expected, plan)):
-                families[k].append(_compared(judged, situation, paper))
-                used[k] += seeds
-        records += [
-            {"situation": situation.name, "noise": noise, "seeds": look, "used": mean}
-            | _shares(compared)
-            for look, mean, compared in zip(plan, used / simulations, families, strict=True)
-        ]
-    return pd.DataFrame(records)
-
-
 def _looks(
     family: np.ndarray, expectations: Sequence[Expectation], plan: Plan
 ) -> Iterator[tuple[list[Verdict], float]]:
     """The verdicts after each look, and the mean number of seeds so far."""
-    claims = list(zip(family, expectations, map(_remembering, family, expectations), strict=True))
-    seeds = np.full(len(claims), plan[0])
+
+    @cache
+    def at(claim: int, count: int) -> Evidence:
+        tail = _random_tail if count > EXACT else upper_tail
+        return evidence(family[claim, :count], expectations[claim], tail)
+
+    def known(claim: int) -> Callable[[np.ndarray, Expectation], Evidence]:
+        return lambda values, _: at(claim, len(values))
+
+    seeds = np.full(len(family), plan[0])
     judged: list[Verdict] = []
     for look in plan:
         undecided = [each.verdict == UNDECIDED for each in judged]
@@ -226,23 +231,11 @@ def _looks(
             seeds[undecided] = look
             judged = judge(
                 [
-                    sequential(values[:count], expectation, plan, at)
-                    for (values, expectation, at), count in zip(claims, seeds, strict=True)
+                    sequential(family[k, :count], expectations[k], plan, known(k))
+                    for k, count in enumerate(seeds)
                 ]
             )
         yield judged, seeds.mean()
-
-
-def _remembering(
-    values: np.ndarray, expectation: Expectation
-) -> Callable[[np.ndarray, Expectation], Evidence]:
-    """``evidence`` at the looks at one claim, each computed once."""
-
-    @cache
-    def at(count: int) -> Evidence:
-        return evidence(values[:count], expectation, _random_tail if count > EXACT else upper_tail)
-
-    return lambda seen, _: at(len(seen))
 
 
 def _random_tail(values: np.ndarray) -> float:
@@ -290,7 +283,7 @@ def _best(count: int, alike: float, stream: np.random.Generator) -> np.ndarray:
 SIZES = ((60, 1), (60, 3), (200, 1), (200, 3))
 """Numbers of universes, and of seeds in each."""
 
-SETTINGS = ("a", "b", "c", "d", "e", "f")
+SETTINGS = "abcdef"
 
 #: From the settings and a stream, the effect of each universe.
 Effects = Callable[[pd.DataFrame, np.random.Generator], np.ndarray]
@@ -304,23 +297,23 @@ class Truth:
     effects: Effects
     right: str = ""
     """The verdict that says so; empty if none does."""
-    settings: tuple[str, ...] = ()
-    """Those that decide: a rule that names another is false."""
+    settings: str = ""
+    """Those that decide, each a letter: a rule that names another is false."""
     claims: int = 1
     """The number of claims in the family, all with this truth and the same universes."""
     noises: tuple[str, ...] = ("normal",)
 
 
 def _everywhere(effect: float) -> Effects:
-    return lambda settings, stream: np.full(len(settings), effect)
+    return lambda s, stream: np.full(len(s), effect)
 
 
 def _where(condition: Callable[[pd.DataFrame], pd.Series], yes: float, no: float) -> Effects:
-    return lambda settings, stream: np.where(condition(settings), yes, no)
+    return lambda s, stream: np.where(condition(s), yes, no)
 
 
 def _by_chance(share: float, yes: float, no: float) -> Effects:
-    return lambda settings, stream: np.where(stream.random(len(settings)) < share, yes, no)
+    return lambda s, stream: np.where(stream.random(len(s)) < share, yes, no)
 
 
 def _opposed(opposite: Callable[[pd.DataFrame], pd.Series | float]) -> Effects:
@@ -333,15 +326,13 @@ def _opposed(opposite: Callable[[pd.DataFrame], pd.Series | float]) -> Effects:
     return effects
 
 
-def _depends(name: str, effects: Effects, *settings: str, **more: Any) -> Truth:
-    return Truth(name, effects, judgement.DEPENDS, settings, **more)
-
-
 ALL = tuple(NOISE)
+LOW_A = _where(lambda s: s["a"] <= 0.4, 4, 0)
+BOTH_SETTINGS = _where(lambda s: (s["a"] <= 0.6) & (s["b"] > 0.4), 4, -2)
+ONE_SETTING = _where(lambda s: (s["a"] > 0.5) != (s["b"] > 0.5), 4, -4)
+LEFT_OVER = _opposed(lambda s: (s["a"] <= 0.55).astype(float))
 
-LIMIT = "8 in 80 % of the universes, 1 in the others by chance"
-"""Noise lifts half of the others above the margin."""
-
+# The last: noise lifts half of the others above the margin.
 TRUTHS = (
     Truth("0 everywhere", _everywhere(0), judgement.NO_EFFECT, noises=ALL),
     Truth("1 everywhere: at the margin", _everywhere(1)),
@@ -353,25 +344,13 @@ TRUTHS = (
     Truth("0 in 80 % of the universes, 8 in the others by chance", _by_chance(0.8, 0, 8)),
     Truth("8 in half of the universes, −6 in the others by chance", _by_chance(0.5, 8, -6)),
     Truth("8 in 25 % of the universes, −8 in 55 %, else 0 by chance", _opposed(lambda s: 0.55)),
-    _depends("4 where a ≤ 0.4, else 0", _where(lambda s: s["a"] <= 0.4, 4, 0), "a", noises=ALL),
-    _depends("2 where a ≤ 0.4, else 0", _where(lambda s: s["a"] <= 0.4, 2, 0), "a"),
-    _depends(
-        "4 where a ≤ 0.6 and b > 0.4, else −2",
-        _where(lambda s: (s["a"] <= 0.6) & (s["b"] > 0.4), 4, -2),
-        *("a", "b"),
-    ),
-    _depends(
-        "4 where one of a and b is above 0.5, else −4",
-        _where(lambda s: (s["a"] > 0.5) != (s["b"] > 0.5), 4, -4),
-        *("a", "b"),
-    ),
-    _depends("8 a − 3, which grows with a", lambda s, stream: 8 * s["a"].to_numpy() - 3, "a"),
-    _depends(
-        "−8 where a ≤ 0.55, else 8 or 0 by chance",
-        _opposed(lambda s: (s["a"] <= 0.55).astype(float)),
-        "a",
-    ),
-    Truth(LIMIT, _by_chance(0.8, 8, 1)),
+    Truth("4 where a ≤ 0.4, else 0", LOW_A, DEPENDS, "a", noises=ALL),
+    Truth("2 where a ≤ 0.4, else 0", _where(lambda s: s["a"] <= 0.4, 2, 0), DEPENDS, "a"),
+    Truth("4 where a ≤ 0.6 and b > 0.4, else −2", BOTH_SETTINGS, DEPENDS, "ab"),
+    Truth("4 where one of a and b is above 0.5, else −4", ONE_SETTING, DEPENDS, "ab"),
+    Truth("8 a − 3, which grows with a", lambda s, stream: 8 * s["a"].to_numpy() - 3, DEPENDS, "a"),
+    Truth("−8 where a ≤ 0.55, else 8 or 0 by chance", LEFT_OVER, DEPENDS, "a"),
+    Truth("8 in 80 % of the universes, 1 in the others by chance", _by_chance(0.8, 8, 1)),
 )
 
 

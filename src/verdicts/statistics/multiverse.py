@@ -92,9 +92,7 @@ def multiverse_of(key: str, text: str) -> Multiverse:
             value = values[field.name]
             if not isinstance(value, _TYPES[str(field.type)]) or isinstance(value, bool):
                 raise TypeError
-        if not all(isinstance(name, str) for name in values["rule_settings"]):
-            raise TypeError
-        values["rule_settings"] = tuple(values["rule_settings"])
+        values["rule_settings"] = tuple(map(str, values["rule_settings"]))
         values["variance"] = {name: float(each) for name, each in values["variance"].items()}
         return Multiverse(**values)
     except (ValueError, TypeError, KeyError, RecursionError):

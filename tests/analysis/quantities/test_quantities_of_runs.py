@@ -10,24 +10,20 @@ from made_up_speed import trajectories
 from measured_runs import ended, evaluations, table
 
 from ngo.analysis.quantities.budgets import difference_at_bytes, difference_at_seconds
-from ngo.analysis.quantities.conditions import log_floor_to_V, log_quotient
-from ngo.analysis.quantities.models import (
-    alignment_rank,
+from ngo.analysis.quantities.measured import (
     alignment_slope,
-    change_with_scale,
-    log_image_variance_ratio,
-)
-from ngo.analysis.quantities.partitions import (
     batches_of_steps,
+    change_with_scale,
     classes_of_workers,
-    samples_of_workers,
-    samples_used,
-)
-from ngo.analysis.quantities.settled import settled_ratio
-from ngo.analysis.quantities.spectra import (
+    log_floor_to_V,
+    log_image_variance_ratio,
+    log_quotient,
     messages_of_a_worker,
     printed_gaps,
     random_degrees,
+    samples_of_workers,
+    samples_used,
+    settled_ratio,
     smallest_gap,
 )
 from ngo.common.registry import UserError
@@ -242,10 +238,6 @@ def test_the_slope_of_the_mean_cosine_on_log_V():
     assert alignment_slope(alignment()).to_dict() == pytest.approx({0: -0.1, 1: -0.1})
 
 
-def test_the_rank_correlation_of_cosine_and_V():
-    assert alignment_rank(alignment()).to_dict() == pytest.approx({0: -1, 1: -1})
-
-
 def test_a_change_from_one_scale_to_another():
     found = change_with_scale(alignment(), "accuracy", of=1, minus=0)
     assert found.to_dict() == {0: -10, 1: -10}
@@ -389,16 +381,6 @@ def test_messages_of_a_worker_are_those_of_the_first_round_alone():
     assert found["met"].tolist() == [True, False]
 
 
-def test_linear_trajectories_reach_consensus_up_to_the_limit():
-    table = trajectories((1.0,), (0, 20, 90), rounds=1000)  # the limit is 59 rounds
-    found = QUANTITIES["consensus_delay"].function(table, share=0.01)
-    assert found["met"].tolist() == [True, True, True]
-    assert found["measured"].iloc[2] > 1
-    stopped = table[table["round"] < 100]  # too early for consensus
-    found = QUANTITIES["consensus_delay"].function(stopped, share=0.01)
-    assert found["met"].tolist() == [False, False, True]
-
-
 def test_a_delay_raises_the_floor_of_a_sublinear_coupling():
     table = trajectories((0.75,), (0, 50), rounds=1000)
     found = QUANTITIES["consensus_delay_floor"].function(table, share=1e-6)
@@ -406,14 +388,6 @@ def test_a_delay_raises_the_floor_of_a_sublinear_coupling():
     assert not found["met"].any()
     unharmed = pd.concat([table[table["delay"] == 0].assign(delay=d) for d in (0, 50)])
     assert QUANTITIES["consensus_delay_floor"].function(unharmed, share=1e-6)["met"].all()
-
-
-def test_the_order_of_one_start_is_that_of_its_first_rounds():
-    table = trajectories((0.5, 1.0), (0,), rounds=500)
-    found = QUANTITIES["consensus_order"].function(table, share=0.1)
-    assert found["met"].tolist() == [True]
-    swapped = table.assign(p=1.5 - table["p"])
-    assert not QUANTITIES["consensus_order"].function(swapped, share=0.1)["met"].any()
 
 
 def test_the_quantity_is_the_log_ratio_by_seed():

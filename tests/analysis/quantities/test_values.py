@@ -5,8 +5,8 @@ import pytest
 from measured_runs import ended, evaluations, table
 
 from verdicts.registry import UserError
+from verdicts.rows.evaluations import crossing
 from verdicts.rows.run_values import per_run
-from verdicts.rows.times import crossing
 
 
 def value(rows, name):
@@ -18,7 +18,6 @@ def value(rows, name):
     [
         ("accuracy", 60.0),
         ("workers_accuracy", 50.0),
-        ("accuracy_spread", 10.0),
         ("merge_gain", 10.0),
         ("loss", 0.5),
         ("workers_loss", 1.0),
@@ -65,7 +64,6 @@ def test_the_time_to_a_target_is_linear_between_evaluations():
     assert value(timed, {"joules_to_loss": 0.75}) == pytest.approx(300)
     with pytest.raises(UserError, match="joules: not all of these runs have it"):
         value(rows, {"joules_to_accuracy": 70})
-    assert value(rows, {"accuracy_at_share": 0.25}) == pytest.approx(30)
 
 
 @pytest.mark.parametrize("target", [94, 35, 41, 47, 57, 69, 70, 82, 83, 95, 94.5, 0.7])

@@ -11,7 +11,7 @@ from figure_files import drawn, functions, made
 from made_up import TABLE_A1, TABLE_S1, TABLE_S2, cell
 from small_theory import OPTIONS
 
-from ngo.theorems.theorem import PARTS
+from ngo.theorems.parts import table_of
 
 NAMES = ["topology", "u", "n", "draws", "degree", "spectral_gap", "connected_gap"]
 
@@ -134,7 +134,7 @@ FEW = replace(
 
 @cache
 def rows(kind):
-    return PARTS[kind].table(FEW)
+    return table_of(kind, FEW)
 
 
 def test_the_figure_has_a_panel_and_the_data_of_each_kind():

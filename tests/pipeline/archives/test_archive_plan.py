@@ -16,7 +16,7 @@ from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import RUNS, collect_finished
 from ngo.pipeline.archives.members import named_members
 from ngo.pipeline.archives.packed_runs import write_run
-from verdicts.registration.registered import read_registration, registration_path
+from verdicts.registration import read_registration, registration_path
 
 PLUGIN = "from pathlib import Path\nPath('ran').touch()\n"
 

@@ -5,8 +5,7 @@ import yaml
 from quantities_for_tests import CLAIM, quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
-from verdicts.claims.forms import forms
-from verdicts.claims.resolved import resolved
+from verdicts.claims.resolved import forms, resolved
 
 pytestmark = pytest.mark.usefixtures("quantities")
 

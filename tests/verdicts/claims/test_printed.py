@@ -2,7 +2,7 @@
 
 import pytest
 
-from verdicts.claims.printed import PrintedNumbers
+from verdicts.claims.resolved import PrintedNumbers
 from verdicts.registry import UserError
 
 TABLE = "data,graph,accuracy,note\nmnist,,97.5,\nmnist,ring,96.4,0.95\nmnist,grid,about 90,\n"

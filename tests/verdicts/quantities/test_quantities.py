@@ -8,20 +8,17 @@ import pytest
 from measured_runs import ended, evaluations, pairs, table
 
 from ngo.common.registry import UserError
-from verdicts.quantities.differences import (
+from verdicts.quantities import (
     best_contrast,
     best_difference,
     contrast,
     difference,
+    fisher_z,
     level,
     log_ratio,
+    log_spread_ratio,
     pooled,
     remaining_gap,
-)
-from verdicts.quantities.trends import (
-    fisher_z,
-    log_spread_ratio,
-    rank_trend,
     slope,
     slope_of,
     slope_on_V,
@@ -174,18 +171,6 @@ def test_each_p_at_its_own_best_gamma():
     )
     found = slope(rows, "p", "V", log=True, best="gamma")
     assert found[0] == pytest.approx(np.log(4) / 0.4)
-
-
-def test_the_trend_of_ranks():
-    rows = table(
-        *along_p({0.6: 0.5, 0.8: 0.51, 1.0: 0.9}),
-        *along_p({0.6: 0.9, 0.8: 0.51, 1.0: 0.1}, seed=1),
-        # Ranks 1, 3, 2 against 1, 2, 3: ρ = 1/2.
-        *along_p({0.6: 0.1, 0.8: 0.9, 1.0: 0.5}, seed=2),
-        # The diverged run has the lowest rank: 1, 2, 3.
-        *along_p({0.6: 0.9, 0.8: 0.4, 1.0: 0.5}, lost=(0.6,), seed=3),
-    )
-    assert rank_trend(rows, "p").to_dict() == pytest.approx({0: 1, 1: -1, 2: 0.5, 3: 1})
 
 
 def test_the_slope_on_log_V_leaves_out_runs_without_one():

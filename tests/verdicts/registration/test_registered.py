@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from quantities_for_tests import quantities  # noqa: F401
 
-from verdicts.registration.registered import (
+from verdicts.registration import (
     Entry,
     Registration,
     as_date,

@@ -8,8 +8,7 @@ from made_up_page import row
 from quantities_for_tests import quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
-from verdicts.registration.registered import Entry, Registration
-from verdicts.registration.standing import first_runs, standing, with_standing
+from verdicts.registration import Entry, Registration, first_runs, standing, with_standing
 
 pytestmark = pytest.mark.usefixtures("quantities")
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from made_up_page import row
 
-from verdicts.render import board
+from verdicts import render as board
 
 FOUND = {
     "says": "A > B", "estimate": 2.345, "low": 1.845, "high": 2.845, "margin": math.nan,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from verdicts.rows.times import crossing, time_to
+from verdicts.rows.evaluations import crossing, time_to
 
 
 def run(name, losses, *, diverged=False):

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from verdicts.statistics import sign_flip
+from verdicts.statistics import evidence
 from verdicts.statistics.error_rates import tuned_rates
 from verdicts.statistics.estimates import estimate
+from verdicts.statistics.evidence import upper_tail
 from verdicts.statistics.judgement import adjusted
-from verdicts.statistics.sign_flip import upper_tail
 
 
 def test_estimate_against_a_t_table():
@@ -68,11 +68,11 @@ def test_the_signs_of_ranks_give_wilcoxons_test():
 def test_many_values_are_sampled_with_a_fixed_stream(monkeypatch):
     values = np.random.default_rng(0).normal(0.4, 1, 24)
     exact = upper_tail(values)
-    monkeypatch.setattr(sign_flip, "EXACT", 20)
+    monkeypatch.setattr(evidence, "EXACT", 20)
     sampled = upper_tail(values)
     assert sampled == upper_tail(values)
     assert sampled != exact
-    error = np.sqrt(exact * (1 - exact) / sign_flip.DRAWS)
+    error = np.sqrt(exact * (1 - exact) / evidence.DRAWS)
     assert sampled == pytest.approx(exact, abs=5 * error)
 
 
@@ -81,10 +81,9 @@ def test_forty_values_are_still_exact():
 
 
 def test_the_side_with_more_values_wins_too_often():
-    rates = tuned_rates(400, [(1, 1), (12, 1), (1, 12), (8, 8)], [1.0])
+    rates = tuned_rates(300, [(1, 1), (12, 1), (8, 8)], [1.0])
     rates = rates.set_index(["of", "minus"])
     assert rates.loc[(1, 1), "false_holds"] == pytest.approx(0.025, abs=0.02)
     assert 0.09 < rates.loc[(12, 1), "false_holds"] < 0.17
     assert rates.loc[(12, 1), "false_fails"] == pytest.approx(0, abs=0.01)
-    assert 0.09 < rates.loc[(1, 12), "false_fails"] < 0.17
     assert (rates.loc[(8, 8), ["false_holds", "false_fails"]] < 0.03).all()

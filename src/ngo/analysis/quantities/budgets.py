@@ -92,8 +92,8 @@ def _difference(
     value: str = "accuracy",
     **best: Any,
 ) -> Numbers:
-    from verdicts.quantities.differences import best_difference, difference
-    from verdicts.rows.equal_budgets import at_equal
+    from verdicts.quantities import best_difference, difference
+    from verdicts.rows.evaluations import at_equal
 
     if not 0 < share <= 1:
         raise UserError(f"share: {share!r} is not allowed; it must be above 0, at most 1.")

@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import fields
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ngo.analysis.universes import CHOSEN
 from ngo.common.registry import UserError
@@ -18,8 +21,7 @@ from ngo.training.evaluation import Evaluation
 from verdicts.rows.run_values import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from ngo.gossip.mixing_matrix import MixingMatrix
 
 POINTS = "points"
 
@@ -49,12 +51,6 @@ def _best_accuracy(rows: Table, last: Table) -> Numbers:
     return 100 * rows.groupby("run")["consensus_accuracy"].max()
 
 
-def _accuracy_spread(rows: Table, last: Table) -> Numbers:
-    """The best worker's test accuracy − the worst worker's at the end, in points."""
-    last = last.set_index("run")
-    return 100 * (last["workers_accuracy_max"] - last["workers_accuracy_min"])
-
-
 def _merge_gain(rows: Table, last: Table) -> Numbers:
     """The test accuracy of the mean model − the mean of the workers' at the end, in points."""
     last = last.set_index("run")
@@ -68,7 +64,6 @@ def _edges(rows: Table, last: Table) -> Numbers:
 
 
 VALUES.add("best_accuracy", RunValue(_best_accuracy, -math.inf, unit=POINTS))
-VALUES.add("accuracy_spread", RunValue(_accuracy_spread, math.inf, unit=POINTS))
 VALUES.add("merge_gain", RunValue(_merge_gain, -math.inf, unit=POINTS))
 VALUES.add("edges", RunValue(_edges, math.nan, unit="edges"))
 
@@ -77,7 +72,7 @@ def _time_to(clock: str, column: str, unit: float) -> Callable[[Table, Table, fl
     """When a column first reaches a target, given in units of ``unit`` (Table A1, Figure A2)."""
 
     def read(rows: Table, last: Table, target: float) -> Numbers:
-        from verdicts.rows.times import time_to
+        from verdicts.rows.evaluations import time_to
 
         if clock not in rows or rows[clock].isna().any():
             raise UserError(f"{clock}: not all of these runs have it; it needs the field clock.")
@@ -110,24 +105,8 @@ def _by_run(rows: Table, number: Callable[[Table], float]) -> Numbers:
     return pd.Series({run: number(group) for run, group in rows.groupby("run")})
 
 
-def _at_share(rows: Table, last: Table, share: float) -> Numbers:
-    """Test accuracy in percent after a share of the run's steps, linear between evaluations."""
-    import numpy as np
-
-    def accuracy(run: Table) -> float:
-        steps = run["step"].to_numpy(float)
-        return 100 * np.interp(share * steps[-1], steps, run["consensus_accuracy"].to_numpy(float))
-
-    return _by_run(rows, accuracy)
-
-
-VALUES.add("accuracy_at_share", RunValue(_at_share, -math.inf, argument=True, unit=POINTS))
-
-
 def _changes(run: Table) -> np.ndarray:
     """The changes of accuracy between the evaluations of the second half of a run, in points."""
-    import numpy as np
-
     second_half = run["step"] >= run["step"].iloc[-1] / 2
     return np.diff(100 * run.loc[second_half, "consensus_accuracy"])
 
@@ -137,7 +116,6 @@ def _fluctuation(rows: Table, last: Table) -> Numbers:
 
     NaN with fewer than three changes.
     """
-    import numpy as np
 
     def fluctuation(run: Table) -> float:
         changes = _changes(run)
@@ -152,7 +130,6 @@ def _lag1(rows: Table, last: Table) -> Numbers:
     −1 if accuracy alternates. About −1/2 if it is noise about a level, so a negative value alone
     does not show an oscillation. NaN with fewer than four changes, or if none differs.
     """
-    import numpy as np
 
     def lag1(run: Table) -> float:
         changes = _changes(run)
@@ -165,3 +142,58 @@ def _lag1(rows: Table, last: Table) -> Numbers:
 
 VALUES.add("fluctuation", RunValue(_fluctuation, math.inf, unit=POINTS))
 VALUES.add("lag1", RunValue(_lag1, math.nan))
+
+
+# The graphs of runs: what each promises, to be compared with what the run reached.
+
+#: The graphs drawn for a topology that may never repeat.
+DRAWS = 200
+
+
+def _of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Numbers:
+    """The number of each run's graphs, by run; NaN for centralized training.
+
+    Also NaN for runs whose graph changes by a schedule.
+    """
+    import pandas as pd
+
+    from ngo.analysis.network_time import known_fields
+    from ngo.common.seeding import torch_stream
+    from ngo.gossip.schedule import topologies
+    from ngo.gossip.topology import TOPOLOGIES, Mixing
+
+    known: dict[object, float] = {}
+    found = {}
+    for _, row in last.iterrows():
+        run = known_fields(row)
+        fields = SimpleNamespace(**{"topology": None, **run})
+        names = list(topologies(fields))
+        if len(names) != 1:
+            found[row["run"]] = math.nan
+            continue
+        n = run["workers"]
+        read = ("weights", *TOPOLOGIES[names[0]].fields)
+        key = (*names, n, *(run.get(name) for name in read))
+        if key not in known:
+            mixing = Mixing(names[0], n, fields, torch_stream(0, "graphs of claims", n))
+            known[key] = number(mixing.cycle(DRAWS))
+        found[row["run"]] = known[key]
+    return pd.Series(found, dtype=float)
+
+
+def _spectral_gap(rows: Table, last: Table) -> Numbers:
+    """1 − the second largest modulus of W's eigenvalues; the mean over graphs that change."""
+    from ngo.gossip.spectrum import spectral_gap
+
+    return _of_graphs(last, lambda cycle: sum(map(spectral_gap, cycle)) / len(cycle))
+
+
+def _effective_neighbours(rows: Table, last: Table, decay: float) -> Numbers:
+    """n_W(γ) at the decay γ (Vogels et al. 2022), see ``spectrum.effective_neighbours``."""
+    from ngo.gossip.spectrum import effective_neighbours
+
+    return _of_graphs(last, lambda cycle: effective_neighbours(cycle, decay))
+
+
+VALUES.add("spectral_gap", RunValue(_spectral_gap, math.nan))
+VALUES.add("effective_neighbours", RunValue(_effective_neighbours, math.nan, argument=True))

@@ -19,7 +19,7 @@ from ngo.pipeline.archives.members import check_expected, is_result, is_workflow
 from ngo.pipeline.config_files import GONE  # of whose use the reader of an archive is not told
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
-from verdicts.registration.registered import read_registration, registration_path
+from verdicts.registration import read_registration, registration_path
 
 FLAG = "--trust-plugins"
 

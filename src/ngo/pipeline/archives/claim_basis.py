@@ -17,8 +17,8 @@ from ngo.pipeline.archives.drawing import Group
 from ngo.pipeline.archives.making_again import Measured
 from ngo.pipeline.archives.run_tables import specs_of
 from ngo.pipeline.plan import Plan
+from verdicts.claims.checks import selections
 from verdicts.claims.claim import Claim
-from verdicts.claims.names import selections
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.selection import Selection, matches
 

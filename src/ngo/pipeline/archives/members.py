@@ -21,7 +21,7 @@ from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.paper import NGO, REPOSITORY, published
 from ngo.pipeline.places import tidy_table
 from ngo.training.results_version import named_files
-from verdicts.registration.registered import registration_path
+from verdicts.registration import registration_path
 
 if TYPE_CHECKING:
     from ngo.pipeline.plan import Plan

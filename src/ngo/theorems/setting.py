@@ -1,21 +1,26 @@
-"""The graphs and the initial states on which theorems are measured."""
+"""What measurements on the theorems share: graphs, states, and what rounds leave of V."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import networkx as nx
+import torch
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.common.types import Tensor
+from ngo.gossip.consensus import simulate
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-from ngo.theorems.theorem import Options
 
 if TYPE_CHECKING:
-    import torch
+    from ngo.measures.theory_table import TheoryOptions
 
+Options: TypeAlias = "TheoryOptions"
+Rows: TypeAlias = Iterator[tuple]
 
 # Draws of a random graph before the search for a connected one is given up.
 MAX_DRAWS = 10_000
@@ -26,8 +31,6 @@ def graphs(s: Options, workers: Iterable[int] | None = None) -> Iterator[tuple[s
 
     A graph that equals an earlier one is left out.
     """
-    import torch
-
     seen = []
     for n in workers or s.workers:
         for name in s.topologies:
@@ -47,8 +50,6 @@ def graph(name: str, n: int, u: float, seed: int) -> Tensor:
 
     A random graph is the first connected draw from the stream (seed, "theory graphs", n).
     """
-    import networkx as nx
-
     mixing = Mixing(name, n, SimpleNamespace(u=u), torch_stream(seed, "theory graphs", n))
     if not TOPOLOGIES[name].varies:
         return mixing.at(0).dense()
@@ -64,8 +65,6 @@ def graph(name: str, n: int, u: float, seed: int) -> Tensor:
 
 def states(n: int, draws: int, seed: int, stream: str, worker: int | None) -> list[Tensor]:
     """Gaussian states ``[n, 1]`` from the stream (seed, stream, worker)."""
-    import torch
-
     generator = torch_stream(seed, stream, worker)
     return [torch.randn(n, 1, generator=generator, dtype=torch.float64) for _ in range(draws)]
 
@@ -76,8 +75,23 @@ def unit_spread(n: int, generator: torch.Generator) -> Tensor:
     The floor of a sublinear coupling does not depend on V(0), so that its share of V(0) would be
     large if workers happened to start close together.
     """
-    import torch
-
     X = torch.randn(n, 1, generator=generator, dtype=torch.float64)
     X = X - X.mean()
     return X * (math.sqrt(n) / X.norm())
+
+
+def residual(
+    X0: Tensor,
+    W: Tensor | Iterable[Tensor],
+    p: float,
+    gamma: float,
+    rounds: int,
+    delay: int = 0,
+) -> float:
+    """The largest V of the last tenth of ``rounds``, as a share of V(0); infinity if it overflows.
+
+    The arguments are those of ``consensus.simulate``.
+    """
+    V = simulate(X0, W, p, gamma, rounds, delay).V
+    share = float(V[-max(1, rounds // 10) :].max() / V[0])
+    return math.inf if math.isnan(share) else share

@@ -1,0 +1,289 @@
+"""SGD with gossip and with NGO, on least squares: Theorems 2.1 and 3.2, and their lemmas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from ngo.common.seeding import torch_stream
+from ngo.common.types import Tensor
+from ngo.gossip import bounds, least_squares
+from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.least_squares import Descent, LeastSquares, gaussian_problem
+from ngo.gossip.spectrum import algebraic_connectivity
+from ngo.gossip.topology import Mixing
+from ngo.theorems.kinds import DRAWN
+from ngo.theorems.setting import (
+    Options,
+    Rows,
+    graph,
+    sgd_graph,
+)
+
+# The least squares on which the theorems about SGD are measured, where all constants are known.
+
+
+def problem(s: Options, seed: int) -> LeastSquares:
+    """The problem of ``sgd_workers`` workers that the options describe."""
+    return gaussian_problem(s.sgd_workers, s.samples, s.dimension, s.noise, s.heterogeneity, seed)
+
+
+def sgd(
+    s: Options, problem: LeastSquares, steps: int, record: Sequence[int], **given: Any
+) -> Descent:
+    """``least_squares.sgd`` with the batch, γ, repeats and seed of the options, or those given."""
+    options = {"batch": s.batch_size, "gamma": s.sgd_gamma, "repeats": s.repeats, "seed": s.seed}
+    return least_squares.sgd(problem, steps, record=record, **options | given)
+
+
+def spaced(first: int, last: int, points: int) -> list[int]:
+    """About ``points`` numbers of steps from first to last, equally spaced in their logarithm."""
+    return sorted({round(T) for T in np.geomspace(first, last, points)})
+
+
+# Theorems 2.1 and 3.2: the gap f(x_avg^T) − f* of SGD, with gossip and with NGO, is below a bound.
+# Theorem 2.1, as printed, lacks a factor ‖x⁰ − x*‖². Theorem 3.2 sums V only up to T*, after which
+# V under SGD is 0 (Supplement A). SGD with gossip or NGO converges (second lemma of Section 3.3).
+
+
+def gaps(s: Options) -> Rows:
+    """The gap f(x_avg^T) − f* of SGD, mean over ``repeats``, and its bounds.
+
+    Centralized SGD, linear gossip and NGO on ``sgd_topology``, and both of these on a random graph
+    drawn in each step; from a start at each ``sgd_distance`` from x*; at about ``points`` numbers
+    of steps T from 1 to ``steps``, equally spaced in log T.
+
+    ``bound`` has the factor ‖x⁰ − x*‖² and sums w_t V^(t) over all steps. ``printed`` is the bound
+    as the paper prints it: Theorem 2.1 lacks the factor; for NGO the sum ends at T*, which is 0
+    rounds because all workers start at the same point. ``V`` is the index of the last step, which
+    should then be 0.
+    """
+    W, near = sgd_graph(s), problem(s, s.seed)
+
+    def drawn() -> Iterator[Tensor]:
+        generator = torch_stream(s.seed, "theory gap graphs", s.sgd_workers)
+        mixing = Mixing("random", s.sgd_workers, SimpleNamespace(u=s.u), generator)
+        return map(mixing.at, range(s.steps))
+
+    runs = [
+        ("centralized", "", lambda: None, 1.0),
+        ("gossip", s.sgd_topology, lambda: W, 1.0),
+        ("gossip", DRAWN, drawn, 1.0),
+        ("ngo", s.sgd_topology, lambda: W, s.sgd_p),
+        ("ngo", DRAWN, drawn, s.sgd_p),
+    ]
+    for distance in s.sgd_distance:
+        moved = least_squares.at_distance(near, distance)
+        for method, topology, matrices, p in runs:
+            for row in _gaps(s, moved, method, matrices(), W, p):
+                yield *row, topology, distance
+
+
+def _gaps(
+    s: Options,
+    problem: LeastSquares,
+    method: str,
+    matrices: Tensor | Iterable[Tensor] | None,
+    W: Tensor,
+    p: float,
+) -> Rows:
+    """The first columns of a run's rows; ``W`` decides a and T*, also on random graphs."""
+    a = bounds.step_offset(problem.mu, problem.L, s.sgd_gamma, W)
+    run = sgd(s, problem, s.steps, spaced(1, s.steps, s.points), a=a, W=matrices, p=p)
+    V = run.V.mean(1)
+    weighted = ((a + torch.arange(s.steps, dtype=torch.float64)) ** 2 * V).cumsum(0)
+    last, printed_distance2 = s.steps - 1, 1.0
+    if method == "ngo":
+        last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
+        printed_distance2 = run.distance2
+
+    known = {"mu": problem.mu, "L": problem.L, "a": a, "sigma2": run.sigma2, "n": s.sgd_workers}
+
+    def bound(T: int, end: int, distance2: float) -> float:
+        return bounds.sgd_bound(T, **known, distance2=distance2, weighted_V=float(weighted[end]))
+
+    for k, T in enumerate(run.T):
+        gap = float(run.gap[k].mean())
+        amended = bound(T, T - 1, run.distance2)
+        printed = bound(T, min(T - 1, last), printed_distance2)
+        yield method, s.sgd_workers, T, gap, amended, printed, float(V[T - 1])
+
+
+# Sections 2.2 and 6: with a small V, gossip is as good as centralized SGD; NGO beats gossip.
+# Section 2.2 says that the third term of Theorem 2.1's bound, with V, then is below the second.
+
+
+def races(s: Options) -> Rows:
+    """The gap f(x_avg^T) − f* of each method, on a problem for each of ``trials`` seeds.
+
+    - ``centralized``; ``gossip`` and ``ngo`` on ``sgd_topology`` with γ = ``sgd_gamma``;
+    - ``synchronized``: gossip on the complete graph with γ = ``sync_gamma``, which keeps V small.
+
+    T goes to ``trial_steps``, and of ``gossip`` on to ``leading_steps``, since its term III falls
+    below the term II only after thousands of steps. ``gap`` is a mean over ``trial_repeats`` runs.
+    ``noise_term`` and ``sync_term`` are the terms II and III of Theorem 2.1 at T, with σ̄² and V as
+    measured.
+    """
+    W, n = sgd_graph(s), s.sgd_workers
+    complete = graph("complete", n, s.u, s.seed)
+    methods = {
+        "centralized": {},
+        "synchronized": {"W": complete, "gamma": s.sync_gamma},
+        "gossip": {"W": W},
+        "ngo": {"W": W, "p": s.sgd_p},
+    }
+    for seed in range(s.seed, s.seed + s.trials):
+        raced = problem(s, seed)
+        a = bounds.step_offset(raced.mu, raced.L, s.sgd_gamma, W)
+        facts = {"mu": raced.mu, "L": raced.L, "a": a, "n": n, "distance2": 0.0}
+        for method, consensus in methods.items():
+            end = max(s.trial_steps, s.leading_steps if method == "gossip" else 0)
+            record = sorted({*spaced(1, s.trial_steps, s.points), end})
+            given = {"a": a, "repeats": s.trial_repeats, "seed": seed, **consensus}
+            run = sgd(s, raced, end, record, **given)
+            steps = torch.arange(end, dtype=torch.float64)
+            weighted = ((a + steps) ** 2 * run.V.mean(1)).cumsum(0)
+            for k, T in enumerate(run.T):
+                gap, weighted_V = float(run.gap[k].mean()), float(weighted[T - 1])
+                noise_term = bounds.sgd_bound(T, sigma2=run.sigma2, **facts)
+                sync_term = bounds.sgd_bound(T, sigma2=0.0, weighted_V=weighted_V, **facts)
+                yield method, seed, n, T, gap, noise_term, sync_term
+
+
+# Section 2.1: the gap of gossip falls as 1/n with the number of workers, a linear speed-up.
+
+
+def gaps_by_workers(s: Options) -> Rows:
+    """The gap f(x_avg^T) − f* of gossip after ``trial_steps`` steps, for each n and seed.
+
+    All workers draw from the same samples, so that f, its constants and the learning rates do not
+    depend on n: iid data in the sense of Section 2. ``gap`` is a mean over ``trial_repeats`` runs.
+    """
+    for seed in range(s.seed, s.seed + s.trials):
+        one = least_squares.gaussian_problem(1, s.samples, s.dimension, s.noise, 0.0, seed)
+        for n in s.speedup_workers:
+            A, b = one.A.expand(n, -1, -1).contiguous(), one.b.expand(n, -1).contiguous()
+            shared = least_squares.LeastSquares(A, b)
+            given = {"a": bounds.step_offset(shared.mu, shared.L), "W": sgd_graph(s, n)}
+            given |= {"repeats": s.trial_repeats, "seed": seed}
+            run = sgd(s, shared, s.trial_steps, [s.trial_steps], **given)
+            yield seed, n, s.trial_steps, float(run.gap[-1].mean())
+
+
+# Section 3.3, first lemma: a step of SGD brings x̄ nearer to x*, up to terms of noise and V.
+# The main text and the supplement print different coefficients of V.
+
+# Learning rates, times L. The theorems have 1/4 or less.
+RATES = (0.01, 0.05, 0.25)
+# States: log10 of the distance of x̄ from x*, and of the spread of the workers, range from −s to s.
+DECADES = 1.5
+# The error of the two sides of an inequality.
+EQUAL = 1e-9
+
+
+def descents(s: Options) -> Rows:
+    """E‖x̄^(t+1) − x*‖² after a step of SGD, and the lemma's bound, at the hardest random state.
+
+    The expectation is exact: a step's noise has the variance (η²/n²) Σσ_i². There is a row for each
+    number of workers (2 and ``sgd_workers``), rate η and form of the bound. The last coefficient is
+
+    - ``printed``: η(2ηL² + Lη + μ)/n, in the main text;
+    - ``supplement``: η(2ηL² + L + μ)/n.
+
+    The workers' curvatures differ by a factor ``curvature``; of ``lemma_states`` random states, the
+    one with the largest ratio of left and right is recorded.
+    """
+    for n in sorted({2, s.sgd_workers}):
+        problem = curved_problem(s, n)
+        X = _states(s, problem, n)
+        for rate in RATES:
+            left, right = sides(problem, X, rate / problem.L, s.batch_size)
+            for form, bound in right.items():
+                worst = int((left / bound).argmax())
+                broken = float((left > bound * (1 + EQUAL)).double().mean())
+                yield form, n, rate, float(left[worst]), float(bound[worst]), broken
+
+
+def curved_problem(s: Options, n: int) -> LeastSquares:
+    """One-dimensional least squares on n workers, with curvatures of a ratio ``curvature``."""
+    flat = gaussian_problem(n, s.samples, 1, s.noise, s.heterogeneity, s.seed)
+    curvature = s.curvature ** torch.linspace(0, 1, n, dtype=torch.float64)
+    scale = (curvature / flat.A.square().mean((1, 2))).sqrt()
+    return LeastSquares(flat.A * scale[:, None, None], flat.b * scale[:, None])
+
+
+def sides(
+    problem: LeastSquares, X: Tensor, eta: float, batch: int
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Both sides of the lemma at states ``[n, r, d]``: left ``[r]``, and right ``[r]`` by form."""
+    n, mu, L = len(X), problem.mu, problem.L
+    mean, variance = X.mean(0), problem.noise(X, batch).mean(0)
+    moved = mean - eta * problem.full_gradient(X).mean(0) - problem.optimum
+    noise = eta**2 * variance / n
+    left = moved.square().sum(-1) + noise
+    distance2 = (mean - problem.optimum).square().sum(-1)
+    V = synchronization_index(X.transpose(0, 1))
+    shared = (1 - mu * eta / 2) * distance2 + noise
+    shared = shared - 2 * eta * (1 - 2 * L * eta) * problem.gap(mean)
+    shared = shared + eta * (2 * eta * L**2 + mu) / n * V
+    right = {"printed": shared + eta * L * eta / n * V, "supplement": shared + eta * L / n * V}
+    return left, right
+
+
+def _states(s: Options, problem: LeastSquares, n: int) -> Tensor:
+    generator = torch_stream(s.seed, "theory lemma", n)
+    count = s.lemma_states
+
+    def scale() -> Tensor:
+        drawn = torch.rand(count, 1, generator=generator, dtype=torch.float64)
+        return 10 ** (DECADES * (2 * drawn - 1))
+
+    mean = scale() * torch.randn(count, 1, generator=generator, dtype=torch.float64)
+    apart = torch.randn(n, count, 1, generator=generator, dtype=torch.float64)
+    return problem.optimum + mean + scale() * (apart - apart.mean(0))
+
+
+# Supplement A: under SGD with gossip, E V^(t+1) ≤ 40 η_t² n G²/β², with β = 1 − γλ₂ as printed.
+# The amended form has β = γλ₂, the spectral gap of a step.
+
+
+def spreads(s: Options) -> Rows:
+    """E V^(t+1) of SGD with gossip, and 40 η_t² n G²/β², for each γ of ``floor_gamma``.
+
+    ``form`` is printed, β = 1 − γλ₂(L(W)), or amended, β = γλ₂(L(W)). Each has the offset
+    a = max(5/β, 16 L/μ) with that β. Rows are steps t + 1 = T from 2 to ``trial_steps``. The
+    workers start at x*, so that G², the largest E‖∇F_i‖² of the run, is not that of a distant
+    start.
+    """
+    at_optimum = least_squares.at_distance(problem(s, s.seed), 0.0)
+    W, n = sgd_graph(s), s.sgd_workers
+    for gamma in s.floor_gamma:
+        gap = gamma * algebraic_connectivity(W)
+        for form, beta in (("printed", 1 - gap), ("amended", gap)):
+            a = max(16 * at_optimum.L / at_optimum.mu, 5 / beta)
+            record = spaced(2, s.trial_steps, s.points)
+            run = sgd(s, at_optimum, s.trial_steps, record, a=a, W=W, gamma=gamma)
+            V = run.V.mean(1)
+            for T in run.T:
+                eta = 4 / (at_optimum.mu * (a + T - 2))
+                limit = 40 * eta**2 * n * run.G2 / beta**2
+                yield form, s.sgd_topology, n, gamma, T, float(V[T - 1]), limit
+
+
+# Supplement A: S_T of Theorems 2.1 and 3.2 has a closed form, and is at least T³/3.
+
+# The offset a of both theorems is at least 16 L/μ.
+OFFSETS = (16.0, 50.0, 400.0)
+
+
+def sums(s: Options) -> Rows:
+    """Σ_{t<T} (a + t)² added up, its closed form and T³/3, for ``points`` values of T."""
+    for a in OFFSETS:
+        for T in spaced(1, s.steps, s.points):
+            summed = float(((a + np.arange(T)) ** 2).sum())
+            closed = bounds.weight_sum(T, a)
+            yield T, a, summed, closed, T**3 / 3

@@ -1,0 +1,156 @@
+"""Consensus in rounds: linear gossip, the chatter floor, and graphs that change or fail."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from types import SimpleNamespace
+
+import torch
+
+from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip import bounds, consensus
+from ngo.gossip.spectrum import algebraic_connectivity, laplacian
+from ngo.gossip.topology import Mixing
+from ngo.gossip.weights import metropolis_hastings
+from ngo.theorems.setting import (
+    Options,
+    Rows,
+    graphs,
+    residual,
+    unit_spread,
+)
+
+# Section 2.1: a step of linear gossip shrinks the distance to the mean by 1 − γλ₂ or less.
+
+# Steps of gossip, and the share of the spread below which rounding would decide a ratio.
+STEPS = 50
+LEAST_SHARE = 1e-6
+
+
+def decays(s: Options) -> Rows:
+    """The largest factor by which ‖x − x̄‖ changes in a step, and 1 − γλ₂(L(W)).
+
+    One row for each graph and γ of ``floor_gamma``. The starts are Gaussian states and the
+    eigenvectors of λ₂ and λ_n.
+    """
+    for topology, n, W in graphs(s):
+        generator = torch_stream(s.seed, "theory decays", n)
+        _, vectors = torch.linalg.eigh(laplacian(W))
+        drawn = torch.randn(n, s.draws, generator=generator, dtype=torch.float64)
+        starts = torch.cat([drawn, vectors[:, [1, -1]]], dim=1)
+        connectivity = algebraic_connectivity(W)
+        for gamma in s.floor_gamma:
+            states = consensus.simulate(starts, W, 1.0, gamma, STEPS).states
+            spread = (states - states.mean(1, keepdim=True)).norm(dim=1)
+            share = spread / spread[0]
+            ratio = (share[1:] / share[:-1])[share[:-1] > LEAST_SHARE]
+            yield topology, n, gamma, float(ratio.max()), 1 - gamma * connectivity
+
+
+# Supplement A: discrete linear consensus is reached for every γ below 1/Δ.
+
+
+def degrees(s: Options) -> Rows:
+    """What is left of V after ``delay_rounds`` rounds with γ = ``degree_share`` / Δ.
+
+    Δ is the largest weighted degree, max_i Σ_{j≠i} W_ij, with two kinds of weights: Metropolis
+    (doubly stochastic, as the theorem asks) and 1 on every edge, for which Δ counts neighbours. The
+    start is the sum of the eigenvectors of λ₂ and λ_n. ``limit`` is 2/λ_n: linear gossip converges
+    for all smaller γ.
+    """
+    for topology, n, W in graphs(s):
+        between = W - torch.diag(W.diagonal())
+        for weights, A in (("metropolis", between), ("unit", (between > 0).double())):
+            degree = float(A.sum(1).max())
+            values, vectors = torch.linalg.eigh(laplacian(A))
+            X0 = vectors[:, [1, -1]].sum(1, keepdim=True) if n > 2 else vectors[:, -1:]
+            for share in s.degree_share:
+                gamma = share / degree
+                left = residual(X0, A, 1.0, gamma, s.delay_rounds)
+                yield topology, n, weights, share, gamma, 2 / float(values[-1]), left
+
+
+# V of rounds of NGO ends near that of the largest two-cycle, the chatter floor.
+# The paper does not say so: its Theorem 3.1 is about continuous time.
+
+# Rounds over which a floor is averaged.
+FLOOR_ROUNDS = 100
+
+# The most numbers in all states of one trajectory.
+MAX_NUMBERS = 10**9
+
+
+def chatter_floors(s: Options) -> Rows:
+    """V at the end of rounds of NGO from a Gaussian state, and V of the largest two-cycle.
+
+    Each run lasts for twice the sharp T* of the continuous system, in rounds; ``measured`` is the
+    mean over the next ``FLOOR_ROUNDS``. p = 1/2 is left out: no floor is predicted there.
+    """
+    dimension = s.floor_dimension
+    for topology, n, W in graphs(s):
+        generator = torch_stream(s.seed, "theory states", n)
+        X0 = torch.randn(n, dimension, generator=generator, dtype=torch.float64)
+        V0 = float(consensus.synchronization_index(X0))
+        for p, gamma in product([p for p in s.p if p != 0.5], s.floor_gamma):
+            bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
+            if 2 * bound * X0.numel() > MAX_NUMBERS:
+                raise UserError(
+                    f"floor_gamma: {gamma!r} takes {2 * bound:,.0f} rounds at p = {p!r} on {n} "
+                    f"workers in {dimension} dimensions; it must be larger."
+                )
+            run = consensus.simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
+            measured = float(run.V[-FLOOR_ROUNDS:].mean())
+            predicted = bounds.chatter_V(gamma, W, p, dimension)
+            yield topology, n, p, gamma, dimension, measured, predicted
+
+
+# Section 3.3: consensus is reached, with probability 1, on graphs that are drawn in each round.
+
+
+def random_graphs(s: Options) -> Rows:
+    """What is left of V after ``random_rounds`` rounds on draws of G(n, u).
+
+    ``form`` printed: weights of 0 or 1 and no γ, as in the paper's equations (aijp) and (random);
+    amended: Metropolis weights and γ = ``sgd_gamma``. Both see the same draws, with the exponents
+    ``sgd_p`` and 1.
+    """
+    for n in s.workers:
+        for seed in range(s.seed, s.seed + s.draws):
+            X0 = unit_spread(n, torch_stream(seed, "theory random states", n))
+            drawing = torch_stream(seed, "theory random graphs", n)
+            mixing = Mixing("random", n, SimpleNamespace(u=s.u), drawing)
+            drawn = [mixing.at(t) for t in range(s.random_rounds)]
+            unit = [(W.dense().fill_diagonal_(0) > 0).double() for W in drawn]
+            for form, matrices, gamma in (("printed", unit, 1.0), ("amended", drawn, s.sgd_gamma)):
+                for p in (s.sgd_p, 1.0):
+                    left = residual(X0, matrices, p, gamma, s.random_rounds)
+                    yield form, n, p, gamma, seed, left
+
+
+# Section 3.3: consensus is reached though links fail at random.
+
+# Linear consensus has this many times the rounds.
+LONGER = 4
+
+
+def failures(s: Options) -> Rows:
+    """What is left of V after rounds in which each link fails with probability ``link_loss``.
+
+    Links fail independently in each round; the rest has Metropolis weights, and γ is ``sgd_gamma``.
+    ``without`` is the residual of as many rounds without failures. One row for each graph and
+    exponent: ``sgd_p`` with ``delay_rounds`` rounds; 1, which is slower, with ``LONGER`` as many.
+    """
+    for topology, n, W in graphs(s):
+        generator = torch_stream(s.seed, "theory failures", n)
+        X0 = unit_spread(n, generator)
+        edges = W.triu(1).nonzero()
+        failing = []
+        for _ in range(LONGER * s.delay_rounds):
+            kept = torch.rand(len(edges), generator=generator) >= s.link_loss
+            failing.append(metropolis_hastings(n, edges[kept].numpy()))
+        for p, rounds in ((s.sgd_p, s.delay_rounds), (1.0, LONGER * s.delay_rounds)):
+            left = residual(X0, failing, p, s.sgd_gamma, rounds)
+            without = residual(X0, W, p, s.sgd_gamma, rounds)
+            yield topology, n, p, s.link_loss, left, without

@@ -1,0 +1,182 @@
+"""Verdicts as text, Markdown, JSON and a page. Each takes the rows of verdicts."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from html import escape
+
+import pandas as pd
+
+from verdicts.row import ABSENT, Row, counted, counts, number, registered
+
+WIDTH = 11
+"""Of the column with the verdict."""
+
+
+def as_text(rows: Sequence[Row]) -> str:
+    """Two lines for each claim or cell, and the counts."""
+    told = filter(None, [counted(counts(rows)), registered(rows)])
+    return "\n".join([*(_lines(row) for row in rows), "", *told]) + "\n"
+
+
+def details(row: Row) -> list[str]:
+    """What was found: the measured value, what was expected, the interval, the seeds."""
+    found = [row.also.removeprefix(", ")] if row.also else []
+    found += [] if row.measured == ABSENT else [row.measured]
+    found += [f"expected {row.expectation}"] if row.expectation else []
+    found += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
+    return found + ([row.seeds] if row.seeds else [])
+
+
+def _lines(row: Row) -> str:
+    what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
+    look = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
+    told = [*details(row), *filter(None, (row.why, look, row.registration))]
+    first = f"{row.verdict:<{WIDTH}}{what}"
+    return "\n".join([first, " " * WIDTH + "  " + "; ".join(told)] if told else [first])
+
+
+EXPLAINED = (
+    "Measured: the mean over seeds, or the number of cases. p: adjusted within the family of "
+    "claims. Smallest effect: the difference that so many seeds show with power 80 %. Seeds "
+    "needed: to decide the claim with that power, if what was measured is true."
+)
+
+
+def print_board(rows: Iterable[Row], *, cells: bool = False) -> pd.DataFrame:
+    """The claims among ``rows``, or their cells, as a table of strings."""
+    return pd.DataFrame([_line(row) for row in rows if bool(row.cell) == cells])
+
+
+def _line(row: Row) -> dict[str, str]:
+    what = {"Cell": row.cell} if row.cell else {"Place": row.place, "Statement": row.says}
+    return {
+        "Claim": row.claim,
+        **what,
+        "Verdict": row.verdict + row.also,
+        "Expected": str(row.expectation or ABSENT),
+        "Measured": row.measured,
+        "95 % interval": row.interval,
+        "n": row.counted,
+        "p": _p(row.deciding_p),
+        "Smallest effect": number(row.detectable),
+        "Seeds needed": _seeds(row.seeds_needed),
+        "Reason": "; ".join(filter(None, (*row.remarks, row.hardest_case, row.registration)))
+        or ABSENT,
+        "Shown in": row.shows or ABSENT,
+    }
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return ABSENT
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _seeds(value: float) -> str:
+    return "> 10,000" if value > 1e4 else ABSENT if math.isnan(value) else f"{value:,.0f}"
+
+
+def as_markdown(rows: Sequence[Row]) -> str:
+    """A page: the counts, a table of the claims, and one of their cells if there are any."""
+    told = filter(None, [counted(counts(rows)), registered(rows)])
+    parts = ["# Verdicts", *told, pipe_table(print_board(rows)), EXPLAINED]
+    cells = print_board(rows, cells=True)
+    if len(cells):
+        parts += ["## Parts of claims", pipe_table(cells)]
+    return "\n\n".join(parts) + "\n"
+
+
+def pipe_table(printed: pd.DataFrame) -> str:
+    """A table of strings as a pipe table; characters with a meaning in Markdown are escaped."""
+    lines = [list(printed.columns), ["---"] * printed.shape[1], *printed.itertuples(index=False)]
+    return "\n".join("| " + " | ".join(map(escaped, line)) + " |" for line in lines)
+
+
+def escaped(plain: str) -> str:
+    """Text on one line that has no meaning in Markdown, in a table too."""
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(plain.splitlines()))
+
+
+VERSION = 1
+"""Of the format: it changes when a field is renamed or removed."""
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """``{"version": 1, "counts": {…}, "rows": […]}``; a number that is not finite is null or a
+    string (``"Infinity"``, ``"-Infinity"``), since JSON has none.
+    """
+    content = {
+        "version": VERSION,
+        "counts": counts(rows),
+        "rows": [_plain(asdict(row)) for row in rows],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+STYLE = """
+:root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
+body { margin: 2rem auto; max-width: 80rem; padding: 0 1rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent);
+  padding: .35rem .6rem; text-align: left; vertical-align: top; }
+th { white-space: nowrap; }
+.verdict { font-weight: 600; min-width: 7rem; }
+.holds, .robust { color: light-dark(#12652a, #6fd08c); }
+.fails, .reversed { color: light-dark(#a3201c, #ff8f88); }
+.equivalent, .no-effect { color: light-dark(#0b5394, #82b8f0); }
+.depends { color: light-dark(#7a4b00, #e3b25c); }
+.undecided, .not-run { color: light-dark(#5b5b5b, #b5b5b5); }
+"""
+
+
+def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
+    """A page with the counts, a table of the claims, and one of their cells if there are any.
+
+    All text is escaped: nothing in a claims file becomes markup.
+    """
+    cells = print_board(rows, cells=True)
+    told = filter(None, [counted(counts(rows)), registered(rows)])
+    parts = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(text)}</p>" for text in told)]
+    parts += [_table(print_board(rows), "Claims"), f"<p>{escape(EXPLAINED)}</p>"]
+    if len(cells):
+        parts += ["<h2>Parts of claims</h2>", _table(cells, "Parts of claims")]
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _table(printed: pd.DataFrame, name: str) -> str:
+    heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in printed.columns)
+    lines = "\n".join(
+        "<tr>" + "".join(_cell(column, row[column]) for column in printed.columns) + "</tr>"
+        for row in printed.to_dict("records")
+    )
+    return (
+        f'<div class="scroll" tabindex="0"><table aria-label="{escape(name)}">\n'
+        f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>"
+    )
+
+
+def _cell(column: str, text: str) -> str:
+    if column != "Verdict":
+        return f"<td>{escape(text)}</td>"
+    verdict = text.partition(",")[0].replace(" ", "-")
+    return f'<td class="verdict {escape(verdict)}">{escape(text)}</td>'
