@@ -9,7 +9,7 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.backend import Stacked, restored
 from ngo.engine.population import Population
-from ngo.models.architectures.classifiers import mnist_cnn
+from ngo.models.architectures import mnist_cnn
 from ngo.models.model import Model
 from ngo.models.task import TASKS
 from ngo.native.layer_chain import Chain

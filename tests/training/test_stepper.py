@@ -15,7 +15,7 @@ from ngo.gossip.network import SharedMatrix
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topology import topology
 from ngo.gossip.weights import mixing_matrix
-from ngo.models.architectures.classifiers import mnist_cnn
+from ngo.models.architectures import mnist_cnn
 from ngo.training.batches import BatchStream
 from ngo.training.problem import make_problem
 from ngo.training.stepper import Stepper

@@ -20,8 +20,7 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, check_rows
 from ngo.gossip.step import Run
 from ngo.gossip.steps.linear import linear_step, mix
-from ngo.gossip.weight_rule import WEIGHT_RULES
-from ngo.gossip.weights import without_workers
+from ngo.gossip.weights import WEIGHT_RULES, without_workers
 from ngo.native.pool import Map
 
 

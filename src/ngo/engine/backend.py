@@ -8,19 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from ngo.common.lazy import nn, torch
 from ngo.common.registry import Registry, unknown
+from ngo.models.task import Batch, Task
+from ngo.native.layer_chain import Chain
 from ngo.native.pool import Map
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-
-    from ngo.models.task import Task
-    from ngo.native.layer_chain import Chain
-
-    Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 class Batches(Protocol):
@@ -148,8 +142,6 @@ def backward(workers: Workers, i: int, inputs: torch.Tensor, targets: torch.Tens
 @contextmanager
 def autocast(workers: Workers) -> Iterator[None]:
     """Forward passes in the workers' precision."""
-    import torch
-
     if workers.precision == "float32":
         yield
         return
@@ -164,8 +156,6 @@ def in_float32(outputs: Any) -> Any:
 
     Outputs of other types do not change.
     """
-    import torch
-
     if isinstance(outputs, torch.Tensor):
         return outputs.float() if outputs.is_floating_point() else outputs
     if type(outputs) in (tuple, list):

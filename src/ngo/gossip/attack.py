@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, number, whole
+from ngo.common.lazy import torch
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
-    from ngo.gossip.step import Run
-
+from ngo.gossip.step import Run
 
 HONEST = "none"
 """The name of the attack in which no worker lies."""
@@ -95,8 +89,6 @@ def alie(messages: Messages, run: Run) -> torch.Tensor:
     ``lie_deviations``. σ divides by the number of these workers. The bound z_max of the paper
     supposes a majority vote of all workers, and is negative for few liars; here z is free.
     """
-    import torch
-
     rows = torch.cat([messages.receiver[None], messages.honest])
     mean = rows.mean(0)
     return mean - run.lie_deviations * (rows - mean).square_().mean(0).sqrt_()
@@ -120,13 +112,11 @@ NOISE = {"lie_noise": number("standard deviation of the noise in a lie", 1.0, ab
 
 
 @attack("noise", options=NOISE)
-def noise(messages: Messages, run: Run) -> Tensor:
+def noise(messages: Messages, run: Run) -> torch.Tensor:
     """A liar adds Gaussian noise with the standard deviation ``lie_noise`` to each entry of x_j.
 
     Each message has its own draws.
     """
-    import torch
-
     noise = torch.empty_like(messages.truth).normal_(0, run.lie_noise, generator=messages.generator)
     return messages.truth + noise
 

@@ -6,19 +6,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, number, whole, within
+from ngo.common.lazy import np, torch
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
+from ngo.gossip.payload import from_bytes, pack, packed_size, to_bytes, unpack
+from ngo.gossip.step import Run
+from ngo.native import compress
 from ngo.native.pool import Map, in_order
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.step import Run
-    from ngo.native.pool import Map
-
+from ngo.native.shared_work import fits
 
 # An option of the compressions that send only some of a row's entries.
 KEPT = {"kept_share": number("share of a row's entries that are sent", 0.01, above(0, 1))}
@@ -31,18 +28,10 @@ def kept_entries(d: int, run: Run) -> int:
 
 def add_entries(x: torch.Tensor, x_hat: torch.Tensor, indices: torch.Tensor, spread: Map) -> None:
     """Let x̂ be x̂ + (x − x̂) at ``indices`` ``[n, k]``, k different columns of each row."""
-    from ngo.native import compress
-    from ngo.native.shared_work import fits
-
     if fits(x, x_hat):
         compress.add_entries(x, x_hat, indices, spread=spread)
     else:
         x_hat.scatter_add_(1, indices, x.gather(1, indices) - x_hat.gather(1, indices))
-
-
-def packed_size(d: int, bits: int) -> int:
-    """How many bytes ``d`` codes of ``bits`` bits take: ⌈d · bits / 8⌉."""
-    return (d * bits + 7) // 8
 
 
 class Codec(ABC):
@@ -121,14 +110,10 @@ class Uncompressed(Codec):
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
         """The bytes of the numbers."""
-        from ngo.gossip.payload import to_bytes
-
         return to_bytes(z)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
         """The same numbers."""
-        from ngo.gossip.payload import from_bytes
-
         return from_bytes(payload, self.dtype)
 
 
@@ -150,19 +135,11 @@ class TopK(Codec):
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
         """Values, then indices."""
-        import torch
-
-        from ngo.gossip.payload import to_bytes
-
         largest = self._largest(z, torch.zeros_like(z[:1]))
         return torch.cat([to_bytes(z.gather(1, largest)), to_bytes(largest.int())], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
         """Values at their indices; 0 elsewhere."""
-        import torch
-
-        from ngo.gossip.payload import from_bytes
-
         split = payload.shape[1] - kept_entries(self.d, self.run) * INDEX_BYTES
         values = from_bytes(payload[:, :split], self.dtype)
         indices = from_bytes(payload[:, split:], torch.int32).long()
@@ -174,9 +151,6 @@ class TopK(Codec):
 
     def _largest(self, x: torch.Tensor, h: torch.Tensor, spread: Map = in_order) -> torch.Tensor:
         """The places ``[n, k]`` of the largest |x − h|; ``h`` may be one row."""
-        from ngo.native import compress
-        from ngo.native.shared_work import fits
-
         k = kept_entries(self.d, self.run)
         if fits(x, h):
             return compress.largest(x, h, k, spread=spread)
@@ -201,20 +175,12 @@ class RandomK(Codec):
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
         """Values, then the seed, drawn from the stream of the row."""
-        import torch
-
-        from ngo.gossip.payload import to_bytes
-
         seeds = self._seeds()
         values = z.gather(1, self._indices(seeds))
         return torch.cat([to_bytes(values), to_bytes(seeds).to(z.device)], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
         """The values at the indices drawn from the seed; 0 elsewhere."""
-        import torch
-
-        from ngo.gossip.payload import from_bytes
-
         values = from_bytes(payload[:, :-SEED_BYTES], self.dtype)
         indices = self._indices(from_bytes(payload[:, -SEED_BYTES:], torch.int64))
         return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)
@@ -225,8 +191,6 @@ class RandomK(Codec):
 
     def _seeds(self) -> torch.Tensor:
         """A seed for each row ``[n, 1]``, drawn from its stream."""
-        import torch
-
         return torch.stack(
             [
                 torch.randint(2**63 - 1, (1,), generator=stream, device=stream.device)
@@ -236,9 +200,6 @@ class RandomK(Codec):
 
     def _indices(self, seeds: torch.Tensor) -> torch.Tensor:
         """The indices ``[n, k]`` drawn from the seeds ``[n, 1]``."""
-        import numpy as np
-        import torch
-
         k = kept_entries(self.d, self.run)
         drawn = np.empty((len(seeds), k), dtype=np.int64)
         for row, seed in zip(drawn, seeds.flatten().tolist(), strict=True):
@@ -260,28 +221,17 @@ class Sign(Codec):
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
         """The scale, then 1 for each negative entry."""
-        import torch
-
-        from ngo.gossip.payload import pack, to_bytes
-
         scale = _scale(z)
         return torch.cat([to_bytes(scale), pack((z < 0).view(torch.uint8), 1)], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
         """The scale with the sign of each entry."""
-        import torch
-
-        from ngo.gossip.payload import from_bytes, unpack
-
         scale = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
         negative = unpack(payload[:, self.dtype.itemsize :], 1, self.d)
         return (1 - 2 * negative.view(torch.int8)) * scale
 
     def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
         """In compiled code where that fits."""
-        from ngo.native import compress
-        from ngo.native.shared_work import fits
-
         if fits(x, x_hat):
             compress.add_signs(x, x_hat, spread=spread)
         else:
@@ -290,9 +240,6 @@ class Sign(Codec):
 
 def _scale(z: torch.Tensor) -> torch.Tensor:
     """The mean of |z| in each row, ``[n, 1]``."""
-    from ngo.native import compress
-    from ngo.native.shared_work import fits
-
     if fits(z):
         return (compress.row_sums(z)[:, :1] / z.shape[1]).to(z.dtype)
     return z.abs().mean(1, keepdim=True)
@@ -323,11 +270,6 @@ class QSGD(Codec):
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
         """The norm, then the codes: the sign is the highest bit."""
-        import torch
-
-        from ngo.gossip.payload import pack, to_bytes
-        from ngo.native import compress
-
         s = self.run.levels
         z, norm, original = _in_range(z)
         if _compiled(z):
@@ -343,10 +285,6 @@ class QSGD(Codec):
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
         """‖z‖ · sign · level / (s c)."""
-        import torch
-
-        from ngo.gossip.payload import from_bytes, unpack
-
         s = self.run.levels
         bits = s.bit_length()
         norm = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
@@ -356,8 +294,6 @@ class QSGD(Codec):
 
     def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
         """In compiled code where that fits, but for rows out of range."""
-        from ngo.native import compress
-
         others, s = list(range(len(x))), self.run.levels
         if _compiled(x, x_hat):
             others = compress.add_rounded(x, x_hat, s, s * self.tau, self.streams, spread=spread)
@@ -369,16 +305,11 @@ class QSGD(Codec):
 
 def _compiled(*states: torch.Tensor) -> bool:
     """Whether compiled code draws and rounds these rows as torch would."""
-    from ngo.native import compress
-    from ngo.native.shared_work import fits
-
     return fits(*states) and compress.draws_as_torch()
 
 
 def _norm(z: torch.Tensor) -> torch.Tensor:
     """The norms of the rows, ``[n, 1]``."""
-    from ngo.native import compress
-
     if _compiled(z):
         return compress.row_sums(z)[:, 1:].sqrt().to(z.dtype)
     return z.norm(dim=1, keepdim=True)
@@ -390,8 +321,6 @@ def _in_range(z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor
     A row whose squares exceed the range of its type, or fall below it, is divided by its largest
     entry. Other rows do not change. A finite row's norm is at most the largest number.
     """
-    import torch
-
     limits, norm = torch.finfo(z.dtype), _norm(z)
     outside = norm.isinf() | (norm < math.sqrt(limits.tiny / limits.eps))
     if not outside.any():

@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from ngo.common.lazy import np
 from ngo.common.registry import UserError
-from ngo.gossip.topology import GENERATOR, TOPOLOGIES, Topology, simple
-
-if TYPE_CHECKING:
-    import numpy as np
+from ngo.gossip.topology import GENERATOR, TOPOLOGIES, Topology
+from ngo.gossip.weights import simple
 
 log = logging.getLogger("ngo")
 
@@ -72,7 +70,6 @@ def _graphs(
 
 def _unreachable(directed: bool, n: int, graphs: Iterator[np.ndarray]) -> tuple[int, int] | None:
     """Two workers with no path from the first to the second in the union of graphs; else None."""
-    import numpy as np
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice, repeat
 
-import torch
-
+from ngo.common.lazy import np, torch
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 
@@ -65,7 +64,7 @@ def simulate(
     of the state τ rounds earlier (the paper's delay equation). Before the first round the state is
     ``X0``.
     """
-    matrices = repeat(MixingMatrix.of(W)) if isinstance(W, Matrix) else W
+    matrices = repeat(MixingMatrix.of(W)) if isinstance(W, torch.Tensor | MixingMatrix) else W
     states = [X0]
     for t, matrix in enumerate(islice(matrices, rounds)):
         at = states[max(0, t - delay)] if delay else None
@@ -97,7 +96,6 @@ def integrate(
     have met stay together. It is therefore smoothed to z(z² + ε²)^(p−1), where ε is the share
     ``SMOOTHED_SHARE`` of r.
     """
-    import numpy as np
     from scipy.integrate import solve_ivp
     from scipy.linalg import block_diag
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from ngo.common.lazy import torch
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Run
+from ngo.gossip.steps.along_edges import step_along_edges
 from ngo.native.pool import Map, in_order
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Run
 
 Pull = Callable[["torch.Tensor", "torch.Tensor", float, "Run"], "torch.Tensor"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,10 +52,6 @@ class Coupling:
         spread: Map = in_order,
     ) -> torch.Tensor:
         """One gossip step ``[n, d]`` with this coupling (see ``gossip_step.gossip_step``)."""
-        import torch
-
-        from ngo.gossip.mixing_matrix import MixingMatrix
-
         W = MixingMatrix.of(W)
         at = X if at is None else at
         out = torch.empty_like(X) if out is None else out
@@ -65,7 +59,6 @@ class Coupling:
             taken = self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
             if taken is not None:
                 return taken
-        from ngo.gossip.steps.along_edges import step_along_edges
 
         def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
             return self.pull(z, weights, gamma, run)  # type: ignore[misc]  # fast has no None

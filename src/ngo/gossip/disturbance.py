@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import ATTACKS
 from ngo.gossip.consensus import synchronization_index

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.phi import exponent, power_
 from ngo.gossip.steps.along_edges import step_along_edges

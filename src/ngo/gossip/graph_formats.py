@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import networkx as nx
-
+from ngo.common.lazy import nx
 from ngo.common.registry import UserError, in_a_line
 from ngo.common.untrusted import check_declared
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.common.seeding import numpy_stream
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import Matrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def sgd(
     total, weights = torch.zeros(repeats, d, dtype=torch.float64), 0.0
     points = sorted(set(record))
     V, gaps, noise, squares = [], [], [], []
-    matrices = iter(repeat(W) if W is None or isinstance(W, Matrix) else W)
+    matrices = iter(repeat(W) if W is None or isinstance(W, torch.Tensor | MixingMatrix) else W)
     for t in range(steps):
         w = (a + t) ** 2
         total, weights = total + w * X.mean(0), weights + w

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import Attack, Messages
 from ngo.gossip.mixing_matrix import MixingMatrix

@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ngo.common.fields import below, number
+from ngo.common.lazy import torch
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ngo.gossip.step import Step
-    from ngo.native.elementwise import Chain
-
+from ngo.gossip.step import Step
+from ngo.native.elementwise import Chain
 
 Descend = Callable[["Step"], "Chain | None"]
 
@@ -90,7 +85,7 @@ def momentum(step: Step) -> Chain:
     As in ``torch.optim.SGD``.
     """
 
-    def descend(x: Tensor, m: Tensor, g: Tensor) -> None:
+    def descend(x: torch.Tensor, m: torch.Tensor, g: torch.Tensor) -> None:
         m.mul_(step.run.momentum).add_(g)
         x.sub_(m, alpha=step.lr)
 
@@ -105,7 +100,7 @@ def nesterov(step: Step) -> Chain:
     """
     mu = step.run.momentum
 
-    def descend(x: Tensor, m: Tensor, g: Tensor) -> None:
+    def descend(x: torch.Tensor, m: torch.Tensor, g: torch.Tensor) -> None:
         m.mul_(mu).add_(g)
         x.sub_(g, alpha=step.lr).sub_(m, alpha=step.lr * mu)
 
@@ -125,7 +120,7 @@ def adam(step: Step) -> Chain:
     k = step.t + 1
     scale = math.sqrt(1 - BETA2**k)
 
-    def descend(x: Tensor, m: Tensor, v: Tensor, g: Tensor) -> None:
+    def descend(x: torch.Tensor, m: torch.Tensor, v: torch.Tensor, g: torch.Tensor) -> None:
         m.lerp_(g, 1 - BETA1)
         v.mul_(BETA2).addcmul_(g, g, value=1 - BETA2)
         # (m / (1 − β₁ᵏ)) / (√(v / (1 − β₂ᵏ)) + ε), with the scales taken out of the matrices.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TypeAlias
 
-import numpy as np
-import torch
-
+from ngo.common.lazy import np, torch
 from ngo.common.transfers import sent
 
 
@@ -211,5 +210,5 @@ def order_by(n: int, *keys: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(np.lexsort([each.numpy().astype(short) for each in keys]))
 
 
-# A mixing matrix, dense ``[n, n]`` or as edges.
-Matrix = torch.Tensor | MixingMatrix
+#: A mixing matrix, dense ``[n, n]`` or as edges.
+Matrix: TypeAlias = "torch.Tensor | MixingMatrix"

@@ -5,19 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from ngo.common.lazy import torch
 from ngo.common.registry import UserError
-from ngo.gossip.weight_rule import METROPOLIS
+from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.coupling import Coupling
+from ngo.gossip.liars import Liars
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Run
+from ngo.gossip.steps.linear import linear_step, mix
+from ngo.gossip.steps.relay import compiled_relay, relay
+from ngo.gossip.weights import METROPOLIS
 from ngo.native.pool import Map, in_order
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.coupling import Coupling
-    from ngo.gossip.liars import Liars
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Run
+from ngo.native.shared_work import fits
 
 
 class Network(ABC):
@@ -46,8 +47,6 @@ class Network(ABC):
 
     def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
         """Begin a step with its mixing matrix, dense or as edges."""
-        from ngo.gossip.mixing_matrix import MixingMatrix
-
         self._W, self._used = None if W is None else MixingMatrix.of(W), False
 
     @property
@@ -93,8 +92,6 @@ class Network(ABC):
         ``received`` ``[e, d + 1]`` is m_(j→i) for edge e of ``links``; its last column counts the
         rows in the sum.
         """
-        from ngo.gossip.steps.relay import relay
-
         relay(X, received, self.links()[0], self.swap)
 
     @abstractmethod
@@ -130,8 +127,6 @@ class Network(ABC):
 
         i is the row of the own worker, j the number of its neighbour.
         """
-        import torch
-
         sent = self.W.transposed
         return torch.stack([sent.receivers, sent.senders])
 
@@ -185,7 +180,6 @@ class SharedMatrix(Network):
     def index(self, rows: torch.Tensor) -> float:
         """Computed where all rows are: nothing is counted."""
         self.refuse_liars()
-        from ngo.gossip.consensus import synchronization_index
 
         return float(synchronization_index(rows))
 
@@ -203,8 +197,6 @@ class SharedMatrix(Network):
     def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
         """By compiled code where that fits."""
         self.refuse_liars()
-        from ngo.gossip.steps.relay import compiled_relay
-        from ngo.native.shared_work import fits
 
         if not fits(X, received):
             return super().relay(X, received)
@@ -213,8 +205,6 @@ class SharedMatrix(Network):
 
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """One product with W. Liars lie to all others."""
-        from ngo.gossip.steps.linear import linear_step, mix
-
         check_rows(rows, self.W.n)
         if self.liars is None:
             mix(rows, self.W, gamma, spread=self._spread)

@@ -14,8 +14,7 @@ from itertools import pairwise
 from numbers import Real
 from typing import Any
 
-import networkx as nx
-
+from ngo.common.lazy import nx
 from ngo.common.registry import UserError, shown
 
 #: How many nodes a note names.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from math import gcd
 
-import torch
-from torch.nn.functional import pad
+from ngo.common.lazy import nn, torch
 
-from ngo.gossip.compression import packed_size
+
+def packed_size(d: int, bits: int) -> int:
+    """How many bytes ``d`` codes of ``bits`` bits take: ⌈d · bits / 8⌉."""
+    return (d * bits + 7) // 8
 
 
 def to_bytes(numbers: torch.Tensor) -> torch.Tensor:
@@ -35,7 +37,7 @@ def pack(codes: torch.Tensor, bits: int) -> torch.Tensor:
     """Codes ``[n, d]``, uint8 below 2^bits, one after another without gaps."""
     n, d = codes.shape
     each, size, count, kind = _words(d, bits)
-    codes = pad(codes, (0, count * each - d)).view(n, count, each)
+    codes = nn.functional.pad(codes, (0, count * each - d)).view(n, count, each)
     words = torch.zeros(n, count, dtype=kind, device=codes.device)
     for k in range(each):
         words |= codes[..., k].to(kind) << k * bits
@@ -46,8 +48,8 @@ def pack(codes: torch.Tensor, bits: int) -> torch.Tensor:
 def unpack(payload: torch.Tensor, bits: int, d: int) -> torch.Tensor:
     """The ``d`` codes of each row ``[n, d]``, uint8."""
     n, (each, size, count, kind) = len(payload), _words(d, bits)
-    payload = pad(payload, (0, count * size - payload.shape[1])).view(n, count, size)
-    words = pad(payload, (0, kind.itemsize - size)).view(kind)[..., 0]
+    payload = nn.functional.pad(payload, (0, count * size - payload.shape[1])).view(n, count, size)
+    words = nn.functional.pad(payload, (0, kind.itemsize - size)).view(kind)[..., 0]
     codes = torch.empty(n, count, each, dtype=torch.uint8, device=payload.device)
     for k in range(each):
         codes[..., k] = (words >> k * bits) & (1 << bits) - 1

@@ -1,6 +1,8 @@
 """The nonlinear function φ_p."""
 
-import torch
+from __future__ import annotations
+
+from ngo.common.lazy import torch
 
 
 def phi(z: torch.Tensor, p: float) -> torch.Tensor:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ngo.common.fields import above, choice, number
+from ngo.common.lazy import torch
 from ngo.common.options import DECLARED, Options, declare, takes_options
 from ngo.common.registry import Registry, UserError, unknown
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-
 
 CONSTANT = "constant"
 

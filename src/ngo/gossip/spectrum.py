@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
-
+from ngo.common.lazy import np, torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # The most workers for which all eigenvalues are computed, from a dense matrix. For more, the
 # extreme ones are computed by Lanczos' method.
@@ -152,6 +148,4 @@ def _sparse(W: MixingMatrix) -> Any:
 
 def _start(n: int) -> np.ndarray:
     """The first vector of a Krylov space, the same in each call."""
-    import numpy as np
-
     return np.random.default_rng(0).standard_normal(n)

@@ -6,16 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ngo.common.lazy import torch
+from ngo.native.elementwise import Chain, elementwise
 from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
-    import torch
-
     from ngo.gossip.compression import Codec
     from ngo.gossip.coupling import Coupling
     from ngo.gossip.local_rule import LocalRule
     from ngo.gossip.network import Network
-    from ngo.native.elementwise import Chain
 
 Matrices = dict[str, "torch.Tensor"]
 
@@ -112,8 +111,6 @@ class Step:
         ``f(*matrices)`` changes matrices in place by elementwise operations (``native.elementwise``
         lists them).
         """
-        from ngo.native.elementwise import elementwise
-
         elementwise(*chains, spread=self.spread)
 
     def gossip(self, at: torch.Tensor | None = None, theirs: torch.Tensor | None = None) -> None:
@@ -151,8 +148,6 @@ class Step:
 
         What neighbours in other processes have sent is added to ``theirs``, the ``copies`` of x̂.
         """
-        import torch
-
         codec = self.codec
         if len(theirs):
             payload = codec.encode(x - x_hat)

@@ -10,18 +10,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ngo.common.lazy import np, nx, torch
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry, UserError, in_a_line
-from ngo.gossip.weight_rule import METROPOLIS, WEIGHT_RULES
-
-if TYPE_CHECKING:
-    import networkx as nx
-    import numpy as np
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.weights import METROPOLIS, WEIGHT_RULES, checked_matrix, outgoing_shares, simple
 
 Edges = list[tuple[int, int]]
 
@@ -95,8 +90,6 @@ class Topology:
     def pairs(self, n: int, **values: object) -> np.ndarray:
         """The edges as an array ``[e, 2]``, in order."""
         if self.weighted and n > 1:
-            import numpy as np
-
             W = self.matrix(n, **values)  # type: ignore[arg-type]  # own weights read no rule
             found = np.stack([W.senders.numpy(), W.receivers.numpy()], 1)
             return simple(n, found, directed=self.directed)
@@ -110,8 +103,6 @@ class Topology:
         equally among itself and its receivers (column-stochastic weights). The matrix of one worker
         is 1.
         """
-        from ngo.gossip.weights import checked_matrix, outgoing_shares
-
         if self.weighted and n > 1:
             W = self._define(n, values)
             return checked_matrix(self.name, W, n, directed=self.directed)
@@ -186,7 +177,6 @@ def topology(
 
         @wraps(function)
         def graph(n: int, *given: object, **named: object) -> nx.Graph:
-            import networkx as nx
 
             if n < 2:
                 raise ValueError(f"a topology needs 2 workers or more, not {n}")
@@ -246,8 +236,6 @@ def _call(function: Callable[..., object], n: int, values: Mapping[str, object])
 
 def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarray:
     """The ``simple`` edges; a UserError for what is no pair of workers from 0 to n − 1."""
-    import numpy as np
-
     try:
         if hasattr(edges, "shape"):
             pairs = np.asarray(edges).reshape(len(edges), 2)
@@ -265,16 +253,3 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
             f"topology: {name!r} has an edge ({i}, {j}) on {n} workers; they are 0 to {n - 1}."
         )
     return simple(n, pairs, directed=directed)
-
-
-def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
-    """Each edge ``[e, 2]`` once, in order, without self-loops; an undirected one as i < j."""
-    import numpy as np
-
-    if not directed and (pairs[:, 0] > pairs[:, 1]).any():
-        pairs = np.stack([pairs.min(1), pairs.max(1)], 1)
-    keys = pairs[:, 0] * n + pairs[:, 1]
-    if not (keys[1:] > keys[:-1]).all():
-        pairs = pairs[np.unique(keys, return_index=True)[1]]
-    loops = pairs[:, 0] == pairs[:, 1]
-    return pairs[~loops] if loops.any() else pairs

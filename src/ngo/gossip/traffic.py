@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.method import METHODS
-
-if TYPE_CHECKING:
-    from ngo.gossip.step import Run
+from ngo.gossip.step import Run
 
 # The messages that a method may declare: a row, a number, a row and a number, a compressed row.
 NUMBERS = ("d", "1", "d + 1", "C(d)")

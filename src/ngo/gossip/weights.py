@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-import numpy as np
-import torch
-
-from ngo.common.registry import UserError, in_a_line
+from ngo.common.lazy import np, nx, torch
+from ngo.common.registry import Registry, UserError, in_a_line
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, order_by
-from ngo.gossip.topology import simple
-from ngo.gossip.weight_rule import WeightRule
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 # Pairs of workers, or an array [e, 2] of them.
-Edges = Iterable[tuple[int, int]] | np.ndarray
+Edges: TypeAlias = "Iterable[tuple[int, int]] | np.ndarray"
 
 # The largest error of the sums and the symmetry of a topology's own matrix.
 TOLERANCE = 1e-9
+
+
+#: (number of workers, edges [e, 2]) → a symmetric, doubly stochastic matrix.
+WeightRule = Callable[[int, "np.ndarray"], MixingMatrix]
+
+#: Rules for the weights of an undirected graph's mixing matrix.
+WEIGHT_RULES: Registry[WeightRule] = Registry("weights")
+
+METROPOLIS = "metropolis"
 
 
 def mixing_matrix(graph: nx.Graph) -> torch.Tensor:
@@ -35,8 +37,9 @@ def mixing_matrix(graph: nx.Graph) -> torch.Tensor:
 
 
 def metropolis_hastings(n: int, edges: Edges) -> MixingMatrix:
-    """Symmetric, doubly stochastic weights of undirected ``edges``; self-loops are ignored.
+    """Metropolis–Hastings weights 1/(1 + max(deg i, deg j)) (Xiao, Boyd and Kim 2007).
 
+    They are symmetric and doubly stochastic; ``edges`` are undirected, self-loops are ignored.
     W_ij = 1/(1 + max(deg i, deg j)) on edges, W_ii = 1 − Σ_{j≠i} W_ij. A worker without an edge
     keeps its own state (W_ii = 1).
     """
@@ -44,8 +47,15 @@ def metropolis_hastings(n: int, edges: Edges) -> MixingMatrix:
 
 
 def uniform_weights(n: int, edges: Edges) -> MixingMatrix:
-    """The same with W_ij = 1/(1 + Δ) on edges; Δ is the largest degree."""
+    """The same weight 1/(1 + Δ) on all edges, with Δ the largest degree of the step's graph.
+
+    Constant edge weights (Xiao and Boyd 2004, Section 4.1); with the 1 the diagonal is above 0.
+    """
     return _doubly_stochastic(n, edges, lambda share, i, j: share.min().repeat(len(i)))
+
+
+WEIGHT_RULES.add(METROPOLIS, metropolis_hastings, metropolis_hastings)
+WEIGHT_RULES.add("uniform", uniform_weights, uniform_weights)
 
 
 def _doubly_stochastic(
@@ -148,3 +158,14 @@ def _asymmetry(W: MixingMatrix) -> float:
 
 def _refused(name: str, reason: str) -> UserError:
     return UserError(f"topology: the mixing matrix of {name!r} {reason}.")
+
+
+def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
+    """Each edge ``[e, 2]`` once, in order, without self-loops; an undirected one as i < j."""
+    if not directed and (pairs[:, 0] > pairs[:, 1]).any():
+        pairs = np.stack([pairs.min(1), pairs.max(1)], 1)
+    keys = pairs[:, 0] * n + pairs[:, 1]
+    if not (keys[1:] > keys[:-1]).all():
+        pairs = pairs[np.unique(keys, return_index=True)[1]]
+    loops = pairs[:, 0] == pairs[:, 1]
+    return pairs[~loops] if loops.any() else pairs

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
+from ngo.common.lazy import nn, torch
 from ngo.common.registry import Registry
 
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-
-    Build = Callable[[torch.Generator], nn.Module]
+Build: TypeAlias = "Callable[[torch.Generator], nn.Module]"
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
+from ngo.common.lazy import torch
 from ngo.common.registry import Registry
+from ngo.data.dataset import Dataset
 
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.data.dataset import Dataset
-
-    Batch = tuple[torch.Tensor, torch.Tensor]
-    MakeBatch = Callable[[Dataset, torch.Tensor, torch.Tensor], Batch]
-    PerSample = Callable[[Any, torch.Tensor], torch.Tensor]
+Batch: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
+MakeBatch: TypeAlias = "Callable[[Dataset, torch.Tensor, torch.Tensor], Batch]"
+PerSample: TypeAlias = "Callable[[Any, torch.Tensor], torch.Tensor]"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset
 from ngo.engine.backend import Rows, Stacked
 from ngo.models.task import Task, normalised_batch
-from ngo.models.tasks.vae import image_batch
+from ngo.models.tasks import image_batch
 
 # The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
 # once. To do so when a batch is due would take longer, with thousands of workers, than the rest of

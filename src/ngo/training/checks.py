@@ -18,7 +18,7 @@ from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, METHODS, Method
 from ngo.gossip.schedule import CHANGEABLE, SCHEDULES, topologies
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.gossip.traffic import NUMBERS
-from ngo.gossip.weight_rule import METROPOLIS
+from ngo.gossip.weights import METROPOLIS
 from ngo.models.model import MODELS, Model
 from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
 from ngo.training.virtual.clock import check_clock

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from ngo.common.lazy import np
 from ngo.common.options import reserve
 from ngo.common.seeding import numpy_stream
+from ngo.engine.population import Scores
 from ngo.training.spec import RunSpec
-
-if TYPE_CHECKING:
-    from ngo.engine.population import Scores
 
 
 @dataclass(frozen=True)

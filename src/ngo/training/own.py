@@ -7,21 +7,16 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
-from torch import nn
-
+from ngo.common.lazy import nn, torch
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
-from ngo.models.task import TASKS, Task
+from ngo.models.task import TASKS, Batch, Task
 from ngo.training.global_state import restored_streams, seed_streams
-
-if TYPE_CHECKING:
-    from ngo.models.task import Batch
 
 Make = Callable[[], nn.Module]
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]

@@ -31,11 +31,10 @@ from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import LR_SCHEDULES
-from ngo.gossip.method import METHODS
-from ngo.gossip.order import ORDERS
+from ngo.gossip.method import METHODS, ORDERS
 from ngo.gossip.schedule import CONSTANT, SCHEDULES
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.gossip.weight_rule import METROPOLIS, WEIGHT_RULES
+from ngo.gossip.weights import METROPOLIS, WEIGHT_RULES
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.training.virtual.clock import CLOCKS

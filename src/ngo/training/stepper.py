@@ -29,7 +29,7 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.schedule import ScheduledMixing, scheduled
 from ngo.gossip.step import Matrices, Step
-from ngo.gossip.weight_rule import METROPOLIS
+from ngo.gossip.weights import METROPOLIS
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared

@@ -17,7 +17,7 @@ from ngo.data.dataset import Dataset
 from ngo.engine.backend import in_float32
 from ngo.models.model import Model
 from ngo.models.task import Task
-from ngo.models.tasks.classification import correct
+from ngo.models.tasks import correct
 from ngo.native.pool import one_intra_op_thread
 from ngo.training.global_state import restored_streams, streams
 from ngo.training.own import (

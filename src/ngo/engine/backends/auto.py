@@ -6,8 +6,8 @@ import logging
 import time
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from ngo.common.lazy import torch
 from ngo.common.registry import in_a_line
 from ngo.engine.backend import (
     Batches,
@@ -19,9 +19,6 @@ from ngo.engine.backend import (
     build_backend,
     restored,
 )
-
-if TYPE_CHECKING:
-    import torch
 
 log = logging.getLogger("ngo")
 
@@ -97,7 +94,6 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
     first = list(range(workers.n) if batches.workers is None else batches.workers)[:COMPARED]
 
     def autograd(batches: Batches) -> torch.Tensor:
-        import torch
 
         each = zip(first, *batches.all(), strict=False)
         return torch.stack([backward(workers, i, *batch) for i, *batch in each])
@@ -186,7 +182,6 @@ def _agree(workers: Workers, expected: list[torch.Tensor], found: list[torch.Ten
 
 
 def _wait(workers: Workers) -> None:
-    import torch
 
     if workers.X.is_cuda:
         torch.cuda.synchronize(workers.X.device)

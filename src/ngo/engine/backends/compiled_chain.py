@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ngo.common.lazy import torch
 from ngo.common.registry import UserError
 from ngo.engine.backend import Batches, Gradients, Workers, backend
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.native.layer_chain import Chain
+from ngo.engine.inspection import evaluation_noise
+from ngo.native.layer_chain import Chain
 
 
 @backend("compiled")
@@ -47,10 +45,6 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | Non
 
     Each number comes from its worker's stream, and is the one that the layer itself would draw.
     """
-    import torch
-
-    from ngo.engine.inspection import evaluation_noise
-
     random = [layer for layer in chain.layers if layer.draws]
     places: dict[int, tuple[torch.Tensor, list[list[torch.Tensor]]]] = {}  # by b
 

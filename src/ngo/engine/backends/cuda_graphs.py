@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ngo.common.lazy import torch
 from ngo.common.registry import UserError
 from ngo.engine.backend import Batches, Gradients, Workers, backend, backward, restored
 
 if TYPE_CHECKING:
-    import torch
-
     #: The inputs and targets that the graphs read, the losses that they write, and the graphs.
     Captured = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[torch.cuda.CUDAGraph]]
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 @backend("graphs")
 def cuda_graphs(workers: Workers) -> Gradients:
     """One CUDA graph for each worker and shape of its batch; a UserError without a GPU."""
-    import torch
-
     if not workers.X.is_cuda:
         raise UserError("backend: 'graphs' needs a GPU; use auto, loop, threads or vmap here.")
     captured: dict[torch.Size, Captured] = {}  # by the shape of a batch

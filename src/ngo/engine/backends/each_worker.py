@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ngo.common.lazy import torch
 from ngo.engine.backend import Batches, Gradients, Workers, backend, backward
 from ngo.native.pool import Map, in_order
-
-if TYPE_CHECKING:
-    import torch
 
 
 @backend("loop")
@@ -24,7 +20,6 @@ def threads(workers: Workers) -> Gradients:
 
 
 def _each(workers: Workers, spread: Map) -> Gradients:
-    import torch
 
     list(workers.modules)  # builds them in this thread
 

@@ -5,24 +5,20 @@ It is for small models: on a GPU, and on a CPU where there are many workers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ngo.common.lazy import torch
 from ngo.common.registry import UserError, in_a_line
 from ngo.engine.backend import Batches, Gradients, Workers, autocast, backend, in_float32
-
-if TYPE_CHECKING:
-    import torch
+from ngo.models.layers import Sample
+from ngo.models.vectorized import recorded, replayed
 
 
 @backend("vmap")
 def vmap(workers: Workers) -> Gradients:
     """Gradients by ``torch.func.vmap`` over the workers."""
-    import torch
     from torch.func import functional_call, grad_and_value
     from torch.func import vmap as over_workers
-
-    from ngo.models.layers import Sample
-    from ngo.models.vectorized import recorded, replayed
 
     module = workers.modules[0]
     parameters, gradients_by_name, floats, counts = workers.stacked()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.fields import above, number
+from ngo.common.lazy import torch
 from ngo.gossip.coupling import coupling
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.phi import exponent, phi
+from ngo.gossip.step import Run
+from ngo.native.gossip_step import CAPPED, Limit, gossip
 from ngo.native.pool import Map
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Run
+from ngo.native.shared_work import fits
 
 CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, above(0))}
 
@@ -28,10 +26,6 @@ def fast_capped(
     spread: Map,
 ) -> torch.Tensor | None:
     """The step in compiled code."""
-    from ngo.gossip.phi import exponent
-    from ngo.native.gossip_step import CAPPED, Limit, gossip
-    from ngo.native.shared_work import fits
-
     if not fits(X, at, out):
         return None
     limit = Limit(CAPPED, run.cap)
@@ -46,10 +40,6 @@ def capped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> to
     Near the consensus, where |z|^(2p−2) is large, this is linear gossip with γ = cap instead of
     NGO's chatter. V never rises if the cap is 1 or less.
     """
-    import torch
-
-    from ngo.gossip.phi import phi
-
     most = run.cap * z
     pull = gamma * phi(z, run.p)
     return torch.where(pull.abs() < most.abs(), pull, most).mul_(weights)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.fields import above, number
+from ngo.common.lazy import torch
 from ngo.gossip.coupling import coupling
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Run
+from ngo.gossip.steps.along_edges import step_along_edges
+from ngo.gossip.steps.column_blocks import in_blocks
+from ngo.gossip.steps.linear import linear_step
 from ngo.native.pool import Map
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Run
 
 DELTA = {
     "delta_max": number("largest weight of all liars near a worker, δ_max", 1 / 3, above(0, 1))
@@ -31,8 +29,6 @@ def fast_clipped(
     spread: Map,
 ) -> torch.Tensor:
     """The step along edges, after the lengths ‖x_j − x_i‖ of all edges, which need whole rows."""
-    from ngo.gossip.steps.along_edges import step_along_edges
-
     i, j, _ = W.on(at.device, at.dtype).pairs
     lengths = _lengths(at, i, j, spread)
     factors = (gamma * run.clip / lengths.clamp_min(run.clip))[:, None]
@@ -72,11 +68,6 @@ def clipped_adaptive(
     least ``delta_max``, are left out, as in the practical rule of the paper. A worker whose
     neighbours all may lie does not move. The mean is not conserved.
     """
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.steps.linear import linear_step
-
     i, j = W.receivers.to(at.device), W.senders.to(at.device)
     lengths = _lengths(at, i, j, spread).double().cpu()
     order = lengths.argsort(stable=True)
@@ -95,9 +86,6 @@ def clipped_adaptive(
 
 def _lengths(at: torch.Tensor, i: torch.Tensor, j: torch.Tensor, spread: Map) -> torch.Tensor:
     """‖y_j − y_i‖ of rows y of ``at``, for each pair (i, j), which needs whole rows."""
-    import torch
-
-    from ngo.gossip.steps.column_blocks import in_blocks
 
     def squares(part: slice) -> torch.Tensor:
         return (at[:, part][j] - at[:, part][i]).square_().sum(1)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.fields import above, number, within
+from ngo.common.lazy import torch
 from ngo.gossip.coupling import coupling
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.step import Run
+from ngo.gossip.phi import power_
+from ngo.gossip.step import Run
 
 OPTIONS = {
     "near_factor": number("factor a of the smaller exponent", 1.0, above(0)),
@@ -29,8 +25,6 @@ def fixed_time(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -
     The fields are, in this order, a, α, b and β. In continuous time with α < 1 < β, the time to
     consensus has a bound that holds for all initial states.
     """
-    from ngo.gossip.phi import power_
-
     near = power_(z.clone(), run.near_exponent).mul_(run.near_factor)
     far = power_(z.clone(), run.far_exponent).mul_(run.far_factor)
     return near.add_(far).mul_(z.sign()).mul_(weights).mul_(gamma)

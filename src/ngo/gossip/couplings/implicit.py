@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from ngo.common.lazy import torch
 from ngo.gossip.coupling import coupling
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Run
+from ngo.native.gossip_step import CELL_BITS, IMPLICIT, Limit, gossip
 from ngo.native.pool import Map
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Run
-    from ngo.native.gossip_step import Limit
+from ngo.native.shared_work import fits
 
 #: Newton's steps. After the last, only the rounding error of float64 remains.
 ITERATIONS = 10
@@ -34,9 +31,6 @@ def fast_implicit(
     spread: Map,
 ) -> torch.Tensor | None:
     """The step in compiled code, with the corner between both limits of a pull from a table."""
-    from ngo.native.gossip_step import gossip
-    from ngo.native.shared_work import fits
-
     q = 2 * run.p - 1
     if not 0 <= q <= 1 or not fits(X, at, out):
         return None
@@ -60,8 +54,6 @@ def solved(a: torch.Tensor, c: torch.Tensor, q: float) -> torch.Tensor:
 
     v^(1/q) + c v is convex in v, so that Newton's method falls to the root from above.
     """
-    import torch
-
     v = torch.minimum(a**q, a / c)
     if q == 0:
         return v
@@ -77,8 +69,6 @@ def corner(y: torch.Tensor, q: float) -> torch.Tensor:
     At a = 1 these are c v/2, c/2 and 1/2 with v = ``solved``. The pull depends on y alone: with
     s = u/a, s + 2^y s^q = 1.
     """
-    import torch
-
     c = torch.exp2(y)
     return c * solved(torch.ones_like(c), c, q) / c.clamp(max=1)
 
@@ -86,10 +76,6 @@ def corner(y: torch.Tensor, q: float) -> torch.Tensor:
 @lru_cache(maxsize=8)
 def _limit(q: float) -> Limit:
     """``corner`` in chords: a table for the compiled step."""
-    import torch
-
-    from ngo.native.gossip_step import CELL_BITS, IMPLICIT, Limit
-
     if q == 0:  # soft thresholding: no corner is rounded
         return Limit(IMPLICIT)
     offset = 2.0 ** math.floor(math.log2(q / 4))

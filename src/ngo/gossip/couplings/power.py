@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ngo.common.lazy import torch
 from ngo.gossip.coupling import coupling
+from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.phi import phi
+from ngo.gossip.step import Run
 from ngo.native.pool import Map
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Run
 
 
 def fast_power(
@@ -25,8 +22,6 @@ def fast_power(
     spread: Map,
 ) -> torch.Tensor:
     """The step by a matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
-    from ngo.gossip.gossip_step import gossip_step
-
     return gossip_step(X, W, gamma, run.p, at=at, out=out, spread=spread)
 
 
@@ -41,8 +36,6 @@ def exact_power(
     spread: Map,
 ) -> torch.Tensor:
     """The step by differences at p = 1 too."""
-    from ngo.gossip.gossip_step import gossip_step
-
     return gossip_step(X, W, gamma, run.p, at=at, out=out, spread=spread, sums=False)
 
 
@@ -52,6 +45,4 @@ def power(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> tor
 
     φ_p(z) = sign(z)|z|^(2p−1): z at p = 1, sign(z) at 1/2 (Algorithm 1).
     """
-    from ngo.gossip.phi import phi
-
     return gamma * weights * phi(z, run.p)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.fields import at_least, whole
+from ngo.common.lazy import torch
 from ngo.gossip.coupling import coupling
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Run
+from ngo.gossip.steps.trimmed import trimmed_step
 from ngo.native.pool import Map
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Run
 
 
 @coupling("median", whole=True)
@@ -32,8 +28,6 @@ def median(
     middle. At γ = 1 this is BRIDGE-M (Fang, Yang and Bajwa 2022). Edges count alike, and the mean
     is not conserved.
     """
-    from ngo.gossip.steps.trimmed import trimmed_step
-
     return trimmed_step(X, W, gamma, W.n, at=at, out=out, spread=spread)
 
 
@@ -58,6 +52,4 @@ def trimmed_mean(
     Karimireddy and Jaggi (2022). The mean is not conserved. BRIDGE-T (Fang, Yang and Bajwa 2022)
     trims the neighbours' values alone, and always keeps the worker's own.
     """
-    from ngo.gossip.steps.trimmed import trimmed_step
-
     return trimmed_step(X, W, gamma, run.trim, at=at, out=out, spread=spread)

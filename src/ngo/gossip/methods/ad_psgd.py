@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.gossip.method import method
-
-if TYPE_CHECKING:
-    from ngo.gossip.step import Step
+from ngo.gossip.step import Step
 
 
 @method(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.fields import at_least, whole
+from ngo.common.lazy import torch
 from ngo.gossip.method import GOSSIP_FIELDS, method
-
-if TYPE_CHECKING:
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Step
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Step
 
 CLIQUE = {"clique": whole("consecutive workers that average their gradients", 10, at_least(1))}
 
@@ -43,10 +40,6 @@ def clique_averaging(step: Step) -> None:
 
 def within_cliques(W: MixingMatrix, clique: int) -> MixingMatrix:
     """The edges of W within cliques, with weights 1/|C|; the rest of each row stays with itself."""
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-
     of = torch.arange(W.n) // clique
     inside = of[W.receivers] == of[W.senders]
     receivers, senders = W.receivers[inside], W.senders[inside]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ngo.common.lazy import torch
 from ngo.gossip.method import GOSSIP_FIELDS, method
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ngo.gossip.step import Step
+from ngo.gossip.step import Step
 
 ONE_PULL: dict[str, Any] = {"local_steps": 1, "delay": 0}
 
@@ -44,7 +41,7 @@ def _correct(step: Step, share: float) -> None:
     """
     c = step.matrix("c")
 
-    def gather(x: Tensor, c: Tensor, pulls: Tensor) -> None:
+    def gather(x: torch.Tensor, c: torch.Tensor, pulls: torch.Tensor) -> None:
         x.add_(pulls, alpha=share)
         c.add_(pulls, alpha=share / step.lr)
 

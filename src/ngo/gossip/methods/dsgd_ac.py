@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.fields import at_least, number, within
 from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import GOSSIP_FIELDS, method
-
-if TYPE_CHECKING:
-    from ngo.gossip.step import Step
+from ngo.gossip.step import Step
 
 SCHEDULE = {
     "ac_power": number("power of η_t/η_s by which γ falls", 3.0, at_least(0)),

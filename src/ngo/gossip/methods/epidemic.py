@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.gossip.method import method
-
-if TYPE_CHECKING:
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Step
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Step
 
 
 @method("epidemic", fields=("topology",), directed=True, local_steps=1, delay=0)
@@ -29,8 +25,6 @@ def epidemic(step: Step) -> None:
 
 def equal_shares(W: MixingMatrix) -> MixingMatrix:
     """The edges of W with row-stochastic weights: each worker weighs all that it receives alike."""
-    from ngo.gossip.mixing_matrix import MixingMatrix
-
     shares = 1 / (1 + W.starts.diff()).double()
     edges = W.receivers, W.senders
     return MixingMatrix(W.n, *edges, shares[W.receivers], shares, in_order=True)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ngo.common.lazy import torch
 from ngo.gossip.method import GOSSIP_FIELDS, method
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ngo.gossip.step import Step
+from ngo.gossip.step import Step
 
 
 @method(
@@ -33,7 +28,7 @@ def extra(step: Step) -> None:
     """
     c, before = step.matrix("c"), step.X.clone()
 
-    def gather(x: Tensor, c: Tensor, pulls: Tensor) -> None:
+    def gather(x: torch.Tensor, c: torch.Tensor, pulls: torch.Tensor) -> None:
         x.add_(pulls)
         c.add_(pulls, alpha=0.5 / step.lr)
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.fields import number, within
-from ngo.gossip.method import GOSSIP_FIELDS, method
-from ngo.gossip.order import ORDERS
-
-if TYPE_CHECKING:
-    from ngo.gossip.step import Step
+from ngo.gossip.method import GOSSIP_FIELDS, ORDERS, method
+from ngo.gossip.step import Step
 
 
 @method(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ngo.common.fields import below, number
-from ngo.gossip.method import GOSSIP_FIELDS, method
-from ngo.gossip.order import ORDERS
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ngo.gossip.step import Step
+from ngo.common.lazy import torch
+from ngo.gossip.method import GOSSIP_FIELDS, ORDERS, method
+from ngo.gossip.step import Step
 
 
 @method(
@@ -31,7 +27,7 @@ def gradient_tracking(step: Step) -> None:
     if step.t > 0:
         step.network.mix(y, step.gamma)
 
-    def track(y: Tensor, g: Tensor, before: Tensor) -> None:
+    def track(y: torch.Tensor, g: torch.Tensor, before: torch.Tensor) -> None:
         y.add_(g - before)
         before.copy_(g)
         g.copy_(y)
@@ -66,7 +62,7 @@ def momentum_tracking(step: Step) -> None:
     if step.t > 0:
         step.network.mix(y, step.gamma)
 
-    def track(u: Tensor, y: Tensor, g: Tensor) -> None:
+    def track(u: torch.Tensor, y: torch.Tensor, g: torch.Tensor) -> None:
         y.sub_(u)
         u.mul_(step.run.tracked_momentum).add_(g)
         y.add_(u)
@@ -105,8 +101,6 @@ def gt_saga(step: Step) -> None:
     gradients at x⁰; here samples come in passes of random order, and the table begins with 0, so
     that no further gradients are needed. Two matrices are sent.
     """
-    import torch
-
     places, owned = step.samples()  # type: ignore[misc]  # no worker steps alone
     (n, d), most = step.X.shape, int(owned.max())
     y, before, mean = map(step.matrix, ("y", "r", "mean"))
@@ -115,7 +109,13 @@ def gt_saga(step: Step) -> None:
     change = step.G - table[rows, places]
     table[rows, places] = step.G
 
-    def track(y: Tensor, g: Tensor, before: Tensor, mean: Tensor, change: Tensor) -> None:
+    def track(
+        y: torch.Tensor,
+        g: torch.Tensor,
+        before: torch.Tensor,
+        mean: torch.Tensor,
+        change: torch.Tensor,
+    ) -> None:
         g.copy_(change + mean)
         y.add_(g - before)
         before.copy_(g)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.fields import number, within
+from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
 from ngo.gossip.method import GOSSIP_FIELDS, method
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ngo.gossip.step import Step
+from ngo.gossip.step import Step
 
 CHANCE = {
     "exchange_probability": number(
@@ -40,15 +35,13 @@ def proxskip(step: Step) -> None:
     γ = 1 it is Scaffnew (Algorithm 2). With q = 1 its steps are those of D². All workers toss one
     coin for a step, from a stream that is keyed by the seed and the step.
     """
-    import torch
-
     h, q = step.matrix("h"), step.run.exchange_probability
     step.descend(after=(lambda x, h: x.add_(h, alpha=step.lr), step.X, h))
     coin = torch_stream(step.run.seed, "exchanges", step.t)
     if float(torch.rand((), generator=coin, dtype=torch.float64)) >= q:
         return
 
-    def gather(h: Tensor, x: Tensor, pulls: Tensor) -> None:
+    def gather(h: torch.Tensor, x: torch.Tensor, pulls: torch.Tensor) -> None:
         h.add_(pulls, alpha=q / step.lr)
         x.add_(pulls)
 

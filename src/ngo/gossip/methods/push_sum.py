@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ngo.common.lazy import torch
 from ngo.gossip.method import method
-
-if TYPE_CHECKING:
-    from ngo.gossip.step import Step
+from ngo.gossip.step import Step
 
 
 @method(
@@ -57,8 +54,6 @@ def async_push_sum(step: Step) -> None:
     long for a fast worker too, whose weight halves with each step while nothing arrives, and a slow
     worker, to which mass has come meanwhile, moves the common mean farther.
     """
-    import torch
-
     w = step.matrix("w", columns=1, fill=1.0)
     step.descend()
     sums = torch.cat([step.X * w, w], 1)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ngo.common.fields import below, number
+from ngo.common.lazy import torch
 from ngo.gossip.method import GOSSIP_FIELDS, method
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ngo.gossip.step import Step
+from ngo.gossip.step import Step
 
 HELP = "quasi-global momentum μ, of the half step and of the average"
 
@@ -52,7 +49,7 @@ def quasi_global_apart(step: Step) -> None:
 def _whole_steps(step: Step, beta: float, mu: float) -> None:
     m = step.matrix("m")
 
-    def average(m: Tensor, before: Tensor, x: Tensor) -> None:
+    def average(m: torch.Tensor, before: torch.Tensor, x: torch.Tensor) -> None:
         m.mul_(mu).add_(before - x, alpha=(1 - mu) / step.lr)
 
     # After the half step x − η g, the gradients' memory takes the model before it.

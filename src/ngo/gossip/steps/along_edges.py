@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.steps import column_blocks
 from ngo.native.pool import Map

@@ -1,10 +1,11 @@
 """A step in blocks of columns: columns of a state do not depend on each other."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TypeVar
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.native.pool import Map
 
 # Elements of a block. With smaller blocks, threads spend their time handing over Python's lock,

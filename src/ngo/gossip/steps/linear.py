@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.steps import column_blocks
 from ngo.native import gossip_step

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.common.transfers import sent
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.pool import Map

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ngo.common.fields import at_least, whole
+from ngo.common.lazy import nx, torch
 from ngo.common.registry import UserError
 from ngo.gossip.topologies.static import DEGREE
 from ngo.gossip.topology import Edges, topology
-
-if TYPE_CHECKING:
-    import torch
 
 RECEIVERS = {"receivers": whole("workers to which each worker sends, s", 4, at_least(1))}
 
@@ -42,8 +38,6 @@ def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> torch.Te
 
     All sets of s = ``receivers`` others are equally likely, and independent.
     """
-    import torch
-
     # By Floyd's algorithm for all workers at once: the k-th draw is one of the first so many, and
     # the last of them if the draw is already taken.
     found = torch.full((n, receivers), n)
@@ -68,8 +62,5 @@ def epidemic_regular(n: int, degree: int, generator: torch.Generator) -> Edges:
 
     It need not connect all workers. With a ``degree`` of 1 it is a random matching.
     """
-    import torch
-    from networkx import random_regular_graph
-
     seed = int(torch.randint(2**31, (), generator=generator))
-    return list(random_regular_graph(degree, n, seed).edges)
+    return list(nx.random_regular_graph(degree, n, seed).edges)

@@ -8,17 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ngo.common.fields import file
+from ngo.common.lazy import nx, torch
 from ngo.common.paths import check_readable
 from ngo.common.registry import UserError, shown
+from ngo.gossip.graph_formats import read_graph
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.numbered import numbered
 from ngo.gossip.topology import topology
-
-if TYPE_CHECKING:
-    import networkx as nx
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.weights import metropolis_hastings, outgoing_shares
 
 GRAPH = {"graph": file("file of the graph: .edgelist, .adjlist, .graphml, .gml, .json or .mtx")}
 
@@ -39,8 +39,6 @@ def graph_file(n: int, graph: str) -> MixingMatrix:
     Weights of edges, if the file has them, are W_ij. Without weights, or if all are 1, they are
     Metropolis–Hastings weights.
     """
-    from ngo.gossip.weights import metropolis_hastings
-
     return _matrix(n, read(n, graph, False), metropolis_hastings)
 
 
@@ -57,8 +55,6 @@ def directed_graph_file(n: int, graph: str) -> MixingMatrix:
     An edge's weight, if the file has weights, is the share that is sent along it. Without weights,
     or if all are 1, a worker divides its mass equally among itself and its receivers.
     """
-    from ngo.gossip.weights import outgoing_shares
-
     return _matrix(n, read(n, graph, True), outgoing_shares)
 
 
@@ -72,10 +68,6 @@ def file_nodes(topologies: Iterable[str], n: int, graph: str | None) -> dict[str
 
 def _matrix(n: int, graph: nx.Graph, weights: Callable[..., MixingMatrix]) -> MixingMatrix:
     """The file's weights, with the rest to 1 on the diagonal; else ``weights`` of the edges."""
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-
     if not _has_weights(graph):
         return weights(n, graph.edges)
     # An undirected graph's adjacency has each edge in both directions.
@@ -106,11 +98,6 @@ def read(n: int, path: str, directed: bool) -> nx.Graph:
 @lru_cache(maxsize=8)
 def _load(path: str, n: int, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
     """The file's graph; ``stamp`` changes with the file."""
-    import networkx as nx
-
-    from ngo.gossip.graph_formats import read_graph
-    from ngo.gossip.numbered import numbered
-
     graph = read_graph(path, n, directed)
     if graph.is_directed() != directed:
         found, needed = ("", "directed_graph_file") if graph.is_directed() else ("un", "graph_file")
@@ -125,7 +112,6 @@ def _has_weights(graph: nx.Graph) -> bool:
 
 
 def _check_connected(graph: nx.Graph, path: str) -> None:
-    import networkx as nx
 
     if not graph.is_directed() and not nx.is_connected(graph):
         raise UserError(f"graph: {path!r} is not connected.")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from ngo.common.lazy import torch
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topologies.static import digits, dimension
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
 
 
 @topology("random", density=lambda n, u: u)
@@ -22,8 +18,6 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
     (aijp). A worker may have no edge. With more than 256 workers, the edges themselves are drawn
     instead of a number for each pair.
     """
-    import torch
-
     if not 0 < u <= 1:
         raise ValueError(f"u is {u!r}; the probability of an edge must be in (0, 1]")
     pairs = n * (n - 1) // 2
@@ -47,8 +41,6 @@ def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tenso
     The failures before each success are drawn from the geometric distribution, so that the time is
     in proportion to the successes.
     """
-    import torch
-
     found = torch.full((1,), -1)
     while found[-1] < trials:
         left = (trials - int(found[-1])) * u
@@ -61,8 +53,6 @@ def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tenso
 @topology("random_matching", matching=True)
 def random_matching(n: int, generator: torch.Generator) -> torch.Tensor:
     """A new random matching in each step; for odd n, one worker has no neighbour."""
-    import torch
-
     return torch.randperm(n, generator=generator)[: n - n % 2].view(-1, 2)
 
 
@@ -96,10 +86,6 @@ def one_peer_exponential(n: int, t: int) -> MixingMatrix:
     W_ij = 1/2 for j = i and for j = i − 2^(t mod ⌈log₂ n⌉), on a circle. For n = 2^k, the product
     of k successive matrices is the mean.
     """
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-
     workers, half = torch.arange(n), torch.full((n,), 0.5)
     return MixingMatrix(n, workers, (workers - 2 ** (t % digits(n))) % n, half, half)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
+from ngo.common.lazy import np
 from ngo.training.virtual.schedule import Window
 
 

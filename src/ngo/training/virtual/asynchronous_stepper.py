@@ -5,26 +5,22 @@ from __future__ import annotations
 import gc
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
-import numpy as np
-import torch
-
+from ngo.common.lazy import np, torch
 from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import CONSTANT
 from ngo.gossip.step import Step
 from ngo.gossip.traffic import sent
+from ngo.training.checkpoint import State
+from ngo.training.problem import Problem
+from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 from ngo.training.virtual.arrangement import Arrangement, Batch
 from ngo.training.virtual.neighbours import Graphs
 from ngo.training.virtual.schedule import Schedule
 from ngo.training.virtual.version_network import Exchange, VersionNetwork
-
-if TYPE_CHECKING:
-    from ngo.training.checkpoint import State
-    from ngo.training.problem import Problem
-    from ngo.training.spec import RunSpec
 
 # The steps of all workers together that are computed between two known states, at most: with more,
 # batches are larger, and more sent models are kept.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, topologies
 from ngo.gossip.topology import TOPOLOGIES
-
-if TYPE_CHECKING:
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.training.spec import RunSpec
+from ngo.training.spec import RunSpec
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,15 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.training.spec import RunSpec
 from ngo.training.virtual.churn import CHURN, Presence
+from ngo.training.virtual.neighbours import Graph, Graphs
 from ngo.training.virtual.speeds import SPEEDS
 from ngo.training.virtual.wires import Wires
-
-if TYPE_CHECKING:
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.training.spec import RunSpec
-    from ngo.training.virtual.neighbours import Graph, Graphs
 
 # Random partners drawn at a time.
 BLOCK = 256

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ngo.common.fields import at_least, file, number, whole, within
+from ngo.common.lazy import np
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry, UserError
 from ngo.common.seeding import numpy_stream

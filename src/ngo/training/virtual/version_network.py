@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.common.registry import UserError
+from ngo.gossip.coupling import Coupling
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import SharedMatrix, check_rows
 from ngo.gossip.step import Run
+from ngo.gossip.steps.linear import mix
 from ngo.native.pool import Map
-
-if TYPE_CHECKING:
-    from ngo.gossip.coupling import Coupling
 
 
 @dataclass(frozen=True)
@@ -112,8 +109,6 @@ class VersionNetwork(SharedMatrix):
 
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """R ← (1 − γ) R + γ S, with the sums S of own shares and of the messages used."""
-        from ngo.gossip.steps.linear import mix
-
         now = self._sent(rows)
         if now.W is not None:
             mix(rows, now.W, gamma, spread=self._spread)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ngo.training.checkpoint import State
+from ngo.training.problem import Problem
+from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 from ngo.training.virtual.waiting_times import WaitingTimes
-
-if TYPE_CHECKING:
-    from ngo.training.checkpoint import State
-    from ngo.training.problem import Problem
-    from ngo.training.spec import RunSpec
 
 
 class WaitingStepper(Stepper):

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from ngo.common.lazy import np, torch
 from ngo.common.registry import UserError
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.training.virtual.churn import CHURN, Presence
 from ngo.training.virtual.links import LINKS
 from ngo.training.virtual.speeds import SPEEDS
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
 
 
 class WaitingTimes:
@@ -127,8 +122,6 @@ class WaitingTimes:
 
 def torch_of(array: np.ndarray) -> torch.Tensor:
     """A copy, as checkpoints hold it."""
-    import torch
-
     return torch.from_numpy(array.copy())
 
 
