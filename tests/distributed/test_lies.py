@@ -10,10 +10,9 @@ from lying import FIELDS, GAMMA, HONEST, N, W, start
 from stepping import Stepping
 
 from ngo.common.registry import UserError
-from ngo.gossip.attack import ATTACKS
+from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.attack import HONEST as NO_ATTACK
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.liars import Liars
 from ngo.gossip.network import SharedMatrix
 
 DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")

@@ -11,7 +11,7 @@ from stand_in import PLACE, Card, Generator, OnCard, on_host
 
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.engine.backends.auto import fastest
+from ngo.engine.backends import fastest
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.topologies.static import complete, ring

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from ngo.common.lazy import torch
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
+from ngo.gossip.gossip_step import step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.step import Run
-from ngo.gossip.steps.along_edges import step_along_edges
 from ngo.native.pool import Map, in_order
 
 Pull = Callable[["torch.Tensor", "torch.Tensor", float, "Run"], "torch.Tensor"]

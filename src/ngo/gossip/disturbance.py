@@ -9,9 +9,8 @@ from typing import Any
 
 from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
-from ngo.gossip.attack import ATTACKS
+from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.consensus import synchronization_index
-from ngo.gossip.liars import Liars
 from ngo.gossip.mixing_matrix import MixingMatrix
 
 #: ``(X, W, at)`` → the state ``[n, d]`` after a round; the differences are those of ``at``.

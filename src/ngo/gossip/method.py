@@ -1,7 +1,7 @@
 """Methods: what the workers do with their gradients in a training step.
 
-A method is a function of a ``Step`` (see ``step``), which reads like its pseudocode. Each is a file
-in ``methods``. Names, fields and ranges are known without importing torch.
+A method is a function of a ``Step`` (see ``step``), which reads like its pseudocode; they are in
+``methods``. Names, fields and ranges are known without importing torch.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from typing import Any
 
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-from ngo.gossip.step import Step
+from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.step import Run, Step
 
 Update = Callable[["Step"], None]
 
 # The fields of a method that pulls along the edges of a graph through the run's coupling.
 GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
+
+#: What a method fixes that exchanges once in each step.
+ONE_EXCHANGE: dict[str, Any] = {"local_steps": 1, "delay": 0}
 
 # The graphs that a method may ask for.
 GRAPHS = ("any", "fixed", "tree")
@@ -154,3 +158,24 @@ def combine_then_adapt(step: Step) -> None:
 
 for each in (adapt_then_combine, combine_then_adapt):
     ORDERS.add(each.__name__, each, each)
+
+
+# The messages that a method may declare: a row, a number, a row and a number, a compressed row.
+NUMBERS = ("d", "1", "d + 1", "C(d)")
+
+
+def sent(run: Run, d: int, number: int = 4) -> list[int] | None:
+    """The bytes of each message that crosses each edge, in each direction, in a step of ``run``.
+
+    ``d`` is the length of a row, ``number`` the bytes of a number. A parameter server has an edge
+    to each worker. Methods with H local steps send only in every H-th step. None if the number of
+    messages depends on V.
+    """
+    messages = METHODS[run.method].sends
+
+    def size(numbers: str) -> int:
+        if numbers == "C(d)":
+            return COMPRESSIONS[run.compression].codec.size(d, run, number)
+        return {"d": d, "1": 1, "d + 1": d + 1}[numbers] * number
+
+    return [size(numbers) for numbers in messages] or None

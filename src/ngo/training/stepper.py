@@ -17,11 +17,10 @@ from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.engine.initialization import SAME
 from ngo.engine.population import Population
-from ngo.gossip.attack import ATTACKS, HONEST
+from ngo.gossip.attack import ATTACKS, HONEST, Liars
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.failures import Failures, unchanged
-from ngo.gossip.liars import Liars
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS

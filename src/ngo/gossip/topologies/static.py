@@ -1,13 +1,14 @@
-"""Small graphs that stay as they are."""
+"""Graphs that stay as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from math import isqrt
 
-from ngo.common.fields import at_least, number, whole, within
+from ngo.common.fields import at_least, choice, number, whole, within
 from ngo.common.lazy import np, nx
-from ngo.common.registry import UserError
+from ngo.common.registry import Registry, UserError
 from ngo.common.seeding import numpy_stream
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
 
@@ -177,3 +178,45 @@ def small_world(n: int, near: int, rewired: float, seed: int) -> Edges:
     return connected(
         "small_world", seed, lambda draw: nx.watts_strogatz_graph(n, near, rewired, draw)
     )
+
+
+#: Which of m cliques are joined, as pairs.
+JOINS: Registry[Callable[[int], list[tuple[int, int]]]] = Registry("joins")
+
+
+def every_pair(m: int) -> list[tuple[int, int]]:
+    """Every clique with every other."""
+    return list(combinations(range(m), 2))
+
+
+def in_a_ring(m: int) -> list[tuple[int, int]]:
+    """Each clique with the next."""
+    return [(a, (a + 1) % m) for a in range(m if m > 2 else m - 1)]
+
+
+for each in (every_pair, in_a_ring):
+    JOINS.add(each.__name__, each, each)
+
+CLIQUES = {
+    "clique_size": whole("workers in a clique", 10, at_least(1)),
+    "joins": choice("which cliques are joined", "every_pair", JOINS),
+}
+
+
+@topology("d_cliques", options=CLIQUES)
+def d_cliques(n: int, clique_size: int, joins: str) -> Edges:
+    """D-Cliques (Bellet et al. 2022): complete graphs, joined by single edges.
+
+    A clique has ``clique_size`` consecutive workers, the last one perhaps fewer. Two cliques are
+    joined by one edge; its end in each is the worker with the fewest edges to other cliques so far.
+    With the partition ``cliques``, the workers of a clique together have all labels, about.
+    """
+    cliques = [range(i, min(i + clique_size, n)) for i in range(0, n, clique_size)]
+    edges = [edge for clique in cliques for edge in combinations(clique, 2)]
+    joined = [0] * n
+    for a, b in JOINS[joins](len(cliques)):
+        i, j = (min(cliques[k], key=joined.__getitem__) for k in (a, b))
+        joined[i] += 1
+        joined[j] += 1
+        edges.append((i, j))
+    return edges

@@ -9,10 +9,9 @@ from typing import Any, NoReturn, cast
 
 from ngo.common.lazy import np, torch
 from ngo.gossip.lr_schedule import learning_rate
-from ngo.gossip.method import METHODS
+from ngo.gossip.method import METHODS, sent
 from ngo.gossip.schedule import CONSTANT
 from ngo.gossip.step import Step
-from ngo.gossip.traffic import sent
 from ngo.training.checkpoint import State
 from ngo.training.problem import Problem
 from ngo.training.spec import RunSpec

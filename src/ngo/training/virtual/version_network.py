@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from ngo.common.lazy import torch
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import Coupling
+from ngo.gossip.gossip_step import mix
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import SharedMatrix, check_rows
 from ngo.gossip.step import Run
-from ngo.gossip.steps.linear import mix
 from ngo.native.pool import Map
 
 

@@ -1,17 +1,77 @@
-"""The paper's coupling with an implicit step, for matchings: a worker can't pass its neighbour."""
+"""The paper's coupling φ_p, with a cap, or with an implicit step; and one with two exponents."""
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
+from ngo.common.fields import above, number, within
 from ngo.common.lazy import torch
 from ngo.gossip.coupling import coupling
+from ngo.gossip.gossip_step import exponent, gossip_step, phi, power_
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.step import Run
-from ngo.native.gossip_step import CELL_BITS, IMPLICIT, Limit, gossip
+from ngo.native.gossip_step import CAPPED, CELL_BITS, IMPLICIT, Limit, gossip
 from ngo.native.pool import Map
 from ngo.native.shared_work import fits
+
+
+def fast_power(
+    X: torch.Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any
+) -> torch.Tensor:
+    """The step by a matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
+    return gossip_step(X, W, gamma, run.p, **how)
+
+
+def exact_power(
+    X: torch.Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any
+) -> torch.Tensor:
+    """The step by differences at p = 1 too."""
+    return gossip_step(X, W, gamma, run.p, **how, sums=False)
+
+
+@coupling("power", fields=("p",), fast=fast_power, exact=exact_power)
+def power(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+    """The paper's pull: γ W_ij φ_p(z).
+
+    φ_p(z) = sign(z)|z|^(2p−1): z at p = 1, sign(z) at 1/2 (Algorithm 1).
+    """
+    return gamma * weights * phi(z, run.p)
+
+
+CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, above(0))}
+
+
+def fast_capped(
+    X: torch.Tensor,
+    W: MixingMatrix,
+    gamma: float,
+    run: Run,
+    *,
+    at: torch.Tensor,
+    out: torch.Tensor,
+    spread: Map,
+) -> torch.Tensor | None:
+    """The step in compiled code."""
+    if not fits(X, at, out):
+        return None
+    limit = Limit(CAPPED, run.cap)
+    gossip(at, X, out, W.pairs, gamma, exponent(run.p), limit, spread=spread)
+    return out
+
+
+@coupling("capped", fields=("p",), options=CAP, fast=fast_capped)
+def capped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+    """The paper's pull with an upper limit: W_ij z · min(cap, γ|z|^(2p−2)).
+
+    Near the consensus, where |z|^(2p−2) is large, this is linear gossip with γ = cap instead of
+    NGO's chatter. V never rises if the cap is 1 or less.
+    """
+    most = run.cap * z
+    pull = gamma * phi(z, run.p)
+    return torch.where(pull.abs() < most.abs(), pull, most).mul_(weights)
+
 
 #: Newton's steps. After the last, only the rounding error of float64 remains.
 ITERATIONS = 10
@@ -94,3 +154,25 @@ def _limit(q: float) -> Limit:
         first[-1], slope[-1] = 1, 0
         sides.append(torch.stack([first, slope]))
     return Limit(IMPLICIT, table=torch.stack(sides, 1).float().contiguous(), offset=offset)
+
+
+OPTIONS = {
+    "near_factor": number("factor a of the smaller exponent", 1.0, above(0)),
+    "near_exponent": number(
+        "smaller exponent α, which decides near the consensus", 0.8, within(0, 1)
+    ),
+    "far_factor": number("factor b of the larger exponent", 1.0, above(0)),
+    "far_exponent": number("larger exponent β, which decides far from it", 1.2, above(0)),
+}
+
+
+@coupling("fixed_time", options=OPTIONS)
+def fixed_time(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+    """Fixed-time consensus (Zuo and Tie 2016): γ W_ij sign(z)(a|z|^α + b|z|^β).
+
+    The fields are, in this order, a, α, b and β. In continuous time with α < 1 < β, the time to
+    consensus has a bound that holds for all initial states.
+    """
+    near = power_(z.clone(), run.near_exponent).mul_(run.near_factor)
+    far = power_(z.clone(), run.far_exponent).mul_(run.far_factor)
+    return near.add_(far).mul_(z.sign()).mul_(weights).mul_(gamma)
