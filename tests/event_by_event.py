@@ -10,8 +10,7 @@ from ngo.engine.population import Population
 from ngo.gossip.gossip_step import phi
 from ngo.gossip.topology import Mixing
 from ngo.training.batches import Batches, BatchStream
-from ngo.training.virtual.links import LINKS
-from ngo.training.virtual.speeds import SPEEDS
+from ngo.training.virtual.parts import LINKS, SPEEDS
 
 END, ARRIVAL = 1, 0
 

@@ -57,8 +57,6 @@ __all__ = ["__version__", *_INTERFACE]
 
 
 def __getattr__(name: str) -> object:
-    if name == "setting":  # the former name, in older plugins
-        raise AttributeError("ngo.setting is called ngo.number, ngo.whole or ngo.choice now")
     if name not in _INTERFACE:
         raise AttributeError(f"module 'ngo' has no attribute {name!r}")
     module, attribute = _INTERFACE[name]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ngo.common.fields import above, at_least, number, whole
 from ngo.common.lazy import torch
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
@@ -56,20 +56,13 @@ ATTACKS: Registry[Attack] = Registry("attack")
 LIARS: Options = {"liars": whole("number of workers that lie, the last ones", 1, at_least(1))}
 
 
-@takes_options
 def attack(name: str, *, options: Options | None = None, version: int = 1) -> Callable[[Lie], Lie]:
     """Register a lie under the name that configs and commands use (key ``attack``).
 
     ``options`` are new fields of a run. Every attack has the field ``liars``. ``version`` is raised
     when its results change.
     """
-
-    def register(lie: Lie) -> Lie:
-        own = declare("attack", name, {**LIARS, **(options or {})})
-        ATTACKS.add(name, Attack(lie, own), lie, version)
-        return lie
-
-    return register
+    return registers(ATTACKS, name, Attack, {**LIARS, **(options or {})}, version)
 
 
 def no_lie(messages: Messages, run: Run) -> torch.Tensor:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ngo.common.fields import above, number, whole, within
 from ngo.common.lazy import np, torch
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
 from ngo.gossip.payload import from_bytes, pack, packed_size, to_bytes, unpack
 from ngo.gossip.step import Run
@@ -80,7 +80,6 @@ class Compression:
 COMPRESSIONS: Registry[Compression] = Registry("compression")
 
 
-@takes_options
 def compression(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[type[Codec]], type[Codec]]:
@@ -90,13 +89,7 @@ def compression(
     δ > 0. ``options`` are new fields of a run; the codec reads them as ``self.run.NAME``.
     ``version`` is raised when its results change.
     """
-
-    def register(codec: type[Codec]) -> type[Codec]:
-        fields = declare("compression", name, options)
-        COMPRESSIONS.add(name, Compression(codec, fields), codec, version)
-        return codec
-
-    return register
+    return registers(COMPRESSIONS, name, Compression, options, version)
 
 
 @compression("none")

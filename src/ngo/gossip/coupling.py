@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ngo.common.lazy import torch
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
 from ngo.gossip.gossip_step import step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
@@ -69,7 +69,6 @@ class Coupling:
 COUPLINGS: Registry[Coupling] = Registry("coupling")
 
 
-@takes_options
 def coupling(
     name: str,
     *,
@@ -93,11 +92,8 @@ def coupling(
     ``version`` is raised when its results change.
     """
 
-    def register(function: F) -> F:
-        own = declare("coupling", name, options)
+    def entry(function: Any, own: tuple[str, ...]) -> Coupling:
         pull, step = (None, function) if whole else (function, fast)
-        entry = Coupling(pull, (*fields, *own), step, matching, exact)
-        COUPLINGS.add(name, entry, function, version)
-        return function
+        return Coupling(pull, (*fields, *own), step, matching, exact)
 
-    return register
+    return registers(COUPLINGS, name, entry, options, version)

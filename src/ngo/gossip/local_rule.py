@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ngo.common.fields import below, number
 from ngo.common.lazy import torch
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
 from ngo.gossip.step import Step
 from ngo.native.elementwise import Chain
@@ -37,7 +38,6 @@ class LocalRule:
 LOCAL_RULES: Registry[LocalRule] = Registry("local_rule")
 
 
-@takes_options
 def local_rule(
     name: str,
     *,
@@ -59,14 +59,10 @@ def local_rule(
     Methods whose correction is linear in the gradients refuse a rule that is not ``linear``, such
     as Adam. ``version`` is raised when its results change.
     """
-
-    def register(descend: Descend) -> Descend:
-        fields = declare("local_rule", name, options)
-        entry = LocalRule(descend, fields, linear, decoupled_decay, matrices, chain)
-        LOCAL_RULES.add(name, entry, descend, version)
-        return descend
-
-    return register
+    entry = partial(
+        LocalRule, linear=linear, decoupled_decay=decoupled_decay, matrices=matrices, chain=chain
+    )
+    return registers(LOCAL_RULES, name, entry, options, version)
 
 
 @local_rule("sgd", chain=True)

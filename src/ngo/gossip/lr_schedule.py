@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ngo.common.fields import above, number
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
 from ngo.gossip.step import Run
 
@@ -27,7 +27,6 @@ class LrSchedule:
 LR_SCHEDULES: Registry[LrSchedule] = Registry("lr_schedule")
 
 
-@takes_options
 def lr_schedule(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[Factor], Factor]:
@@ -36,13 +35,7 @@ def lr_schedule(
     The factor must be above 0. ``options`` are new fields of a run, which it reads as ``run.NAME``.
     ``version`` is raised when its results change.
     """
-
-    def register(factor: Factor) -> Factor:
-        fields = declare("lr_schedule", name, options)
-        LR_SCHEDULES.add(name, LrSchedule(factor, fields), factor, version)
-        return factor
-
-    return register
+    return registers(LR_SCHEDULES, name, LrSchedule, options, version)
 
 
 def learning_rate(run: Run, t: int, steps: int) -> float:

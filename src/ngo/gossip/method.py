@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.step import Run, Step
@@ -81,7 +81,6 @@ class Method:
 METHODS: Registry[Method] = Registry("method")
 
 
-@takes_options
 def method(
     name: str,
     *,
@@ -115,11 +114,10 @@ def method(
     - ``version``: raised when its results change.
     """
 
-    def register(update: Update) -> Update:
-        own = declare("method", name, options)
+    def entry(update: Update, own: tuple[str, ...]) -> Method:
         pulls = "coupling" in (*fields, *fixed) and set(sends) == {"d"}
         shared = (*DECENTRALIZED, *(ATTACKED if pulls else ())) if "topology" in fields else ()
-        entry = Method(
+        return Method(
             update,
             (*fields, *shared, *own),
             fixed,
@@ -132,10 +130,8 @@ def method(
             matrices=matrices,
             needs_every_message=needs_every_message,
         )
-        METHODS.add(name, entry, update, version)
-        return update
 
-    return register
+    return registers(METHODS, name, entry, options, version)
 
 
 #: The order of the half step and the pull in a step of gossip.

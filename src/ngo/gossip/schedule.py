@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ngo.common.fields import above, choice, number
 from ngo.common.lazy import torch
-from ngo.common.options import DECLARED, Options, declare, takes_options
+from ngo.common.options import DECLARED, Options, registers
 from ngo.common.registry import Registry, UserError, unknown
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing
@@ -41,7 +42,6 @@ class Schedule:
 SCHEDULES: Registry[Schedule] = Registry("schedule")
 
 
-@takes_options
 def schedule(
     name: str,
     *,
@@ -57,13 +57,7 @@ def schedule(
     if the values of options do not go together. ``options`` are new fields of a run.
     ``version`` is raised when its results change.
     """
-
-    def register(values: Values) -> Values:
-        fields = declare("schedule", name, options)
-        SCHEDULES.add(name, Schedule(values, fields, check), values, version)
-        return values
-
-    return register
+    return registers(SCHEDULES, name, partial(Schedule, check=check), options, version)
 
 
 def scheduled(run: Any, t: int, steps: int) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any
 
 from ngo.common.lazy import np, nx, torch
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry, UserError, in_a_line
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.weights import METROPOLIS, WEIGHT_RULES, checked_matrix, outgoing_shares, simple
@@ -125,7 +125,6 @@ class Topology:
 TOPOLOGIES: Registry[Topology] = Registry("topology")
 
 
-@takes_options
 def topology(
     name: str,
     *,

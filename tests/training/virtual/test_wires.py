@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from runs import digits_run
 
-from ngo.training.virtual.churn import Presence
+from ngo.training.virtual.parts import Presence
 from ngo.training.virtual.wires import Wires
 
 

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ngo.common.fields import at_least, below, choice, number
-from ngo.common.options import Options, declare
+from ngo.common.options import registers
 from ngo.common.registry import Registry, UserError
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import FAILURES, METHODS, Method
-from ngo.training.virtual.churn import CHURN
-from ngo.training.virtual.links import LINKS
-from ngo.training.virtual.speeds import SPEEDS
+from ngo.training.virtual.parts import CHURN, LINKS, SPEEDS
 
 if TYPE_CHECKING:
     from ngo.training.problem import Problem
@@ -52,22 +50,7 @@ TIME = {
 LOSS = {"message_loss": number("probability that a message is lost", 0.0, below(0, 1))}
 
 
-def clock(
-    name: str, *, options: Options | None = None, version: int = 1
-) -> Callable[[MakeStepper], MakeStepper]:
-    """Register a function that makes the stepper of a run, under a name for the key ``clock``.
-
-    ``version`` is raised when its results change.
-    """
-
-    def register(make: MakeStepper) -> MakeStepper:
-        CLOCKS.add(name, Clock(make, declare("clock", name, options)), make, version)
-        return make
-
-    return register
-
-
-@clock("steps")
+@registers(CLOCKS, "steps", Clock)
 def steps(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> Stepper:
     """All workers step together; time is not simulated."""
     from ngo.training.stepper import Stepper
@@ -75,7 +58,7 @@ def steps(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> 
     return Stepper(spec, problem, **how)
 
 
-@clock("waiting", options=TIME)
+@registers(CLOCKS, "waiting", Clock, TIME)
 def waiting(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> Stepper:
     """Virtual time, in which a step ends when the messages of all neighbours have arrived."""
     from ngo.training.virtual.waiting_stepper import WaitingStepper
@@ -83,7 +66,7 @@ def waiting(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -
     return WaitingStepper(spec, problem, **how)
 
 
-@clock("asynchronous", options={**TIME, **LOSS})
+@registers(CLOCKS, "asynchronous", Clock, {**TIME, **LOSS})
 def asynchronous(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> Stepper:
     """Virtual time, in which no worker waits: a step takes what has arrived."""
     from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper

@@ -20,9 +20,8 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.training.spec import RunSpec
-from ngo.training.virtual.churn import CHURN, Presence
 from ngo.training.virtual.neighbours import Graph, Graphs
-from ngo.training.virtual.speeds import SPEEDS
+from ngo.training.virtual.parts import CHURN, SPEEDS, Presence
 from ngo.training.virtual.wires import Wires
 
 # Random partners drawn at a time.

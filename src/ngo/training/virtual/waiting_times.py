@@ -9,9 +9,7 @@ from typing import Any
 from ngo.common.lazy import np, torch
 from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.training.virtual.churn import CHURN, Presence
-from ngo.training.virtual.links import LINKS
-from ngo.training.virtual.speeds import SPEEDS
+from ngo.training.virtual.parts import CHURN, LINKS, SPEEDS, Presence
 
 
 class WaitingTimes:

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ngo.common.seeding import numpy_stream
-from ngo.training.virtual.churn import Presence
-from ngo.training.virtual.links import LINKS
+from ngo.training.virtual.parts import LINKS, Presence
 
 # Draws of a stream at a time.
 BLOCK = 256
