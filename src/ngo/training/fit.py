@@ -35,8 +35,17 @@ from ngo.training.fit_arguments import (
 from ngo.training.global_state import isolated, restored_modes, restored_streams
 from ngo.training.interruption import Interruptible, checkpoints_in
 from ngo.training.loop import Progress, Report
-from ngo.training.own import Loss, Make, like, own_model, own_task, template
-from ngo.training.own_data import NAME, Pair, own_dataset
+from ngo.training.own import (
+    NAME,
+    Loss,
+    Make,
+    Pair,
+    like,
+    own_dataset,
+    own_model,
+    own_task,
+    template,
+)
 from ngo.training.partition_file import draw
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.problem import batch_sizes, make_problem

@@ -19,10 +19,9 @@ from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
 from ngo.data.partition import parts_digest
 from ngo.training.checkpoint import NAME, TOGETHER, Checkpoints, State, Stopped
-from ngo.training.inputs import inputs_read
 from ngo.training.problem import Problem
 from ngo.training.record import kind
-from ngo.training.results_version import results_version
+from ngo.training.results_version import inputs_read, results_version
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.value_digest import ValueDigest, numbers_digest
 

@@ -26,8 +26,7 @@ from ngo.training.loop import Progress, Report, Training
 from ngo.training.partition_file import draw, parts_by_owner
 from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
-from ngo.training.saved_tensors import UNREADABLE
-from ngo.training.snapshots import save_snapshots
+from ngo.training.snapshots import UNREADABLE, save_snapshots
 from ngo.training.spec import CHECKPOINT_SECONDS, RunSpec
 from ngo.training.trial import check_problem
 

@@ -9,7 +9,7 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.native.pool import in_order
-from ngo.training.virtual.version_network import Exchange, VersionNetwork
+from ngo.training.virtual.asynchronous_stepper import Exchange, VersionNetwork
 
 
 def exchange(*, kept=(), used=(), own=(), W=None, pairs=()):

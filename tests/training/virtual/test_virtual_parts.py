@@ -10,7 +10,6 @@ from runs import digits_run
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topology import Mixing
-from ngo.training.virtual.neighbours import Graphs, as_graph
 from ngo.training.virtual.parts import (
     CHURN,
     LINKS,
@@ -21,6 +20,7 @@ from ngo.training.virtual.parts import (
     read_trace,
     worker_of,
 )
+from ngo.training.virtual.schedule import Graphs, as_graph
 
 
 def link(**values):
