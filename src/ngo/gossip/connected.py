@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from ngo.common.lazy import np
+from ngo.common.lazy import np, torch
 from ngo.common.registry import UserError
 from ngo.gossip.topology import GENERATOR, TOPOLOGIES, Topology
 from ngo.gossip.weights import simple
@@ -33,15 +33,15 @@ def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
 @lru_cache(maxsize=1000)
 def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
     period = topology.period(n, **dict(values))
-    apart = _unreachable(topology.directed, n, _graphs(topology, n, dict(values), period or GRAPHS))
-    if not apart:
+    apart = _apart(topology.directed, n, _graphs(topology, n, dict(values), period or GRAPHS))
+    if apart is None:
         return
     where = {1: "", None: f" in its first {GRAPHS} graphs"}.get(period, f" in its {period} graphs")
     own = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
     what = "the given graph" if own else repr(topology.name)
     found = (
-        f"topology: {what} does not connect the {n} workers: there is no path from "
-        f"worker {apart[0]} to worker {apart[1]}{where}"
+        f"topology: {what} does not connect the {n} workers: there are no paths "
+        f"both ways between worker 0 and worker {apart}{where}"
     )
     if period is None or not topology.connected:
         log.warning(f"{found}, so that they may never agree")
@@ -61,33 +61,23 @@ def _graphs(
     """The edges of the first graphs. Random graphs are drawn from a stream that no run uses."""
     drawn = {}
     if GENERATOR in topology.arguments:
-        from torch import Generator
-
-        drawn[GENERATOR] = Generator().manual_seed(0)
+        drawn[GENERATOR] = torch.Generator().manual_seed(0)
     for t in range(count):
         yield topology.pairs(n, t=t, **drawn, **values)
 
 
-def _unreachable(directed: bool, n: int, graphs: Iterator[np.ndarray]) -> tuple[int, int] | None:
-    """Two workers with no path from the first to the second in the union of graphs; else None."""
+def _apart(directed: bool, n: int, graphs: Iterator[np.ndarray]) -> int | None:
+    """A worker that has no paths both to and from worker 0 in the union of graphs; else None."""
     from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order
+    from scipy.sparse.csgraph import connected_components
 
-    union = np.empty((0, 2), np.int64)
+    union, labels = np.empty((0, 2), np.int64), np.arange(n)
     for edges in graphs:
         larger = simple(n, np.concatenate([union, edges]), directed=directed)
-        if len(larger) == len(union) > 0:
-            continue
-        union = larger
-        graph = coo_array((np.ones(len(union)), union.T), shape=(n, n)).tocsr()
-        graph = graph if directed else graph + graph.T
-        apart = None
-        for way, back in ((graph.T.tocsr(), True), (graph, False)):
-            missing = np.ones(n, bool)
-            missing[breadth_first_order(way, 0, return_predecessors=False)] = False
-            if missing.any():
-                first = int(missing.argmax())
-                apart = (first, 0) if back else (0, first)
-        if apart is None:
-            return None
-    return apart
+        if len(larger) > len(union):
+            union = larger
+            graph = coo_array((np.ones(len(union)), union.T), shape=(n, n))
+            count, labels = connected_components(graph, directed, connection="strong")
+            if count == 1:
+                return None
+    return int((labels != labels[0]).argmax())

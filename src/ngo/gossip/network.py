@@ -1,8 +1,7 @@
-"""The network on which methods exchange rows, and its form for one process."""
+"""The network on which methods exchange rows."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import cast
@@ -60,10 +59,11 @@ def compiled_relay(
     relayed_sums(X, received, W.starts, W.senders, turned, counts, spread=spread)
 
 
-class Network(ABC):
-    """How workers reach each other. The own workers are those of this process.
+class Network:
+    """How workers reach each other: here all rows are in one process, and nothing moves.
 
-    ``rows`` are the own workers' rows of any matrix ``[n, k]``. The network counts the messages of
+    ``rows`` are the rows of any matrix ``[n, k]`` of this process's own workers, which are all but
+    where processes share them (``distributed.process_network``). The network counts the messages of
     the own workers, and their bytes by the shape of a row, as if each worker were a machine.
     """
 
@@ -71,12 +71,14 @@ class Network(ABC):
     directed = False
     #: The rule for the weights of a graph that has lost workers.
     weights = METROPOLIS
-    #: The workers that lie in pulls and mixes, if there are any.
+    #: The workers that lie in pulls and mixes to all others, if there are any.
     liars: Liars | None = None
     #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
     copies: dict[str, torch.Tensor]
 
-    def __init__(self) -> None:
+    def __init__(self, spread: Map = in_order) -> None:
+        """``spread`` distributes columns over threads."""
+        self._spread = spread
         self.messages = 0  # rows sent so far
         self.bytes_sent = 0
         self.exchanges = 0  # steps so far in which the mixing matrix was used
@@ -104,25 +106,31 @@ class Network(ABC):
         """Other weights from now on in this step, on the same edges or on some of them."""
         self._W = W
 
-    @abstractmethod
     def mean(self, rows: torch.Tensor) -> torch.Tensor:
         """The mean ``[k]`` of all workers' rows, through a parameter server."""
+        self.refuse_liars()
+        self.count(2 * len(rows), rows)
+        return rows.mean(0)
 
-    @abstractmethod
     def index(self, rows: torch.Tensor) -> float:
-        """The synchronization index V of all workers' rows."""
+        """The synchronization index V of all workers' rows; nothing is counted."""
+        self.refuse_liars()
+        return float(synchronization_index(rows))
 
-    @abstractmethod
     def send(self, rows: torch.Tensor) -> torch.Tensor:
         """Send rows along all edges; receive those of the workers ``elsewhere`` ``[l, k]``."""
+        self.count(self.W.edges, rows)
+        return rows[:0]
 
-    @abstractmethod
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Send a different row along each edge of an undirected graph.
 
         Row e of ``[e, k]`` goes along edge e of ``links``, from i to j. Row e of the result is the
         row that i receives from j.
         """
+        self.refuse_liars()
+        self.count(len(rows), rows)
+        return rows[self.turned(self.links()).to(rows.device)]
 
     def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
         """Send sums of rows along the edges of a tree, and replace each row by a mean, in place.
@@ -131,13 +139,23 @@ class Network(ABC):
         ``received`` ``[e, d + 1]`` is m_(j→i) for edge e of ``links``; its last column counts the
         rows in the sum.
         """
-        relay(X, received, self.links()[0], self.swap)
+        self.refuse_liars()
+        if fits(X, received):
+            self.count(len(received), received)
+            compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)
+        else:
+            relay(X, received, self.links()[0], self.swap)
 
-    @abstractmethod
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """R ← R + γ (W R − R), in place; for γ = 1, R ← W R: sums of neighbours' and own rows."""
+        check_rows(rows, self.W.n)
+        if self.liars is None:
+            mix(rows, self.W, gamma, spread=self._spread)
+        else:
+            self.refuse_directed()
+            self._among_liars(partial(linear_step, gamma=gamma, spread=self._spread), rows, None)
+        self.count(self.W.edges, rows)
 
-    @abstractmethod
     def pull(
         self,
         X: torch.Tensor,
@@ -152,6 +170,15 @@ class Network(ABC):
         Rows of ``at``, if it is given, are sent and compared instead of rows of ``X``. With
         ``theirs`` ``[l, d]``, the known rows of ``elsewhere``, nothing is sent.
         """
+        check_rows(X, self.W.n)
+        self.refuse_directed()
+        if self.liars is None:
+            coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
+        else:
+            step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
+            self._among_liars(step, X, at)
+        if theirs is None:
+            self.count(self.W.edges, X)
 
     def average(self, rows: torch.Tensor) -> None:
         """Each row and that of a random neighbour become their mean: in virtual time only."""
@@ -195,83 +222,6 @@ class Network(ABC):
         self.messages += messages
         self.bytes_sent += messages * row.shape[-1] * row.element_size()
 
-
-def check_rows(rows: torch.Tensor, n: int) -> None:
-    """Raise a ValueError unless there is a row for each of ``n`` workers."""
-    if len(rows) != n:
-        raise ValueError(f"{len(rows)} rows are exchanged among {n} workers")
-
-
-class SharedMatrix(Network):
-    """The network of one process, which has all rows: nothing moves, but messages are counted."""
-
-    def __init__(self, spread: Map = in_order) -> None:
-        """``spread`` distributes columns over threads."""
-        super().__init__()
-        self._spread = spread
-
-    def mean(self, rows: torch.Tensor) -> torch.Tensor:
-        """Each worker sends its row and receives the mean."""
-        self.refuse_liars()
-        self.count(2 * len(rows), rows)
-        return rows.mean(0)
-
-    def index(self, rows: torch.Tensor) -> float:
-        """Computed where all rows are: nothing is counted."""
-        self.refuse_liars()
-
-        return float(synchronization_index(rows))
-
-    def send(self, rows: torch.Tensor) -> torch.Tensor:
-        """A message crosses each directed edge. Other processes receive none."""
-        self.count(self.W.edges, rows)
-        return rows[:0]
-
-    def swap(self, rows: torch.Tensor) -> torch.Tensor:
-        """Each row moves to the place of the edge in the other direction."""
-        self.refuse_liars()
-        self.count(len(rows), rows)
-        return rows[self.turned(self.links()).to(rows.device)]
-
-    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
-        """By compiled code where that fits."""
-        self.refuse_liars()
-
-        if not fits(X, received):
-            return super().relay(X, received)
-        self.count(len(received), received)
-        compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)
-
-    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
-        """One product with W. Liars lie to all others."""
-        check_rows(rows, self.W.n)
-        if self.liars is None:
-            mix(rows, self.W, gamma, spread=self._spread)
-        else:
-            self.refuse_directed()
-            self._among_liars(partial(linear_step, gamma=gamma, spread=self._spread), rows, None)
-        self.count(self.W.edges, rows)
-
-    def pull(
-        self,
-        X: torch.Tensor,
-        coupling: Coupling,
-        gamma: float,
-        run: Run,
-        at: torch.Tensor | None = None,
-        theirs: torch.Tensor | None = None,
-    ) -> None:
-        """One gossip step of all workers at once. Liars lie to all others."""
-        check_rows(X, self.W.n)
-        self.refuse_directed()
-        if self.liars is None:
-            coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
-        else:
-            step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
-            self._among_liars(step, X, at)
-        if theirs is None:
-            self.count(self.W.edges, X)
-
     def _among_liars(
         self, step: Callable[..., torch.Tensor], X: torch.Tensor, at: torch.Tensor | None
     ) -> None:
@@ -280,3 +230,9 @@ class SharedMatrix(Network):
         X.copy_(
             liars.step(lambda X, W, at: step(X, W, at=at, out=X), X, self.W, self.exchanges, at)
         )
+
+
+def check_rows(rows: torch.Tensor, n: int) -> None:
+    """Raise a ValueError unless there is a row for each of ``n`` workers."""
+    if len(rows) != n:
+        raise ValueError(f"{len(rows)} rows are exchanged among {n} workers")

@@ -96,7 +96,9 @@ def undirected_weights(
     return MixingMatrix(n, i, j, weights, (1 - torch.bincount(i, weights, n)).clamp(min=0))
 
 
-def checked_matrix(name: str, matrix: Any, n: int, *, directed: bool) -> MixingMatrix:
+def checked_matrix(
+    name: str, matrix: Any, n: int, *, directed: bool, tolerance: float = TOLERANCE
+) -> MixingMatrix:
     """A topology's own matrix; a UserError unless it is a mixing matrix on n workers.
 
     Entries must be 0 or more, and columns must sum to 1. An undirected topology's matrix must be
@@ -107,15 +109,16 @@ def checked_matrix(name: str, matrix: Any, n: int, *, directed: bool) -> MixingM
     except (TypeError, ValueError, RuntimeError) as error:
         raise _refused(name, f"is not a matrix ({in_a_line(error)})") from None
     shape = [W.n, W.n] if isinstance(W, MixingMatrix) else list(W.shape)
-    if shape != [n, n]:
-        raise _refused(name, f"has shape {shape}, and not {[n, n]}")
+    if shape != [n, n] or n < 1:
+        raise _refused(name, f"has shape {shape}, and not {[max(n, 1)] * 2}")
     W = MixingMatrix.of(W)
-    if not ((W.weights >= 0).all() and (W.diagonal >= 0).all()):
-        raise _refused(name, "has entries that are not 0 or more")
-    if (torch.bincount(W.senders, W.weights, n) + W.diagonal - 1).abs().max() > TOLERANCE:
-        raise _refused(name, "has columns that do not sum to 1")
-    if not directed and _asymmetry(W) > TOLERANCE:
-        raise _refused(name, "is not symmetric; declare the topology directed=True")
+    if not all((x.isfinite() & (x >= 0)).all() for x in (W.weights, W.diagonal)):
+        raise _refused(name, "has entries that are not finite numbers of 0 or more")
+    if (torch.bincount(W.senders, W.weights, n) + W.diagonal - 1).abs().max() > tolerance:
+        hint = "networkx.from_numpy_array(A) is the graph of an adjacency matrix A"
+        raise _refused(name, f"has columns that do not sum to 1; {hint}")
+    if not directed and _asymmetry(W) > tolerance:
+        raise _refused(name, "is not symmetric; a directed topology is declared with directed=True")
     return W
 
 

@@ -118,16 +118,13 @@ def make_evaluation(
     V: float,
     scores: Scores,
     holdout: Scores | None,
-    messages: int,
-    bytes_sent: int,
-    seconds: float,
-    virtual_seconds: float = math.nan,
-    joules: float = math.nan,
+    **counted: Any,
 ) -> Evaluation:
     """The row of a step, from what was measured.
 
     ``owned`` is how many samples all workers own together; ``holdout`` are the scores on held-out
-    samples. If no evaluated worker is left, the statistics over workers are NaN.
+    samples; ``counted`` are the messages and the time. If no evaluated worker is left, the
+    statistics over workers are NaN.
     """
     accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
     finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
@@ -147,12 +144,8 @@ def make_evaluation(
         },
         holdout_accuracy=holdout.consensus_accuracy if holdout else math.nan,
         holdout_loss=holdout.consensus_loss if holdout else math.nan,
-        messages=messages,
-        bytes_sent=bytes_sent,
         diverged=not (finite and trained and np.isfinite(loss).all()),
-        seconds=seconds,
-        virtual_seconds=virtual_seconds,
-        joules=joules,
+        **counted,
     )
 
 

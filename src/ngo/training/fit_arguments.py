@@ -95,30 +95,16 @@ def _pairs(given: Any) -> list[tuple[int, int]] | None:
 
 
 def _matrix(given: Any) -> MixingMatrix:
-    """A user's mixing matrix, checked; sums and symmetry are made exact to float64."""
-    if hasattr(given, "tocoo"):
-        return checked_matrix("own", given, given.shape[0], directed=False)
+    """A user's mixing matrix, checked; sums and symmetry of a dense one are made exact."""
+    sparse = hasattr(given, "tocoo")
     try:
-        W = torch.as_tensor(given, dtype=torch.float64).detach().cpu()
+        W = given if sparse else torch.as_tensor(given, dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
         kind = type(given).__name__
         raise UserError(f"topology: a {kind} is no graph or matrix; {EXAMPLE}.") from None
-    n, problem = len(W) if W.dim() else 0, None
-    if W.dim() != 2 or W.shape[1] != n or n < 1:
-        problem = f"has shape {list(W.shape)}; it must be [n, n] for n workers, {EXAMPLE}"
-    elif not (W.isfinite() & (W >= 0)).all():
-        problem = "has entries that are not finite numbers of 0 or more"
-    elif (W - W.T).abs().max() > TOLERANCE:
-        problem = "is not symmetric; for a directed graph give a networkx.DiGraph"
-    elif (worst := (W.sum(1) - 1).abs()).max() > TOLERANCE:
-        row = int(worst.argmax())
-        problem = (
-            f"is not doubly stochastic: row {row} sums to {float(W[row].sum()):.6g}, not 1; for an "
-            f"adjacency matrix A give networkx.from_numpy_array(A), whose weights are made"
-        )
-    if problem:
-        raise UserError(f"topology: the mixing matrix {problem}.")
-    return _with_rest((W + W.T) / 2, dim=1)
+    n, exact = W.shape[0] if W.ndim else 0, {} if sparse else {"tolerance": TOLERANCE}
+    checked = checked_matrix("own", W, n, directed=False, **exact)
+    return checked if sparse else _with_rest((W + W.T) / 2, dim=1)
 
 
 def _weights(graph: nx.Graph) -> MixingMatrix:

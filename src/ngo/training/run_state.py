@@ -17,22 +17,6 @@ from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.loop import Training
 
 
-class ReadOnly(dict[str, Any]):
-    """A dictionary that refuses changes, which would be lost; its copies are plain ones."""
-
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise UserError(
-            "metrics: they can't be changed in a callback, and Fit.metrics has no columns of your "
-            "own; keep values of your own, with state.step, in a list."
-        )
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    update = setdefault = pop = popitem = clear = _refuse
-
-    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
-        return dict, (dict(self),)
-
-
 @dataclass(frozen=True)
 class RunState:
     """A run between two steps. Its models can be had until the callback returns."""
@@ -43,8 +27,8 @@ class RunState:
     steps: int
     #: The passes over all workers' samples.
     epoch: float
-    #: The evaluation at this step: a row of ``Fit.metrics`` without the fields of the run, which
-    #: can't be changed. None in ``on_step``.
+    #: The evaluation at this step: a copy of a row of ``Fit.metrics``, without the fields of the
+    #: run. None in ``on_step``.
     metrics: Mapping[str, Any] | None
     _training: OwnTraining = field(repr=False)
     _made: Callable[[nn.Module], nn.Module] = field(repr=False)
@@ -110,7 +94,7 @@ class OwnTraining(Training):
 
     def state(self, made: Callable[[nn.Module], nn.Module], *, evaluated: bool) -> RunState:
         """What a callback sees; ``made`` copies a module."""
-        row = ReadOnly(asdict(self.rows[-1])) if evaluated else None
+        row = asdict(self.rows[-1]) if evaluated else None
         epoch = self.stepper.samples / self._problem.owned
         return RunState(self.step, self.steps, epoch, row, self, made)
 

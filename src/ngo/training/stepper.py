@@ -25,7 +25,7 @@ from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import Network, SharedMatrix
+from ngo.gossip.network import Network
 from ngo.gossip.schedule import ScheduledMixing, scheduled
 from ngo.gossip.step import Matrices, Step
 from ngo.gossip.weights import METROPOLIS
@@ -123,7 +123,7 @@ class Stepper:
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
         self._warned = False
-        self.connect(SharedMatrix(self.population.spread))
+        self.connect(Network(self.population.spread))
 
     def connect(self, network: Network) -> None:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
@@ -184,7 +184,7 @@ class Stepper:
         self._W = W
         network: Any = self.network
         if alone:
-            network, W = SharedMatrix(self.population.spread), MixingMatrix.identity(len(X))
+            network, W = Network(self.population.spread), MixingMatrix.identity(len(X))
         network.set_matrix(W)
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")

@@ -23,18 +23,16 @@ from ngo.gossip.numbered import numbered
 from ngo.gossip.topology import topology
 from ngo.gossip.weights import metropolis_hastings, outgoing_shares
 
-_WHOLE = re.compile("[0-9]{1,18}")
 
-
-def read_graph(path: str, n: int, directed: bool) -> nx.Graph:
+def read_graph(path: str, directed: bool) -> nx.Graph:
     """The graph in the file, with its names of nodes and its parallel edges.
 
     A format that does not say whether its edges have a direction has ``directed`` ones or not.
-    ``n`` is the number of nodes that is expected. A one-line UserError for a file that can't be
+    A one-line UserError for a file that can't be
     read.
     """
     formats: dict[str, Callable[[], nx.Graph]] = {
-        ".edgelist": lambda: _edge_list(_text(path), n, directed),
+        ".edgelist": lambda: _edge_list(_text(path), directed),
         ".adjlist": lambda: _adjacency_list(_text(path), directed),
         ".graphml": lambda: nx.read_graphml(path),
         ".gml": lambda: _gml(_text(path)),
@@ -72,14 +70,14 @@ def _gml(text: str) -> nx.Graph:
     return nx.relabel_nodes(graph, labels) if distinct else graph
 
 
-def _edge_list(text: str, n: int, directed: bool) -> nx.Graph:
-    """Each line has two nodes, and perhaps a weight or a dictionary; the first may count them."""
+def _edge_list(text: str, directed: bool) -> nx.Graph:
+    """Each line has two nodes, and perhaps a weight or a dictionary."""
     kind = nx.MultiDiGraph if directed else nx.MultiGraph
     lines = _lines(text)
-    for k, line in enumerate(lines):
-        if len(line) < 2 and (k or not _WHOLE.fullmatch(line[0])):
+    for line in lines:
+        if len(line) < 2:
             raise ValueError(f"a line has one node, {line[0]!r}; an edge has two")
-    edges = [" ".join(line) for line in _without_counts(lines, n)]
+    edges = [" ".join(line) for line in lines]
     try:
         return nx.parse_edgelist(edges, create_using=kind)
     except TypeError:
@@ -92,48 +90,10 @@ def _lines(text: str) -> list[list[str]]:
     return [line for line in found if line and not line[0].startswith("%")]
 
 
-def _without_counts(lines: list[list[str]], n: int) -> list[list[str]]:
-    """The lines of an edge list, but for a first one that counts the nodes, and perhaps the edges.
-
-    Without weights, only the other lines tell it from an edge. A ValueError if they can't, and if
-    it counts other numbers than there are.
-    """
-    first, *rest = lines or [[]]
-    if len(first) not in (1, 2) or not all(map(_WHOLE.fullmatch, first)):
-        return lines
-    nodes = {name for line in rest for name in line[:2]}
-    edges = {frozenset(line[:2]) for line in rest}
-    unweighted = not rest or any(len(line) == 2 or line[2].startswith("{") for line in rest)
-    is_edge = len(first) == 2 and unweighted and len(nodes.union(first)) == n
-    counts = int(first[0]) == len(nodes)
-    if len(first) == 2:
-        counts &= int(first[1]) in (len(rest), len(edges))
-    told = f"its first line, {' '.join(first)!r}, "
-    if is_edge and counts and len(nodes) == n:
-        raise ValueError(
-            f"{told}may be an edge, or count the nodes and edges in the others; move it down if it "
-            f"is an edge, else put # before it"
-        )
-    if not is_edge and not counts and (len(nodes) == n or len(first) == 1):
-        raise ValueError(
-            f"{told}does not count the nodes and edges in the others, {len(nodes)} and {len(rest)}"
-        )
-    return lines if is_edge or not counts else rest
-
-
 def _adjacency_list(text: str, directed: bool) -> nx.Graph:
     """Each line has a node, then its neighbours."""
-    lines = _lines(text)
-    (first, *rest) = lines or [[]]
-    if len(first) in (2, 3) and all(map(_WHOLE.fullmatch, first)):
-        nodes, edges = map(int, first[:2])
-        if nodes == len(rest) and 2 * edges == sum(map(len, rest)):
-            raise ValueError(
-                f"its first line, {' '.join(first)!r}, counts nodes and edges, as in METIS's "
-                f"format; in an .adjlist, each line begins with the node whose neighbours it has"
-            )
     kind = nx.DiGraph if directed else nx.Graph
-    return nx.parse_adjlist([" ".join(line) for line in lines], create_using=kind)
+    return nx.parse_adjlist([" ".join(line) for line in _lines(text)], create_using=kind)
 
 
 def _node_link(text: str) -> nx.Graph:
@@ -231,7 +191,7 @@ def read(n: int, path: str, directed: bool) -> nx.Graph:
     ``directed``), and has weights above 0 on all edges or on none.
     """
     status = check_readable(path, "graph", LARGEST).stat()
-    graph = _load(path, n, directed, (status.st_mtime_ns, status.st_size))
+    graph = _load(path, directed, (status.st_mtime_ns, status.st_size))
     if len(graph) != n:
         raise UserError(f"workers: {n} is not the number of nodes in graph {path!r}, {len(graph)}.")
     _check_connected(graph, path)
@@ -241,9 +201,9 @@ def read(n: int, path: str, directed: bool) -> nx.Graph:
 
 
 @lru_cache(maxsize=8)
-def _load(path: str, n: int, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
+def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
     """The file's graph; ``stamp`` changes with the file."""
-    graph = read_graph(path, n, directed)
+    graph = read_graph(path, directed)
     if graph.is_directed() != directed:
         found, needed = ("", "directed_graph_file") if graph.is_directed() else ("un", "graph_file")
         raise UserError(f"graph: {path!r} is {found}directed; it needs topology {needed!r}.")

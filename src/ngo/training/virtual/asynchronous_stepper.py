@@ -15,7 +15,7 @@ from ngo.gossip.gossip_step import mix
 from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS, sent
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import SharedMatrix, check_rows
+from ngo.gossip.network import Network, check_rows
 from ngo.gossip.schedule import CONSTANT
 from ngo.gossip.step import Run, Step
 from ngo.native.pool import Map
@@ -46,7 +46,7 @@ class Exchange:
     partners: torch.Tensor
 
 
-class VersionNetwork(SharedMatrix):
+class VersionNetwork(Network):
     """Sent rows are kept in slots, from which later steps read them.
 
     Messages are counted by the schedule.
