@@ -26,9 +26,8 @@ from ngo.gossip.attack import ATTACKS
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
-from ngo.gossip.schedule import SCHEDULES
+from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS

@@ -28,7 +28,7 @@ _INTERFACE = {
     "topology": ("ngo.gossip.topology", "topology"),
     "method": ("ngo.gossip.method", "method"),
     "local_rule": ("ngo.gossip.local_rule", "local_rule"),
-    "lr_schedule": ("ngo.gossip.lr_schedule", "lr_schedule"),
+    "lr_schedule": ("ngo.gossip.schedule", "lr_schedule"),
     "schedule": ("ngo.gossip.schedule", "schedule"),
     "coupling": ("ngo.gossip.coupling", "coupling"),
     "compression": ("ngo.gossip.compression", "compression"),

@@ -12,7 +12,7 @@ PACKAGES = {
     "ngo.data": ("ngo.data.sets", "ngo.data.augmentations", "ngo.data.partitions"),
     "ngo.gossip": (
         *("ngo.gossip.topologies", "ngo.gossip.couplings", "ngo.gossip.compression"),
-        *("ngo.gossip.local_rule", "ngo.gossip.lr_schedule", "ngo.gossip.schedule"),
+        *("ngo.gossip.local_rule", "ngo.gossip.schedule"),
         *("ngo.gossip.methods", "ngo.gossip.attack"),
     ),
     "ngo.models": ("ngo.models.architectures", "ngo.models.tasks"),

@@ -5,8 +5,7 @@ import torch
 
 import ngo
 from ngo.common.registry import UserError
-from ngo.gossip.connected import check_connected
-from ngo.gossip.topology import topology
+from ngo.gossip.topology import check_connected, topology
 from ngo.training.resolve import resolve
 
 # Edges on four workers, and the first worker that worker 0 does not reach.

@@ -99,7 +99,7 @@ def weighted(*weights):
         (
             nx.Graph([(0, 1), (2, 3)]),
             "topology: the given graph does not connect the 4 workers: there are no paths "
-            "both ways between worker 0 and worker 2; join its parts or, if that is meant, register it with",
+            "both ways between worker 0 and worker 2; join its parts or, if that is meant,",
         ),
         ([(0, 1), (2, 3)], "the given graph does not connect the 4 workers"),
         ([(0, 1), (1, 2), (2, 9)], "has an edge (2, 9) on 4 workers"),

@@ -12,9 +12,8 @@ from ngo.gossip.attack import ATTACKS, attack
 from ngo.gossip.compression import COMPRESSIONS, compression
 from ngo.gossip.coupling import COUPLINGS, coupling
 from ngo.gossip.local_rule import LOCAL_RULES, local_rule
-from ngo.gossip.lr_schedule import LR_SCHEDULES, lr_schedule
 from ngo.gossip.method import METHODS, method
-from ngo.gossip.schedule import SCHEDULES, schedule
+from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES, lr_schedule, schedule
 from ngo.gossip.topology import TOPOLOGIES, topology
 from ngo.measures.measurement import MEASUREMENTS, measurement
 from ngo.models.model import MODELS, model

@@ -1,6 +1,6 @@
 """Backends: how the gradients of n workers are computed. All agree up to rounding.
 
-Names are known without importing torch, which functions import where they use it.
+Names are known without importing torch.
 """
 
 from __future__ import annotations
@@ -178,3 +178,22 @@ def restored(workers: Workers) -> Iterator[None]:
             rows.copy_(before)
         for generator, stream in zip(workers.generators, streams, strict=True):
             generator.set_state(stream)
+
+
+#: The number of a worker → that of its stream (see ``seeding``); None is the stream of all.
+INITIALIZATIONS: Registry[Callable[[int], int | None]] = Registry("initialization")
+
+SAME = "same"
+
+
+def same(worker: int) -> None:
+    """All workers start from one draw."""
+
+
+def by_worker(worker: int) -> int:
+    """Each worker starts from its own draw."""
+    return worker
+
+
+INITIALIZATIONS.add(SAME, same, same)
+INITIALIZATIONS.add("by_worker", by_worker, by_worker)

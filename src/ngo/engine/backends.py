@@ -22,9 +22,6 @@ from ngo.engine.backend import (
     in_float32,
     restored,
 )
-from ngo.engine.inspection import evaluation_noise
-from ngo.models.layers import Sample
-from ngo.models.vectorized import recorded, replayed
 from ngo.native.layer_chain import Chain
 from ngo.native.pool import Map, in_order
 
@@ -116,6 +113,8 @@ def vmap(workers: Workers) -> Gradients:
     from torch.func import functional_call, grad_and_value
     from torch.func import vmap as over_workers
 
+    from ngo.models.layers import Sample, recorded, replayed  # torch's modules
+
     module = workers.modules[0]
     parameters, gradients_by_name, floats, counts = workers.stacked()
     buffers = {**floats, **counts}
@@ -206,6 +205,8 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | Non
 
     Each number comes from its worker's stream, and is the one that the layer itself would draw.
     """
+    from ngo.engine.inspection import evaluation_noise  # its layers are torch's
+
     random = [layer for layer in chain.layers if layer.draws]
     places: dict[int, tuple[torch.Tensor, list[list[torch.Tensor]]]] = {}  # by b
 

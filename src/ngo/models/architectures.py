@@ -199,7 +199,7 @@ def gpt_char_lora(generator: torch.Generator) -> nn.Module:
 
     The frozen weights are a run's initial ones, the same for all its workers.
     """
-    from ngo.models.lora import with_lora
+    from ngo.models.transformer import with_lora
 
     return with_lora(_gpt(width=32, heads=2), RANK)
 

@@ -11,12 +11,11 @@ from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Source
 from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS, REFUSED, WHOLE, Parts, Rule
-from ngo.gossip.connected import check_connected
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, METHODS, NUMBERS, Method
 from ngo.gossip.schedule import CHANGEABLE, SCHEDULES, topologies
-from ngo.gossip.topology import TOPOLOGIES, Topology
+from ngo.gossip.topology import TOPOLOGIES, Topology, check_connected
 from ngo.gossip.weights import METROPOLIS
 from ngo.models.model import MODELS, Model
 from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec

@@ -19,7 +19,7 @@ from ngo.common.fields import Field, at_least, checked
 from ngo.common.paths import check_writable
 from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
-from ngo.engine.initialization import SAME
+from ngo.engine.backend import SAME
 from ngo.training.checkpoint import Stopped
 from ngo.training.checks import check_filled
 from ngo.training.evaluation import Evaluation, as_columns
@@ -33,7 +33,6 @@ from ngo.training.fit_arguments import (
     with_topology,
 )
 from ngo.training.global_state import isolated, restored_modes, restored_streams
-from ngo.training.interruption import Interruptible, checkpoints_in
 from ngo.training.loop import Progress, Report
 from ngo.training.own import (
     NAME,
@@ -51,7 +50,7 @@ from ngo.training.plugin_errors import named_in_errors
 from ngo.training.problem import batch_sizes, make_problem
 from ngo.training.resolve import check_field, resolve
 from ngo.training.run import at_checkpoint
-from ngo.training.run_state import Callback, Ended, OwnTraining
+from ngo.training.run_state import Callback, Ended, Interruptible, OwnTraining, checkpoints_in
 from ngo.training.spec import DEFAULTS, RunSpec
 from ngo.training.trial import refuse_not_finite, refuse_sum, try_out
 from ngo.training.value_digest import ValueDigest

@@ -15,18 +15,17 @@ import torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
-from ngo.engine.initialization import SAME
+from ngo.engine.backend import SAME
 from ngo.engine.population import Population
 from ngo.gossip.attack import ATTACKS, HONEST, Liars
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.failures import Failures, unchanged
 from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network
-from ngo.gossip.schedule import ScheduledMixing, scheduled
+from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import Matrices, Step
 from ngo.gossip.weights import METROPOLIS
 from ngo.training.batches import Batches, BatchStream

@@ -9,8 +9,8 @@ import torch
 from stepping import Stepping
 from test_corrections import LR, grad, trained
 
-from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
+from ngo.gossip.schedule import learning_rate
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import mixing_matrix
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ngo.common.fields import at_least, number, whole, within
 from ngo.common.lazy import torch
-from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, ORDERS, method
 from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.schedule import learning_rate
 from ngo.gossip.step import Step
 
 

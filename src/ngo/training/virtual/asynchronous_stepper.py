@@ -12,11 +12,10 @@ from ngo.common.lazy import np, torch
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import mix
-from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS, sent
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, check_rows
-from ngo.gossip.schedule import CONSTANT
+from ngo.gossip.schedule import CONSTANT, learning_rate
 from ngo.gossip.step import Run, Step
 from ngo.native.pool import Map
 from ngo.training.checkpoint import State
