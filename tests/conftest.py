@@ -34,8 +34,7 @@ from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.native import pool
 from ngo.theorems.theorem import PARTS
-from ngo.training.virtual.clock import CLOCKS
-from ngo.training.virtual.parts import CHURN, LINKS, SPEEDS
+from ngo.training.virtual.clock import CHURN, CLOCKS, LINKS, SPEEDS
 from verdicts.quantity_registry import QUANTITIES
 
 # No test has a deadline: machines are busy.

@@ -8,10 +8,9 @@ import pytest
 
 from ngo.native.pool import one_intra_op_thread
 from ngo.training.checkpoint import Stopped
-from ngo.training.checks import check_snapshots
 from ngo.training.loop import Training
 from ngo.training.problem import make_problem
-from ngo.training.resolve import resolve
+from ngo.training.resolve import check_snapshots, resolve
 from ngo.training.run import run
 from ngo.training.spec import DEFAULTS
 

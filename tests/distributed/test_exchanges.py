@@ -8,9 +8,9 @@ from stepping import Stepping
 
 from ngo.common.seeding import torch_stream
 from ngo.distributed.process_group import PeerUnreachable
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix, without_workers
 from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import chain
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix, without_workers
 
 N, D = 6, 5
 

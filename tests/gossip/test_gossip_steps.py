@@ -8,8 +8,8 @@ from weighted import naive_step, random_weights
 from ngo.common.seeding import torch_stream
 from ngo.gossip import gossip_step as steps
 from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.topologies.static import complete
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 from ngo.native import pool, shared_work
 
 

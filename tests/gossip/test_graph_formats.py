@@ -5,7 +5,7 @@ from graph_files import matrix, names_in, written
 from scipy.io import mmwrite
 
 from ngo.common.registry import UserError
-from ngo.gossip.weights import metropolis_hastings
+from ngo.gossip.mixing_matrix import metropolis_hastings
 
 
 def test_a_gml_file_need_not_say_that_it_has_parallel_edges(tmp_path):

@@ -7,9 +7,9 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix, outgoing_shares
 from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix, outgoing_shares
 from ngo.native.pool import threads
 
 N = 5

@@ -8,8 +8,8 @@ from ngo.common.fields import above, whole
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing, topology
-from ngo.gossip.weights import mixing_matrix
 
 
 class Fields:

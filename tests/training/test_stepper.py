@@ -11,10 +11,10 @@ from ngo.common.seeding import stream_seed, torch_stream
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import method
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topology import topology
-from ngo.gossip.weights import mixing_matrix
 from ngo.models.architectures import mnist_cnn
 from ngo.training.batches import BatchStream
 from ngo.training.problem import make_problem

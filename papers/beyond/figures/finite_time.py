@@ -29,7 +29,7 @@ from ngo.figures.declaration import Tables, figure
 from ngo.figures.style import LINES, kth_style
 from ngo.figures.tables import bracketed, dashed
 from ngo.gossip.bounds import finite_time_bound
-from ngo.gossip.disturbance import Chebyshev
+from ngo.gossip.consensus import Chebyshev
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from verdicts.row import ABSENT
 

@@ -17,10 +17,9 @@ from ngo.distributed.process_group import Group
 from ngo.gossip.attack import Liars
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import WEIGHT_RULES, MixingMatrix, without_workers
 from ngo.gossip.network import Network, check_rows, relay
 from ngo.gossip.step import Run
-from ngo.gossip.weights import WEIGHT_RULES, without_workers
 from ngo.native.pool import Map
 
 

@@ -96,6 +96,19 @@ class Workers(Protocol):
         """Parameters, gradients, float and int64 buffers by name, ``[n, *shape]`` for n workers."""
 
 
+@dataclass(frozen=True)
+class Scores:
+    """Mean loss and accuracy on a set of samples, for the consensus model and some workers.
+
+    The accuracy is NaN for a task without one; the lists are empty if no worker was evaluated.
+    """
+
+    consensus_loss: float
+    consensus_accuracy: float
+    worker_losses: list[float]
+    worker_accuracies: list[float]
+
+
 # Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
 Gradients = Callable[[Batches], "torch.Tensor"]
 

@@ -7,16 +7,14 @@ nothing is copied between them.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.engine.backend import INITIALIZATIONS, SAME, Batches, build_backend
+from ngo.engine.backend import INITIALIZATIONS, SAME, Batches, Scores, build_backend
 from ngo.engine.inspection import chain_sums, find_chain
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
@@ -119,22 +117,6 @@ def views(named: Tensors, rows: torch.Tensor) -> dict[str, torch.Tensor]:
     return found
 
 
-log = logging.getLogger("ngo")
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Mean loss and accuracy on a set of samples, for the consensus model and some workers.
-
-    The accuracy is NaN for a task without one; the lists are empty if no worker was evaluated.
-    """
-
-    consensus_loss: float
-    consensus_accuracy: float
-    worker_losses: list[float]
-    worker_accuracies: list[float]
-
-
 class Population:
     """The workers of one run.
 
@@ -215,7 +197,6 @@ class Population:
         )
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
-        self._scores_checked = False
         self._honest = honest
         self.backend = backend
         self._gradients = build_backend(self, backend)
@@ -295,7 +276,6 @@ class Population:
         agree = all(bool((each[0] == each).all()) for each in matrices)
         rows = list(range(len(X)) if workers is None else workers)
         own = [] if agree else rows  # whose own models are evaluated
-        self._check_scores(inputs[:1], targets[:1])
         if self.chain is None:
             sums = self._module_sums([consensus, *(self.modules[i] for i in own)], inputs, targets)
         else:
@@ -314,23 +294,6 @@ class Population:
             losses[1:] or losses * alike,
             accuracies[1:] or accuracies * alike,
         )
-
-    def _check_scores(
-        self, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]
-    ) -> None:
-        """Drop the chain, with a line in the log, if its loss is not that of the consensus module.
-
-        Only the first evaluation checks it.
-        """
-        if self.chain is None or self._scores_checked:
-            return
-        ((expected, _),) = self._module_sums([self._consensus], inputs, targets)
-        ((found, _),) = chain_sums(self.chain, self._consensus_row[None, : self.d], inputs, targets)
-        near = math.isclose(expected, found, rel_tol=1e-3, abs_tol=1e-5 * len(inputs[0]))
-        if not near and math.isfinite(expected):
-            log.warning("evaluation: compiled losses differ from the modules'; modules are used")
-            self.chain = None
-        self._scores_checked = near
 
     def _module_sums(
         self,

@@ -13,9 +13,8 @@ from ngo.gossip.attack import Liars
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
 from ngo.gossip.step import Run
-from ngo.gossip.weights import METROPOLIS
 from ngo.native.pool import Map, in_order
 from ngo.native.relayed_sums import relayed_sums
 from ngo.native.shared_work import fits

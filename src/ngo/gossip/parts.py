@@ -32,6 +32,9 @@ REGISTRIES: Mapping[str, Registry[Any]] = {
 #: The kinds of parts that every method uses.
 ALWAYS_USED = ("local_rule", "lr_schedule")
 
+#: What a method declares of itself.
+DECLARED = ("sends", "graph", "asynchronous", "arrivals", "needs_every_message")
+
 _NAME = r"[A-ZÀ-Þ][\w'’-]+"
 _WORK = re.compile(rf"{_NAME}(?:(?:, {_NAME})* and {_NAME}| et al\.)? \(?\d{{4}}\)?")
 _IN_THE_PAPER = re.compile(r'Algorithm \d+|Figure \d+|equation "\w+"|Eq\. \(\w+\)')
@@ -113,13 +116,9 @@ def _method(name: str) -> MethodPart:
     return MethodPart(
         **vars(_part("method", name)),
         **able,
+        **{key: getattr(entry, key) for key in DECLARED},
         fixed=dict(entry.fixed),
-        sends=entry.sends,
-        graph=entry.graph,
-        asynchronous=entry.asynchronous,
-        arrivals=entry.arrivals,
         failures=entry.decentralized and not entry.needs_every_message,
-        needs_every_message=entry.needs_every_message,
     )
 
 

@@ -16,8 +16,14 @@ from typing import Any
 from ngo.common.lazy import np, nx, torch
 from ngo.common.options import Options, declare
 from ngo.common.registry import Registry, UserError, in_a_line
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.weights import METROPOLIS, WEIGHT_RULES, checked_matrix, outgoing_shares, simple
+from ngo.gossip.mixing_matrix import (
+    METROPOLIS,
+    WEIGHT_RULES,
+    MixingMatrix,
+    checked_matrix,
+    outgoing_shares,
+    simple,
+)
 
 Edges = list[tuple[int, int]]
 

@@ -13,8 +13,7 @@ def mnist_cnn(generator: torch.Generator) -> nn.Module:
 
     The table's second "dropout2d" acts on a flat vector, so it is plain dropout.
     """
-    from ngo.models.conv_pool import ConvPoolReLU2d
-    from ngo.models.layers import Dropout
+    from ngo.models.layers import ConvPoolReLU2d, Dropout
 
     return nn.Sequential(
         ConvPoolReLU2d(1, 10, 5),
@@ -59,8 +58,7 @@ def cifar100_cnn(generator: torch.Generator) -> nn.Module:
 
 
 def _cifar_cnn(classes: int) -> nn.Module:
-    from ngo.models.conv_pool import ConvPoolReLU2d
-    from ngo.models.layers import fully_connected
+    from ngo.models.layers import ConvPoolReLU2d, fully_connected
 
     return nn.Sequential(
         ConvPoolReLU2d(3, 6, 5),

@@ -24,7 +24,7 @@ def failures(s: Options) -> Rows:
     """
     import torch
 
-    from ngo.gossip.weights import metropolis_hastings
+    from ngo.gossip.mixing_matrix import metropolis_hastings
 
     for topology, n, W in graphs(s):
         generator = torch_stream(s.seed, "theory failures", n)

@@ -21,7 +21,6 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
 from ngo.engine.backend import SAME
 from ngo.training.checkpoint import Stopped
-from ngo.training.checks import check_filled
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_arguments import (
     check_callbacks,
@@ -43,16 +42,18 @@ from ngo.training.own import (
     own_dataset,
     own_model,
     own_task,
+    refuse_not_finite,
+    refuse_sum,
     template,
+    try_out,
 )
 from ngo.training.partition_file import draw
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.problem import batch_sizes, make_problem
-from ngo.training.resolve import check_field, resolve
+from ngo.training.resolve import check_field, check_filled, resolve
 from ngo.training.run import at_checkpoint
 from ngo.training.run_state import Callback, Ended, Interruptible, OwnTraining, checkpoints_in
 from ngo.training.spec import DEFAULTS, RunSpec
-from ngo.training.trial import refuse_not_finite, refuse_sum, try_out
 from ngo.training.value_digest import ValueDigest
 
 if TYPE_CHECKING:

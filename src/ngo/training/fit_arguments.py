@@ -17,12 +17,10 @@ from ngo.common.former import FORMER, renamed
 from ngo.common.registry import Registry, UserError, meant, nearest, shown, unknown
 from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
 from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.numbered import numbered
+from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix
 from ngo.gossip.schedule import topologies
-from ngo.gossip.topologies.graph_file import file_nodes
+from ngo.gossip.topologies.graph_file import file_nodes, numbered
 from ngo.gossip.topology import TOPOLOGIES, Topology
-from ngo.gossip.weights import checked_matrix
 from ngo.training.own import by_worker, own_parts
 from ngo.training.spec import FIELDS, RunSpec
 
@@ -37,7 +35,7 @@ def own_graph(given: Any, workers: int | None) -> tuple[Topology, int, dict[str,
 
     A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
     Edges are pairs of workers. Nodes of a networkx graph are workers in the order of their names
-    (``ngo.gossip.numbered``); weights of edges are W_ij; weights that are all 1 are none.
+    (``graph_file``); weights of edges are W_ij; weights that are all 1 are none.
     ``workers`` is the number that the user gives, if any. Raises a one-line UserError.
     """
     directed = weighted = False

@@ -46,7 +46,7 @@ class Training:
         self._snapshots = snapshots
         self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
-        make = CLOCKS[spec.clock].stepper
+        make = CLOCKS[spec.clock].of
         self.stepper = make(spec, problem, stops, backend=backend, threads=threads)
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}

@@ -1,11 +1,13 @@
-"""A user's module, loss and data as a model, a task and a data set."""
+"""A user's module, loss and data as a model, a task and a data set, and a trial of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -20,10 +22,15 @@ from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.described import MOST_CLASSES
 from ngo.data.partition import Parts
+from ngo.engine.backend import in_float32
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Batch, Task
-from ngo.training.global_state import restored_streams, seed_streams
+from ngo.models.tasks import correct
+from ngo.native.pool import one_intra_op_thread
+from ngo.training.global_state import restored_streams, seed_streams, streams
+from ngo.training.problem import Problem, batch_sizes
+from ngo.training.spec import RunSpec
 
 Make = Callable[[], nn.Module]
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
@@ -404,3 +411,201 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
             stacked = default_collate(list(values))
         made.append(stacked.float() if isinstance(first, float) else stacked)
     return made[0], made[1]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What messages call the module, the loss, the score and the data."""
+
+    module: str = "module"
+    task: str = ""
+    data: str = ""
+
+    def of(self, part: str) -> str:
+        """The name of the ``loss``, the ``score`` or another part of the task."""
+        return f"{self.task}{part}"
+
+
+#: In ``fit``, which takes one module, loss and pair of data sets.
+OWN = Names()
+
+
+def try_out(
+    model: Model, data: Dataset, task: Task, size: int, names: Names = OWN
+) -> tuple[Task, bool]:
+    """Take a gradient of the model on the first ``size`` samples, and evaluate it on them.
+
+    Returns the task, without the default score if the outputs are not logits; and whether torch's,
+    NumPy's or Python's global random stream was drawn from.
+    Raises a one-line UserError for a mistake.
+    """
+    samples = data.train_inputs[:size], data.train_targets[:size]
+    outputs: Any = None
+    with restored_streams():
+        what, batch = f"it failed on inputs of {kind(samples[0])}", partial(task.batch, data)
+        given = {"inputs": samples[0], "targets": samples[1]}
+        inputs, targets = _called(names.of("batch"), what, batch, given)
+        module = built(model, inputs.device, names)
+        before = streams()
+        for training in (True, False):
+            module.train(training)
+            with _steady_buffers(names.module, module):
+                what = f"it failed on inputs of {kind(inputs)}"
+                outputs = _called(
+                    names.module, what, lambda x: in_float32(module(x)), {"inputs": inputs}
+                )
+            check_outputs(outputs, targets, task, data, names.module)
+            what = f"it failed on outputs {shape(outputs)} and targets {shape(targets)}"
+            given = {"outputs": outputs, "targets": targets}
+            losses = _called(names.of("loss"), what, task.loss, given)
+            if not isinstance(losses, torch.Tensor) or losses.shape != targets.shape[:1]:
+                raise UserError(
+                    f"{names.of('loss')}: it returned {shape(losses)} for {len(targets)} samples; "
+                    f"it must be one number for each."
+                )
+            with refused(f"{names.of('loss')}: {what}"):
+                if training:
+                    losses.mean().backward()
+            if task.score is not None and task.score is not correct:
+                with torch.no_grad():
+                    _called(names.of("score"), what, task.score, given)
+        draws = streams() != before
+    if task.score is correct and not has_logits(outputs, data.classes):
+        task = replace(task, score=None)
+    return task, draws
+
+
+def _called(key: str, what: str, function: Callable[..., Any], values: dict[str, Any]) -> Any:
+    """What a user's function returns for copies of the values, of which only tensors are copied.
+
+    A UserError if it fails, with ``what``, or if it changes one of them in place.
+    """
+    given = [each.clone() if isinstance(each, torch.Tensor) else each for each in values.values()]
+    with refused(f"{key}: {what}"):
+        found = function(*given)
+    for (name, value), its in zip(values.items(), given, strict=True):
+        if isinstance(value, torch.Tensor) and not _equal(its, value):
+            raise UserError(f"{key}: it changes its {name} in place; copy them first.")
+    return found
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of one shape are equal, where NaN equals NaN."""
+    return bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+@contextmanager
+def _steady_buffers(key: str, module: nn.Module) -> Iterator[None]:
+    """Raise a UserError for a buffer whose changes in the block its workers can't share."""
+    before = {name: (each, each.clone()) for name, each in module.named_buffers()}
+    yield
+    for name, buffer in module.named_buffers():
+        known, value = before.get(name, (buffer, buffer))
+        if buffer.shape != value.shape or torch.equal(buffer, value):
+            continue
+        if buffer is not known:
+            raise UserError(
+                f"{key}: its buffer {name!r} is replaced in a forward pass; change it in place, "
+                f"such as self.{name.rpartition('.')[2]}.copy_(…)."
+            )
+        if buffer.dtype not in (torch.float32, torch.int64):
+            raise UserError(
+                f"{key}: its buffer {name!r} changes in a forward pass, and the consensus model "
+                f"can't have one for all workers: it is {str(buffer.dtype).removeprefix('torch.')}"
+                f"; it must be float32 (their mean) or int64 (their maximum)."
+            )
+
+
+def built(model: Model, device: torch.device, names: Names) -> nn.Module:
+    """The module of a model; a one-line UserError if it can't be trained."""
+    with refused(f"{names.module}: it can't be built"):
+        module = model.build(torch.Generator(device))
+    return check_module(names.module, module).to(device)
+
+
+@torch.no_grad()
+def refuse_sum(
+    key: str, function: Loss, model: Model, inputs: torch.Tensor, targets: torch.Tensor
+) -> None:
+    """Raise a UserError for a loss or score that doubles when each sample comes twice: a sum.
+
+    It is tried on these samples, with the model in eval mode. The gradient of a sum grows with the
+    batch, and with it the effective learning rate; a score would be no mean over samples.
+    """
+    with restored_streams():
+        module = model.build(torch.Generator(inputs.device)).to(inputs.device).eval()
+        once, twice = (
+            torch.as_tensor(
+                function(in_float32(module(torch.cat([inputs] * k))), torch.cat([targets] * k))
+            )
+            for k in (1, 2)
+        )
+    if twice.numel() > 1:  # one number for each sample
+        return
+    how = " (reduction='mean' or 'none')"
+    if once != 0 and math.isclose(twice, 2 * once, rel_tol=1e-3):
+        raise UserError(
+            f"{key}: it is {float(once):.4g} on {len(inputs)} samples and {float(twice):.4g} if "
+            f"each comes twice, a sum; it must be their mean, or one number for each"
+            f"{how if key == 'loss' else ''}."
+        )
+
+
+def refuse_not_finite(
+    model: Model, data: Dataset, task: Task, size: int, names: Names = OWN
+) -> None:
+    """Raise a UserError for inputs or targets that are not finite, and make a loss or gradient so.
+
+    A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of the
+    samples with NaN are tried, and as many with each infinity.
+    """
+    for key, inputs, targets in (
+        ("train", data.train_inputs, data.train_targets),
+        ("test", data.test_inputs, data.test_targets),
+    ):
+        for name, values in (("inputs", inputs), ("targets", targets)):
+            if not values.is_floating_point() or bool(values.isfinite().all()):
+                continue
+            for wrong in (values.isnan(), values == math.inf, values == -math.inf):
+                rows = wrong.reshape(len(wrong), -1).any(1).nonzero()[:size, 0]
+                what = f"{names.data}{key}: the {name}"
+                if len(rows) and not _finite(model, data, task, inputs[rows], targets[rows], names):
+                    count = int((~values.isfinite()).sum())
+                    raise UserError(
+                        f"{what} have {count:,} value{'s' * (count > 1)} that "
+                        f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or "
+                        f"replace the values."
+                    )
+
+
+def _finite(
+    model: Model,
+    data: Dataset,
+    task: Task,
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
+    names: Names,
+) -> bool:
+    """Whether the loss on these samples, and its gradient, are finite; False if it fails."""
+    with restored_streams():
+        module = built(model, inputs.device, names).eval()
+        try:
+            inputs, targets = task.batch(data, inputs, targets)
+            losses = task.loss(in_float32(module(inputs)), targets)
+            losses.mean().backward()
+        except Exception:  # any error of the module or the loss, at such values
+            return False
+    gradients = [each.grad for each in module.parameters() if each.grad is not None]
+    return all(bool(each.isfinite().all()) for each in (losses, *gradients))
+
+
+@one_intra_op_thread()
+def check_problem(spec: RunSpec, problem: Problem) -> None:
+    """Raise a one-line UserError unless the run's model fits its task and its data.
+
+    A gradient is taken on the first samples, as ``fit`` does. Global random streams do not change.
+    """
+    names = Names(f"model {spec.model!r}", f"task {spec.task!r}, ", f"dataset {spec.dataset!r}, ")
+    size = min(batch_sizes(spec, problem.parts))
+    try_out(problem.model, problem.data, problem.task, size, names)
+    refuse_not_finite(problem.model, problem.data, problem.task, size, names)

@@ -15,9 +15,9 @@ from ngo.data.partition import WHOLE, Parts, samples_by_class
 from ngo.data.test_part import test_samples
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
-from ngo.training.checks import check_share, smallest_share
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
+from ngo.training.resolve import check_share, smallest_share
 from ngo.training.spec import RunSpec
 
 #: Inputs and targets as one forward pass after another takes them.

@@ -13,9 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from ngo.common import plugins
+from ngo.common.lazy import torch
 from ngo.common.registry import Registry
 from ngo.data.dataset import Dataset
 from ngo.engine.backend import BACKENDS

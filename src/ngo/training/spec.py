@@ -30,9 +30,9 @@ from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS, ORDERS
+from ngo.gossip.mixing_matrix import METROPOLIS, WEIGHT_RULES
 from ngo.gossip.schedule import CONSTANT, LR_SCHEDULES, SCHEDULES
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.gossip.weights import METROPOLIS, WEIGHT_RULES
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.training.virtual.clock import CLOCKS

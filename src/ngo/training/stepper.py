@@ -23,11 +23,10 @@ from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.failures import Failures, unchanged
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
 from ngo.gossip.network import Network
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import Matrices, Step
-from ngo.gossip.weights import METROPOLIS
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.network import Network
-from ngo.gossip.weights import mixing_matrix
 from ngo.native import shared_work
 from ngo.native.pool import in_order, threads
 

@@ -10,7 +10,7 @@ from runs import digits_run
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topology import Mixing
-from ngo.training.virtual.parts import (
+from ngo.training.virtual.clock import (
     CHURN,
     LINKS,
     SPEEDS,
@@ -196,7 +196,7 @@ def test_a_file_that_is_no_text_or_is_absent_is_refused(tmp_path):
 
 
 def test_a_large_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("ngo.training.virtual.parts.LARGEST", 10)
+    monkeypatch.setattr("ngo.training.virtual.clock.LARGEST", 10)
     with pytest.raises(UserError, match="at most 10"):
         read(tmp_path, "time,worker,seconds\n")
 

@@ -13,9 +13,8 @@ from math import prod
 
 from ngo.common.fields import at_least, whole
 from ngo.common.lazy import torch
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import MixingMatrix, undirected_weights
 from ngo.gossip.topology import topology
-from ngo.gossip.weights import undirected_weights
 
 Round = list[tuple[Sequence[int], float]]
 

@@ -12,9 +12,8 @@ from math import gcd
 from ngo.common.fields import at_least, whole
 from ngo.common.lazy import torch
 from ngo.common.seeding import numpy_stream
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import MixingMatrix, undirected_weights
 from ngo.gossip.topology import topology
-from ngo.gossip.weights import undirected_weights
 
 SHIFTS = {"shifts": whole("random shifts M; a worker sends to this many at most", 4, at_least(1))}
 

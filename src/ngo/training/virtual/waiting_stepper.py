@@ -13,7 +13,7 @@ from ngo.training.checkpoint import State
 from ngo.training.problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
-from ngo.training.virtual.parts import CHURN, LINKS, SPEEDS, Presence
+from ngo.training.virtual.clock import CHURN, LINKS, SPEEDS, Presence
 
 
 class WaitingTimes:
