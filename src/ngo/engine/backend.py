@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from ngo.common.lazy import nn, torch
 from ngo.common.registry import Registry, unknown
+from ngo.common.types import Tensor
 from ngo.models.task import Batch, Task
 from ngo.native.layer_chain import Chain
 from ngo.native.pool import Map
@@ -35,8 +36,8 @@ class Batches(Protocol):
 class Stacked:
     """Batches in memory: inputs ``[k, b, …]`` and targets ``[k, b, …]``."""
 
-    inputs: torch.Tensor
-    targets: torch.Tensor
+    inputs: Tensor
+    targets: Tensor
     workers: Sequence[int] | None = None
 
     def all(self) -> Batch:
@@ -58,10 +59,10 @@ class Rows:
     """
 
     n: int
-    inputs: torch.Tensor
-    targets: torch.Tensor
-    samples: torch.Tensor | None = None
-    shades: torch.Tensor | None = None
+    inputs: Tensor
+    targets: Tensor
+    samples: Tensor | None = None
+    shades: Tensor | None = None
 
 
 class Workers(Protocol):
@@ -70,10 +71,10 @@ class Workers(Protocol):
     The parameters of a module are a row of ``X``, and its gradients a row of ``G``.
     """
 
-    X: torch.Tensor
-    G: torch.Tensor
-    buffers: torch.Tensor
-    counts: torch.Tensor
+    X: Tensor
+    G: Tensor
+    buffers: Tensor
+    counts: Tensor
     modules: Sequence[nn.Module]
     generators: list[torch.Generator]
     task: Task
@@ -92,7 +93,7 @@ class Workers(Protocol):
     def n(self) -> int:
         """The number of workers."""
 
-    def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
+    def stacked(self) -> tuple[dict[str, Tensor], ...]:
         """Parameters, gradients, float and int64 buffers by name, ``[n, *shape]`` for n workers."""
 
 
@@ -110,7 +111,7 @@ class Scores:
 
 
 # Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
-Gradients = Callable[[Batches], "torch.Tensor"]
+Gradients = Callable[[Batches], "Tensor"]
 
 BACKENDS: Registry[Callable[[Workers], Gradients]] = Registry("backend")
 
@@ -142,7 +143,7 @@ def build_backend(workers: Workers, name: str) -> Gradients:
     return BACKENDS[name](workers)
 
 
-def backward(workers: Workers, i: int, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def backward(workers: Workers, i: int, inputs: Tensor, targets: Tensor) -> Tensor:
     """Write worker i's gradient to its row of ``G``; return its loss."""
     workers.G[i].zero_()
     with autocast(workers):

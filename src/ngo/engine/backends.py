@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ngo.common.lazy import torch
 from ngo.common.registry import UserError, in_a_line
+from ngo.common.types import Tensor
 from ngo.engine.backend import (
     Batches,
     Gradients,
@@ -26,7 +27,7 @@ from ngo.native.layer_chain import Chain
 from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
-    Captured = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[torch.cuda.CUDAGraph]]
+    Captured = tuple[Tensor, Tensor, Tensor, list[torch.cuda.CUDAGraph]]
 
 
 @backend("loop")
@@ -45,11 +46,11 @@ def _each(workers: Workers, spread: Map) -> Gradients:
 
     list(workers.modules)  # builds them in this thread
 
-    def gradients(batches: Batches) -> torch.Tensor:
+    def gradients(batches: Batches) -> Tensor:
         inputs, targets = batches.all()
         rows = range(workers.n) if batches.workers is None else batches.workers
 
-        def worker(k: int) -> torch.Tensor:
+        def worker(k: int) -> Tensor:
             # Autograd counts changes in place of .data apart from those by other workers' modules.
             return backward(workers, rows[k], inputs[k].data, targets[k].data)
 
@@ -65,7 +66,7 @@ def cuda_graphs(workers: Workers) -> Gradients:
         raise UserError("backend: 'graphs' needs a GPU; use auto, loop, threads or vmap here.")
     captured: dict[torch.Size, Captured] = {}  # by the shape of a batch
 
-    def capture(*first: torch.Tensor) -> Captured:
+    def capture(*first: Tensor) -> Captured:
         """Graphs of all workers, tried on the ``first`` worker's batch."""
         inputs, targets = (x.expand(workers.n, *x.shape).clone() for x in first)
         losses = torch.empty(workers.n, device=inputs.device)
@@ -91,7 +92,7 @@ def cuda_graphs(workers: Workers) -> Gradients:
             graphs.append(graph)
         return inputs, targets, losses, graphs
 
-    def gradients(batches: Batches) -> torch.Tensor:
+    def gradients(batches: Batches) -> Tensor:
         inputs, targets = batches.all()
         rows = slice(None) if batches.workers is None else list(batches.workers)
         with torch.cuda.device_of(workers.X):  # for streams, captures and replays
@@ -120,12 +121,12 @@ def vmap(workers: Workers) -> Gradients:
     buffers = {**floats, **counts}
 
     def loss(
-        parameters: dict[str, torch.Tensor],
-        buffers: dict[str, torch.Tensor],
-        inputs: torch.Tensor,
-        targets: torch.Tensor,
-        noise: tuple[torch.Tensor, ...],
-    ) -> torch.Tensor:
+        parameters: dict[str, Tensor],
+        buffers: dict[str, Tensor],
+        inputs: Tensor,
+        targets: Tensor,
+        noise: tuple[Tensor, ...],
+    ) -> Tensor:
         with replayed(module, noise), autocast(workers):
             outputs = functional_call(module, {**parameters, **buffers}, (inputs,))
         return workers.task.loss(in_float32(outputs), targets).mean()
@@ -133,7 +134,7 @@ def vmap(workers: Workers) -> Gradients:
     step = over_workers(grad_and_value(loss))
     draws: dict[torch.Size, list[Sample]] = {}  # by the shape of a worker's batch
 
-    def gradients(batches: Batches) -> torch.Tensor:
+    def gradients(batches: Batches) -> Tensor:
         inputs, targets = batches.all()
         rows: Any = slice(None)
         generators = workers.generators
@@ -183,7 +184,7 @@ def compiled(workers: Workers) -> Gradients:
         )
     noise = _noise(workers, chain)
 
-    def gradients(batches: Batches) -> torch.Tensor:
+    def gradients(batches: Batches) -> Tensor:
         rows = batches.rows()
         b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
         return chain.gradients(
@@ -208,7 +209,7 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | Non
     from ngo.engine.inspection import evaluation_noise  # its layers are torch's
 
     random = [layer for layer in chain.layers if layer.draws]
-    places: dict[int, tuple[torch.Tensor, list[list[torch.Tensor]]]] = {}  # by b
+    places: dict[int, tuple[Tensor, list[list[Tensor]]]] = {}  # by b
 
     def noise(b: int, of: Sequence[int] | None) -> dict[str, Any]:
         if not random:
@@ -268,7 +269,7 @@ def auto(workers: Workers) -> Gradients:
         return build_backend(workers, "threads")
     chosen: list[Gradients] = []
 
-    def gradients(batches: Batches) -> torch.Tensor:
+    def gradients(batches: Batches) -> Tensor:
         if not chosen:
             batches = Stacked(*batches.all(), batches.workers)
             workers.backend = _on_cpu(workers, batches) if on_cpu else _on_gpu(workers, batches)
@@ -310,7 +311,7 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
     """
     first = list(range(workers.n) if batches.workers is None else batches.workers)[:COMPARED]
 
-    def autograd(batches: Batches) -> torch.Tensor:
+    def autograd(batches: Batches) -> Tensor:
 
         each = zip(first, *batches.all(), strict=False)
         return torch.stack([backward(workers, i, *batch) for i, *batch in each])
@@ -329,12 +330,7 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
     return False
 
 
-def fastest(
-    workers: Workers,
-    batches: Stacked,
-    names: tuple[str, ...],
-    steps: int = 5,
-) -> str:
+def fastest(workers: Workers, batches: Stacked, names: tuple[str, ...], steps: int = 5) -> str:
     """The backend that is fastest on ``batches``, if it agrees with the first of ``names``.
 
     Backends must also agree on a second batch and state: a CUDA graph that was captured empty, or
@@ -376,7 +372,7 @@ def _log_skipped(name: str, reason: str) -> None:
 
 def _tried(
     workers: Workers, gradients: Gradients, batches: Stacked, rows: Sequence[int]
-) -> list[torch.Tensor]:
+) -> list[Tensor]:
     """Losses and gradients of the first ``rows`` on ``batches``, then on others elsewhere."""
     inputs, k = batches.inputs, len(rows)
     other = inputs / 2 if inputs.is_floating_point() else inputs.flip(0, 1)  # tokens stay whole
@@ -387,7 +383,7 @@ def _tried(
         return [*found, gradients(others)[:k], workers.G[rows]]
 
 
-def _agree(workers: Workers, expected: list[torch.Tensor], found: list[torch.Tensor]) -> bool:
+def _agree(workers: Workers, expected: list[Tensor], found: list[Tensor]) -> bool:
     """Whether losses and gradients differ only by rounding: 1 % of their norm, 10 % in bfloat16.
 
     Measured on an H200: up to 3.6 % between two ways of computing in bfloat16.

@@ -219,12 +219,7 @@ class Population:
     def state_dict(self) -> dict[str, torch.Tensor]:
         """What training changes: parameters, buffers, and the state of dropout's streams."""
         streams = torch.stack([generator.get_state() for generator in self.generators])
-        return {
-            "X": self.X,
-            "buffers": self.buffers,
-            "counts": self.counts,
-            "streams": streams,
-        }
+        return {"X": self.X, "buffers": self.buffers, "counts": self.counts, "streams": streams}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""

@@ -11,6 +11,7 @@ from ngo.common.lazy import torch
 from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Tensor
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.step import Run
 
@@ -26,12 +27,12 @@ class Messages:
     """
 
     #: What the liars would send if they did not lie, ``[l, d]``.
-    truth: torch.Tensor
+    truth: Tensor
     #: What i sends, ``[d]``.
-    receiver: torch.Tensor
+    receiver: Tensor
     #: What the m honest neighbours of i send, ``[m, d]``, and their weights W_ik ``[m]``.
-    honest: torch.Tensor
-    weights: torch.Tensor
+    honest: Tensor
+    weights: Tensor
     #: Σ_j W_ij over the l liars.
     liars_weight: float
     #: A random stream of these messages.
@@ -39,7 +40,7 @@ class Messages:
 
 
 #: ``(messages, run)`` → what the liars send to i, ``[l, d]``, or ``[d]`` if all send the same.
-Lie = Callable[[Messages, "Run"], "torch.Tensor"]
+Lie = Callable[[Messages, "Run"], "Tensor"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def attack(name: str, *, options: Options | None = None, version: int = 1) -> Ca
     return registers(ATTACKS, name, Attack, {**LIARS, **(options or {})}, version)
 
 
-def no_lie(messages: Messages, run: Run) -> torch.Tensor:
+def no_lie(messages: Messages, run: Run) -> Tensor:
     """No worker lies."""
     return messages.truth
 
@@ -77,7 +78,7 @@ ALIE = {"lie_deviations": number("standard deviations z between a lie and the me
 
 
 @attack("alie", options=ALIE)
-def alie(messages: Messages, run: Run) -> torch.Tensor:
+def alie(messages: Messages, run: Run) -> Tensor:
     """A little is enough (ALIE; Baruch, Baruch and Goldberg 2019): a liar sends μ − z σ.
 
     μ and σ are the mean and the standard deviation, in each entry, of what the receiver and its
@@ -94,7 +95,7 @@ DISSENSUS = {"lie_push": number("factor ε of a lie against the honest pulls", 1
 
 
 @attack("dissensus", options=DISSENSUS)
-def dissensus(messages: Messages, run: Run) -> torch.Tensor:
+def dissensus(messages: Messages, run: Run) -> Tensor:
     """Dissensus (He, Karimireddy and Jaggi 2022): a liar pulls against the honest neighbours.
 
     It sends x_i − ε Σ_k W_ik (x_k − x_i) / Σ_j W_ij to worker i, with sums over the honest
@@ -108,7 +109,7 @@ NOISE = {"lie_noise": number("standard deviation of the noise in a lie", 1.0, ab
 
 
 @attack("noise", options=NOISE)
-def noise(messages: Messages, run: Run) -> torch.Tensor:
+def noise(messages: Messages, run: Run) -> Tensor:
     """A liar adds Gaussian noise with the standard deviation ``lie_noise`` to each entry of x_j.
 
     Each message has its own draws.
@@ -118,13 +119,13 @@ def noise(messages: Messages, run: Run) -> torch.Tensor:
 
 
 @attack("sign_flip")
-def sign_flip(messages: Messages, run: Run) -> torch.Tensor:
+def sign_flip(messages: Messages, run: Run) -> Tensor:
     """A liar sends −x_j (the bit flipping of He, Karimireddy and Jaggi 2022)."""
     return -messages.truth
 
 
 #: ``(X, W, at)`` → the rows after a step; the differences are those of ``at``.
-Take: TypeAlias = "Callable[[torch.Tensor, MixingMatrix, torch.Tensor], torch.Tensor]"
+Take: TypeAlias = "Callable[[Tensor, MixingMatrix, Tensor], Tensor]"
 
 
 class Liars:
@@ -139,8 +140,8 @@ class Liars:
         self._attack, self._run, self._seed, self._honest = attack, run, seed, honest
 
     def step(
-        self, take: Take, X: torch.Tensor, W: MixingMatrix, t: int, at: torch.Tensor | None = None
-    ) -> torch.Tensor:
+        self, take: Take, X: Tensor, W: MixingMatrix, t: int, at: Tensor | None = None
+    ) -> Tensor:
         """The rows ``[n, d]`` of ``take`` (X, W, at), where liars lie about their rows of ``at``.
 
         ``t`` numbers the exchange: lies of one number have the same random draws. W is symmetric.
@@ -169,9 +170,7 @@ class Liars:
         moved = seen if at is None else torch.cat([X, seen[W.n :]])
         return take(moved, among, seen)[: W.n]
 
-    def _lies(
-        self, rows: torch.Tensor, W: MixingMatrix, lied: torch.Tensor, t: int
-    ) -> torch.Tensor:
+    def _lies(self, rows: Tensor, W: MixingMatrix, lied: Tensor, t: int) -> Tensor:
         """What goes along the ``lied`` edges, a mask; ``[lies, d]``."""
         lies = []
         for i in W.receivers[lied].unique().tolist():

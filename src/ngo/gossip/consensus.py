@@ -10,6 +10,7 @@ from typing import Any
 
 from ngo.common.lazy import np, torch
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Tensor
 from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
@@ -25,9 +26,9 @@ class Trajectory:
     """A trajectory in rounds."""
 
     #: ``[rounds + 1, n, d]``, the initial state first.
-    states: torch.Tensor
+    states: Tensor
     #: ``[rounds + 1]``
-    V: torch.Tensor
+    V: Tensor
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,16 @@ class Flow:
     """A trajectory in continuous time."""
 
     #: ``[k]``
-    times: torch.Tensor
+    times: Tensor
     #: ``[k, n, d]``
-    states: torch.Tensor
+    states: Tensor
     #: ``[k]``
-    V: torch.Tensor
+    V: Tensor
     #: The time at which V reached its threshold; None if it did not.
     consensus_time: float | None
 
 
-def synchronization_index(X: torch.Tensor) -> torch.Tensor:
+def synchronization_index(X: Tensor) -> Tensor:
     """V = Σᵢ‖xᵢ − x̄‖² in float64, for a state ``[n, d]`` or a stack of states ``[…, n, d]``.
 
     Source: the definition of the synchronization index in Section 2 of the paper.
@@ -54,12 +55,7 @@ def synchronization_index(X: torch.Tensor) -> torch.Tensor:
 
 
 def simulate(
-    X0: torch.Tensor,
-    W: Matrix | Iterable[Matrix],
-    p: float,
-    gamma: float,
-    rounds: int,
-    delay: int = 0,
+    X0: Tensor, W: Matrix | Iterable[Matrix], p: float, gamma: float, rounds: int, delay: int = 0
 ) -> Trajectory:
     """Run gossip rounds from ``X0`` ``[n, d]``, with one ``W`` or an iterable of one per round.
 
@@ -80,8 +76,8 @@ def simulate(
 
 
 def integrate(
-    X0: torch.Tensor,
-    W: torch.Tensor,
+    X0: Tensor,
+    W: Tensor,
     p: float,
     gamma: float = 1.0,
     *,
@@ -183,12 +179,7 @@ def integrate(
 
 
 def delayed_tolerance(
-    X0: torch.Tensor,
-    W: torch.Tensor,
-    p: float,
-    gamma: float,
-    rounds: int,
-    share: float = 1.0,
+    X0: Tensor, W: Tensor, p: float, gamma: float, rounds: int, share: float = 1.0
 ) -> float:
     """The largest delay, in units of time, under which V decays.
 
@@ -212,7 +203,7 @@ def delayed_tolerance(
 
 
 #: ``(X, W, at)`` → the state ``[n, d]`` after a round; the differences are those of ``at``.
-Round = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+Round = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -236,13 +227,13 @@ class Disturbance:
 
 
 def disturbed_rounds(
-    X0: torch.Tensor,
-    matrix_at: Callable[[int], torch.Tensor],
+    X0: Tensor,
+    matrix_at: Callable[[int], Tensor],
     round_of: Round,
     disturbance: Disturbance,
     rounds: int,
     seed: int,
-) -> torch.Tensor:
+) -> Tensor:
     """The index V ``[rounds + 1]``, from the state ``X0`` ``[n, d]`` and after each round.
 
     A worker that lies does not count in V.
@@ -259,10 +250,10 @@ def disturbed_rounds(
     fields: Any = SimpleNamespace(lie_noise=disturbance.lie)
     liars = Liars(ATTACKS["noise"], fields, seed, honest)
 
-    def among(X: torch.Tensor, W: MixingMatrix, at: torch.Tensor) -> torch.Tensor:
+    def among(X: Tensor, W: MixingMatrix, at: Tensor) -> Tensor:
         return round_of(X, W.dense(), at)
 
-    past: list[torch.Tensor]
+    past: list[Tensor]
     X, known, past = X0.clone(), torch.zeros_like(X0), []
     V = [synchronization_index(X[:honest])]
     for t in range(rounds):
@@ -292,15 +283,15 @@ class Chebyshev:
     at 1 is smaller on [−σ, σ] (Auzinger and Melenk 2017; Scaman et al. 2017).
     """
 
-    def __init__(self, W: torch.Tensor, gamma: float) -> None:
+    def __init__(self, W: Tensor, gamma: float) -> None:
         """``W`` is the mixing matrix from which σ follows."""
         self._gamma = gamma
         moduli = (1 - gamma + gamma * torch.linalg.eigvalsh(W)).abs().sort().values
         self._square = float(moduli[-2]) ** 2
         self._omega = 2.0
-        self._before: torch.Tensor | None = None
+        self._before: Tensor | None = None
 
-    def __call__(self, X: torch.Tensor, W: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    def __call__(self, X: Tensor, W: Tensor, at: Tensor) -> Tensor:
         """x^(t+1) = ω (x + γ Σ_j W_ij (x_j − x_i)) + (1 − ω) x^(t−1), where ω depends on t."""
         step = X + self._gamma * (W @ at - at)
         if self._before is None:
@@ -312,7 +303,7 @@ class Chebyshev:
         return new
 
 
-def _without_edges(W: torch.Tensor, loss: float, links: torch.Generator) -> torch.Tensor:
+def _without_edges(W: Tensor, loss: float, links: torch.Generator) -> Tensor:
     """``W`` without the edges that fail; their weights go to the diagonal, at both ends."""
     fails = torch.rand(len(W), len(W), generator=links) < loss
     fails = fails.triu(1) | fails.triu(1).T
@@ -320,7 +311,7 @@ def _without_edges(W: torch.Tensor, loss: float, links: torch.Generator) -> torc
     return W - lost + torch.diag(lost.sum(1))
 
 
-def _largest(rows: torch.Tensor, k: int) -> torch.Tensor:
+def _largest(rows: Tensor, k: int) -> Tensor:
     """The ``k`` entries of each row with the largest modulus; 0 elsewhere."""
     places = rows.abs().topk(k, dim=1).indices
     return torch.zeros_like(rows).scatter(1, places, rows.gather(1, places))

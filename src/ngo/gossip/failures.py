@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Tensor
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL
 
@@ -47,7 +48,7 @@ class Failures:
             lost |= self._drawn(W) < self._link_failure
         return W.without(lost) if lost.any() else W
 
-    def _drawn(self, W: MixingMatrix) -> torch.Tensor:
+    def _drawn(self, W: MixingMatrix) -> Tensor:
         """A uniform random number for the link of each edge, ``[edges]``.
 
         For up to ``DRAWN_IN_FULL`` workers, a number is drawn for each pair of them, so that a link
@@ -60,27 +61,25 @@ class Failures:
             places, draws = low * self._n + high, self._n**2
         return torch.rand(draws, generator=self._links, dtype=torch.float64)[places]
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
+    def state_dict(self) -> dict[str, Tensor]:
         """The state of the two streams."""
         return {"links": self._links.get_state(), "absence": self._absences.get_state()}
 
-    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Restore from ``state``."""
         self._links.set_state(state["links"])
         self._absences.set_state(state["absence"])
 
 
 @contextmanager
-def unchanged(
-    rows: Sequence[int], *matrices: torch.Tensor
-) -> Iterator[Callable[[torch.Tensor], None]]:
+def unchanged(rows: Sequence[int], *matrices: Tensor) -> Iterator[Callable[[Tensor], None]]:
     """Restore the ``rows`` of ``matrices`` at the end of the block.
 
     Yields a function that adds one more matrix to these.
     """
-    kept: list[tuple[torch.Tensor, torch.Tensor]] = []
+    kept: list[tuple[Tensor, Tensor]] = []
 
-    def keep(matrix: torch.Tensor) -> None:
+    def keep(matrix: Tensor) -> None:
         if rows:
             kept.append((matrix, matrix[rows]))
 

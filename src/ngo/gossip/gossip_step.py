@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ngo.common.lazy import torch
+from ngo.common.types import Tensor
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.native import gossip_step as compiled
 from ngo.native.pool import Map, in_order
 from ngo.native.shared_work import fits
 
 
-def phi(z: torch.Tensor, p: float) -> torch.Tensor:
+def phi(z: Tensor, p: float) -> Tensor:
     """φ_p(z) = sign(z)|z|^(2p−1), elementwise, for p > 0 (Theorem 3.1, which asks for p ≥ 1/2).
 
     p = 1 is linear, p = 1/2 the sign, p in [1/2, 1) sublinear (NGO), p > 1 superlinear. Below 1/2
@@ -31,7 +32,7 @@ def exponent(p: float) -> float:
     return 2 * p - 1
 
 
-def power_(z: torch.Tensor, e: float) -> torch.Tensor:
+def power_(z: Tensor, e: float) -> Tensor:
     """|z|^e in place, by 2^(e log₂|z|), which is faster than ``pow``; 0 stays 0 also for e < 0."""
     if e == 0:
         return z.abs_().clamp_(max=1).ceil_()  # sign_ would turn NaN into 0
@@ -51,7 +52,7 @@ T = TypeVar("T")
 
 
 def in_blocks(
-    X: torch.Tensor, rows: int, step: Callable[[slice], T], spread: Map, *, blocks: int = 1
+    X: Tensor, rows: int, step: Callable[[slice], T], spread: Map, *, blocks: int = 1
 ) -> list[T]:
     """The results of ``step`` for slices of all columns of ``X``, in order.
 
@@ -67,14 +68,14 @@ def in_blocks(
 
 
 def step_along_edges(
-    X: torch.Tensor,
+    X: Tensor,
     W: MixingMatrix,
-    pull: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    pull: Callable[[Tensor, Tensor], Tensor],
     *,
-    at: torch.Tensor,
-    out: torch.Tensor,
+    at: Tensor,
+    out: Tensor,
     spread: Map,
-) -> torch.Tensor:
+) -> Tensor:
     """``X`` plus all pulls: each edge's pull is added at one end and subtracted at the other.
 
     ``pull(z, weights)`` returns the pulls ``[edges, k]`` for differences z ``[edges, k]``, which it
@@ -104,34 +105,28 @@ FEW = 32
 
 
 def linear_step(
-    X: torch.Tensor,
-    W: MixingMatrix,
-    gamma: float,
-    *,
-    at: torch.Tensor,
-    out: torch.Tensor,
-    spread: Map,
-) -> torch.Tensor:
+    X: Tensor, W: MixingMatrix, gamma: float, *, at: Tensor, out: Tensor, spread: Map
+) -> Tensor:
     """X − γL(W)Y, with the differences of ``at`` = Y; ``at`` may be ``X``."""
     if at is X:
         return _sums(None, W, (1, -gamma, "received"), gamma, at, out, spread)
     return _sums(X, W, (0, -gamma, "received"), gamma, at, out, spread)
 
 
-def mix(X: torch.Tensor, W: MixingMatrix, gamma: float = 1.0, *, spread: Map) -> None:
+def mix(X: Tensor, W: MixingMatrix, gamma: float = 1.0, *, spread: Map) -> None:
     """Replace ``X`` by X + γ (W X − X)."""
     _sums(None, W, (1 - gamma, gamma, "diagonal"), gamma, X, X, spread)
 
 
 def _sums(
-    X: torch.Tensor | None,
+    X: Tensor | None,
     W: MixingMatrix,
     own: tuple[float, float, str],
     gamma: float,
-    at: torch.Tensor,
-    out: torch.Tensor,
+    at: Tensor,
+    out: Tensor,
     spread: Map,
-) -> torch.Tensor:
+) -> Tensor:
     """``X`` + own_i at_i + γ Σ_j W_ij at_j: a dense product where most pairs are edges.
 
     ``own`` are a, b and the name of v: own_i = a + b v_i.
@@ -148,7 +143,7 @@ def _sums(
         factor = gamma * there.dense
         factor.diagonal().copy_(factors)
 
-        def sums(seen: torch.Tensor) -> torch.Tensor:
+        def sums(seen: Tensor) -> Tensor:
             return factor @ seen
 
     else:
@@ -156,7 +151,7 @@ def _sums(
         starts, senders = there.places
         weights, own_weights = gamma * there.weights[:, None], factors[:, None]
 
-        def sums(seen: torch.Tensor) -> torch.Tensor:
+        def sums(seen: Tensor) -> Tensor:
             terms = seen[senders].mul_(weights)
             new = torch.segment_reduce(terms, "sum", offsets=starts, axis=0, unsafe=True)
             return new.addcmul_(seen, own_weights)
@@ -171,16 +166,16 @@ def _sums(
 
 
 def gossip_step(
-    X: torch.Tensor,
+    X: Tensor,
     W: Matrix,
     gamma: float,
     p: float,
     *,
-    at: torch.Tensor | None = None,
-    out: torch.Tensor | None = None,
+    at: Tensor | None = None,
+    out: Tensor | None = None,
     spread: Map = in_order,
     sums: bool = True,
-) -> torch.Tensor:
+) -> Tensor:
     """The consensus step of Algorithm 1, for all workers at once: x_i + γ Σ_j W_ij φ_p(x_j − x_i).
 
     The new state ``[n, d]`` is written to ``out``, or to new memory; ``out`` may be ``X``. The
@@ -212,7 +207,7 @@ def gossip_step(
         compiled.gossip(at, X, out, W.pairs, gamma, e, spread=spread)
         return out
 
-    def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    def pull(z: Tensor, weights: Tensor) -> Tensor:
         return torch.sign(z).mul_(gamma * weights).mul_(power_(z, e))
 
     return step_along_edges(X, W, pull, at=at, out=out, spread=spread)

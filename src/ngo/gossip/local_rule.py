@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from ngo.common.fields import below, number
-from ngo.common.lazy import torch
 from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
+from ngo.common.types import Tensor
 from ngo.gossip.step import Step
 from ngo.native.elementwise import Chain
 
@@ -81,7 +81,7 @@ def momentum(step: Step) -> Chain:
     As in ``torch.optim.SGD``.
     """
 
-    def descend(x: torch.Tensor, m: torch.Tensor, g: torch.Tensor) -> None:
+    def descend(x: Tensor, m: Tensor, g: Tensor) -> None:
         m.mul_(step.run.momentum).add_(g)
         x.sub_(m, alpha=step.lr)
 
@@ -96,7 +96,7 @@ def nesterov(step: Step) -> Chain:
     """
     mu = step.run.momentum
 
-    def descend(x: torch.Tensor, m: torch.Tensor, g: torch.Tensor) -> None:
+    def descend(x: Tensor, m: Tensor, g: Tensor) -> None:
         m.mul_(mu).add_(g)
         x.sub_(g, alpha=step.lr).sub_(m, alpha=step.lr * mu)
 
@@ -116,7 +116,7 @@ def adam(step: Step) -> Chain:
     k = step.t + 1
     scale = math.sqrt(1 - BETA2**k)
 
-    def descend(x: torch.Tensor, m: torch.Tensor, v: torch.Tensor, g: torch.Tensor) -> None:
+    def descend(x: Tensor, m: Tensor, v: Tensor, g: Tensor) -> None:
         m.lerp_(g, 1 - BETA1)
         v.mul_(BETA2).addcmul_(g, g, value=1 - BETA2)
         # (m / (1 − β₁ᵏ)) / (√(v / (1 − β₂ᵏ)) + ε), with the scales taken out of the matrices.

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from ngo.common.lazy import np, nx, torch
 from ngo.common.registry import Registry, UserError, in_a_line
 from ngo.common.transfers import sent
+from ngo.common.types import Tensor
 
 
 class MixingMatrix:
@@ -23,10 +24,10 @@ class MixingMatrix:
     def __init__(
         self,
         n: int,
-        receivers: torch.Tensor,
-        senders: torch.Tensor,
-        weights: torch.Tensor,
-        diagonal: torch.Tensor,
+        receivers: Tensor,
+        senders: Tensor,
+        weights: Tensor,
+        diagonal: Tensor,
         *,
         in_order: bool = False,
     ) -> None:
@@ -44,7 +45,7 @@ class MixingMatrix:
         self._there: dict[tuple[torch.device, torch.dtype], Parts] = {}
 
     @classmethod
-    def of(cls, W: torch.Tensor | MixingMatrix) -> MixingMatrix:
+    def of(cls, W: Tensor | MixingMatrix) -> MixingMatrix:
         """The matrix of a dense tensor ``[n, n]``; a ``MixingMatrix`` itself."""
         if isinstance(W, MixingMatrix):
             return W
@@ -72,25 +73,25 @@ class MixingMatrix:
         """Whether most pairs of workers are edges, so that a dense matrix is as short."""
         return 2 * self.edges > self.n**2
 
-    def dense(self) -> torch.Tensor:
+    def dense(self) -> Tensor:
         """The dense matrix ``[n, n]``, float64."""
         W = torch.diag(self.diagonal)
         W[self.receivers, self.senders] = self.weights
         return W
 
     @cached_property
-    def received(self) -> torch.Tensor:
+    def received(self) -> Tensor:
         """``[n]``: the sum of the weights of what each worker receives from others."""
         return torch.bincount(self.receivers, self.weights, self.n).double()
 
     @cached_property
-    def pairs(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         """The edges (i, j) with i < j, and their weights W_ij: of a symmetric W, each edge once."""
         once = self.receivers < self.senders
         return self.receivers[once], self.senders[once], self.weights[once]
 
     @cached_property
-    def links(self) -> tuple[torch.Tensor, int]:
+    def links(self) -> tuple[Tensor, int]:
         """The number ``[edges]`` of each edge's pair of workers, and the number of such pairs.
 
         Pairs (i, j), i < j, are counted in their order. Both directions are the same pair.
@@ -125,7 +126,7 @@ class MixingMatrix:
             len(workers), i[kept], j[kept], self.weights[kept], self.diagonal[chosen]
         )
 
-    def without(self, lost: torch.Tensor) -> MixingMatrix:
+    def without(self, lost: Tensor) -> MixingMatrix:
         """W without the ``lost`` edges, a mask ``[edges]``; their weights go to their senders."""
         kept, back = ~lost, torch.bincount(self.senders[lost], self.weights[lost], self.n)
         return MixingMatrix(
@@ -151,38 +152,38 @@ class Parts:
         self._W, self._device, self._dtype = W, device, dtype
 
     @cached_property
-    def places(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def places(self) -> tuple[Tensor, Tensor]:
         """``starts`` and ``senders``."""
         return sent(self._W.starts, self._device), sent(self._W.senders, self._device)
 
     @cached_property
-    def weights(self) -> torch.Tensor:
+    def weights(self) -> Tensor:
         """``[edges]``."""
         return self._sent(self._W.weights)
 
     @cached_property
-    def received(self) -> torch.Tensor:
+    def received(self) -> Tensor:
         """``[n]``."""
         return self._sent(self._W.received)
 
     @cached_property
-    def diagonal(self) -> torch.Tensor:
+    def diagonal(self) -> Tensor:
         """``[n]``."""
         return self._sent(self._W.diagonal)
 
     @cached_property
-    def dense(self) -> torch.Tensor:
+    def dense(self) -> Tensor:
         """``[n, n]``."""
         return self._sent(self._W.dense())
 
     @cached_property
-    def pairs(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         """``pairs``."""
         i, j, weights = self._W.pairs
         return sent(i, self._device), sent(j, self._device), self._sent(weights)
 
     @cached_property
-    def ends(self) -> torch.Tensor:
+    def ends(self) -> Tensor:
         """``[edges]``: where a symmetric matrix's directed edges are in ``pairs``, twice in a row.
 
         The first of the two are edges to i, the second to j.
@@ -191,17 +192,17 @@ class Parts:
         later = self._W.receivers > self._W.senders
         return sent(numbers + count * later, self._device)
 
-    def _sent(self, floats: torch.Tensor) -> torch.Tensor:
+    def _sent(self, floats: Tensor) -> Tensor:
         return sent(floats.to(self._dtype), self._device)
 
 
-def _ordered(n: int, first: torch.Tensor, second: torch.Tensor) -> bool:
+def _ordered(n: int, first: Tensor, second: Tensor) -> bool:
     """Whether the pairs (``first``, ``second``) are in ascending order, each once."""
     keys = first * n + second
     return bool((keys[1:] > keys[:-1]).all())
 
 
-def order_by(n: int, *keys: torch.Tensor) -> torch.Tensor:
+def order_by(n: int, *keys: Tensor) -> Tensor:
     """The stable order of workers by the last of the ``keys``, then by those before it.
 
     For up to 2¹⁶ workers it takes linear time, since NumPy sorts numbers of 16 bits by their
@@ -212,7 +213,7 @@ def order_by(n: int, *keys: torch.Tensor) -> torch.Tensor:
 
 
 #: A mixing matrix, dense ``[n, n]`` or as edges.
-Matrix: TypeAlias = "torch.Tensor | MixingMatrix"
+Matrix: TypeAlias = "Tensor | MixingMatrix"
 
 
 # Pairs of workers, or an array [e, 2] of them.
@@ -231,7 +232,7 @@ WEIGHT_RULES: Registry[WeightRule] = Registry("weights")
 METROPOLIS = "metropolis"
 
 
-def mixing_matrix(graph: nx.Graph) -> torch.Tensor:
+def mixing_matrix(graph: nx.Graph) -> Tensor:
     """Metropolis–Hastings weights ``[n, n]`` of an undirected graph, float64.
 
     Rows are in the order of ``graph.nodes``.
@@ -265,9 +266,7 @@ WEIGHT_RULES.add("uniform", uniform_weights, uniform_weights)
 
 
 def _doubly_stochastic(
-    n: int,
-    edges: Edges,
-    weigh: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor],
+    n: int, edges: Edges, weigh: Callable[[Tensor, Tensor, Tensor], Tensor]
 ) -> MixingMatrix:
     """``weigh(1/(1 + degrees) [n], i [e], j [e])`` returns the weights ``[e]`` of edges (i, j)."""
     i, j = _columns(n, edges, directed=False)
@@ -293,9 +292,7 @@ def outgoing_shares(n: int, edges: Edges) -> MixingMatrix:
     return MixingMatrix(n, receivers, senders, shares[senders], shares)
 
 
-def undirected_weights(
-    n: int, i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor | float
-) -> MixingMatrix:
+def undirected_weights(n: int, i: Tensor, j: Tensor, weights: Tensor | float) -> MixingMatrix:
     """The symmetric matrix of edges (i, j) of these weights, each once; rows sum to 1."""
     weights = torch.as_tensor(weights, dtype=torch.float64).expand(len(i)).repeat(2)
     i, j = torch.cat([i, j]), torch.cat([j, i])
@@ -336,7 +333,7 @@ def without_workers(W: Matrix, lost: Collection[int], rule: WeightRule) -> Mixin
     return rule(W.n, edges[kept].numpy())
 
 
-def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[torch.Tensor, torch.Tensor]:
+def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[Tensor, Tensor]:
     """The first and the second ends of ``simple`` edges."""
     pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
     i, j = torch.from_numpy(
@@ -345,7 +342,7 @@ def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[torch.Tensor, tor
     return i, j
 
 
-def _read(matrix: Any) -> MixingMatrix | torch.Tensor:
+def _read(matrix: Any) -> MixingMatrix | Tensor:
     """The matrix of a sparse array; a dense one as a tensor of any shape."""
     if isinstance(matrix, MixingMatrix):
         return matrix

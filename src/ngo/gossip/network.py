@@ -9,6 +9,7 @@ from typing import cast
 from ngo.common.lazy import torch
 from ngo.common.registry import UserError
 from ngo.common.transfers import sent
+from ngo.common.types import Tensor
 from ngo.gossip.attack import Liars
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.coupling import Coupling
@@ -20,12 +21,7 @@ from ngo.native.relayed_sums import relayed_sums
 from ngo.native.shared_work import fits
 
 
-def relay(
-    X: torch.Tensor,
-    received: torch.Tensor,
-    i: torch.Tensor,
-    swap: Callable[[torch.Tensor], torch.Tensor],
-) -> torch.Tensor:
+def relay(X: Tensor, received: Tensor, i: Tensor, swap: Callable[[Tensor], Tensor]) -> Tensor:
     """Relay the rows of ``X`` with what was ``received``, in place (``Network.relay``).
 
     ``i`` ``[e]`` are the rows of ``X`` from which edges begin, in order; ``swap`` is the network's.
@@ -35,7 +31,7 @@ def relay(
     places = sent(i, X.device)
     degrees = sent(torch.bincount(i, minlength=len(X)), X.device)
 
-    def relayed() -> torch.Tensor:  # the sums of what each worker has received
+    def relayed() -> Tensor:  # the sums of what each worker has received
         return counted + torch.segment_reduce(received, "sum", lengths=degrees, axis=0)
 
     messages = relayed()[places] - received
@@ -46,7 +42,7 @@ def relay(
 
 
 def compiled_relay(
-    X: torch.Tensor, received: torch.Tensor, W: MixingMatrix, turned: torch.Tensor, spread: Map
+    X: Tensor, received: Tensor, W: MixingMatrix, turned: Tensor, spread: Map
 ) -> None:
     """The same for all workers of the graph of ``W``, by compiled code, in one pass over memory.
 
@@ -73,7 +69,7 @@ class Network:
     #: The workers that lie in pulls and mixes to all others, if there are any.
     liars: Liars | None = None
     #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
-    copies: dict[str, torch.Tensor]
+    copies: dict[str, Tensor]
 
     def __init__(self, spread: Map = in_order) -> None:
         """``spread`` distributes columns over threads."""
@@ -85,7 +81,7 @@ class Network:
         self._W: MixingMatrix | None = None
         self._used = False
 
-    def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
+    def set_matrix(self, W: Tensor | MixingMatrix | None) -> None:
         """Begin a step with its mixing matrix, dense or as edges."""
         self._W, self._used = None if W is None else MixingMatrix.of(W), False
 
@@ -105,23 +101,23 @@ class Network:
         """Other weights from now on in this step, on the same edges or on some of them."""
         self._W = W
 
-    def mean(self, rows: torch.Tensor) -> torch.Tensor:
+    def mean(self, rows: Tensor) -> Tensor:
         """The mean ``[k]`` of all workers' rows, through a parameter server."""
         self.refuse_liars()
         self.count(2 * len(rows), rows)
         return rows.mean(0)
 
-    def index(self, rows: torch.Tensor) -> float:
+    def index(self, rows: Tensor) -> float:
         """The synchronization index V of all workers' rows; nothing is counted."""
         self.refuse_liars()
         return float(synchronization_index(rows))
 
-    def send(self, rows: torch.Tensor) -> torch.Tensor:
+    def send(self, rows: Tensor) -> Tensor:
         """Send rows along all edges; receive those of the workers ``elsewhere`` ``[l, k]``."""
         self.count(self.W.edges, rows)
         return rows[:0]
 
-    def swap(self, rows: torch.Tensor) -> torch.Tensor:
+    def swap(self, rows: Tensor) -> Tensor:
         """Send a different row along each edge of an undirected graph.
 
         Row e of ``[e, k]`` goes along edge e of ``links``, from i to j. Row e of the result is the
@@ -131,7 +127,7 @@ class Network:
         self.count(len(rows), rows)
         return rows[self.turned(self.links()).to(rows.device)]
 
-    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+    def relay(self, X: Tensor, received: Tensor) -> None:
         """Send sums of rows along the edges of a tree, and replace each row by a mean, in place.
 
         m_(i→j) = x_i + Σ_(k≠j) m_(k→i)^(t−1);  x_i ← (x_i + Σ_j m_(j→i)) / n̄_i. Row e of
@@ -145,7 +141,7 @@ class Network:
         else:
             relay(X, received, self.links()[0], self.swap)
 
-    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
+    def mix(self, rows: Tensor, gamma: float = 1.0) -> None:
         """R ← R + γ (W R − R), in place; for γ = 1, R ← W R: sums of neighbours' and own rows."""
         check_rows(rows, self.W.n)
         if self.liars is None:
@@ -157,12 +153,12 @@ class Network:
 
     def pull(
         self,
-        X: torch.Tensor,
+        X: Tensor,
         coupling: Coupling,
         gamma: float,
         run: Run,
-        at: torch.Tensor | None = None,
-        theirs: torch.Tensor | None = None,
+        at: Tensor | None = None,
+        theirs: Tensor | None = None,
     ) -> None:
         """Pull each row of ``X`` towards its neighbours' rows, in place (``Coupling.step``).
 
@@ -179,7 +175,7 @@ class Network:
         if theirs is None:
             self.count(self.W.edges, X)
 
-    def average(self, rows: torch.Tensor) -> None:
+    def average(self, rows: Tensor) -> None:
         """Each row and that of a random neighbour become their mean: in virtual time only."""
         raise UserError("clock: workers meet in pairs with clock 'asynchronous' only.")
 
@@ -187,7 +183,7 @@ class Network:
         """The neighbours in other processes from which the own workers receive, in order."""
         return []
 
-    def links(self) -> torch.Tensor:
+    def links(self) -> Tensor:
         """The edges (i, j) from the own workers, ``[2, e]``, in order.
 
         i is the row of the own worker, j the number of its neighbour.
@@ -195,7 +191,7 @@ class Network:
         sent = self.W.transposed
         return torch.stack([sent.receivers, sent.senders])
 
-    def turned(self, links: torch.Tensor) -> torch.Tensor:
+    def turned(self, links: Tensor) -> Tensor:
         """``[e]``: the places of edges (i, j), which are in order, in the order of (j, i)."""
         i, j = links
         return (self.W.n * j + i).argsort()
@@ -216,14 +212,12 @@ class Network:
                 "must be none."
             )
 
-    def count(self, messages: int, row: torch.Tensor) -> None:
+    def count(self, messages: int, row: Tensor) -> None:
         """Count messages of one ``row`` each."""
         self.messages += messages
         self.bytes_sent += messages * row.shape[-1] * row.element_size()
 
-    def _among_liars(
-        self, step: Callable[..., torch.Tensor], X: torch.Tensor, at: torch.Tensor | None
-    ) -> None:
+    def _among_liars(self, step: Callable[..., Tensor], X: Tensor, at: Tensor | None) -> None:
         """Replace ``X`` by ``step(X, W, at=at, out=…)``, in which liars lie."""
         liars = cast("Liars", self.liars)
         X.copy_(
@@ -231,7 +225,7 @@ class Network:
         )
 
 
-def check_rows(rows: torch.Tensor, n: int) -> None:
+def check_rows(rows: Tensor, n: int) -> None:
     """Raise a ValueError unless there is a row for each of ``n`` workers."""
     if len(rows) != n:
         raise ValueError(f"{len(rows)} rows are exchanged among {n} workers")

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ngo.common.lazy import torch
 from ngo.common.registry import Registry
+from ngo.common.types import Tensor
 from ngo.data.dataset import Dataset
 
-Batch: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
-MakeBatch: TypeAlias = "Callable[[Dataset, torch.Tensor, torch.Tensor], Batch]"
-PerSample: TypeAlias = "Callable[[Any, torch.Tensor], torch.Tensor]"
+Batch: TypeAlias = "tuple[Tensor, Tensor]"
+MakeBatch: TypeAlias = "Callable[[Dataset, Tensor, Tensor], Batch]"
+PerSample: TypeAlias = "Callable[[Any, Tensor], Tensor]"
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,6 @@ def task(
     return register
 
 
-def normalised_batch(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
+def normalised_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:
     """Normalised images, or unchanged float inputs, and their targets."""
     return data.normalised(inputs), targets

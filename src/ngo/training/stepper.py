@@ -112,10 +112,7 @@ class Stepper:
         self._matrices: Matrices = {}
         self._own = own
         self._failures = Failures(
-            spec.workers,
-            spec.seed,
-            link_failure=spec.link_failure or 0,
-            absence=spec.absence or 0,
+            spec.workers, spec.seed, link_failure=spec.link_failure or 0, absence=spec.absence or 0
         )
         # The workers that are absent in the current step, and the rows of those in this process.
         self._absent: list[int] = []

@@ -8,6 +8,7 @@ from typing import Any
 
 from ngo.common.fields import above, number, within
 from ngo.common.lazy import torch
+from ngo.common.types import Tensor
 from ngo.gossip.coupling import coupling
 from ngo.gossip.gossip_step import exponent, gossip_step, phi, power_
 from ngo.gossip.mixing_matrix import MixingMatrix
@@ -17,22 +18,18 @@ from ngo.native.pool import Map
 from ngo.native.shared_work import fits
 
 
-def fast_power(
-    X: torch.Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any
-) -> torch.Tensor:
+def fast_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
     """The step by a matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
     return gossip_step(X, W, gamma, run.p, **how)
 
 
-def exact_power(
-    X: torch.Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any
-) -> torch.Tensor:
+def exact_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
     """The step by differences at p = 1 too."""
     return gossip_step(X, W, gamma, run.p, **how, sums=False)
 
 
 @coupling("power", fields=("p",), fast=fast_power, exact=exact_power)
-def power(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+def power(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
     """The paper's pull: γ W_ij φ_p(z).
 
     φ_p(z) = sign(z)|z|^(2p−1): z at p = 1, sign(z) at 1/2 (Algorithm 1).
@@ -44,15 +41,8 @@ CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, abov
 
 
 def fast_capped(
-    X: torch.Tensor,
-    W: MixingMatrix,
-    gamma: float,
-    run: Run,
-    *,
-    at: torch.Tensor,
-    out: torch.Tensor,
-    spread: Map,
-) -> torch.Tensor | None:
+    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
+) -> Tensor | None:
     """The step in compiled code."""
     if not fits(X, at, out):
         return None
@@ -62,7 +52,7 @@ def fast_capped(
 
 
 @coupling("capped", fields=("p",), options=CAP, fast=fast_capped)
-def capped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+def capped(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
     """The paper's pull with an upper limit: W_ij z · min(cap, γ|z|^(2p−2)).
 
     Near the consensus, where |z|^(2p−2) is large, this is linear gossip with γ = cap instead of
@@ -81,15 +71,8 @@ FAR = 64.0
 
 
 def fast_implicit(
-    X: torch.Tensor,
-    W: MixingMatrix,
-    gamma: float,
-    run: Run,
-    *,
-    at: torch.Tensor,
-    out: torch.Tensor,
-    spread: Map,
-) -> torch.Tensor | None:
+    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
+) -> Tensor | None:
     """The step in compiled code, with the corner between both limits of a pull from a table."""
     q = 2 * run.p - 1
     if not 0 <= q <= 1 or not fits(X, at, out):
@@ -99,7 +82,7 @@ def fast_implicit(
 
 
 @coupling("implicit", fields=("p",), matching=True, fast=fast_implicit)
-def implicit(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+def implicit(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
     """The paper's pull at the difference z⁺ after the step, for matchings: γ W_ij φ_p(z⁺).
 
     z⁺ + 2γ W_ij φ_p(z⁺) = z. A backward Euler step of two workers. p = 1/2 is soft thresholding: a
@@ -109,7 +92,7 @@ def implicit(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> 
     return v.mul_(z.sign()).mul_(gamma * weights)
 
 
-def solved(a: torch.Tensor, c: torch.Tensor, q: float) -> torch.Tensor:
+def solved(a: Tensor, c: Tensor, q: float) -> Tensor:
     """Elementwise v = u^q for the u ≥ 0 with u + c u^q = a, for a ≥ 0, c > 0 and 0 ≤ q ≤ 1.
 
     v^(1/q) + c v is convex in v, so that Newton's method falls to the root from above.
@@ -123,7 +106,7 @@ def solved(a: torch.Tensor, c: torch.Tensor, q: float) -> torch.Tensor:
     return v.clamp_(min=0)
 
 
-def corner(y: torch.Tensor, q: float) -> torch.Tensor:
+def corner(y: Tensor, q: float) -> Tensor:
     """The pull at y = log₂(c a^(q−1)), in units of the smaller of c/2 · a^q and a/2; float64.
 
     At a = 1 these are c v/2, c/2 and 1/2 with v = ``solved``. The pull depends on y alone: with
@@ -167,7 +150,7 @@ OPTIONS = {
 
 
 @coupling("fixed_time", options=OPTIONS)
-def fixed_time(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+def fixed_time(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
     """Fixed-time consensus (Zuo and Tie 2016): γ W_ij sign(z)(a|z|^α + b|z|^β).
 
     The fields are, in this order, a, α, b and β. In continuous time with α < 1 < β, the time to

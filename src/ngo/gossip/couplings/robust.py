@@ -6,6 +6,7 @@ from typing import Any
 
 from ngo.common.fields import above, at_least, number, whole
 from ngo.common.lazy import torch
+from ngo.common.types import Tensor
 from ngo.gossip.coupling import coupling
 from ngo.gossip.gossip_step import in_blocks, linear_step, step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
@@ -19,28 +20,21 @@ CLIP = {"clip": number("largest length of a difference that counts in full, τ",
 
 
 def fast_clipped(
-    X: torch.Tensor,
-    W: MixingMatrix,
-    gamma: float,
-    run: Run,
-    *,
-    at: torch.Tensor,
-    out: torch.Tensor,
-    spread: Map,
-) -> torch.Tensor:
+    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
+) -> Tensor:
     """The step along edges, after the lengths ‖x_j − x_i‖ of all edges, which need whole rows."""
     i, j, _ = W.on(at.device, at.dtype).pairs
     lengths = _lengths(at, i, j, spread)
     factors = (gamma * run.clip / lengths.clamp_min(run.clip))[:, None]
 
-    def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    def pull(z: Tensor, weights: Tensor) -> Tensor:
         return z.mul_(factors * weights)
 
     return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
 
 
 @coupling("clipped", options=CLIP, fast=fast_clipped)
-def clipped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+def clipped(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
     """ClippedGossip (He, Karimireddy and Jaggi 2022): γ W_ij z, for the whole difference z of two
     models, shortened to the length τ = ``clip`` at most.
 
@@ -52,15 +46,8 @@ def clipped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> t
 
 @coupling("clipped_adaptive", options=DELTA, whole=True)
 def clipped_adaptive(
-    X: torch.Tensor,
-    W: MixingMatrix,
-    gamma: float,
-    run: Run,
-    *,
-    at: torch.Tensor,
-    out: torch.Tensor,
-    spread: Map,
-) -> torch.Tensor:
+    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
+) -> Tensor:
     """ClippedGossip (He, Karimireddy and Jaggi 2022) with a radius τ_i for each worker and step.
 
     τ_i² = Σ_j W_ij ‖x_j − x_i‖² / δ_max. In the theory the sum is over the honest neighbours, which
@@ -84,17 +71,17 @@ def clipped_adaptive(
     return linear_step(X, clipped, gamma, at=at, out=out, spread=spread)
 
 
-def _lengths(at: torch.Tensor, i: torch.Tensor, j: torch.Tensor, spread: Map) -> torch.Tensor:
+def _lengths(at: Tensor, i: Tensor, j: Tensor, spread: Map) -> Tensor:
     """‖y_j − y_i‖ of rows y of ``at``, for each pair (i, j), which needs whole rows."""
 
-    def squares(part: slice) -> torch.Tensor:
+    def squares(part: slice) -> Tensor:
         return (at[:, part][j] - at[:, part][i]).square_().sum(1)
 
     return torch.stack(in_blocks(at, len(i), squares, spread)).sum(0).sqrt_()
 
 
 @coupling("median", whole=True)
-def median(X: torch.Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> torch.Tensor:
+def median(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
     """The median of a worker and its neighbours in each entry (Yin et al. 2018).
 
     x_i ← x_i + γ (m_i − x_i), where m_i of an even number of values is the mean of the two in the
@@ -108,9 +95,7 @@ TRIM = {"trim": whole("values left out at each end of a trimmed mean, b", 1, at_
 
 
 @coupling("trimmed_mean", options=TRIM, whole=True)
-def trimmed_mean(
-    X: torch.Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any
-) -> torch.Tensor:
+def trimmed_mean(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
     """The trimmed mean of a worker and its neighbours in each entry (Yin et al. 2018).
 
     x_i ← x_i + γ (m_i − x_i), where m_i leaves out the b = ``trim`` largest and the b smallest
@@ -122,15 +107,8 @@ def trimmed_mean(
 
 
 def trimmed_step(
-    X: torch.Tensor,
-    W: MixingMatrix,
-    gamma: float,
-    trim: int,
-    *,
-    at: torch.Tensor,
-    out: torch.Tensor,
-    spread: Map,
-) -> torch.Tensor:
+    X: Tensor, W: MixingMatrix, gamma: float, trim: int, *, at: Tensor, out: Tensor, spread: Map
+) -> Tensor:
     """x_i + γ (m_i − y_i), with m_i the mean of y_i and its neighbours' y_j, trimmed by entry.
 
     y are the rows of ``at``. Of c values, the ``trim`` largest and the ``trim`` smallest are left

@@ -7,6 +7,7 @@ from typing import Any
 from ngo.common.fields import below, number, within
 from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
+from ngo.common.types import Tensor
 from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, ORDERS, method
 from ngo.gossip.step import Step
 
@@ -46,7 +47,7 @@ def _correct(step: Step, share: float) -> None:
     """
     c = step.matrix("c")
 
-    def gather(x: torch.Tensor, c: torch.Tensor, pulls: torch.Tensor) -> None:
+    def gather(x: Tensor, c: Tensor, pulls: Tensor) -> None:
         x.add_(pulls, alpha=share)
         c.add_(pulls, alpha=share / step.lr)
 
@@ -69,7 +70,7 @@ def extra(step: Step) -> None:
     """
     c, before = step.matrix("c"), step.X.clone()
 
-    def gather(x: torch.Tensor, c: torch.Tensor, pulls: torch.Tensor) -> None:
+    def gather(x: Tensor, c: Tensor, pulls: Tensor) -> None:
         x.add_(pulls)
         c.add_(pulls, alpha=0.5 / step.lr)
 
@@ -143,7 +144,7 @@ def proxskip(step: Step) -> None:
     if float(torch.rand((), generator=coin, dtype=torch.float64)) >= q:
         return
 
-    def gather(h: torch.Tensor, x: torch.Tensor, pulls: torch.Tensor) -> None:
+    def gather(h: Tensor, x: Tensor, pulls: Tensor) -> None:
         h.add_(pulls, alpha=q / step.lr)
         x.add_(pulls)
 
@@ -167,7 +168,7 @@ def gradient_tracking(step: Step) -> None:
     if step.t > 0:
         step.network.mix(y, step.gamma)
 
-    def track(y: torch.Tensor, g: torch.Tensor, before: torch.Tensor) -> None:
+    def track(y: Tensor, g: Tensor, before: Tensor) -> None:
         y.add_(g - before)
         before.copy_(g)
         g.copy_(y)
@@ -201,7 +202,7 @@ def momentum_tracking(step: Step) -> None:
     if step.t > 0:
         step.network.mix(y, step.gamma)
 
-    def track(u: torch.Tensor, y: torch.Tensor, g: torch.Tensor) -> None:
+    def track(u: Tensor, y: Tensor, g: Tensor) -> None:
         y.sub_(u)
         u.mul_(step.run.tracked_momentum).add_(g)
         y.add_(u)
@@ -247,13 +248,7 @@ def gt_saga(step: Step) -> None:
     change = step.G - table[rows, places]
     table[rows, places] = step.G
 
-    def track(
-        y: torch.Tensor,
-        g: torch.Tensor,
-        before: torch.Tensor,
-        mean: torch.Tensor,
-        change: torch.Tensor,
-    ) -> None:
+    def track(y: Tensor, g: Tensor, before: Tensor, mean: Tensor, change: Tensor) -> None:
         g.copy_(change + mean)
         y.add_(g - before)
         before.copy_(g)
@@ -306,7 +301,7 @@ def quasi_global_apart(step: Step) -> None:
 def _whole_steps(step: Step, beta: float, mu: float) -> None:
     m = step.matrix("m")
 
-    def average(m: torch.Tensor, before: torch.Tensor, x: torch.Tensor) -> None:
+    def average(m: Tensor, before: Tensor, x: Tensor) -> None:
         m.mul_(mu).add_(before - x, alpha=(1 - mu) / step.lr)
 
     # After the half step x − η g, the gradients' memory takes the model before it.

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ngo.common.fields import above, below, choice, number
-from ngo.common.lazy import torch
 from ngo.common.registry import Registry
+from ngo.common.types import Tensor
 from ngo.gossip.method import GOSSIP_FIELDS, method
 from ngo.gossip.step import Step
 
@@ -32,13 +32,13 @@ OF: dict[str, Any] = {
 ON_GOSSIP: dict[str, Any] = {"asynchronous": True, "matrices": 3, "delay": 0}
 
 
-def momentum(x: torch.Tensor, m: torch.Tensor, drift: torch.Tensor, lr: float, mu: float) -> None:
+def momentum(x: Tensor, m: Tensor, drift: Tensor, lr: float, mu: float) -> None:
     """Heavy ball: m ← μ m + drift;  x ← x + η m."""
     m.mul_(mu).add_(drift)
     x.add_(m, alpha=lr)
 
 
-def nesterov(x: torch.Tensor, m: torch.Tensor, drift: torch.Tensor, lr: float, mu: float) -> None:
+def nesterov(x: Tensor, m: Tensor, drift: Tensor, lr: float, mu: float) -> None:
     """Nesterov's momentum: m ← μ m + drift;  x ← x + η (drift + μ m)."""
     m.mul_(mu).add_(drift)
     x.add_(drift, alpha=lr).add_(m, alpha=lr * mu)
@@ -117,11 +117,11 @@ def gasloc(step: Step) -> None:
         return
     lr, mu = step.run.outer_lr, step.run.outer_momentum
 
-    def adapt(start: torch.Tensor, x: torch.Tensor) -> None:
+    def adapt(start: Tensor, x: Tensor) -> None:
         start.lerp_(x, lr)
         x.copy_(start)
 
-    def accelerate(x: torch.Tensor, start: torch.Tensor, before: torch.Tensor) -> None:
+    def accelerate(x: Tensor, start: Tensor, before: Tensor) -> None:
         if MOMENTA[step.run.outer_momentum_of]:
             start.copy_(x)
         x.add_(start - before, alpha=mu)
@@ -146,7 +146,7 @@ def _follow_drift(step: Step) -> None:
     """The outer step of each worker from where it started, along X − start."""
     run, rule = step.run, OUTER_RULES[step.run.outer_rule]
 
-    def follow(x: torch.Tensor, start: torch.Tensor, m: torch.Tensor) -> None:
+    def follow(x: Tensor, start: Tensor, m: Tensor) -> None:
         rule(start, m, x - start, run.outer_lr, run.outer_momentum)
         x.copy_(start)
 

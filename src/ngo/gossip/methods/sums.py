@@ -21,8 +21,7 @@ def push_sum(step: Step) -> None:
     x = sums[:, :-1]
     # x = w z − η g = (w − 1) z + (z − η g)
     step.descend(
-        before=(lambda x, z, w: x.copy_(z * (w - 1)), x, z, w),
-        after=(lambda x, z: x.add_(z), x, z),
+        before=(lambda x, z, w: x.copy_(z * (w - 1)), x, z, w), after=(lambda x, z: x.add_(z), x, z)
     )
     sums[:, -1:] = w
     step.network.mix(sums)

@@ -7,13 +7,14 @@ import math
 from ngo.common.fields import at_least, whole
 from ngo.common.lazy import nx, torch
 from ngo.common.registry import UserError
+from ngo.common.types import Tensor
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topologies.static import DEGREE, digits, dimension
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
 
 
 @topology("random", density=lambda n, u: u)
-def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
+def random_graph(n: int, u: float, generator: torch.Generator) -> Tensor:
     """A new Erdős–Rényi graph G(n, ``u``) in each step.
 
     Each of the n(n−1)/2 edges exists with probability ``u``, independently. Source: the paper's Eq.
@@ -36,7 +37,7 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
     return torch.stack([i, found - (firsts - rows - 1)[i]]).T
 
 
-def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tensor:
+def _successes(trials: int, u: float, generator: torch.Generator) -> Tensor:
     """The numbers of the trials that succeed, each with probability ``u`` (Batagelj and Brandes
     2005).
 
@@ -53,7 +54,7 @@ def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tenso
 
 
 @topology("random_matching", matching=True)
-def random_matching(n: int, generator: torch.Generator) -> torch.Tensor:
+def random_matching(n: int, generator: torch.Generator) -> Tensor:
     """A new random matching in each step; for odd n, one worker has no neighbour."""
     return torch.randperm(n, generator=generator)[: n - n % 2].view(-1, 2)
 
@@ -133,7 +134,7 @@ def check_regular(n: int, degree: int) -> None:
     check=check_receivers,
     density=lambda n, receivers: receivers / (n - 1),
 )
-def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> torch.Tensor:
+def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> Tensor:
     """In each step each worker sends to s random others (EL-Local; de Vos et al. 2023).
 
     All sets of s = ``receivers`` others are equally likely, and independent.
