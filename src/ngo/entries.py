@@ -1,7 +1,7 @@
 """The packages whose modules register entries, by folder, in the order in which they are imported.
 
 A folder calls ``load`` when it is imported: its registries are then full, and no order depends on
-who imports what. The modules are light: they import torch inside their functions.
+who imports what. The modules are light: torch is imported when it is first used (``common.lazy``).
 """
 
 from __future__ import annotations

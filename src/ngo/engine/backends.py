@@ -101,8 +101,8 @@ def cuda_graphs(workers: Workers) -> Gradients:
                 captured[shape] = capture(inputs[0], targets[0])
             own_inputs, own_targets, losses, graphs = captured[shape]
             own_inputs[rows], own_targets[rows] = inputs, targets
-            for graph in graphs if batches.workers is None else [graphs[i] for i in rows]:
-                graph.replay()
+            for i in range(workers.n) if batches.workers is None else batches.workers:
+                graphs[i].replay()
         return losses[rows].clone()
 
     return gradients

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ngo.common.lazy import torch
 from ngo.common.types import Tensor
@@ -20,23 +20,8 @@ if TYPE_CHECKING:
 Matrices = dict[str, "Tensor"]
 
 
-class Run(Protocol):
-    """The fields of a run that its parts read; ``training.spec`` has all fields."""
-
-    gamma: float
-    gamma_decay: float
-    p: float
-    local_steps: int
-    delay: int
-    v_threshold: float
-    lr: float
-    lr_schedule: str
-    warmup: float
-    weight_decay: float
-    order: str
-
-    def __getattr__(self, name: str) -> Any:
-        """A field that a registered entry has declared."""
+#: A run, whose fields are attributes; ``training.spec`` has all of them.
+Run: TypeAlias = Any
 
 
 @dataclass(frozen=True)

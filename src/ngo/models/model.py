@@ -1,7 +1,7 @@
 """Models: functions that build a module, with the shape of its input and its task.
 
-A model is registered with ``@model`` in ``ngo.models.architectures`` or in a plugin. It imports
-torch inside the function, so that its name can be checked without torch.
+A model is registered with ``@model`` in ``ngo.models.architectures`` or in a plugin. Its layers are
+imported inside the function, so that its name can be checked without torch.
 """
 
 from __future__ import annotations

@@ -129,6 +129,11 @@ def make_evaluation(
     accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
     finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
     trained = step == 0 or math.isfinite(train_loss)
+    over_workers: dict[str, Any] = {
+        f"workers_{name}_{how}": float(getattr(values, how)()) if len(values) else math.nan
+        for name, values in (("accuracy", accuracy), ("loss", loss))
+        for how in ("mean", "min", "max", "std")
+    }
     return Evaluation(
         step=step,
         epoch=samples / owned,
@@ -137,11 +142,7 @@ def make_evaluation(
         V=V,
         consensus_accuracy=scores.consensus_accuracy,
         consensus_loss=scores.consensus_loss,
-        **{
-            f"workers_{name}_{how}": float(getattr(values, how)()) if len(values) else math.nan
-            for name, values in (("accuracy", accuracy), ("loss", loss))
-            for how in ("mean", "min", "max", "std")
-        },
+        **over_workers,
         holdout_accuracy=holdout.consensus_accuracy if holdout else math.nan,
         holdout_loss=holdout.consensus_loss if holdout else math.nan,
         diverged=not (finite and trained and np.isfinite(loss).all()),
