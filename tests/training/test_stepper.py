@@ -16,8 +16,7 @@ from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topology import topology
 from ngo.models.architectures import mnist_cnn
-from ngo.training.batches import BatchStream
-from ngo.training.problem import make_problem
+from ngo.training.problem import BatchStream, make_problem
 from ngo.training.stepper import Stepper
 
 W = mixing_matrix(ring(4))

@@ -1,21 +1,24 @@
-"""The network on which methods exchange rows."""
+"""The network on which methods exchange rows; links that fail and workers that are away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import cast
 
 from ngo.common.lazy import torch
 from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
 from ngo.common.transfers import sent
 from ngo.common.types import Tensor
 from ngo.gossip.attack import Liars
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
-from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
+from ngo.gossip.mixing_matrix import METROPOLIS, Matrix, MixingMatrix
 from ngo.gossip.step import Run
+from ngo.gossip.topology import DRAWN_IN_FULL
 from ngo.native.pool import Map, in_order
 from ngo.native.relayed_sums import relayed_sums
 from ngo.native.shared_work import fits
@@ -229,3 +232,83 @@ def check_rows(rows: Tensor, n: int) -> None:
     """Raise a ValueError unless there is a row for each of ``n`` workers."""
     if len(rows) != n:
         raise ValueError(f"{len(rows)} rows are exchanged among {n} workers")
+
+
+class Failures:
+    """The failures of a run. They depend only on its seed and its two rates.
+
+    Every pair of workers is one link. It fails with probability ``link_failure``, in both
+    directions of a directed graph. A worker is away with probability ``absence``: it sends nothing,
+    and keeps its state. No worker is away in the first step, when methods create their matrices.
+    """
+
+    def __init__(self, n: int, seed: int, *, link_failure: float, absence: float) -> None:
+        self._n = n
+        self._link_failure, self._absence = link_failure, absence
+        self._links = torch_stream(seed, "links")
+        self._absences = torch_stream(seed, "absence")
+
+    def absent(self, t: int) -> list[int]:
+        """The workers that are away in step ``t``; call it once for each step, in order."""
+        if not self._absence:
+            return []
+        drawn = torch.rand(self._n, generator=self._absences, dtype=torch.float64)
+        return (drawn < self._absence).nonzero().flatten().tolist() if t > 0 else []
+
+    def matrix(self, W: Matrix, absent: Sequence[int]) -> MixingMatrix:
+        """The mixing matrix without the step's failed links; call it once in each step.
+
+        The weight W_ij of a failed link is added to W_jj: it stays with its sender. So the sums of
+        columns do not change, and a symmetric matrix stays symmetric and doubly stochastic.
+        """
+        W = MixingMatrix.of(W)
+        if not (absent or self._link_failure):
+            return W
+        i, j = W.receivers, W.senders
+        lost = torch.isin(i, torch.tensor(absent)) | torch.isin(j, torch.tensor(absent))
+        if self._link_failure:
+            lost |= self._drawn(W) < self._link_failure
+        return W.without(lost) if lost.any() else W
+
+    def _drawn(self, W: MixingMatrix) -> Tensor:
+        """A uniform random number for the link of each edge, ``[edges]``.
+
+        For up to ``DRAWN_IN_FULL`` workers, a number is drawn for each pair of them, so that a link
+        fails in the same steps in every graph. For more, for each link of the step's graph.
+        """
+        if self._n > DRAWN_IN_FULL:
+            places, draws = W.links
+        else:
+            low, high = torch.minimum(W.receivers, W.senders), torch.maximum(W.receivers, W.senders)
+            places, draws = low * self._n + high, self._n**2
+        return torch.rand(draws, generator=self._links, dtype=torch.float64)[places]
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The state of the two streams."""
+        return {"links": self._links.get_state(), "absence": self._absences.get_state()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Restore from ``state``."""
+        self._links.set_state(state["links"])
+        self._absences.set_state(state["absence"])
+
+
+@contextmanager
+def unchanged(rows: Sequence[int], *matrices: Tensor) -> Iterator[Callable[[Tensor], None]]:
+    """Restore the ``rows`` of ``matrices`` at the end of the block.
+
+    Yields a function that adds one more matrix to these.
+    """
+    kept: list[tuple[Tensor, Tensor]] = []
+
+    def keep(matrix: Tensor) -> None:
+        if rows:
+            kept.append((matrix, matrix[rows]))
+
+    for matrix in matrices:
+        keep(matrix)
+    try:
+        yield keep
+    finally:
+        for matrix, before in kept:
+            matrix[rows] = before

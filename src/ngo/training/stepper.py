@@ -20,17 +20,15 @@ from ngo.engine.population import Population
 from ngo.gossip.attack import ATTACKS, HONEST, Liars
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.failures import Failures, unchanged
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
-from ngo.gossip.network import Network
+from ngo.gossip.network import Failures, Network, unchanged
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import Matrices, Step
-from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
-from ngo.training.problem import Problem, batch_sizes
+from ngo.training.problem import Batches, BatchStream, Problem, batch_sizes
 from ngo.training.run_memory import check_memory, run_memory
 from ngo.training.spec import RunSpec
 
