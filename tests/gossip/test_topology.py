@@ -139,7 +139,11 @@ def test_a_topology_may_have_weights_of_its_own(own_entries):
     ("matrix", "reason"),
     [
         ([[0.5, 0.5]], r"has shape \[1, 2\], and not \[2, 2\]"),
-        ([[0.9, 0.2], [0.2, 0.9]], "has columns that do not sum to 1"),
+        (
+            [[0.9, 0.2], [0.2, 0.9]],
+            "has columns that do not sum to 1; networkx.from_numpy_array(A) is the graph of an "
+            "adjacency matrix A",
+        ),
         (
             [[0.9, 0.2], [0.1, 0.8]],
             "is not symmetric; a directed topology is declared with directed=True",
