@@ -141,7 +141,7 @@ def test_a_topology_may_have_weights_of_its_own(own_entries):
         ([[0.5, 0.5]], r"has shape \[1, 2\], and not \[2, 2\]"),
         (
             [[0.9, 0.2], [0.2, 0.9]],
-            "has columns that do not sum to 1; networkx.from_numpy_array(A) is the graph of an "
+            "has columns that do not sum to 1; networkx.from_numpy_array.A. is the graph of an "
             "adjacency matrix A",
         ),
         (
