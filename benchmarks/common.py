@@ -18,8 +18,7 @@ from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.models.conv_pool import ConvPoolReLU2d
-from ngo.models.layers import Dropout
+from ngo.models.layers import ConvPoolReLU2d, Dropout
 from ngo.models.model import MODELS, Model
 from ngo.training.problem import make_problem
 from ngo.training.resolve import resolve
@@ -128,4 +127,4 @@ def stepper(model: str | Model, n: int, b: int, device: str = "cpu", **fields: o
     data = Dataset("random", 10, *(tensor.to(device) for tensor in tensors))
     parts = list(torch.arange(m).numpy().reshape(spec.workers, -1))
     problem = make_problem(spec, data, parts, model=entry)
-    return CLOCKS[spec.clock].stepper(spec, problem, (), backend=spec.backend)
+    return CLOCKS[spec.clock].of(spec, problem, (), backend=spec.backend)

@@ -26,18 +26,14 @@ from ngo.gossip.attack import ATTACKS
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
-from ngo.gossip.schedule import SCHEDULES
+from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.native import pool
-from ngo.training.virtual.churn import CHURN
-from ngo.training.virtual.clock import CLOCKS
-from ngo.training.virtual.links import LINKS
-from ngo.training.virtual.speeds import SPEEDS
+from ngo.training.virtual.clock import CHURN, CLOCKS, LINKS, SPEEDS
 from verdicts.quantity_registry import QUANTITIES
 
 # No test has a deadline: machines are busy.

@@ -7,11 +7,10 @@ import torch
 
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.engine.population import Population
-from ngo.gossip.phi import phi
+from ngo.gossip.gossip_step import phi
 from ngo.gossip.topology import Mixing
-from ngo.training.batches import Batches, BatchStream
-from ngo.training.virtual.links import LINKS
-from ngo.training.virtual.speeds import SPEEDS
+from ngo.training.problem import Batches, BatchStream
+from ngo.training.virtual.clock import LINKS, SPEEDS
 
 END, ARRIVAL = 1, 0
 

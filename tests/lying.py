@@ -12,9 +12,8 @@ from by_worker import D, N
 from stepping import Stepping
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.attack import ATTACKS
-from ngo.gossip.liars import Liars
-from ngo.gossip.weights import mixing_matrix
+from ngo.gossip.attack import ATTACKS, Liars
+from ngo.gossip.mixing_matrix import mixing_matrix
 
 #: A ring with two chords: degrees 3, 3, 2, 3, 3, 2. The last two workers lie to 0, 1 and 3.
 W = mixing_matrix(nx.Graph([*((i, (i + 1) % N) for i in range(N)), (0, 3), (1, 4)]))

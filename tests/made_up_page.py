@@ -66,11 +66,10 @@ ROWS = [
 
 def contents(folder: Path) -> Contents:
     """The contents; their files are written to ``folder``."""
-    with style.house_style():
-        figure: Figure = plots.new_figure(2)
-        figure.subplots().set_xlabel("steps")
-        plots.below(figure, "Bands: γ = 0.1.", "Tier made-up.")
-        plots.save_figure(figure, folder / "fig8", pd.DataFrame({"x": [1]}))
+    figure: Figure = plots.new_figure(2)
+    figure.subplots().set_xlabel("steps")
+    plots.below(figure, "Bands: γ = 0.1.", "Tier made-up.")
+    plots.save_figure(figure, folder / "fig8", pd.DataFrame({"x": [1]}))
     for name in ("tableS1", "claims"):
         printed = pd.DataFrame({"Topology": ["ring <4>"], "Gap": ["0.67"]})
         save_table(printed, printed, folder / name, f"The caption of {name}.")

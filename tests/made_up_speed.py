@@ -35,8 +35,8 @@ def trajectories(exponents, delays=(0,), rounds=100, gamma=0.02):
 
     from ngo.common.seeding import torch_stream
     from ngo.gossip.consensus import simulate
+    from ngo.gossip.mixing_matrix import mixing_matrix
     from ngo.gossip.topologies.static import ring
-    from ngo.gossip.weights import mixing_matrix
 
     n = 10
     X0 = torch.randn(n, 1, generator=torch_stream(0, "states"), dtype=torch.float64)

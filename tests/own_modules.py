@@ -9,8 +9,7 @@ from torch.nn import functional as F
 
 import ngo
 from ngo.common.seeding import torch_stream
-from ngo.training.own import own_model, own_task, template
-from ngo.training.own_data import own_dataset
+from ngo.training.own import own_dataset, own_model, own_task, template
 
 QUICK = {"workers": 3, "batch_size": 4, "epochs": 1, "eval_every": 0.5, "progress": False}
 

@@ -6,9 +6,11 @@ import signal
 
 import pytest
 
+from ngo.native.pool import one_intra_op_thread
 from ngo.training.checkpoint import Stopped
-from ngo.training.loop import train
-from ngo.training.resolve import resolve
+from ngo.training.loop import Training
+from ngo.training.problem import make_problem
+from ngo.training.resolve import check_snapshots, resolve
 from ngo.training.run import run
 from ngo.training.spec import DEFAULTS
 
@@ -30,6 +32,16 @@ def short_run(**values):
 def tiny(**values):
     """A run of some hundredths of a second, with evaluations after 0, 3, 6, … 30 steps."""
     return short_run(**{**CONVEX, "epochs": 0.225, "eval_every": 0.0225, **values})
+
+
+@one_intra_op_thread()
+def train(spec, data, parts=None, *, snapshots=(), threads=None, **told):
+    """A run in memory: its training, at its end."""
+    problem = make_problem(spec, data, parts)
+    check_snapshots(spec, snapshots, problem.last_step)
+    training = Training(spec, problem, snapshots=snapshots, threads=threads)
+    training.proceed(**told)
+    return training
 
 
 def trained(spec, data, **how):

@@ -9,10 +9,10 @@ from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.network import Network
 from ngo.gossip.step import Step
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.weights import mixing_matrix
 from ngo.training.spec import DEFAULTS
 
 N, D = 5, 7
@@ -44,7 +44,7 @@ class Stepping:
         self.X = X.clone()
         self.W = W
         self.run = fields(**values)
-        self.network = network or SharedMatrix()
+        self.network = network or Network()
         self.matrices = {}
         self.t = 0
         self._method = METHODS[method].update if isinstance(method, str) else method

@@ -10,8 +10,8 @@ from code_blocks import PAGES, text_of
 from conftest import REPOSITORY
 from py_mini_racer import MiniRacer
 
+from ngo.gossip.method import NUMBERS
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.traffic import NUMBERS
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -21,11 +21,6 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = ngo.fitt
 
 
-def test_the_former_way_to_declare_an_option_is_told():
-    with pytest.raises(AttributeError, match="ngo.setting is called ngo.number, ngo.whole or ngo."):
-        _ = ngo.setting
-
-
 def test_importing_the_package_imports_nothing_heavy():
     code = f"import sys, ngo; print([name for name in {HEAVY} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

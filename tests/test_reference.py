@@ -11,7 +11,7 @@ import torch
 from stepping import Stepping
 
 from ngo import reference
-from ngo.gossip import weights
+from ngo.gossip import mixing_matrix as weights
 
 N, D, STEPS, LR, GAMMA = 6, 4, 40, 0.05, 0.3
 RANDOM = np.random.default_rng(0)

@@ -1,8 +1,8 @@
 """Mixing matrices, and the gossip step as its equation."""
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.varying import random_graph
-from ngo.gossip.weights import mixing_matrix
 
 
 def naive_step(X, W, gamma, p):

@@ -9,7 +9,7 @@ import ngo
 @ngo.model("pretrained_lora", input_shape=(32,), task="next_character")
 def pretrained_lora(generator):
     """The trained weights are frozen, and the factors of LoRA, of rank 4, are trained."""
-    from ngo.models.lora import with_lora
+    from ngo.models.transformer import with_lora
     from ngo.training.snapshots import load_snapshots, module
 
     run, snapshots = load_snapshots("base/models.pt")

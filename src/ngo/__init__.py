@@ -28,7 +28,7 @@ _INTERFACE = {
     "topology": ("ngo.gossip.topology", "topology"),
     "method": ("ngo.gossip.method", "method"),
     "local_rule": ("ngo.gossip.local_rule", "local_rule"),
-    "lr_schedule": ("ngo.gossip.lr_schedule", "lr_schedule"),
+    "lr_schedule": ("ngo.gossip.schedule", "lr_schedule"),
     "schedule": ("ngo.gossip.schedule", "schedule"),
     "coupling": ("ngo.gossip.coupling", "coupling"),
     "compression": ("ngo.gossip.compression", "compression"),
@@ -57,8 +57,6 @@ __all__ = ["__version__", *_INTERFACE]
 
 
 def __getattr__(name: str) -> object:
-    if name == "setting":  # the former name, in older plugins
-        raise AttributeError("ngo.setting is called ngo.number, ngo.whole or ngo.choice now")
     if name not in _INTERFACE:
         raise AttributeError(f"module 'ngo' has no attribute {name!r}")
     module, attribute = _INTERFACE[name]

@@ -1,7 +1,7 @@
 """The packages whose modules register entries, by folder, in the order in which they are imported.
 
 A folder calls ``load`` when it is imported: its registries are then full, and no order depends on
-who imports what. The modules are light: they import torch inside their functions.
+who imports what. The modules are light: torch is imported when it is first used (``common.lazy``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ PACKAGES = {
     "ngo.data": ("ngo.data.sets", "ngo.data.augmentations", "ngo.data.partitions"),
     "ngo.gossip": (
         *("ngo.gossip.topologies", "ngo.gossip.couplings", "ngo.gossip.compression"),
-        *("ngo.gossip.local_rule", "ngo.gossip.lr_schedule", "ngo.gossip.schedule"),
+        *("ngo.gossip.local_rule", "ngo.gossip.schedule"),
         *("ngo.gossip.methods", "ngo.gossip.attack"),
     ),
     "ngo.models": ("ngo.models.architectures", "ngo.models.tasks"),

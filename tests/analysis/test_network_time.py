@@ -8,7 +8,7 @@ from rates import check_rate
 
 from ngo.analysis.network_time import NetworkModel, _received, network_seconds, read_network
 from ngo.common.registry import UserError
-from ngo.gossip.failures import Failures
+from ngo.gossip.network import Failures
 from ngo.gossip.topology import topology
 
 N, ROW = 4, 1000.0

@@ -8,9 +8,9 @@ from stepping import Stepping
 
 from ngo.common.seeding import torch_stream
 from ngo.distributed.process_group import PeerUnreachable
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix, without_workers
+from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import chain
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix, without_workers
 
 N, D = 6, 5
 
@@ -90,7 +90,7 @@ def test_a_relay_starts_again_within_the_parts_of_a_tree():
     for part in left:
         part.network.group.rejoin()
         part.t = 6
-    connected, left[1].network = left[1].network, SharedMatrix()
+    connected, left[1].network = left[1].network, Network()
     left[1].W, W = torch.eye(1).double(), left[1].W
     left[1].advance(torch.zeros(1, D))
     left[1].network, left[1].W = connected, W

@@ -10,11 +10,10 @@ from lying import FIELDS, GAMMA, HONEST, N, W, start
 from stepping import Stepping
 
 from ngo.common.registry import UserError
-from ngo.gossip.attack import ATTACKS
+from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.attack import HONEST as NO_ATTACK
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.liars import Liars
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.network import Network
 
 DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
 STEPS = 50
@@ -23,7 +22,7 @@ STEPS = 50
 def lying_networks(processes, attack, run):
     """The network of one process, and those of several, with the same liars."""
     several, _ = networks(N, processes)
-    for network in (alone := SharedMatrix(), *several):
+    for network in (alone := Network(), *several):
         network.liars = Liars(ATTACKS[attack], run, 0, HONEST)
     return alone, several
 

@@ -21,8 +21,7 @@ from ngo.distributed.process_group import Group
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.processes import launch
 from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.method import METHODS
-from ngo.gossip.traffic import sent
+from ngo.gossip.method import METHODS, sent
 from ngo.native.pool import in_order
 from ngo.training.problem import make_problem
 from ngo.training.stepper import Stepper

@@ -20,8 +20,8 @@ from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.mixing_matrix import metropolis_hastings, without_workers
 from ngo.gossip.topology import Mixing
-from ngo.gossip.weights import metropolis_hastings, without_workers
 from ngo.training.evaluation import evaluation_steps
 from ngo.training.problem import make_problem
 from ngo.training.stepper import Stepper

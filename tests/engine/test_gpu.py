@@ -11,11 +11,11 @@ from stand_in import PLACE, Card, Generator, OnCard, on_host
 
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.engine.backends.auto import fastest
+from ngo.engine.backends import fastest
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
-from ngo.gossip.weights import mixing_matrix
 from ngo.models.model import MODELS
 from ngo.native import build, fused
 from ngo.training.loop import Training

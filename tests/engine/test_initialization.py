@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ngo.engine.initialization import INITIALIZATIONS
+from ngo.engine.backend import INITIALIZATIONS
 from ngo.engine.population import Population
 
 

@@ -13,8 +13,7 @@ from ngo.common.seeding import torch_stream
 from ngo.engine.backend import Stacked
 from ngo.engine.inspection import find_chain
 from ngo.engine.population import Population
-from ngo.models.conv_pool import ConvPoolReLU2d
-from ngo.models.layers import VAE, Dropout, RandomLayer
+from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, RandomLayer
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS
 from ngo.native import build

@@ -9,10 +9,9 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.backend import Stacked, restored
 from ngo.engine.population import Population
-from ngo.models.architectures.classifiers import mnist_cnn
+from ngo.models.architectures import mnist_cnn
 from ngo.models.model import Model
 from ngo.models.task import TASKS
-from ngo.native.layer_chain import Chain
 
 
 def batch(n, b=8, seed=0):
@@ -90,19 +89,6 @@ def test_the_consensus_model_is_the_mean_of_the_workers():
     assert torch.equal(population.consensus_model(), population.X[0])  # exactly if all agree
     population.X[0] += 3
     assert torch.allclose(population.consensus_model(), population.X.mean(0), atol=1e-6)
-
-
-def test_compiled_scores_that_differ_are_not_used(monkeypatch, caplog):
-    given = [list(each) for each in batch(2)]
-    population = Population("mnist_cnn", 2, seed=0)
-    right = Population("mnist_cnn", 2, seed=0, backend="loop").evaluate(*given)
-    scores = Chain.scores
-    monkeypatch.setattr(Chain, "scores", lambda *given: [1.1 * each for each in scores(*given)])
-    assert population.evaluate(*given) == right
-    assert population.evaluate(*given) == right
-    assert caplog.messages == [
-        "evaluation: compiled losses differ from the modules'; modules are used"
-    ]
 
 
 def test_buffers_are_local_and_averaged_in_the_consensus_model():

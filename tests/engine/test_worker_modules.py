@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ngo.engine.worker_modules import WorkerModules, buffers_of, counts_of, fill, parameters_of
+from ngo.engine.population import WorkerModules, buffers_of, counts_of, fill, parameters_of
 
 
 def made(n=3):

@@ -9,8 +9,7 @@ from stepping import fields, ring_matrix, states
 
 from ngo.common.fields import above, number
 from ngo.common.options import DECLARED
-from ngo.gossip.attack import ATTACKS, Messages, attack
-from ngo.gossip.liars import Liars
+from ngo.gossip.attack import ATTACKS, Liars, Messages, attack
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.training.resolve import resolve
 

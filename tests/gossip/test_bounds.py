@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ngo.common.seeding import torch_stream
 from ngo.gossip import bounds
 from ngo.gossip.consensus import integrate, simulate, synchronization_index
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 from ngo.native.pool import one_intra_op_thread
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)

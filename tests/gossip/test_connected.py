@@ -5,8 +5,7 @@ import torch
 
 import ngo
 from ngo.common.registry import UserError
-from ngo.gossip.connected import check_connected
-from ngo.gossip.topology import topology
+from ngo.gossip.topology import check_connected, topology
 from ngo.training.resolve import resolve
 
 # Edges on four workers, and the first worker that worker 0 does not reach.
@@ -30,8 +29,8 @@ def test_a_graph_in_pieces_is_refused_before_the_run(edges, missing):
     with pytest.raises(UserError) as error:
         resolve({"topology": "pieces", "workers": 4})
     assert str(error.value) == (
-        "topology: 'pieces' does not connect the 4 workers: there is no path from worker 0 to "
-        f"worker {missing}; declare it with connected=False if that is meant."
+        "topology: 'pieces' does not connect the 4 workers: there are no paths both ways "
+        f"between worker 0 and worker {missing}; declare it with connected=False if that is meant."
     )
 
 
@@ -45,9 +44,9 @@ def test_fit_refuses_it_too():
 def test_it_depends_on_the_number_of_workers_and_on_fields(caplog):
     topology("wide")(lambda n, peers: [(i, (i + peers) % n) for i in range(n)])
     check_connected("wide", 9, {"peers": 2})
-    with pytest.raises(UserError, match="no path from worker 0 to worker 1;"):
+    with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 1;"):
         check_connected("wide", 8, {"peers": 2})
-    with pytest.raises(UserError, match="no path from worker 0 to worker 1;"):
+    with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 1;"):
         check_connected("wide", 9, {"peers": 3})
 
 
@@ -55,16 +54,16 @@ def test_a_path_is_needed_in_both_directions():
     topology("out", directed=True)(lambda n: [(0, i) for i in range(1, n)])
     topology("in", directed=True)(lambda n: [(i, 0) for i in range(1, n)])
     topology("round", directed=True)(lambda n: [(i, (i + 1) % n) for i in range(n)])
-    with pytest.raises(UserError, match="no path from worker 1 to worker 0;"):
+    with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 1;"):
         check_connected("out", 4, {})
-    with pytest.raises(UserError, match="no path from worker 0 to worker 1;"):
+    with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 1;"):
         check_connected("in", 4, {})
     check_connected("round", 4, {})
 
 
 def test_a_matrix_is_looked_at_as_edges_are():
     topology("pairs", weighted=True)(lambda n: torch.block_diag(*[torch.full((2, 2), 0.5)] * 2))
-    with pytest.raises(UserError, match="no path from worker 0 to worker 2;"):
+    with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 2;"):
         check_connected("pairs", 4, {})
 
 
@@ -75,7 +74,7 @@ def test_graphs_of_a_period_connect_together():
     topology("in_turn", period=2)(pairs)
     check_connected("in_turn", 4, {})
     topology("repeating", period=2)(lambda n, t: pairs(n, 1))
-    with pytest.raises(UserError, match="from worker 0 to worker 2 in its 2 graphs; declare"):
+    with pytest.raises(UserError, match="between worker 0 and worker 2 in its 2 graphs; declare"):
         check_connected("repeating", 4, {})
 
 
@@ -88,8 +87,8 @@ def test_what_is_meant_is_a_warning_once(caplog):
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert record.getMessage() == (
-        "topology: 'islands' does not connect the 4 workers: there is no path from worker 0 to "
-        "worker 2, so that they may never agree"
+        "topology: 'islands' does not connect the 4 workers: there are no paths both ways "
+        "between worker 0 and worker 2, so that they may never agree"
     )
 
 
@@ -106,6 +105,6 @@ def test_graphs_that_are_drawn_connect_in_time(caplog):
     assert caplog.messages == []
     drawn("never", 0.0)
     assert [message[:57] for message in caplog.messages] == [
-        "topology: 'never' does not connect the 4 workers: there i"
+        "topology: 'never' does not connect the 4 workers: there a"
     ]
-    assert "from worker 0 to worker 1 in its first 1000 graphs" in caplog.text
+    assert "between worker 0 and worker 1 in its first 1000 graphs" in caplog.text

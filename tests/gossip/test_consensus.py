@@ -8,10 +8,10 @@ from conftest import gaussian
 from ngo.common.seeding import torch_stream
 from ngo.gossip.bounds import delay_limit
 from ngo.gossip.consensus import delayed_tolerance, integrate, simulate, synchronization_index
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.spectrum import laplacian
 from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.topology import Mixing
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 from ngo.native.pool import one_intra_op_thread
 
 

@@ -8,9 +8,8 @@ from rates import check_rate
 from stepping import ring_matrix
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import simulate
+from ngo.gossip.consensus import Chebyshev, Disturbance, disturbed_rounds, simulate
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.disturbance import Chebyshev, Disturbance, disturbed_rounds
 
 N, D, GAMMA = 6, 40, 0.7
 W = ring_matrix(N)

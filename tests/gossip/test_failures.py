@@ -3,10 +3,9 @@ import torch
 from rates import check_rate
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.failures import Failures, unchanged
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix, outgoing_shares
+from ngo.gossip.network import Failures, unchanged
 from ngo.gossip.topologies.static import complete, ring
-from ngo.gossip.weights import mixing_matrix, outgoing_shares
 
 N, STEPS = 6, 400
 RING = mixing_matrix(ring(N))

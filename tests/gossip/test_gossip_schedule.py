@@ -15,8 +15,7 @@ from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.schedule import SCHEDULES, ScheduledMixing, schedule, scheduled
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-from ngo.training.batches import Batches, BatchStream
-from ngo.training.problem import make_problem
+from ngo.training.problem import Batches, BatchStream, make_problem
 from ngo.training.resolve import resolve
 from ngo.training.spec import DEFAULTS
 from ngo.training.stepper import Stepper

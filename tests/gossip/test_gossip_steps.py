@@ -6,10 +6,10 @@ from tensor_sizes import Largest
 from weighted import naive_step, random_weights
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip import gossip_step as steps
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.steps import column_blocks
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.topologies.static import complete
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 from ngo.native import pool, shared_work
 
 
@@ -58,7 +58,7 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     generator = torch_stream(0, "X")
     X, past = torch.randn(2, 7, 9999, generator=generator, dtype=dtype)
     W = random_weights(7, 0.5, 1)
-    monkeypatch.setattr(column_blocks, "BLOCK", 7000)  # 10 blocks
+    monkeypatch.setattr(steps, "BLOCK", 7000)  # 10 blocks
     monkeypatch.setattr(shared_work, "SHARE", 7000)
     at = past if stale else None
     expected = gossip_step(X, W, 0.1, p, at=at)

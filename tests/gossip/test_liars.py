@@ -7,8 +7,7 @@ import torch
 from stepping import Stepping, ring_matrix, states
 
 from ngo.common.registry import UserError
-from ngo.gossip.attack import Attack
-from ngo.gossip.liars import Liars
+from ngo.gossip.attack import Attack, Liars
 
 N, HONEST, GAMMA = 5, 4, 0.2
 

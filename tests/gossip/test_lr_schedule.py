@@ -6,7 +6,7 @@ import torch
 from ngo.common.fields import above, number
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.gossip.lr_schedule import LR_SCHEDULES, learning_rate, lr_schedule
+from ngo.gossip.schedule import LR_SCHEDULES, learning_rate, lr_schedule
 
 T = 12
 DROPS = {"lr_drop_factor": 0.1, "lr_first_drop": 0.5, "lr_second_drop": 0.75}

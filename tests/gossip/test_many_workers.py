@@ -13,7 +13,7 @@ from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.network import Network
 from ngo.gossip.spectrum import laplacian
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 
@@ -46,7 +46,7 @@ def test_linear_steps_and_products(name, n):
     X, Y = torch.randn(2, n, 7, generator=torch_stream(0, "X"))
     W = matrix(name, n)
     dense = W.dense()
-    mixed, network = X.clone(), SharedMatrix()
+    mixed, network = X.clone(), Network()
     network.set_matrix(W)
     network.mix(mixed)
     assert torch.allclose(mixed.double(), dense @ X.double(), rtol=0, atol=1e-5)

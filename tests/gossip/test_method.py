@@ -7,8 +7,8 @@ from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import DECENTRALIZED, METHODS, method
+from ngo.gossip.mixing_matrix import mixing_matrix, outgoing_shares
 from ngo.gossip.topologies.static import chain
-from ngo.gossip.weights import mixing_matrix, outgoing_shares
 
 
 def test_a_method_is_registered_with_its_facts_and_options(own_entries):

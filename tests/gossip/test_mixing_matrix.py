@@ -2,8 +2,7 @@ import pytest
 import torch
 from weighted import random_weights
 
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.weights import metropolis_hastings, outgoing_shares
+from ngo.gossip.mixing_matrix import MixingMatrix, metropolis_hastings, outgoing_shares
 
 # Worker 0 sends to 1 and 2, worker 1 to 2, and worker 3 is alone.
 STAIRS = outgoing_shares(4, [(1, 2), (0, 2), (0, 1)])

@@ -7,9 +7,9 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix, outgoing_shares
+from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix, outgoing_shares
 from ngo.native.pool import threads
 
 N = 5
@@ -22,7 +22,7 @@ def rows(width=7, dtype=torch.float32):
 
 @pytest.fixture
 def network():
-    network = SharedMatrix()
+    network = Network()
     network.set_matrix(mixing_matrix(ring(N)))
     return network
 
@@ -92,7 +92,7 @@ def test_mixing_is_a_product_in_place(network):
 
 def test_mixing_on_a_directed_graph_conserves_the_sum():
     """And with the same weights for a column of ones, the ratio is the mean (push-sum)."""
-    network = SharedMatrix(threads(2))
+    network = Network(threads(2))
     network.directed = True
     network.set_matrix(outgoing_shares(N, [(i, (i + 1) % N) for i in range(N)] + [(0, 2)]))
     X, weight = rows(dtype=torch.float64), torch.ones(N, 1, dtype=torch.float64)

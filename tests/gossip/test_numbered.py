@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.gossip.numbered import numbered
+from ngo.gossip.topologies.graph_file import numbered
 
 
 def path_of(*nodes):

@@ -6,7 +6,7 @@ import torch
 from by_worker import D, N, gradient, problem, pulled
 from stepping import Stepping, ring_matrix
 
-from ngo.gossip.order import ORDERS
+from ngo.gossip.method import ORDERS
 
 ETA, GAMMA, STEPS, MASS = 0.05, 0.3, 8, 0.9
 

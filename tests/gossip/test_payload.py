@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.compression import packed_size
-from ngo.gossip.payload import from_bytes, pack, to_bytes, unpack
+from ngo.gossip.compression import from_bytes, pack, packed_size, to_bytes, unpack
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int32, torch.int64])

@@ -5,8 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.phi import exponent, phi
+from ngo.gossip.gossip_step import exponent, gossip_step, phi
 
 
 def test_phi_at_known_points():

@@ -7,6 +7,7 @@ import torch
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip import spectrum
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.spectrum import (
     algebraic_connectivity,
     effective_neighbours,
@@ -16,7 +17,6 @@ from ngo.gossip.spectrum import (
 )
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-from ngo.gossip.weights import mixing_matrix
 
 UNDIRECTED = (
     *("ring", "chain", "star", "torus", "hypercube", "exponential", "complete"),

@@ -8,8 +8,8 @@ from ngo.common.fields import above, whole
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing, topology
-from ngo.gossip.weights import mixing_matrix
 
 
 class Fields:
@@ -139,10 +139,17 @@ def test_a_topology_may_have_weights_of_its_own(own_entries):
     ("matrix", "reason"),
     [
         ([[0.5, 0.5]], r"has shape \[1, 2\], and not \[2, 2\]"),
-        ([[0.9, 0.2], [0.2, 0.9]], "has columns that do not sum to 1"),
-        ([[0.9, 0.2], [0.1, 0.8]], "is not symmetric; declare the topology directed=True"),
-        ([[1.5, -0.5], [-0.5, 1.5]], "has entries that are not 0 or more"),
-        ([[float("nan"), 0.5], [0.5, 0.5]], "has entries that are not 0 or more"),
+        (
+            [[0.9, 0.2], [0.2, 0.9]],
+            "has columns that do not sum to 1; networkx.from_numpy_array.A. is the graph of an "
+            "adjacency matrix A",
+        ),
+        (
+            [[0.9, 0.2], [0.1, 0.8]],
+            "is not symmetric; a directed topology is declared with directed=True",
+        ),
+        ([[1.5, -0.5], [-0.5, 1.5]], "has entries that are not finite numbers of 0 or more"),
+        ([[float("nan"), 0.5], [0.5, 0.5]], "has entries that are not finite numbers of 0 or more"),
         ("edges", r"is not a matrix \(.*\)"),
         ([[1], [0, 1]], r"is not a matrix \(.*\)"),
     ],

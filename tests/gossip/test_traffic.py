@@ -3,10 +3,9 @@ import torch
 from stepping import Stepping, fields, ring_matrix
 
 from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.method import METHODS
+from ngo.gossip.method import METHODS, NUMBERS, sent
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import chain
-from ngo.gossip.traffic import NUMBERS, sent
-from ngo.gossip.weights import mixing_matrix
 
 N, D = 5, 23
 OPTIONS = {"kept_share": 0.1, "levels": 5, "exchange_probability": 1.0}

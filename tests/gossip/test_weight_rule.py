@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import WEIGHT_RULES
 from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-from ngo.gossip.weight_rule import WEIGHT_RULES
 
 KITE = [(0, 1), (0, 2), (0, 3), (3, 4)]  # degrees 3, 1, 1, 2, 1
 

@@ -5,9 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.topologies.static import ring
-from ngo.gossip.topologies.varying import random_graph
-from ngo.gossip.weights import (
+from ngo.gossip.mixing_matrix import (
     checked_matrix,
     metropolis_hastings,
     mixing_matrix,
@@ -15,6 +13,8 @@ from ngo.gossip.weights import (
     uniform_weights,
     without_workers,
 )
+from ngo.gossip.topologies.static import ring
+from ngo.gossip.topologies.varying import random_graph
 
 
 def assert_doubly_stochastic(W: torch.Tensor) -> None:

@@ -7,8 +7,8 @@ from torch import nn
 
 from ngo.engine.population import Population
 from ngo.measures.lora import LoraOptions, lora_table, merge_products
-from ngo.models.lora import SCALE, with_lora
 from ngo.models.model import Model
+from ngo.models.transformer import SCALE, with_lora
 
 pytestmark = pytest.mark.filterwarnings("error")
 

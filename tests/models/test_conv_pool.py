@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from ngo.common.seeding import torch_stream
-from ngo.models.conv_pool import ConvPoolReLU2d, to_batch_last
+from ngo.models.layers import ConvPoolReLU2d, to_batch_last
 
 
 def of_torch(layer):

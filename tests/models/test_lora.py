@@ -3,7 +3,7 @@ from torch import nn
 
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
-from ngo.models.lora import SCALE, LoRALinear, with_lora
+from ngo.models.transformer import SCALE, LoRALinear, with_lora
 
 
 def seeded(make):

@@ -4,9 +4,7 @@ from torch import nn
 from torch.func import functional_call, vmap
 
 from ngo.common.seeding import torch_stream
-from ngo.models.conv_pool import ConvPoolReLU2d
-from ngo.models.layers import Dropout, draw
-from ngo.models.vectorized import recorded, replayed
+from ngo.models.layers import ConvPoolReLU2d, Dropout, draw, recorded, replayed
 
 
 def module(worker=0):

@@ -9,7 +9,7 @@ import torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.gossip_step import gossip_step
-from ngo.models.conv_pool import ConvPoolReLU2d
+from ngo.models.layers import ConvPoolReLU2d
 from ngo.native import build
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")

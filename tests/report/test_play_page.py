@@ -13,9 +13,9 @@ from py_mini_racer import MiniRacer
 from ngo.gossip.bounds import chatter_V, delay_limit, finite_time_bound
 from ngo.gossip.consensus import simulate, synchronization_index
 from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.gossip.spectrum import laplacian_range
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.gossip.weights import metropolis_hastings
 from ngo.report.findings import read_findings
 from ngo.report.play_page import play_page
 from ngo.report.templates import FOLDER

@@ -3,8 +3,7 @@ import pytest
 
 import ngo
 from ngo.common.registry import UserError
-from ngo.training.checks import check_filled, check_share, check_snapshots
-from ngo.training.resolve import resolve
+from ngo.training.resolve import check_filled, check_share, check_snapshots, resolve
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from own_modules import CLASSES, PAIR, X, line, quick, told
 from runs import CONVEX, digits_run
 from torch import nn
 
+from ngo.training.own import check_problem
 from ngo.training.problem import make_problem
-from ngo.training.trial import check_problem
 
 
 def with_value(value, place, tensor):

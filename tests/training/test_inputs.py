@@ -6,7 +6,7 @@ from own_modules import PAIR, prepared
 from runs import tiny
 from torch import nn
 
-from ngo.training.inputs import data_digest, inputs_read
+from ngo.training.results_version import data_digest, inputs_read
 
 DATA, NAMES = prepared(nn.Linear(3, 4))[1], ("train_inputs", "train_targets", "test_inputs")
 

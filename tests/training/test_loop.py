@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from runs import digits_run, trained, without_clock
+from runs import digits_run, train, trained, without_clock
 from torch.nn import functional as F
 
 from ngo.data import loading
-from ngo.training.loop import Training, train
+from ngo.training.loop import Training
 from ngo.training.partition_file import draw, held_out
 from ngo.training.problem import make_problem
 

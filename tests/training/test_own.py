@@ -8,8 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ngo.models import layers
-from ngo.training.own import like, own_task, template
-from ngo.training.own_data import own_dataset
+from ngo.training.own import like, own_dataset, own_task, template
 
 
 def test_tensors_and_arrays_become_the_same_data_set():

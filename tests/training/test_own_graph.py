@@ -5,7 +5,7 @@ import torch
 from own_modules import equal, metrics, quick, told
 
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.own_graph import own_graph
+from ngo.training.fit import own_graph
 
 RING = TOPOLOGIES["ring"].matrix(4).dense()
 
@@ -87,19 +87,19 @@ def weighted(*weights):
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        (RING * 2, "is not doubly stochastic: row 0 sums to 2, not 1; for an adjacency matrix"),
-        (RING[:2], "has shape [2, 4]; it must be [n, n]"),
+        (
+            RING * 2,
+            "has columns that do not sum to 1; networkx.from_numpy_array(A) is",
+        ),
+        (RING[:2], "has shape [2, 4], and not [2, 2]"),
         (RING * torch.nan, "has entries that are not finite numbers of 0"),
         (-RING, "has entries that are not finite numbers of 0 or more"),
-        (
-            RING.roll(1, 0) + torch.eye(4) * 0.1,
-            "is not symmetric; for a directed graph give a",
-        ),
+        (RING.roll(1, 0), "is not symmetric; a directed topology is declared"),
         (torch.eye(3), "workers: 4 is not the number of workers in topology, 3"),
         (
             nx.Graph([(0, 1), (2, 3)]),
-            "topology: the given graph does not connect the 4 workers: there is no path from "
-            "worker 0 to worker 2; join its parts or, if that is meant, register it with @ngo.topo",
+            "topology: the given graph does not connect the 4 workers: there are no paths "
+            "both ways between worker 0 and worker 2; join its parts or, if that is meant,",
         ),
         ([(0, 1), (2, 3)], "the given graph does not connect the 4 workers"),
         ([(0, 1), (1, 2), (2, 9)], "has an edge (2, 9) on 4 workers"),

@@ -7,9 +7,8 @@ from runs import digits_run
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.training.batches import BatchStream
 from ngo.training.partition_file import held_out
-from ngo.training.problem import make_problem
+from ngo.training.problem import BatchStream, make_problem
 
 
 def test_held_out_samples_are_evaluated_and_not_owned(digits):

@@ -9,11 +9,11 @@ from runs import digits_run
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.models.architectures.classifiers import mnist_cnn
+from ngo.models.architectures import mnist_cnn
 from ngo.models.model import Model
 from ngo.models.task import TASKS
+from ngo.training.own import check_problem
 from ngo.training.problem import make_problem
-from ngo.training.trial import check_problem
 
 
 def digits_problem(digits, **parts):

@@ -12,9 +12,8 @@ from ngo.gossip.attack import ATTACKS, attack
 from ngo.gossip.compression import COMPRESSIONS, compression
 from ngo.gossip.coupling import COUPLINGS, coupling
 from ngo.gossip.local_rule import LOCAL_RULES, local_rule
-from ngo.gossip.lr_schedule import LR_SCHEDULES, lr_schedule
 from ngo.gossip.method import METHODS, method
-from ngo.gossip.schedule import SCHEDULES, schedule
+from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES, lr_schedule, schedule
 from ngo.gossip.topology import TOPOLOGIES, topology
 from ngo.measures.measurement import MEASUREMENTS, measurement
 from ngo.models.model import MODELS, model
@@ -22,10 +21,6 @@ from ngo.models.task import TASKS, task
 from ngo.training import results_version as module
 from ngo.training.resolve import resolve
 from ngo.training.results_version import results_version
-from ngo.training.virtual.churn import CHURN, churn
-from ngo.training.virtual.clock import CLOCKS, clock
-from ngo.training.virtual.links import LINKS, links
-from ngo.training.virtual.speeds import SPEEDS, speed
 
 PLUGIN = """
 from ngo import topology
@@ -56,8 +51,7 @@ def test_most_runs_have_the_number_of_all(monkeypatch):
             (augmentation, AUGMENTATIONS), (partition, PARTITIONS), (backend, BACKENDS),
             (attack, ATTACKS), (compression, COMPRESSIONS), (coupling, COUPLINGS),
             (local_rule, LOCAL_RULES), (lr_schedule, LR_SCHEDULES), (method, METHODS),
-            (schedule, SCHEDULES), (topology, TOPOLOGIES), (task, TASKS), (churn, CHURN),
-            (clock, CLOCKS), (links, LINKS), (speed, SPEEDS),
+            (schedule, SCHEDULES), (topology, TOPOLOGIES), (task, TASKS),
         ]),
     ],
 )  # fmt: skip

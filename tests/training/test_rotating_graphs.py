@@ -7,7 +7,7 @@ import torch
 from runs import CONVEX, digits_run, trained
 
 from ngo.gossip.method import METHODS, method
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.network import Network
 from ngo.gossip.topology import GENERATOR, STEP, TOPOLOGIES, Mixing
 from ngo.training.problem import make_problem
 from ngo.training.stepper import Stepper
@@ -27,7 +27,7 @@ SELDOM = {
 }
 
 
-class Recording(SharedMatrix):
+class Recording(Network):
     """A network that keeps the matrix of each step in which something was sent."""
 
     def __init__(self):

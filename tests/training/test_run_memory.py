@@ -34,7 +34,7 @@ def largest(n):
     data = Dataset("own", 10, images[0], classes[0], images[1], classes[1], *norm)
     problem = make_problem(spec, data)
     Stepper(spec, problem).advance()
-    estimate = run_memory(spec, problem).total - PROGRAM
+    estimate = sum(run_memory(spec, problem).values()) - PROGRAM
     status = pathlib.Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024, estimate
 
@@ -47,7 +47,7 @@ print(after - before, estimate)
 
 def needs(digits, **values):
     spec = digits_run(**values)
-    return run_memory(spec, make_problem(spec, digits)).parts
+    return run_memory(spec, make_problem(spec, digits))
 
 
 def test_matrices_have_a_row_of_parameters_for_each_worker(digits):

@@ -1,6 +1,3 @@
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import torch
@@ -20,33 +17,10 @@ def test_callbacks_see_every_step_and_evaluation():
     assert run.stopped is None
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda metrics: metrics.__setitem__("mine", 1.0),
-        lambda metrics: metrics.update(mine=1.0),
-        lambda metrics: metrics.pop("V"),
-        lambda metrics: metrics.__ior__({"mine": 1.0}),
-    ],
-)
-def test_metrics_that_a_callback_changes_are_refused_and_not_lost(change):
-    line = told(on_evaluation=lambda state: change(state.metrics))
-    assert line.startswith("metrics: they can't be changed in a callback")
-    assert "\n" not in line
-
-
-def test_a_callback_may_change_copies_of_the_metrics():
-    seen = []
-
-    def keep(state):
-        for copied in (dict(state.metrics), copy.deepcopy(state.metrics), state.metrics.copy()):
-            copied["mine"] = state.step
-        seen.append({**state.metrics, "mine": state.step})
-        assert type(pickle.loads(pickle.dumps(state.metrics))) is dict
-
-    run = quick(on_evaluation=keep)
-    assert [row["mine"] for row in seen] == run.metrics["step"].tolist()
+def test_a_callback_has_a_copy_of_the_metrics():
+    run = quick(on_evaluation=lambda state: state.metrics.update(mine=1.0, V=0.0))
     assert "mine" not in run.metrics
+    assert run.metrics["V"].iloc[-1] > 0
 
 
 def test_models_are_copied_when_asked_for():

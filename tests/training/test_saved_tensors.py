@@ -7,7 +7,7 @@ import zipfile
 import pytest
 import torch
 
-from ngo.training.saved_tensors import UNREADABLE, load_tensors
+from ngo.training.snapshots import UNREADABLE, load_tensors
 
 
 def saved(content, **how):

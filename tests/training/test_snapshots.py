@@ -3,13 +3,12 @@ import os
 import numpy as np
 import pytest
 import torch
-from runs import digits_run
+from runs import digits_run, train
 from torch.nn import functional as F
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
-from ngo.training.loop import train
 from ngo.training.resolve import resolve
 from ngo.training.run import run
 from ngo.training.snapshots import load_snapshots, module, restored, save_snapshots

@@ -11,13 +11,12 @@ from ngo.common.seeding import stream_seed, torch_stream
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import method
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topology import topology
-from ngo.gossip.weights import mixing_matrix
-from ngo.models.architectures.classifiers import mnist_cnn
-from ngo.training.batches import BatchStream
-from ngo.training.problem import make_problem
+from ngo.models.architectures import mnist_cnn
+from ngo.training.problem import BatchStream, make_problem
 from ngo.training.stepper import Stepper
 
 W = mixing_matrix(ring(4))
@@ -186,7 +185,7 @@ def test_a_directed_topology_makes_the_network_directed(own_entries, least_squar
 
     stepper = made(least_squares, method="mixing", topology="circle")
     assert stepper.network.directed
-    stepper.connect(SharedMatrix())
+    stepper.connect(Network())
     assert stepper.network.directed
     stepper.advance()
     assert torch.equal(stepper.network.W.dense().sum(0), torch.ones(4, dtype=torch.float64))

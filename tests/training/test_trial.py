@@ -7,7 +7,7 @@ from own_modules import CLASSES, DATA, PAIR, X, in_place, line, numbers, prepare
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.training.trial import try_out
+from ngo.training.own import try_out
 
 
 def tried(module, pair=PAIR, loss=None, size=4):

@@ -23,8 +23,8 @@ import pandas as pd
 
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.seeding import numpy_stream, torch_stream
-from ngo.gossip.failures import Failures
 from ngo.gossip.method import METHODS
+from ngo.gossip.network import Failures
 from ngo.gossip.schedule import ScheduledMixing
 from ngo.training.spec import FIELDS
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from ngo.common.fields import Field, field_of
 from ngo.common.registry import Registry, UserError
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: By the option's name: what ``fields.number``, ``whole``, ``choice`` or ``file`` returned.
 Options = Mapping[str, Any]
@@ -46,16 +44,21 @@ def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
     return tuple(options or ())
 
 
-def takes_options(register: Callable[P, R]) -> Callable[P, R]:
-    """A decorator that takes ``options=``: their earlier name, ``settings=``, is a UserError."""
+def registers(
+    registry: Registry[Any],
+    name: str,
+    entry: Callable[..., object],
+    options: Options | None = None,
+    version: int = 1,
+) -> Callable[[F], F]:
+    """A decorator that registers ``entry(function, names of its options)`` under a name."""
 
-    @wraps(register)
-    def checked(*arguments: P.args, **named: P.kwargs) -> R:
-        if "settings" in named:
-            raise UserError(f"{register.__name__}: settings=… is called options=… now; rename it.")
-        return register(*arguments, **named)
+    def register(function: F) -> F:
+        fields = declare(registry.kind, name, options)
+        registry.add(name, entry(function, fields), function, version)
+        return function
 
-    return checked
+    return register
 
 
 def reserve(names: Iterable[str]) -> None:

@@ -7,11 +7,8 @@ same numbers, so that their comparison is paired.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
+from ngo.common.lazy import np, torch
 
 
 def stream_seed(seed: int, name: str, worker: int | None = None) -> int:
@@ -24,13 +21,9 @@ def torch_stream(
     seed: int, name: str, worker: int | None = None, device: str | torch.device = "cpu"
 ) -> torch.Generator:
     """The stream as a torch generator on ``device``."""
-    import torch
-
     return torch.Generator(device).manual_seed(stream_seed(seed, name, worker))
 
 
 def numpy_stream(seed: int, name: str, worker: int | None = None) -> np.random.Generator:
     """The stream as a numpy generator."""
-    import numpy as np
-
     return np.random.default_rng(stream_seed(seed, name, worker))

@@ -6,7 +6,7 @@ copy, and for all GPU work that was queued before it.
 
 from __future__ import annotations
 
-import torch
+from ngo.common.lazy import torch
 
 
 def sent(x: torch.Tensor, device: torch.device) -> torch.Tensor:

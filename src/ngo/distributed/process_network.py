@@ -14,14 +14,12 @@ from typing import cast
 import torch
 
 from ngo.distributed.process_group import Group
+from ngo.gossip.attack import Liars
 from ngo.gossip.coupling import Coupling
-from ngo.gossip.liars import Liars
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import Network, check_rows
+from ngo.gossip.gossip_step import linear_step, mix
+from ngo.gossip.mixing_matrix import WEIGHT_RULES, MixingMatrix, without_workers
+from ngo.gossip.network import Network, check_rows, relay
 from ngo.gossip.step import Run
-from ngo.gossip.steps.linear import linear_step, mix
-from ngo.gossip.weight_rule import WEIGHT_RULES
-from ngo.gossip.weights import without_workers
 from ngo.native.pool import Map
 
 
@@ -37,9 +35,8 @@ class ProcessNetwork(Network):
 
     def __init__(self, group: Group, workers: int, spread: Map) -> None:
         """``spread`` divides columns among threads."""
-        super().__init__()
+        super().__init__(spread)
         self.group = group
-        self._spread = spread
         self.shares = shares(workers, len(group.members))
         self.own = self.shares[group.me]
 
@@ -97,6 +94,10 @@ class ProcessNetwork(Network):
             swapped[order.to(rows.device)] = part
         self.count(len(rows), rows)
         return swapped
+
+    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+        """By ``swap`` alone."""
+        relay(X, received, self.links()[0], self.swap)
 
     def links(self) -> torch.Tensor:
         """Those of the own workers; see ``Network``."""

@@ -30,16 +30,16 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
 from ngo.training import earlier
 from ngo.training.checkpoint import NAME as CHECKPOINT
-from ngo.training.checks import check_filled
 from ngo.training.earlier import INSTEAD
 from ngo.training.evaluation import Evaluation
+from ngo.training.own import check_problem
 from ngo.training.partition_file import draw, parts_by_owner
 from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
+from ngo.training.resolve import check_filled
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
-from ngo.training.trial import check_problem
 
 log = logging.getLogger("ngo")
 

@@ -1,6 +1,6 @@
 """Backends: how the gradients of n workers are computed. All agree up to rounding.
 
-Names are known without importing torch, which functions import where they use it.
+Names are known without importing torch.
 """
 
 from __future__ import annotations
@@ -8,19 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from ngo.common.lazy import nn, torch
 from ngo.common.registry import Registry, unknown
+from ngo.common.types import Tensor
+from ngo.models.task import Batch, Task
+from ngo.native.layer_chain import Chain
 from ngo.native.pool import Map
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-
-    from ngo.models.task import Task
-    from ngo.native.layer_chain import Chain
-
-    Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 class Batches(Protocol):
@@ -41,8 +36,8 @@ class Batches(Protocol):
 class Stacked:
     """Batches in memory: inputs ``[k, b, …]`` and targets ``[k, b, …]``."""
 
-    inputs: torch.Tensor
-    targets: torch.Tensor
+    inputs: Tensor
+    targets: Tensor
     workers: Sequence[int] | None = None
 
     def all(self) -> Batch:
@@ -64,10 +59,10 @@ class Rows:
     """
 
     n: int
-    inputs: torch.Tensor
-    targets: torch.Tensor
-    samples: torch.Tensor | None = None
-    shades: torch.Tensor | None = None
+    inputs: Tensor
+    targets: Tensor
+    samples: Tensor | None = None
+    shades: Tensor | None = None
 
 
 class Workers(Protocol):
@@ -76,10 +71,10 @@ class Workers(Protocol):
     The parameters of a module are a row of ``X``, and its gradients a row of ``G``.
     """
 
-    X: torch.Tensor
-    G: torch.Tensor
-    buffers: torch.Tensor
-    counts: torch.Tensor
+    X: Tensor
+    G: Tensor
+    buffers: Tensor
+    counts: Tensor
     modules: Sequence[nn.Module]
     generators: list[torch.Generator]
     task: Task
@@ -98,12 +93,25 @@ class Workers(Protocol):
     def n(self) -> int:
         """The number of workers."""
 
-    def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
+    def stacked(self) -> tuple[dict[str, Tensor], ...]:
         """Parameters, gradients, float and int64 buffers by name, ``[n, *shape]`` for n workers."""
 
 
+@dataclass(frozen=True)
+class Scores:
+    """Mean loss and accuracy on a set of samples, for the consensus model and some workers.
+
+    The accuracy is NaN for a task without one; the lists are empty if no worker was evaluated.
+    """
+
+    consensus_loss: float
+    consensus_accuracy: float
+    worker_losses: list[float]
+    worker_accuracies: list[float]
+
+
 # Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
-Gradients = Callable[[Batches], "torch.Tensor"]
+Gradients = Callable[[Batches], "Tensor"]
 
 BACKENDS: Registry[Callable[[Workers], Gradients]] = Registry("backend")
 
@@ -135,7 +143,7 @@ def build_backend(workers: Workers, name: str) -> Gradients:
     return BACKENDS[name](workers)
 
 
-def backward(workers: Workers, i: int, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def backward(workers: Workers, i: int, inputs: Tensor, targets: Tensor) -> Tensor:
     """Write worker i's gradient to its row of ``G``; return its loss."""
     workers.G[i].zero_()
     with autocast(workers):
@@ -148,8 +156,6 @@ def backward(workers: Workers, i: int, inputs: torch.Tensor, targets: torch.Tens
 @contextmanager
 def autocast(workers: Workers) -> Iterator[None]:
     """Forward passes in the workers' precision."""
-    import torch
-
     if workers.precision == "float32":
         yield
         return
@@ -164,8 +170,6 @@ def in_float32(outputs: Any) -> Any:
 
     Outputs of other types do not change.
     """
-    import torch
-
     if isinstance(outputs, torch.Tensor):
         return outputs.float() if outputs.is_floating_point() else outputs
     if type(outputs) in (tuple, list):
@@ -188,3 +192,22 @@ def restored(workers: Workers) -> Iterator[None]:
             rows.copy_(before)
         for generator, stream in zip(workers.generators, streams, strict=True):
             generator.set_state(stream)
+
+
+#: The number of a worker → that of its stream (see ``seeding``); None is the stream of all.
+INITIALIZATIONS: Registry[Callable[[int], int | None]] = Registry("initialization")
+
+SAME = "same"
+
+
+def same(worker: int) -> None:
+    """All workers start from one draw."""
+
+
+def by_worker(worker: int) -> int:
+    """Each worker starts from its own draw."""
+    return worker
+
+
+INITIALIZATIONS.add(SAME, same, same)
+INITIALIZATIONS.add("by_worker", by_worker, by_worker)

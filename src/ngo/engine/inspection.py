@@ -10,11 +10,8 @@ import torch
 from torch import nn
 
 from ngo.common.seeding import torch_stream
-from ngo.models.conv_pool import ConvPoolReLU2d
-from ngo.models.layers import VAE, Dropout, draw
-from ngo.models.tasks.classification import correct, cross_entropy
-from ngo.models.tasks.regression import squared_error
-from ngo.models.tasks.vae import negative_elbo
+from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, draw
+from ngo.models.tasks import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
 from ngo.native.conv_pool_relu import KERNEL_SIZES
 from ngo.native.layer_chain import LAYERS, Chain, Layer

@@ -7,46 +7,114 @@ nothing is copied between them.
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import nn
 
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.engine.backend import Batches, build_backend
-from ngo.engine.initialization import INITIALIZATIONS, SAME
+from ngo.engine.backend import INITIALIZATIONS, SAME, Batches, Scores, build_backend
 from ngo.engine.inspection import chain_sums, find_chain
-from ngo.engine.worker_modules import (
-    WorkerModules,
-    bind,
-    buffers_of,
-    counts_of,
-    fill,
-    parameters_of,
-    views,
-)
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
 from ngo.native.pool import cores, one_intra_op_thread
 from ngo.native.pool import threads as over_threads
 
-log = logging.getLogger("ngo")
+Tensors = Mapping[str, torch.Tensor]
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Mean loss and accuracy on a set of samples, for the consensus model and some workers.
+class WorkerModules(Sequence[nn.Module]):
+    """The modules of n workers, each built when it is first used.
 
-    The accuracy is NaN for a task without one; the lists are empty if no worker was evaluated.
+    Thousands of modules take longer to build than a step, and backends that compute all workers at
+    once use few of them. Modules are not built in several threads at once.
     """
 
-    consensus_loss: float
-    consensus_accuracy: float
-    worker_losses: list[float]
-    worker_accuracies: list[float]
+    def __init__(
+        self,
+        build: Callable[[int], nn.Module],
+        X: torch.Tensor,
+        G: torch.Tensor,
+        buffers: torch.Tensor,
+        counts: torch.Tensor,
+    ) -> None:
+        """``build(i)`` makes the module of row i."""
+        self._build, self._rows = build, (X, G, buffers, counts)
+        self._built: dict[int, nn.Module] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows[0])
+
+    def __getitem__(self, i):  # type: ignore[no-untyped-def]  # an index or a slice
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        i = range(len(self))[i]
+        if i not in self._built:
+            module = self._build(i)
+            bind(module, *(rows[i] for rows in self._rows))
+            self._built[i] = module
+        return self._built[i]
+
+
+def parameters_of(module: nn.Module) -> Tensors:
+    """The module's parameters by name."""
+    return dict(module.named_parameters())
+
+
+def buffers_of(module: nn.Module) -> Tensors:
+    """The module's float buffers by name."""
+    return {name: each for name, each in module.named_buffers() if each.is_floating_point()}
+
+
+def counts_of(module: nn.Module) -> Tensors:
+    """The module's int64 buffers by name, such as batch normalization's number of batches."""
+    return {name: each for name, each in module.named_buffers() if each.dtype == torch.int64}
+
+
+def bind(
+    module: nn.Module,
+    X: torch.Tensor,
+    G: torch.Tensor | None,
+    buffers: torch.Tensor,
+    counts: torch.Tensor,
+) -> None:
+    """Make the module's parameters, their gradients and its buffers views of rows."""
+    for named, row in (
+        (parameters_of(module), X),
+        (buffers_of(module), buffers),
+        (counts_of(module), counts),
+    ):
+        for name, view in views(named, row).items():
+            named[name].data = view
+    if G is not None:
+        named = parameters_of(module)
+        for name, view in views(named, G).items():
+            named[name].grad = view
+
+
+def fill(named: Tensors, rows: torch.Tensor) -> None:
+    """Copy tensors into each of ``rows``, in order."""
+    for name, view in views(named, rows).items():
+        view.copy_(named[name].detach())
+
+
+def views(named: Tensors, rows: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Views of consecutive pieces of ``rows`` ``[…, d]``, with the tensors' shapes ``[…, *shape]``.
+
+    Convolution kernels are stored with their channels last. In this layout, convolution and pooling
+    are fastest on a CPU.
+    """
+    found, start = {}, 0
+    for name, tensor in named.items():
+        piece = rows[..., start : start + tensor.numel()]
+        start += tensor.numel()
+        if tensor.dim() == 4:
+            out, channels, height, width = tensor.shape
+            found[name] = piece.unflatten(-1, (out, height, width, channels)).movedim(-1, -3)
+        else:
+            found[name] = piece.unflatten(-1, tensor.shape) if tensor.dim() else piece.squeeze(-1)
+    return found
 
 
 class Population:
@@ -129,7 +197,6 @@ class Population:
         )
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
-        self._scores_checked = False
         self._honest = honest
         self.backend = backend
         self._gradients = build_backend(self, backend)
@@ -152,12 +219,7 @@ class Population:
     def state_dict(self) -> dict[str, torch.Tensor]:
         """What training changes: parameters, buffers, and the state of dropout's streams."""
         streams = torch.stack([generator.get_state() for generator in self.generators])
-        return {
-            "X": self.X,
-            "buffers": self.buffers,
-            "counts": self.counts,
-            "streams": streams,
-        }
+        return {"X": self.X, "buffers": self.buffers, "counts": self.counts, "streams": streams}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
@@ -209,7 +271,6 @@ class Population:
         agree = all(bool((each[0] == each).all()) for each in matrices)
         rows = list(range(len(X)) if workers is None else workers)
         own = [] if agree else rows  # whose own models are evaluated
-        self._check_scores(inputs[:1], targets[:1])
         if self.chain is None:
             sums = self._module_sums([consensus, *(self.modules[i] for i in own)], inputs, targets)
         else:
@@ -228,23 +289,6 @@ class Population:
             losses[1:] or losses * alike,
             accuracies[1:] or accuracies * alike,
         )
-
-    def _check_scores(
-        self, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]
-    ) -> None:
-        """Drop the chain, with a line in the log, if its loss is not that of the consensus module.
-
-        Only the first evaluation checks it.
-        """
-        if self.chain is None or self._scores_checked:
-            return
-        ((expected, _),) = self._module_sums([self._consensus], inputs, targets)
-        ((found, _),) = chain_sums(self.chain, self._consensus_row[None, : self.d], inputs, targets)
-        near = math.isclose(expected, found, rel_tol=1e-3, abs_tol=1e-5 * len(inputs[0]))
-        if not near and math.isfinite(expected):
-            log.warning("evaluation: compiled losses differ from the modules'; modules are used")
-            self.chain = None
-        self._scores_checked = near
 
     def _module_sums(
         self,

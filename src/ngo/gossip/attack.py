@@ -1,21 +1,19 @@
-"""Attacks: what workers that lie send in place of their rows."""
+"""Attacks: what workers that lie send in place of their rows, and exchanges in which they do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from ngo.common.fields import above, at_least, number, whole
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.lazy import torch
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
-    from ngo.gossip.step import Run
-
+from ngo.common.seeding import torch_stream
+from ngo.common.types import Tensor
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Run
 
 HONEST = "none"
 """The name of the attack in which no worker lies."""
@@ -29,12 +27,12 @@ class Messages:
     """
 
     #: What the liars would send if they did not lie, ``[l, d]``.
-    truth: torch.Tensor
+    truth: Tensor
     #: What i sends, ``[d]``.
-    receiver: torch.Tensor
+    receiver: Tensor
     #: What the m honest neighbours of i send, ``[m, d]``, and their weights W_ik ``[m]``.
-    honest: torch.Tensor
-    weights: torch.Tensor
+    honest: Tensor
+    weights: Tensor
     #: Σ_j W_ij over the l liars.
     liars_weight: float
     #: A random stream of these messages.
@@ -42,7 +40,7 @@ class Messages:
 
 
 #: ``(messages, run)`` → what the liars send to i, ``[l, d]``, or ``[d]`` if all send the same.
-Lie = Callable[[Messages, "Run"], "torch.Tensor"]
+Lie = Callable[[Messages, "Run"], "Tensor"]
 
 
 @dataclass(frozen=True)
@@ -59,23 +57,16 @@ ATTACKS: Registry[Attack] = Registry("attack")
 LIARS: Options = {"liars": whole("number of workers that lie, the last ones", 1, at_least(1))}
 
 
-@takes_options
 def attack(name: str, *, options: Options | None = None, version: int = 1) -> Callable[[Lie], Lie]:
     """Register a lie under the name that configs and commands use (key ``attack``).
 
     ``options`` are new fields of a run. Every attack has the field ``liars``. ``version`` is raised
     when its results change.
     """
-
-    def register(lie: Lie) -> Lie:
-        own = declare("attack", name, {**LIARS, **(options or {})})
-        ATTACKS.add(name, Attack(lie, own), lie, version)
-        return lie
-
-    return register
+    return registers(ATTACKS, name, Attack, {**LIARS, **(options or {})}, version)
 
 
-def no_lie(messages: Messages, run: Run) -> torch.Tensor:
+def no_lie(messages: Messages, run: Run) -> Tensor:
     """No worker lies."""
     return messages.truth
 
@@ -87,7 +78,7 @@ ALIE = {"lie_deviations": number("standard deviations z between a lie and the me
 
 
 @attack("alie", options=ALIE)
-def alie(messages: Messages, run: Run) -> torch.Tensor:
+def alie(messages: Messages, run: Run) -> Tensor:
     """A little is enough (ALIE; Baruch, Baruch and Goldberg 2019): a liar sends μ − z σ.
 
     μ and σ are the mean and the standard deviation, in each entry, of what the receiver and its
@@ -95,8 +86,6 @@ def alie(messages: Messages, run: Run) -> torch.Tensor:
     ``lie_deviations``. σ divides by the number of these workers. The bound z_max of the paper
     supposes a majority vote of all workers, and is negative for few liars; here z is free.
     """
-    import torch
-
     rows = torch.cat([messages.receiver[None], messages.honest])
     mean = rows.mean(0)
     return mean - run.lie_deviations * (rows - mean).square_().mean(0).sqrt_()
@@ -106,7 +95,7 @@ DISSENSUS = {"lie_push": number("factor ε of a lie against the honest pulls", 1
 
 
 @attack("dissensus", options=DISSENSUS)
-def dissensus(messages: Messages, run: Run) -> torch.Tensor:
+def dissensus(messages: Messages, run: Run) -> Tensor:
     """Dissensus (He, Karimireddy and Jaggi 2022): a liar pulls against the honest neighbours.
 
     It sends x_i − ε Σ_k W_ik (x_k − x_i) / Σ_j W_ij to worker i, with sums over the honest
@@ -125,13 +114,76 @@ def noise(messages: Messages, run: Run) -> Tensor:
 
     Each message has its own draws.
     """
-    import torch
-
     noise = torch.empty_like(messages.truth).normal_(0, run.lie_noise, generator=messages.generator)
     return messages.truth + noise
 
 
 @attack("sign_flip")
-def sign_flip(messages: Messages, run: Run) -> torch.Tensor:
+def sign_flip(messages: Messages, run: Run) -> Tensor:
     """A liar sends −x_j (the bit flipping of He, Karimireddy and Jaggi 2022)."""
     return -messages.truth
+
+
+#: ``(X, W, at)`` → the rows after a step; the differences are those of ``at``.
+Take: TypeAlias = "Callable[[Tensor, MixingMatrix, Tensor], Tensor]"
+
+
+class Liars:
+    """The last workers of a run, which lie to all others.
+
+    Apart from that they learn as all workers do: they have data, and take what they receive. They
+    tell each other the truth.
+    """
+
+    def __init__(self, attack: Attack, run: Run, seed: int, honest: int) -> None:
+        """The first ``honest`` workers do not lie. ``run`` has the fields of the attack."""
+        self._attack, self._run, self._seed, self._honest = attack, run, seed, honest
+
+    def step(
+        self, take: Take, X: Tensor, W: MixingMatrix, t: int, at: Tensor | None = None
+    ) -> Tensor:
+        """The rows ``[n, d]`` of ``take`` (X, W, at), where liars lie about their rows of ``at``.
+
+        ``t`` numbers the exchange: lies of one number have the same random draws. W is symmetric.
+        Rows for the lies, one for each edge from a liar to an honest worker i, and rows for the
+        truth that liars receive, are appended. Worker i is at an edge with the lie instead of the
+        liar. What the step makes of the appended rows is dropped.
+        """
+        i, j, h = W.receivers, W.senders, self._honest
+        lied, told = (i < h) & (j >= h), (i >= h) & (j < h)
+        seen = X if at is None else at
+        lies = self._lies(seen, W, lied, t)
+        tellers, places = j[told].unique(return_inverse=True)
+        sources = j.clone()
+        sources[lied] = W.n + torch.arange(len(lies))
+        sources[told] = W.n + len(lies) + places
+        apart = lied | told
+        more = len(lies) + len(tellers)
+        among = MixingMatrix(
+            W.n + more,
+            torch.cat([i, sources[apart]]),
+            torch.cat([sources, i[apart]]),
+            torch.cat([W.weights, W.weights[apart]]),
+            torch.cat([W.diagonal, torch.ones(more).double()]),
+        )
+        seen = torch.cat([seen, lies, seen[tellers.to(seen.device)]])
+        moved = seen if at is None else torch.cat([X, seen[W.n :]])
+        return take(moved, among, seen)[: W.n]
+
+    def _lies(self, rows: Tensor, W: MixingMatrix, lied: Tensor, t: int) -> Tensor:
+        """What goes along the ``lied`` edges, a mask; ``[lies, d]``."""
+        lies = []
+        for i in W.receivers[lied].unique().tolist():
+            near = slice(int(W.starts[i]), int(W.starts[i + 1]))
+            senders, weights = W.senders[near], W.weights[near]
+            honest = senders < self._honest
+            messages = Messages(
+                rows[senders[~honest].to(rows.device)],
+                rows[i],
+                rows[senders[honest].to(rows.device)],
+                weights[honest].to(rows),
+                float(weights[~honest].sum()),
+                torch_stream(self._seed, f"lies {t}", i, rows.device),
+            )
+            lies.append(self._attack.lie(messages, self._run).expand_as(messages.truth))
+        return torch.cat(lies) if lies else rows[:0]

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.spectrum import DENSE, algebraic_connectivity, laplacian, laplacian_range
 

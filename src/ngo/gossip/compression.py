@@ -6,18 +6,66 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import gcd
 
 from ngo.common.fields import above, number, whole, within
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.lazy import nn, np, torch
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
+from ngo.common.types import Tensor
+from ngo.gossip.step import Run
+from ngo.native import compress
 from ngo.native.pool import Map, in_order
+from ngo.native.shared_work import fits
 
-if TYPE_CHECKING:
-    import torch
 
-    from ngo.gossip.step import Run
-    from ngo.native.pool import Map
+def packed_size(d: int, bits: int) -> int:
+    """How many bytes ``d`` codes of ``bits`` bits take: ⌈d · bits / 8⌉."""
+    return (d * bits + 7) // 8
+
+
+def to_bytes(numbers: Tensor) -> Tensor:
+    """The bytes of each row ``[n, k]`` of numbers."""
+    return numbers.contiguous().view(torch.uint8)
+
+
+def from_bytes(payload: Tensor, dtype: torch.dtype) -> Tensor:
+    """The numbers of each row of bytes."""
+    return payload.clone(memory_format=torch.contiguous_format).view(dtype)  # a clone is aligned
+
+
+def _words(d: int, bits: int) -> tuple[int, int, int, torch.dtype]:
+    """How codes form words; a word has the fewest codes that fill whole bytes.
+
+    Returns the codes in a word, its bytes, the number of words for ``d`` codes, and a type that
+    holds a word.
+    """
+    codes = 8 // gcd(bits, 8)
+    size = bits * codes // 8
+    return codes, size, -(-d // codes), torch.uint8 if size == 1 else torch.int64
+
+
+def pack(codes: Tensor, bits: int) -> Tensor:
+    """Codes ``[n, d]``, uint8 below 2^bits, one after another without gaps."""
+    n, d = codes.shape
+    each, size, count, kind = _words(d, bits)
+    codes = nn.functional.pad(codes, (0, count * each - d)).view(n, count, each)
+    words = torch.zeros(n, count, dtype=kind, device=codes.device)
+    for k in range(each):
+        words |= codes[..., k].to(kind) << k * bits
+    kept = words.view(torch.uint8).view(n, count, kind.itemsize)[..., :size]
+    return kept.reshape(n, count * size)[:, : packed_size(d, bits)]
+
+
+def unpack(payload: Tensor, bits: int, d: int) -> Tensor:
+    """The ``d`` codes of each row ``[n, d]``, uint8."""
+    n, (each, size, count, kind) = len(payload), _words(d, bits)
+    payload = nn.functional.pad(payload, (0, count * size - payload.shape[1])).view(n, count, size)
+    words = nn.functional.pad(payload, (0, kind.itemsize - size)).view(kind)[..., 0]
+    codes = torch.empty(n, count, each, dtype=torch.uint8, device=payload.device)
+    for k in range(each):
+        codes[..., k] = (words >> k * bits) & (1 << bits) - 1
+    return codes.view(n, count * each)[:, :d]
 
 
 # An option of the compressions that send only some of a row's entries.
@@ -29,20 +77,12 @@ def kept_entries(d: int, run: Run) -> int:
     return max(1, round(run.kept_share * d))
 
 
-def add_entries(x: torch.Tensor, x_hat: torch.Tensor, indices: torch.Tensor, spread: Map) -> None:
+def add_entries(x: Tensor, x_hat: Tensor, indices: Tensor, spread: Map) -> None:
     """Let x̂ be x̂ + (x − x̂) at ``indices`` ``[n, k]``, k different columns of each row."""
-    from ngo.native import compress
-    from ngo.native.shared_work import fits
-
     if fits(x, x_hat):
         compress.add_entries(x, x_hat, indices, spread=spread)
     else:
         x_hat.scatter_add_(1, indices, x.gather(1, indices) - x_hat.gather(1, indices))
-
-
-def packed_size(d: int, bits: int) -> int:
-    """How many bytes ``d`` codes of ``bits`` bits take: ⌈d · bits / 8⌉."""
-    return (d * bits + 7) // 8
 
 
 class Codec(ABC):
@@ -64,14 +104,14 @@ class Codec(ABC):
         """The bytes of a payload, for rows of ``d`` numbers of ``number`` bytes."""
 
     @abstractmethod
-    def encode(self, z: torch.Tensor) -> torch.Tensor:
+    def encode(self, z: Tensor) -> Tensor:
         """The payloads ``[n, size]``, uint8, of rows ``[n, d]``."""
 
     @abstractmethod
-    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+    def decode(self, payload: Tensor) -> Tensor:
         """The rows C(z) ``[m, d]`` of payloads ``[m, size]``."""
 
-    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+    def add(self, x: Tensor, x_hat: Tensor, spread: Map) -> None:
         """Let x̂ be x̂ + C(x − x̂), in place, with the bytes of a decoded payload.
 
         ``spread`` distributes the rows over threads.
@@ -91,7 +131,6 @@ class Compression:
 COMPRESSIONS: Registry[Compression] = Registry("compression")
 
 
-@takes_options
 def compression(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[type[Codec]], type[Codec]]:
@@ -101,13 +140,7 @@ def compression(
     δ > 0. ``options`` are new fields of a run; the codec reads them as ``self.run.NAME``.
     ``version`` is raised when its results change.
     """
-
-    def register(codec: type[Codec]) -> type[Codec]:
-        fields = declare("compression", name, options)
-        COMPRESSIONS.add(name, Compression(codec, fields), codec, version)
-        return codec
-
-    return register
+    return registers(COMPRESSIONS, name, Compression, options, version)
 
 
 @compression("none")
@@ -119,16 +152,12 @@ class Uncompressed(Codec):
         """The numbers themselves."""
         return d * number
 
-    def encode(self, z: torch.Tensor) -> torch.Tensor:
+    def encode(self, z: Tensor) -> Tensor:
         """The bytes of the numbers."""
-        from ngo.gossip.payload import to_bytes
-
         return to_bytes(z)
 
-    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+    def decode(self, payload: Tensor) -> Tensor:
         """The same numbers."""
-        from ngo.gossip.payload import from_bytes
-
         return from_bytes(payload, self.dtype)
 
 
@@ -148,35 +177,24 @@ class TopK(Codec):
         """A value and an index for each kept entry."""
         return kept_entries(d, run) * (number + INDEX_BYTES)
 
-    def encode(self, z: torch.Tensor) -> torch.Tensor:
+    def encode(self, z: Tensor) -> Tensor:
         """Values, then indices."""
-        import torch
-
-        from ngo.gossip.payload import to_bytes
-
         largest = self._largest(z, torch.zeros_like(z[:1]))
         return torch.cat([to_bytes(z.gather(1, largest)), to_bytes(largest.int())], 1)
 
-    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+    def decode(self, payload: Tensor) -> Tensor:
         """Values at their indices; 0 elsewhere."""
-        import torch
-
-        from ngo.gossip.payload import from_bytes
-
         split = payload.shape[1] - kept_entries(self.d, self.run) * INDEX_BYTES
         values = from_bytes(payload[:, :split], self.dtype)
         indices = from_bytes(payload[:, split:], torch.int32).long()
         return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)
 
-    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+    def add(self, x: Tensor, x_hat: Tensor, spread: Map) -> None:
         """Only the entries that are kept change."""
         add_entries(x, x_hat, self._largest(x, x_hat, spread), spread)
 
-    def _largest(self, x: torch.Tensor, h: torch.Tensor, spread: Map = in_order) -> torch.Tensor:
+    def _largest(self, x: Tensor, h: Tensor, spread: Map = in_order) -> Tensor:
         """The places ``[n, k]`` of the largest |x − h|; ``h`` may be one row."""
-        from ngo.native import compress
-        from ngo.native.shared_work import fits
-
         k = kept_entries(self.d, self.run)
         if fits(x, h):
             return compress.largest(x, h, k, spread=spread)
@@ -199,34 +217,24 @@ class RandomK(Codec):
         """A value for each kept entry, and the seed."""
         return kept_entries(d, run) * number + SEED_BYTES
 
-    def encode(self, z: torch.Tensor) -> torch.Tensor:
+    def encode(self, z: Tensor) -> Tensor:
         """Values, then the seed, drawn from the stream of the row."""
-        import torch
-
-        from ngo.gossip.payload import to_bytes
-
         seeds = self._seeds()
         values = z.gather(1, self._indices(seeds))
         return torch.cat([to_bytes(values), to_bytes(seeds).to(z.device)], 1)
 
-    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+    def decode(self, payload: Tensor) -> Tensor:
         """The values at the indices drawn from the seed; 0 elsewhere."""
-        import torch
-
-        from ngo.gossip.payload import from_bytes
-
         values = from_bytes(payload[:, :-SEED_BYTES], self.dtype)
         indices = self._indices(from_bytes(payload[:, -SEED_BYTES:], torch.int64))
         return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)
 
-    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+    def add(self, x: Tensor, x_hat: Tensor, spread: Map) -> None:
         """Only the drawn entries change."""
         add_entries(x, x_hat, self._indices(self._seeds()), spread)
 
-    def _seeds(self) -> torch.Tensor:
+    def _seeds(self) -> Tensor:
         """A seed for each row ``[n, 1]``, drawn from its stream."""
-        import torch
-
         return torch.stack(
             [
                 torch.randint(2**63 - 1, (1,), generator=stream, device=stream.device)
@@ -234,11 +242,8 @@ class RandomK(Codec):
             ]
         )
 
-    def _indices(self, seeds: torch.Tensor) -> torch.Tensor:
+    def _indices(self, seeds: Tensor) -> Tensor:
         """The indices ``[n, k]`` drawn from the seeds ``[n, 1]``."""
-        import numpy as np
-        import torch
-
         k = kept_entries(self.d, self.run)
         drawn = np.empty((len(seeds), k), dtype=np.int64)
         for row, seed in zip(drawn, seeds.flatten().tolist(), strict=True):
@@ -258,41 +263,27 @@ class Sign(Codec):
         """The scale, and a bit for each entry."""
         return number + packed_size(d, 1)
 
-    def encode(self, z: torch.Tensor) -> torch.Tensor:
+    def encode(self, z: Tensor) -> Tensor:
         """The scale, then 1 for each negative entry."""
-        import torch
-
-        from ngo.gossip.payload import pack, to_bytes
-
         scale = _scale(z)
         return torch.cat([to_bytes(scale), pack((z < 0).view(torch.uint8), 1)], 1)
 
-    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+    def decode(self, payload: Tensor) -> Tensor:
         """The scale with the sign of each entry."""
-        import torch
-
-        from ngo.gossip.payload import from_bytes, unpack
-
         scale = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
         negative = unpack(payload[:, self.dtype.itemsize :], 1, self.d)
         return (1 - 2 * negative.view(torch.int8)) * scale
 
-    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+    def add(self, x: Tensor, x_hat: Tensor, spread: Map) -> None:
         """In compiled code where that fits."""
-        from ngo.native import compress
-        from ngo.native.shared_work import fits
-
         if fits(x, x_hat):
             compress.add_signs(x, x_hat, spread=spread)
         else:
             super().add(x, x_hat, spread)
 
 
-def _scale(z: torch.Tensor) -> torch.Tensor:
+def _scale(z: Tensor) -> Tensor:
     """The mean of |z| in each row, ``[n, 1]``."""
-    from ngo.native import compress
-    from ngo.native.shared_work import fits
-
     if fits(z):
         return (compress.row_sums(z)[:, :1] / z.shape[1]).to(z.dtype)
     return z.abs().mean(1, keepdim=True)
@@ -321,13 +312,8 @@ class QSGD(Codec):
         s = self.run.levels
         return 1 + min(self.d / s**2, math.sqrt(self.d) / s)
 
-    def encode(self, z: torch.Tensor) -> torch.Tensor:
+    def encode(self, z: Tensor) -> Tensor:
         """The norm, then the codes: the sign is the highest bit."""
-        import torch
-
-        from ngo.gossip.payload import pack, to_bytes
-        from ngo.native import compress
-
         s = self.run.levels
         z, norm, original = _in_range(z)
         if _compiled(z):
@@ -341,12 +327,8 @@ class QSGD(Codec):
             codes |= (z < 0).view(torch.uint8) << s.bit_length()
         return torch.cat([to_bytes(original), pack(codes, 1 + s.bit_length())], 1)
 
-    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+    def decode(self, payload: Tensor) -> Tensor:
         """‖z‖ · sign · level / (s c)."""
-        import torch
-
-        from ngo.gossip.payload import from_bytes, unpack
-
         s = self.run.levels
         bits = s.bit_length()
         norm = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
@@ -354,10 +336,8 @@ class QSGD(Codec):
         level, sign = (codes & (1 << bits) - 1).view(torch.int8), (codes >> bits).view(torch.int8)
         return level.mul_(1 - 2 * sign) * (norm / (s * self.tau))
 
-    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+    def add(self, x: Tensor, x_hat: Tensor, spread: Map) -> None:
         """In compiled code where that fits, but for rows out of range."""
-        from ngo.native import compress
-
         others, s = list(range(len(x))), self.run.levels
         if _compiled(x, x_hat):
             others = compress.add_rounded(x, x_hat, s, s * self.tau, self.streams, spread=spread)
@@ -367,31 +347,24 @@ class QSGD(Codec):
             Codec.add(alone, x[row], x_hat[row], spread)
 
 
-def _compiled(*states: torch.Tensor) -> bool:
+def _compiled(*states: Tensor) -> bool:
     """Whether compiled code draws and rounds these rows as torch would."""
-    from ngo.native import compress
-    from ngo.native.shared_work import fits
-
     return fits(*states) and compress.draws_as_torch()
 
 
-def _norm(z: torch.Tensor) -> torch.Tensor:
+def _norm(z: Tensor) -> Tensor:
     """The norms of the rows, ``[n, 1]``."""
-    from ngo.native import compress
-
     if _compiled(z):
         return compress.row_sums(z)[:, 1:].sqrt().to(z.dtype)
     return z.norm(dim=1, keepdim=True)
 
 
-def _in_range(z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _in_range(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The rows ``[n, d]``, their norms ``[n, 1]``, and the norms of the given rows.
 
     A row whose squares exceed the range of its type, or fall below it, is divided by its largest
     entry. Other rows do not change. A finite row's norm is at most the largest number.
     """
-    import torch
-
     limits, norm = torch.finfo(z.dtype), _norm(z)
     outside = norm.isinf() | (norm < math.sqrt(limits.tiny / limits.eps))
     if not outside.any():

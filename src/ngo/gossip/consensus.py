@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice, repeat
+from types import SimpleNamespace
+from typing import Any
 
-import torch
-
+from ngo.common.lazy import np, torch
+from ngo.common.seeding import torch_stream
+from ngo.common.types import Tensor
+from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 
@@ -22,9 +26,9 @@ class Trajectory:
     """A trajectory in rounds."""
 
     #: ``[rounds + 1, n, d]``, the initial state first.
-    states: torch.Tensor
+    states: Tensor
     #: ``[rounds + 1]``
-    V: torch.Tensor
+    V: Tensor
 
 
 @dataclass(frozen=True)
@@ -32,16 +36,16 @@ class Flow:
     """A trajectory in continuous time."""
 
     #: ``[k]``
-    times: torch.Tensor
+    times: Tensor
     #: ``[k, n, d]``
-    states: torch.Tensor
+    states: Tensor
     #: ``[k]``
-    V: torch.Tensor
+    V: Tensor
     #: The time at which V reached its threshold; None if it did not.
     consensus_time: float | None
 
 
-def synchronization_index(X: torch.Tensor) -> torch.Tensor:
+def synchronization_index(X: Tensor) -> Tensor:
     """V = Σᵢ‖xᵢ − x̄‖² in float64, for a state ``[n, d]`` or a stack of states ``[…, n, d]``.
 
     Source: the definition of the synchronization index in Section 2 of the paper.
@@ -51,12 +55,7 @@ def synchronization_index(X: torch.Tensor) -> torch.Tensor:
 
 
 def simulate(
-    X0: torch.Tensor,
-    W: Matrix | Iterable[Matrix],
-    p: float,
-    gamma: float,
-    rounds: int,
-    delay: int = 0,
+    X0: Tensor, W: Matrix | Iterable[Matrix], p: float, gamma: float, rounds: int, delay: int = 0
 ) -> Trajectory:
     """Run gossip rounds from ``X0`` ``[n, d]``, with one ``W`` or an iterable of one per round.
 
@@ -65,7 +64,7 @@ def simulate(
     of the state τ rounds earlier (the paper's delay equation). Before the first round the state is
     ``X0``.
     """
-    matrices = repeat(MixingMatrix.of(W)) if isinstance(W, Matrix) else W
+    matrices = repeat(MixingMatrix.of(W)) if isinstance(W, torch.Tensor | MixingMatrix) else W
     states = [X0]
     for t, matrix in enumerate(islice(matrices, rounds)):
         at = states[max(0, t - delay)] if delay else None
@@ -77,8 +76,8 @@ def simulate(
 
 
 def integrate(
-    X0: torch.Tensor,
-    W: torch.Tensor,
+    X0: Tensor,
+    W: Tensor,
     p: float,
     gamma: float = 1.0,
     *,
@@ -97,7 +96,6 @@ def integrate(
     have met stay together. It is therefore smoothed to z(z² + ε²)^(p−1), where ε is the share
     ``SMOOTHED_SHARE`` of r.
     """
-    import numpy as np
     from scipy.integrate import solve_ivp
     from scipy.linalg import block_diag
 
@@ -181,12 +179,7 @@ def integrate(
 
 
 def delayed_tolerance(
-    X0: torch.Tensor,
-    W: torch.Tensor,
-    p: float,
-    gamma: float,
-    rounds: int,
-    share: float = 1.0,
+    X0: Tensor, W: Tensor, p: float, gamma: float, rounds: int, share: float = 1.0
 ) -> float:
     """The largest delay, in units of time, under which V decays.
 
@@ -207,3 +200,118 @@ def delayed_tolerance(
         middle = (held + broken) // 2
         held, broken = (middle, broken) if decays(middle) else (held, middle)
     return held * gamma
+
+
+#: ``(X, W, at)`` → the state ``[n, d]`` after a round; the differences are those of ``at``.
+Round = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What disturbs each round; the default disturbs nothing."""
+
+    #: Each entry of a worker moves by a constant amount in each round, as under heterogeneous
+    #: gradients. This is the amounts' standard deviation over workers; their mean is 0.
+    drift: float = 0.0
+    #: Standard deviation of the noise that each entry receives in each round.
+    noise: float = 0.0
+    #: The age of the compared states, in rounds.
+    delay: int = 0
+    #: Probability that an edge fails in a round.
+    loss: float = 0.0
+    #: Share of the entries that a worker sends in a round: the entries with the largest change
+    #: since they were last sent (top-k with error feedback, CHOCO-Gossip; Koloskova et al. 2019).
+    kept: float = 1.0
+    #: Standard deviation of the noise in each entry that the last worker sends (attack ``noise``).
+    lie: float = 0.0
+
+
+def disturbed_rounds(
+    X0: Tensor,
+    matrix_at: Callable[[int], Tensor],
+    round_of: Round,
+    disturbance: Disturbance,
+    rounds: int,
+    seed: int,
+) -> Tensor:
+    """The index V ``[rounds + 1]``, from the state ``X0`` ``[n, d]`` and after each round.
+
+    A worker that lies does not count in V.
+
+    ``matrix_at(t)`` is the mixing matrix of round t. Disturbances are drawn from streams of
+    ``seed``, so that they are the same for all couplings.
+    """
+    n, d = X0.shape
+    drift = torch.randn(n, d, generator=torch_stream(seed, "drift"), dtype=torch.float64)
+    drift = disturbance.drift * (drift - drift.mean(0))
+    noise = torch_stream(seed, "noise")
+    links = torch_stream(seed, "links")
+    honest = n - 1 if disturbance.lie else n
+    fields: Any = SimpleNamespace(lie_noise=disturbance.lie)
+    liars = Liars(ATTACKS["noise"], fields, seed, honest)
+
+    def among(X: Tensor, W: MixingMatrix, at: Tensor) -> Tensor:
+        return round_of(X, W.dense(), at)
+
+    past: list[Tensor]
+    X, known, past = X0.clone(), torch.zeros_like(X0), []
+    V = [synchronization_index(X[:honest])]
+    for t in range(rounds):
+        X = X + drift
+        if disturbance.noise:
+            X += disturbance.noise * torch.randn(n, d, generator=noise, dtype=X.dtype)
+        W = matrix_at(t)
+        if disturbance.loss:
+            W = _without_edges(W, disturbance.loss, links)
+        seen = X
+        if disturbance.kept < 1:
+            seen = known = known + _largest(X - known, round(disturbance.kept * d))
+        past = [*past, seen][-disturbance.delay - 1 :]
+        if t >= disturbance.delay:  # before that, nothing has arrived
+            if disturbance.lie:
+                X = liars.step(among, X, MixingMatrix.of(W), t, past[0])
+            else:
+                X = round_of(X, W, past[0])
+        V.append(synchronization_index(X[:honest]))
+    return torch.stack(V)
+
+
+class Chebyshev:
+    """Accelerated linear gossip: round t applies the t-th Chebyshev polynomial of I − γL.
+
+    σ is the second largest modulus of its eigenvalues. No other polynomial of degree t with value 1
+    at 1 is smaller on [−σ, σ] (Auzinger and Melenk 2017; Scaman et al. 2017).
+    """
+
+    def __init__(self, W: Tensor, gamma: float) -> None:
+        """``W`` is the mixing matrix from which σ follows."""
+        self._gamma = gamma
+        moduli = (1 - gamma + gamma * torch.linalg.eigvalsh(W)).abs().sort().values
+        self._square = float(moduli[-2]) ** 2
+        self._omega = 2.0
+        self._before: Tensor | None = None
+
+    def __call__(self, X: Tensor, W: Tensor, at: Tensor) -> Tensor:
+        """x^(t+1) = ω (x + γ Σ_j W_ij (x_j − x_i)) + (1 − ω) x^(t−1), where ω depends on t."""
+        step = X + self._gamma * (W @ at - at)
+        if self._before is None:
+            new = step
+        else:
+            self._omega = 1 / (1 - self._square * self._omega / 4)
+            new = self._omega * step + (1 - self._omega) * self._before
+        self._before = X
+        return new
+
+
+def _without_edges(W: Tensor, loss: float, links: torch.Generator) -> Tensor:
+    """``W`` without the edges that fail; their weights go to the diagonal, at both ends."""
+    fails = torch.rand(len(W), len(W), generator=links) < loss
+    fails = fails.triu(1) | fails.triu(1).T
+    lost = W * fails
+    return W - lost + torch.diag(lost.sum(1))
+
+
+def _largest(rows: Tensor, k: int) -> Tensor:
+    """The ``k`` entries of each row with the largest modulus; 0 elsewhere."""
+    places = rows.abs().topk(k, dim=1).indices
+    return torch.zeros_like(rows).scatter(1, places, rows.gather(1, places))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.lazy import torch
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
+from ngo.common.types import Tensor
+from ngo.gossip.gossip_step import step_along_edges
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Run
 from ngo.native.pool import Map, in_order
 
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Run
-
-Pull = Callable[["torch.Tensor", "torch.Tensor", float, "Run"], "torch.Tensor"]
+Pull = Callable[["Tensor", "Tensor", float, "Run"], "Tensor"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -32,11 +31,11 @@ class Coupling:
     fields: tuple[str, ...]
     #: A form of ``step`` that is faster, or that needs whole rows; W is a ``MixingMatrix``, and
     #: ``at`` and ``out`` are given. It returns ``out``, or None where it does not apply.
-    fast: Callable[..., torch.Tensor | None] | None = None
+    fast: Callable[..., Tensor | None] | None = None
     #: Whether it needs a matching: in each step, a worker has at most one neighbour.
     matching: bool = False
     #: ``fast`` by differences, where ``fast`` may take weighted sums of rows.
-    exact: Callable[..., torch.Tensor | None] | None = None
+    exact: Callable[..., Tensor | None] | None = None
 
     def by_differences(self) -> Coupling:
         """The same coupling, with pulls that are opposite at the ends of an edge, bit for bit."""
@@ -44,20 +43,16 @@ class Coupling:
 
     def step(
         self,
-        X: torch.Tensor,
-        W: torch.Tensor | MixingMatrix,
+        X: Tensor,
+        W: Tensor | MixingMatrix,
         gamma: float,
         run: Run,
         *,
-        at: torch.Tensor | None = None,
-        out: torch.Tensor | None = None,
+        at: Tensor | None = None,
+        out: Tensor | None = None,
         spread: Map = in_order,
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """One gossip step ``[n, d]`` with this coupling (see ``gossip_step.gossip_step``)."""
-        import torch
-
-        from ngo.gossip.mixing_matrix import MixingMatrix
-
         W = MixingMatrix.of(W)
         at = X if at is None else at
         out = torch.empty_like(X) if out is None else out
@@ -65,9 +60,8 @@ class Coupling:
             taken = self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
             if taken is not None:
                 return taken
-        from ngo.gossip.steps.along_edges import step_along_edges
 
-        def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        def pull(z: Tensor, weights: Tensor) -> Tensor:
             return self.pull(z, weights, gamma, run)  # type: ignore[misc]  # fast has no None
 
         return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
@@ -76,16 +70,15 @@ class Coupling:
 COUPLINGS: Registry[Coupling] = Registry("coupling")
 
 
-@takes_options
 def coupling(
     name: str,
     *,
     fields: tuple[str, ...] = (),
     options: Options | None = None,
-    fast: Callable[..., torch.Tensor | None] | None = None,
+    fast: Callable[..., Tensor | None] | None = None,
     matching: bool = False,
     whole: bool = False,
-    exact: Callable[..., torch.Tensor | None] | None = None,
+    exact: Callable[..., Tensor | None] | None = None,
     version: int = 1,
 ) -> Callable[[F], F]:
     """Register an elementwise pull under the name that configs and commands use.
@@ -100,11 +93,8 @@ def coupling(
     ``version`` is raised when its results change.
     """
 
-    def register(function: F) -> F:
-        own = declare("coupling", name, options)
+    def entry(function: Any, own: tuple[str, ...]) -> Coupling:
         pull, step = (None, function) if whole else (function, fast)
-        entry = Coupling(pull, (*fields, *own), step, matching, exact)
-        COUPLINGS.add(name, entry, function, version)
-        return function
+        return Coupling(pull, (*fields, *own), step, matching, exact)
 
-    return register
+    return registers(COUPLINGS, name, entry, options, version)

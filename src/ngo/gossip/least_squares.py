@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.common.seeding import numpy_stream
+from ngo.common.types import Tensor
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import Matrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class LeastSquares:
     """The samples of n workers, in float64."""
 
     #: ``[n, m, d]``
-    A: torch.Tensor
+    A: Tensor
     #: ``[n, m]``
-    b: torch.Tensor
+    b: Tensor
 
     @cached_property
-    def _curvatures(self) -> torch.Tensor:
+    def _curvatures(self) -> Tensor:
         """Eigenvalues of each worker's Hessian A_iᵀA_i/m, ascending, ``[n, d]``."""
         return torch.linalg.eigvalsh(self.A.mT @ self.A / self.A.shape[1])
 
@@ -43,32 +43,32 @@ class LeastSquares:
         return max(0.0, float(self._curvatures[:, 0].min()))
 
     @cached_property
-    def optimum(self) -> torch.Tensor:
+    def optimum(self) -> Tensor:
         """The minimizer x* of f, ``[d]``."""
         return torch.linalg.lstsq(self.A.flatten(0, 1), self.b.flatten()[:, None]).solution[:, 0]
 
-    def loss(self, x: torch.Tensor) -> torch.Tensor:
+    def loss(self, x: Tensor) -> Tensor:
         """The loss f at the points ``x`` ``[…, d]``."""
         residuals = x @ self.A.flatten(0, 1).T - self.b.flatten()
         return residuals.square().mean(-1) / 2
 
-    def gap(self, x: torch.Tensor) -> torch.Tensor:
+    def gap(self, x: Tensor) -> Tensor:
         """The gap f − f* at the points ``x`` ``[…, d]``, without cancellation near x*."""
         A = self.A.flatten(0, 1)
         return ((x - self.optimum) @ A.T).square().mean(-1) / 2
 
-    def gradient(self, X: torch.Tensor, batches: torch.Tensor) -> torch.Tensor:
+    def gradient(self, X: Tensor, batches: Tensor) -> Tensor:
         """The workers' gradients at ``X`` ``[n, r, d]`` on samples ``batches`` ``[n, r, B]``."""
         workers = torch.arange(len(X))[:, None, None]
         a = self.A[workers, batches]
         residuals = (a @ X[..., None])[..., 0] - self.b[workers, batches]
         return (residuals[..., None] * a).mean(-2)
 
-    def full_gradient(self, X: torch.Tensor) -> torch.Tensor:
+    def full_gradient(self, X: Tensor) -> Tensor:
         """The workers' gradients at ``X`` ``[n, r, d]`` on all of their samples."""
         return (X @ self.A.mT - self.b[:, None]) @ self.A / self.A.shape[1]
 
-    def noise(self, X: torch.Tensor, batch: int) -> torch.Tensor:
+    def noise(self, X: Tensor, batch: int) -> Tensor:
         """E‖∇F_i(x_i, ξ) − ∇f_i(x_i)‖² at ``X`` ``[n, r, d]``, as ``[n, r]``.
 
         The variance is that of a ``batch`` drawn with replacement. It grows without bound with the
@@ -114,9 +114,9 @@ class Descent:
     #: The recorded numbers of steps, ``[k]``.
     T: list[int]
     #: f(x_avg^T) − f*, ``[k, repeats]``.
-    gap: torch.Tensor
+    gap: Tensor
     #: V^(t), ``[steps, repeats]``.
-    V: torch.Tensor
+    V: Tensor
     #: σ̄²: the mean over workers of their largest gradient noise σ_i².
     sigma2: float
     #: G²: the largest E‖∇F_i‖².
@@ -150,7 +150,7 @@ def sgd(
     total, weights = torch.zeros(repeats, d, dtype=torch.float64), 0.0
     points = sorted(set(record))
     V, gaps, noise, squares = [], [], [], []
-    matrices = iter(repeat(W) if W is None or isinstance(W, Matrix) else W)
+    matrices = iter(repeat(W) if W is None or isinstance(W, torch.Tensor | MixingMatrix) else W)
     for t in range(steps):
         w = (a + t) ** 2
         total, weights = total + w * X.mean(0), weights + w

@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 from ngo.common.fields import below, number
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ngo.gossip.step import Step
-    from ngo.native.elementwise import Chain
-
+from ngo.common.types import Tensor
+from ngo.gossip.step import Step
+from ngo.native.elementwise import Chain
 
 Descend = Callable[["Step"], "Chain | None"]
 
@@ -42,7 +38,6 @@ class LocalRule:
 LOCAL_RULES: Registry[LocalRule] = Registry("local_rule")
 
 
-@takes_options
 def local_rule(
     name: str,
     *,
@@ -64,14 +59,10 @@ def local_rule(
     Methods whose correction is linear in the gradients refuse a rule that is not ``linear``, such
     as Adam. ``version`` is raised when its results change.
     """
-
-    def register(descend: Descend) -> Descend:
-        fields = declare("local_rule", name, options)
-        entry = LocalRule(descend, fields, linear, decoupled_decay, matrices, chain)
-        LOCAL_RULES.add(name, entry, descend, version)
-        return descend
-
-    return register
+    entry = partial(
+        LocalRule, linear=linear, decoupled_decay=decoupled_decay, matrices=matrices, chain=chain
+    )
+    return registers(LOCAL_RULES, name, entry, options, version)
 
 
 @local_rule("sgd", chain=True)

@@ -1,25 +1,27 @@
 """Methods: what the workers do with their gradients in a training step.
 
-A method is a function of a ``Step`` (see ``step``), which reads like its pseudocode. Each is a file
-in ``methods``. Names, fields and ranges are known without importing torch.
+A method is a function of a ``Step`` (see ``step``), which reads like its pseudocode; they are in
+``methods``. Names, fields and ranges are known without importing torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
-
-if TYPE_CHECKING:
-    from ngo.gossip.step import Step
+from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.step import Run, Step
 
 Update = Callable[["Step"], None]
 
 # The fields of a method that pulls along the edges of a graph through the run's coupling.
 GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
+
+#: What a method fixes that exchanges once in each step.
+ONE_EXCHANGE: dict[str, Any] = {"local_steps": 1, "delay": 0}
 
 # The graphs that a method may ask for.
 GRAPHS = ("any", "fixed", "tree")
@@ -79,7 +81,6 @@ class Method:
 METHODS: Registry[Method] = Registry("method")
 
 
-@takes_options
 def method(
     name: str,
     *,
@@ -113,11 +114,10 @@ def method(
     - ``version``: raised when its results change.
     """
 
-    def register(update: Update) -> Update:
-        own = declare("method", name, options)
+    def entry(update: Update, own: tuple[str, ...]) -> Method:
         pulls = "coupling" in (*fields, *fixed) and set(sends) == {"d"}
         shared = (*DECENTRALIZED, *(ATTACKED if pulls else ())) if "topology" in fields else ()
-        entry = Method(
+        return Method(
             update,
             (*fields, *shared, *own),
             fixed,
@@ -130,7 +130,48 @@ def method(
             matrices=matrices,
             needs_every_message=needs_every_message,
         )
-        METHODS.add(name, entry, update, version)
-        return update
 
-    return register
+    return registers(METHODS, name, entry, options, version)
+
+
+#: The order of the half step and the pull in a step of gossip.
+ORDERS: Registry[Callable[[Step], None]] = Registry("order")
+
+
+def adapt_then_combine(step: Step) -> None:
+    """The half step first: x ← pull(x − η g(x))."""
+    step.descend()
+    step.gossip()
+
+
+def combine_then_adapt(step: Step) -> None:
+    """The pull first: x ← pull(x) − η g(x), with the gradient at the x before it."""
+    try:
+        step.gossip()
+    finally:  # the gradient counts even if the exchange fails
+        step.descend()
+
+
+for each in (adapt_then_combine, combine_then_adapt):
+    ORDERS.add(each.__name__, each, each)
+
+
+# The messages that a method may declare: a row, a number, a row and a number, a compressed row.
+NUMBERS = ("d", "1", "d + 1", "C(d)")
+
+
+def sent(run: Run, d: int, number: int = 4) -> list[int] | None:
+    """The bytes of each message that crosses each edge, in each direction, in a step of ``run``.
+
+    ``d`` is the length of a row, ``number`` the bytes of a number. A parameter server has an edge
+    to each worker. Methods with H local steps send only in every H-th step. None if the number of
+    messages depends on V.
+    """
+    messages = METHODS[run.method].sends
+
+    def size(numbers: str) -> int:
+        if numbers == "C(d)":
+            return COMPRESSIONS[run.compression].codec.size(d, run, number)
+        return {"d": d, "1": 1, "d + 1": d + 1}[numbers] * number
+
+    return [size(numbers) for numbers in messages] or None

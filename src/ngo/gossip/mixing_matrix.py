@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
+from typing import Any, TypeAlias
 
-import numpy as np
-import torch
-
+from ngo.common.lazy import np, nx, torch
+from ngo.common.registry import Registry, UserError, in_a_line
 from ngo.common.transfers import sent
+from ngo.common.types import Tensor
 
 
 class MixingMatrix:
@@ -23,10 +24,10 @@ class MixingMatrix:
     def __init__(
         self,
         n: int,
-        receivers: torch.Tensor,
-        senders: torch.Tensor,
-        weights: torch.Tensor,
-        diagonal: torch.Tensor,
+        receivers: Tensor,
+        senders: Tensor,
+        weights: Tensor,
+        diagonal: Tensor,
         *,
         in_order: bool = False,
     ) -> None:
@@ -44,7 +45,7 @@ class MixingMatrix:
         self._there: dict[tuple[torch.device, torch.dtype], Parts] = {}
 
     @classmethod
-    def of(cls, W: torch.Tensor | MixingMatrix) -> MixingMatrix:
+    def of(cls, W: Tensor | MixingMatrix) -> MixingMatrix:
         """The matrix of a dense tensor ``[n, n]``; a ``MixingMatrix`` itself."""
         if isinstance(W, MixingMatrix):
             return W
@@ -72,25 +73,25 @@ class MixingMatrix:
         """Whether most pairs of workers are edges, so that a dense matrix is as short."""
         return 2 * self.edges > self.n**2
 
-    def dense(self) -> torch.Tensor:
+    def dense(self) -> Tensor:
         """The dense matrix ``[n, n]``, float64."""
         W = torch.diag(self.diagonal)
         W[self.receivers, self.senders] = self.weights
         return W
 
     @cached_property
-    def received(self) -> torch.Tensor:
+    def received(self) -> Tensor:
         """``[n]``: the sum of the weights of what each worker receives from others."""
         return torch.bincount(self.receivers, self.weights, self.n).double()
 
     @cached_property
-    def pairs(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         """The edges (i, j) with i < j, and their weights W_ij: of a symmetric W, each edge once."""
         once = self.receivers < self.senders
         return self.receivers[once], self.senders[once], self.weights[once]
 
     @cached_property
-    def links(self) -> tuple[torch.Tensor, int]:
+    def links(self) -> tuple[Tensor, int]:
         """The number ``[edges]`` of each edge's pair of workers, and the number of such pairs.
 
         Pairs (i, j), i < j, are counted in their order. Both directions are the same pair.
@@ -125,7 +126,7 @@ class MixingMatrix:
             len(workers), i[kept], j[kept], self.weights[kept], self.diagonal[chosen]
         )
 
-    def without(self, lost: torch.Tensor) -> MixingMatrix:
+    def without(self, lost: Tensor) -> MixingMatrix:
         """W without the ``lost`` edges, a mask ``[edges]``; their weights go to their senders."""
         kept, back = ~lost, torch.bincount(self.senders[lost], self.weights[lost], self.n)
         return MixingMatrix(
@@ -151,38 +152,38 @@ class Parts:
         self._W, self._device, self._dtype = W, device, dtype
 
     @cached_property
-    def places(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def places(self) -> tuple[Tensor, Tensor]:
         """``starts`` and ``senders``."""
         return sent(self._W.starts, self._device), sent(self._W.senders, self._device)
 
     @cached_property
-    def weights(self) -> torch.Tensor:
+    def weights(self) -> Tensor:
         """``[edges]``."""
         return self._sent(self._W.weights)
 
     @cached_property
-    def received(self) -> torch.Tensor:
+    def received(self) -> Tensor:
         """``[n]``."""
         return self._sent(self._W.received)
 
     @cached_property
-    def diagonal(self) -> torch.Tensor:
+    def diagonal(self) -> Tensor:
         """``[n]``."""
         return self._sent(self._W.diagonal)
 
     @cached_property
-    def dense(self) -> torch.Tensor:
+    def dense(self) -> Tensor:
         """``[n, n]``."""
         return self._sent(self._W.dense())
 
     @cached_property
-    def pairs(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         """``pairs``."""
         i, j, weights = self._W.pairs
         return sent(i, self._device), sent(j, self._device), self._sent(weights)
 
     @cached_property
-    def ends(self) -> torch.Tensor:
+    def ends(self) -> Tensor:
         """``[edges]``: where a symmetric matrix's directed edges are in ``pairs``, twice in a row.
 
         The first of the two are edges to i, the second to j.
@@ -191,17 +192,17 @@ class Parts:
         later = self._W.receivers > self._W.senders
         return sent(numbers + count * later, self._device)
 
-    def _sent(self, floats: torch.Tensor) -> torch.Tensor:
+    def _sent(self, floats: Tensor) -> Tensor:
         return sent(floats.to(self._dtype), self._device)
 
 
-def _ordered(n: int, first: torch.Tensor, second: torch.Tensor) -> bool:
+def _ordered(n: int, first: Tensor, second: Tensor) -> bool:
     """Whether the pairs (``first``, ``second``) are in ascending order, each once."""
     keys = first * n + second
     return bool((keys[1:] > keys[:-1]).all())
 
 
-def order_by(n: int, *keys: torch.Tensor) -> torch.Tensor:
+def order_by(n: int, *keys: Tensor) -> Tensor:
     """The stable order of workers by the last of the ``keys``, then by those before it.
 
     For up to 2¹⁶ workers it takes linear time, since NumPy sorts numbers of 16 bits by their
@@ -211,5 +212,166 @@ def order_by(n: int, *keys: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(np.lexsort([each.numpy().astype(short) for each in keys]))
 
 
-# A mixing matrix, dense ``[n, n]`` or as edges.
-Matrix = torch.Tensor | MixingMatrix
+#: A mixing matrix, dense ``[n, n]`` or as edges.
+Matrix: TypeAlias = "Tensor | MixingMatrix"
+
+
+# Pairs of workers, or an array [e, 2] of them.
+Edges: TypeAlias = "Iterable[tuple[int, int]] | np.ndarray"
+
+# The largest error of the sums and the symmetry of a topology's own matrix.
+TOLERANCE = 1e-9
+
+
+#: (number of workers, edges [e, 2]) → a symmetric, doubly stochastic matrix.
+WeightRule = Callable[[int, "np.ndarray"], MixingMatrix]
+
+#: Rules for the weights of an undirected graph's mixing matrix.
+WEIGHT_RULES: Registry[WeightRule] = Registry("weights")
+
+METROPOLIS = "metropolis"
+
+
+def mixing_matrix(graph: nx.Graph) -> Tensor:
+    """Metropolis–Hastings weights ``[n, n]`` of an undirected graph, float64.
+
+    Rows are in the order of ``graph.nodes``.
+    """
+    if graph.is_directed():
+        raise ValueError("a directed graph has no symmetric mixing matrix; give an undirected one")
+    row = {node: k for k, node in enumerate(graph)}
+    return metropolis_hastings(len(row), [(row[i], row[j]) for i, j in graph.edges()]).dense()
+
+
+def metropolis_hastings(n: int, edges: Edges) -> MixingMatrix:
+    """Metropolis–Hastings weights 1/(1 + max(deg i, deg j)) (Xiao, Boyd and Kim 2007).
+
+    They are symmetric and doubly stochastic; ``edges`` are undirected, self-loops are ignored.
+    W_ij = 1/(1 + max(deg i, deg j)) on edges, W_ii = 1 − Σ_{j≠i} W_ij. A worker without an edge
+    keeps its own state (W_ii = 1).
+    """
+    return _doubly_stochastic(n, edges, lambda share, i, j: torch.minimum(share[i], share[j]))
+
+
+def uniform_weights(n: int, edges: Edges) -> MixingMatrix:
+    """The same weight 1/(1 + Δ) on all edges, with Δ the largest degree of the step's graph.
+
+    Constant edge weights (Xiao and Boyd 2004, Section 4.1); with the 1 the diagonal is above 0.
+    """
+    return _doubly_stochastic(n, edges, lambda share, i, j: share.min().repeat(len(i)))
+
+
+WEIGHT_RULES.add(METROPOLIS, metropolis_hastings, metropolis_hastings)
+WEIGHT_RULES.add("uniform", uniform_weights, uniform_weights)
+
+
+def _doubly_stochastic(
+    n: int, edges: Edges, weigh: Callable[[Tensor, Tensor, Tensor], Tensor]
+) -> MixingMatrix:
+    """``weigh(1/(1 + degrees) [n], i [e], j [e])`` returns the weights ``[e]`` of edges (i, j)."""
+    i, j = _columns(n, edges, directed=False)
+    smaller, larger = torch.bincount(j, minlength=n), torch.bincount(i, minlength=n)
+    # Each worker receives first from smaller ones, then from larger; a sort of i by j suffices.
+    first = torch.tensor([True, False]).repeat(n)
+    first = first.repeat_interleave(torch.stack([smaller, larger], 1).flatten())
+    receivers = torch.arange(n).repeat_interleave(smaller + larger)
+    senders = receivers.masked_scatter(first, i[order_by(n, j)]).masked_scatter_(~first, j)
+    shares = 1 / (1 + smaller + larger).double()
+    weights = weigh(shares, receivers, senders)
+    diagonal = 1 - torch.bincount(receivers, weights, n)
+    return MixingMatrix(n, receivers, senders, weights, diagonal, in_order=True)
+
+
+def outgoing_shares(n: int, edges: Edges) -> MixingMatrix:
+    """Column-stochastic weights of directed ``edges`` (from, to): W_ij = 1/(1 + out-degree of j).
+
+    Each worker keeps one share of its mass and sends one along each of its edges.
+    """
+    senders, receivers = _columns(n, edges, directed=True)
+    shares = 1 / (1 + torch.bincount(senders, minlength=n).double())
+    return MixingMatrix(n, receivers, senders, shares[senders], shares)
+
+
+def undirected_weights(n: int, i: Tensor, j: Tensor, weights: Tensor | float) -> MixingMatrix:
+    """The symmetric matrix of edges (i, j) of these weights, each once; rows sum to 1."""
+    weights = torch.as_tensor(weights, dtype=torch.float64).expand(len(i)).repeat(2)
+    i, j = torch.cat([i, j]), torch.cat([j, i])
+    return MixingMatrix(n, i, j, weights, (1 - torch.bincount(i, weights, n)).clamp(min=0))
+
+
+def checked_matrix(
+    name: str, matrix: Any, n: int, *, directed: bool, tolerance: float = TOLERANCE
+) -> MixingMatrix:
+    """A topology's own matrix; a UserError unless it is a mixing matrix on n workers.
+
+    Entries must be 0 or more, and columns must sum to 1. An undirected topology's matrix must be
+    symmetric. It is dense, one of SciPy's sparse arrays, or a ``MixingMatrix``.
+    """
+    try:
+        W = _read(matrix)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise _refused(name, f"is not a matrix ({in_a_line(error)})") from None
+    shape = [W.n, W.n] if isinstance(W, MixingMatrix) else list(W.shape)
+    if shape != [n, n] or n < 1:
+        raise _refused(name, f"has shape {shape}, and not {[max(n, 1)] * 2}")
+    W = MixingMatrix.of(W)
+    if not all((x.isfinite() & (x >= 0)).all() for x in (W.weights, W.diagonal)):
+        raise _refused(name, "has entries that are not finite numbers of 0 or more")
+    if (torch.bincount(W.senders, W.weights, n) + W.diagonal - 1).abs().max() > tolerance:
+        hint = "networkx.from_numpy_array(A) is the graph of an adjacency matrix A"
+        raise _refused(name, f"has columns that do not sum to 1; {hint}")
+    if not directed and _asymmetry(W) > tolerance:
+        raise _refused(name, "is not symmetric; a directed topology is declared with directed=True")
+    return W
+
+
+def without_workers(W: Matrix, lost: Collection[int], rule: WeightRule) -> MixingMatrix:
+    """Weights by a ``rule`` on the graph of ``W`` without the edges of the ``lost``."""
+    W = MixingMatrix.of(W)
+    edges = torch.stack(W.pairs[:2], 1)
+    kept = ~torch.isin(edges, torch.tensor(sorted(lost))).any(1)
+    return rule(W.n, edges[kept].numpy())
+
+
+def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[Tensor, Tensor]:
+    """The first and the second ends of ``simple`` edges."""
+    pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
+    i, j = torch.from_numpy(
+        np.ascontiguousarray(simple(n, pairs.reshape(-1, 2), directed=directed).T)
+    )
+    return i, j
+
+
+def _read(matrix: Any) -> MixingMatrix | Tensor:
+    """The matrix of a sparse array; a dense one as a tensor of any shape."""
+    if isinstance(matrix, MixingMatrix):
+        return matrix
+    if not hasattr(matrix, "tocoo") or matrix.shape[0] != matrix.shape[1]:
+        return torch.as_tensor(matrix, dtype=torch.float64)
+    entries = matrix.tocsr().tocoo()  # which adds up entries of the same place
+    i, j = (torch.from_numpy(part.astype(np.int64)) for part in (entries.row, entries.col))
+    weights = torch.from_numpy(entries.data.astype(np.float64))
+    edges = (i != j) & (weights != 0)
+    diagonal = torch.from_numpy(matrix.diagonal().astype(np.float64))
+    return MixingMatrix(len(diagonal), i[edges], j[edges], weights[edges], diagonal)
+
+
+def _asymmetry(W: MixingMatrix) -> float:
+    """The largest |W_ij − W_ji|."""
+    signed = torch.where(W.receivers < W.senders, W.weights, -W.weights)
+    return float(torch.bincount(W.links[0], signed, 1).abs().max())
+
+
+def _refused(name: str, reason: str) -> UserError:
+    return UserError(f"topology: the mixing matrix of {name!r} {reason}.")
+
+
+def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
+    """Each edge ``[e, 2]`` once, in order, without self-loops; an undirected one as i < j."""
+    if not directed and (pairs[:, 0] > pairs[:, 1]).any():
+        pairs = np.stack([pairs.min(1), pairs.max(1)], 1)
+    keys = pairs[:, 0] * n + pairs[:, 1]
+    if not (keys[1:] > keys[:-1]).all():
+        pairs = pairs[np.unique(keys, return_index=True)[1]]
+    loops = pairs[:, 0] == pairs[:, 1]
+    return pairs[~loops] if loops.any() else pairs

@@ -1,29 +1,67 @@
-"""The network on which methods exchange rows, and its form for one process."""
+"""The network on which methods exchange rows; links that fail and workers that are away."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from ngo.common.lazy import torch
 from ngo.common.registry import UserError
-from ngo.gossip.weight_rule import METROPOLIS
+from ngo.common.seeding import torch_stream
+from ngo.common.transfers import sent
+from ngo.common.types import Tensor
+from ngo.gossip.attack import Liars
+from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.coupling import Coupling
+from ngo.gossip.gossip_step import linear_step, mix
+from ngo.gossip.mixing_matrix import METROPOLIS, Matrix, MixingMatrix
+from ngo.gossip.step import Run
+from ngo.gossip.topology import DRAWN_IN_FULL
 from ngo.native.pool import Map, in_order
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.coupling import Coupling
-    from ngo.gossip.liars import Liars
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.gossip.step import Run
+from ngo.native.relayed_sums import relayed_sums
+from ngo.native.shared_work import fits
 
 
-class Network(ABC):
-    """How workers reach each other. The own workers are those of this process.
+def relay(X: Tensor, received: Tensor, i: Tensor, swap: Callable[[Tensor], Tensor]) -> Tensor:
+    """Relay the rows of ``X`` with what was ``received``, in place (``Network.relay``).
 
-    ``rows`` are the own workers' rows of any matrix ``[n, k]``. The network counts the messages of
+    ``i`` ``[e]`` are the rows of ``X`` from which edges begin, in order; ``swap`` is the network's.
+    Returns the numbers of models in the new sums, ``[n, 1]``.
+    """
+    counted = torch.cat([X, X.new_ones(len(X), 1)], 1)
+    places = sent(i, X.device)
+    degrees = sent(torch.bincount(i, minlength=len(X)), X.device)
+
+    def relayed() -> Tensor:  # the sums of what each worker has received
+        return counted + torch.segment_reduce(received, "sum", lengths=degrees, axis=0)
+
+    messages = relayed()[places] - received
+    received.copy_(swap(messages))
+    total = relayed()
+    X.copy_(total[:, :-1]).div_(total[:, -1:])
+    return total[:, -1:]
+
+
+def compiled_relay(
+    X: Tensor, received: Tensor, W: MixingMatrix, turned: Tensor, spread: Map
+) -> None:
+    """The same for all workers of the graph of ``W``, by compiled code, in one pass over memory.
+
+    ``turned`` ``[e]`` are the places of the edges in the other direction.
+    """
+    numbers = received[:, -1:].clone()
+    counts = relay(X[:, :0], numbers, W.receivers, lambda rows: rows[turned])
+    received[:, -1:] = numbers
+    relayed_sums(X, received, W.starts, W.senders, turned, counts, spread=spread)
+
+
+class Network:
+    """How workers reach each other: here all rows are in one process, and nothing moves.
+
+    ``rows`` are the rows of any matrix ``[n, k]`` of this process's own workers, which are all but
+    where processes share them (``distributed.process_network``). The network counts the messages of
     the own workers, and their bytes by the shape of a row, as if each worker were a machine.
     """
 
@@ -31,12 +69,14 @@ class Network(ABC):
     directed = False
     #: The rule for the weights of a graph that has lost workers.
     weights = METROPOLIS
-    #: The workers that lie in pulls and mixes, if there are any.
+    #: The workers that lie in pulls and mixes to all others, if there are any.
     liars: Liars | None = None
     #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
-    copies: dict[str, torch.Tensor]
+    copies: dict[str, Tensor]
 
-    def __init__(self) -> None:
+    def __init__(self, spread: Map = in_order) -> None:
+        """``spread`` distributes columns over threads."""
+        self._spread = spread
         self.messages = 0  # rows sent so far
         self.bytes_sent = 0
         self.exchanges = 0  # steps so far in which the mixing matrix was used
@@ -44,10 +84,8 @@ class Network(ABC):
         self._W: MixingMatrix | None = None
         self._used = False
 
-    def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
+    def set_matrix(self, W: Tensor | MixingMatrix | None) -> None:
         """Begin a step with its mixing matrix, dense or as edges."""
-        from ngo.gossip.mixing_matrix import MixingMatrix
-
         self._W, self._used = None if W is None else MixingMatrix.of(W), False
 
     @property
@@ -66,58 +104,81 @@ class Network(ABC):
         """Other weights from now on in this step, on the same edges or on some of them."""
         self._W = W
 
-    @abstractmethod
-    def mean(self, rows: torch.Tensor) -> torch.Tensor:
+    def mean(self, rows: Tensor) -> Tensor:
         """The mean ``[k]`` of all workers' rows, through a parameter server."""
+        self.refuse_liars()
+        self.count(2 * len(rows), rows)
+        return rows.mean(0)
 
-    @abstractmethod
-    def index(self, rows: torch.Tensor) -> float:
-        """The synchronization index V of all workers' rows."""
+    def index(self, rows: Tensor) -> float:
+        """The synchronization index V of all workers' rows; nothing is counted."""
+        self.refuse_liars()
+        return float(synchronization_index(rows))
 
-    @abstractmethod
-    def send(self, rows: torch.Tensor) -> torch.Tensor:
+    def send(self, rows: Tensor) -> Tensor:
         """Send rows along all edges; receive those of the workers ``elsewhere`` ``[l, k]``."""
+        self.count(self.W.edges, rows)
+        return rows[:0]
 
-    @abstractmethod
-    def swap(self, rows: torch.Tensor) -> torch.Tensor:
+    def swap(self, rows: Tensor) -> Tensor:
         """Send a different row along each edge of an undirected graph.
 
         Row e of ``[e, k]`` goes along edge e of ``links``, from i to j. Row e of the result is the
         row that i receives from j.
         """
+        self.refuse_liars()
+        self.count(len(rows), rows)
+        return rows[self.turned(self.links()).to(rows.device)]
 
-    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+    def relay(self, X: Tensor, received: Tensor) -> None:
         """Send sums of rows along the edges of a tree, and replace each row by a mean, in place.
 
         m_(i→j) = x_i + Σ_(k≠j) m_(k→i)^(t−1);  x_i ← (x_i + Σ_j m_(j→i)) / n̄_i. Row e of
         ``received`` ``[e, d + 1]`` is m_(j→i) for edge e of ``links``; its last column counts the
         rows in the sum.
         """
-        from ngo.gossip.steps.relay import relay
+        self.refuse_liars()
+        if fits(X, received):
+            self.count(len(received), received)
+            compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)
+        else:
+            relay(X, received, self.links()[0], self.swap)
 
-        relay(X, received, self.links()[0], self.swap)
-
-    @abstractmethod
-    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
+    def mix(self, rows: Tensor, gamma: float = 1.0) -> None:
         """R ← R + γ (W R − R), in place; for γ = 1, R ← W R: sums of neighbours' and own rows."""
+        check_rows(rows, self.W.n)
+        if self.liars is None:
+            mix(rows, self.W, gamma, spread=self._spread)
+        else:
+            self.refuse_directed()
+            self._among_liars(partial(linear_step, gamma=gamma, spread=self._spread), rows, None)
+        self.count(self.W.edges, rows)
 
-    @abstractmethod
     def pull(
         self,
-        X: torch.Tensor,
+        X: Tensor,
         coupling: Coupling,
         gamma: float,
         run: Run,
-        at: torch.Tensor | None = None,
-        theirs: torch.Tensor | None = None,
+        at: Tensor | None = None,
+        theirs: Tensor | None = None,
     ) -> None:
         """Pull each row of ``X`` towards its neighbours' rows, in place (``Coupling.step``).
 
         Rows of ``at``, if it is given, are sent and compared instead of rows of ``X``. With
         ``theirs`` ``[l, d]``, the known rows of ``elsewhere``, nothing is sent.
         """
+        check_rows(X, self.W.n)
+        self.refuse_directed()
+        if self.liars is None:
+            coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
+        else:
+            step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
+            self._among_liars(step, X, at)
+        if theirs is None:
+            self.count(self.W.edges, X)
 
-    def average(self, rows: torch.Tensor) -> None:
+    def average(self, rows: Tensor) -> None:
         """Each row and that of a random neighbour become their mean: in virtual time only."""
         raise UserError("clock: workers meet in pairs with clock 'asynchronous' only.")
 
@@ -125,17 +186,15 @@ class Network(ABC):
         """The neighbours in other processes from which the own workers receive, in order."""
         return []
 
-    def links(self) -> torch.Tensor:
+    def links(self) -> Tensor:
         """The edges (i, j) from the own workers, ``[2, e]``, in order.
 
         i is the row of the own worker, j the number of its neighbour.
         """
-        import torch
-
         sent = self.W.transposed
         return torch.stack([sent.receivers, sent.senders])
 
-    def turned(self, links: torch.Tensor) -> torch.Tensor:
+    def turned(self, links: Tensor) -> Tensor:
         """``[e]``: the places of edges (i, j), which are in order, in the order of (j, i)."""
         i, j = links
         return (self.W.n * j + i).argsort()
@@ -156,98 +215,100 @@ class Network(ABC):
                 "must be none."
             )
 
-    def count(self, messages: int, row: torch.Tensor) -> None:
+    def count(self, messages: int, row: Tensor) -> None:
         """Count messages of one ``row`` each."""
         self.messages += messages
         self.bytes_sent += messages * row.shape[-1] * row.element_size()
 
-
-def check_rows(rows: torch.Tensor, n: int) -> None:
-    """Raise a ValueError unless there is a row for each of ``n`` workers."""
-    if len(rows) != n:
-        raise ValueError(f"{len(rows)} rows are exchanged among {n} workers")
-
-
-class SharedMatrix(Network):
-    """The network of one process, which has all rows: nothing moves, but messages are counted."""
-
-    def __init__(self, spread: Map = in_order) -> None:
-        """``spread`` distributes columns over threads."""
-        super().__init__()
-        self._spread = spread
-
-    def mean(self, rows: torch.Tensor) -> torch.Tensor:
-        """Each worker sends its row and receives the mean."""
-        self.refuse_liars()
-        self.count(2 * len(rows), rows)
-        return rows.mean(0)
-
-    def index(self, rows: torch.Tensor) -> float:
-        """Computed where all rows are: nothing is counted."""
-        self.refuse_liars()
-        from ngo.gossip.consensus import synchronization_index
-
-        return float(synchronization_index(rows))
-
-    def send(self, rows: torch.Tensor) -> torch.Tensor:
-        """A message crosses each directed edge. Other processes receive none."""
-        self.count(self.W.edges, rows)
-        return rows[:0]
-
-    def swap(self, rows: torch.Tensor) -> torch.Tensor:
-        """Each row moves to the place of the edge in the other direction."""
-        self.refuse_liars()
-        self.count(len(rows), rows)
-        return rows[self.turned(self.links()).to(rows.device)]
-
-    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
-        """By compiled code where that fits."""
-        self.refuse_liars()
-        from ngo.gossip.steps.relay import compiled_relay
-        from ngo.native.shared_work import fits
-
-        if not fits(X, received):
-            return super().relay(X, received)
-        self.count(len(received), received)
-        compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)
-
-    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
-        """One product with W. Liars lie to all others."""
-        from ngo.gossip.steps.linear import linear_step, mix
-
-        check_rows(rows, self.W.n)
-        if self.liars is None:
-            mix(rows, self.W, gamma, spread=self._spread)
-        else:
-            self.refuse_directed()
-            self._among_liars(partial(linear_step, gamma=gamma, spread=self._spread), rows, None)
-        self.count(self.W.edges, rows)
-
-    def pull(
-        self,
-        X: torch.Tensor,
-        coupling: Coupling,
-        gamma: float,
-        run: Run,
-        at: torch.Tensor | None = None,
-        theirs: torch.Tensor | None = None,
-    ) -> None:
-        """One gossip step of all workers at once. Liars lie to all others."""
-        check_rows(X, self.W.n)
-        self.refuse_directed()
-        if self.liars is None:
-            coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
-        else:
-            step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
-            self._among_liars(step, X, at)
-        if theirs is None:
-            self.count(self.W.edges, X)
-
-    def _among_liars(
-        self, step: Callable[..., torch.Tensor], X: torch.Tensor, at: torch.Tensor | None
-    ) -> None:
+    def _among_liars(self, step: Callable[..., Tensor], X: Tensor, at: Tensor | None) -> None:
         """Replace ``X`` by ``step(X, W, at=at, out=…)``, in which liars lie."""
         liars = cast("Liars", self.liars)
         X.copy_(
             liars.step(lambda X, W, at: step(X, W, at=at, out=X), X, self.W, self.exchanges, at)
         )
+
+
+def check_rows(rows: Tensor, n: int) -> None:
+    """Raise a ValueError unless there is a row for each of ``n`` workers."""
+    if len(rows) != n:
+        raise ValueError(f"{len(rows)} rows are exchanged among {n} workers")
+
+
+class Failures:
+    """The failures of a run. They depend only on its seed and its two rates.
+
+    Every pair of workers is one link. It fails with probability ``link_failure``, in both
+    directions of a directed graph. A worker is away with probability ``absence``: it sends nothing,
+    and keeps its state. No worker is away in the first step, when methods create their matrices.
+    """
+
+    def __init__(self, n: int, seed: int, *, link_failure: float, absence: float) -> None:
+        self._n = n
+        self._link_failure, self._absence = link_failure, absence
+        self._links = torch_stream(seed, "links")
+        self._absences = torch_stream(seed, "absence")
+
+    def absent(self, t: int) -> list[int]:
+        """The workers that are away in step ``t``; call it once for each step, in order."""
+        if not self._absence:
+            return []
+        drawn = torch.rand(self._n, generator=self._absences, dtype=torch.float64)
+        return (drawn < self._absence).nonzero().flatten().tolist() if t > 0 else []
+
+    def matrix(self, W: Matrix, absent: Sequence[int]) -> MixingMatrix:
+        """The mixing matrix without the step's failed links; call it once in each step.
+
+        The weight W_ij of a failed link is added to W_jj: it stays with its sender. So the sums of
+        columns do not change, and a symmetric matrix stays symmetric and doubly stochastic.
+        """
+        W = MixingMatrix.of(W)
+        if not (absent or self._link_failure):
+            return W
+        i, j = W.receivers, W.senders
+        lost = torch.isin(i, torch.tensor(absent)) | torch.isin(j, torch.tensor(absent))
+        if self._link_failure:
+            lost |= self._drawn(W) < self._link_failure
+        return W.without(lost) if lost.any() else W
+
+    def _drawn(self, W: MixingMatrix) -> Tensor:
+        """A uniform random number for the link of each edge, ``[edges]``.
+
+        For up to ``DRAWN_IN_FULL`` workers, a number is drawn for each pair of them, so that a link
+        fails in the same steps in every graph. For more, for each link of the step's graph.
+        """
+        if self._n > DRAWN_IN_FULL:
+            places, draws = W.links
+        else:
+            low, high = torch.minimum(W.receivers, W.senders), torch.maximum(W.receivers, W.senders)
+            places, draws = low * self._n + high, self._n**2
+        return torch.rand(draws, generator=self._links, dtype=torch.float64)[places]
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The state of the two streams."""
+        return {"links": self._links.get_state(), "absence": self._absences.get_state()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Restore from ``state``."""
+        self._links.set_state(state["links"])
+        self._absences.set_state(state["absence"])
+
+
+@contextmanager
+def unchanged(rows: Sequence[int], *matrices: Tensor) -> Iterator[Callable[[Tensor], None]]:
+    """Restore the ``rows`` of ``matrices`` at the end of the block.
+
+    Yields a function that adds one more matrix to these.
+    """
+    kept: list[tuple[Tensor, Tensor]] = []
+
+    def keep(matrix: Tensor) -> None:
+        if rows:
+            kept.append((matrix, matrix[rows]))
+
+    for matrix in matrices:
+        keep(matrix)
+    try:
+        yield keep
+    finally:
+        for matrix, before in kept:
+            matrix[rows] = before

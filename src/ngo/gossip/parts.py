@@ -16,9 +16,8 @@ from ngo.gossip.attack import ATTACKS
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
-from ngo.gossip.schedule import SCHEDULES
+from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES
 from ngo.gossip.topology import TOPOLOGIES
 
 #: The registries by the field of a run that names an entry of theirs.
@@ -32,6 +31,9 @@ REGISTRIES: Mapping[str, Registry[Any]] = {
 
 #: The kinds of parts that every method uses.
 ALWAYS_USED = ("local_rule", "lr_schedule")
+
+#: What a method declares of itself.
+DECLARED = ("sends", "graph", "asynchronous", "arrivals", "needs_every_message")
 
 _NAME = r"[A-ZÀ-Þ][\w'’-]+"
 _WORK = re.compile(rf"{_NAME}(?:(?:, {_NAME})* and {_NAME}| et al\.)? \(?\d{{4}}\)?")
@@ -114,13 +116,9 @@ def _method(name: str) -> MethodPart:
     return MethodPart(
         **vars(_part("method", name)),
         **able,
+        **{key: getattr(entry, key) for key in DECLARED},
         fixed=dict(entry.fixed),
-        sends=entry.sends,
-        graph=entry.graph,
-        asynchronous=entry.asynchronous,
-        arrivals=entry.arrivals,
         failures=entry.decentralized and not entry.needs_every_message,
-        needs_every_message=entry.needs_every_message,
     )
 
 

@@ -1,21 +1,20 @@
-"""Schedules: γ, V_th and the graph of a run, if they change during its steps."""
+"""Schedules: γ, V_th, the graph and the learning rate of a run, if they change during its steps."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from ngo.common.fields import above, choice, number
-from ngo.common.options import DECLARED, Options, declare, takes_options
+from ngo.common.lazy import torch
+from ngo.common.options import DECLARED, Options, registers
 from ngo.common.registry import Registry, UserError, unknown
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.step import Run
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-
 
 CONSTANT = "constant"
 
@@ -45,7 +44,6 @@ class Schedule:
 SCHEDULES: Registry[Schedule] = Registry("schedule")
 
 
-@takes_options
 def schedule(
     name: str,
     *,
@@ -61,13 +59,7 @@ def schedule(
     if the values of options do not go together. ``options`` are new fields of a run.
     ``version`` is raised when its results change.
     """
-
-    def register(values: Values) -> Values:
-        fields = declare("schedule", name, options)
-        SCHEDULES.add(name, Schedule(values, fields, check), values, version)
-        return values
-
-    return register
+    return registers(SCHEDULES, name, partial(Schedule, check=check), options, version)
 
 
 def scheduled(run: Any, t: int, steps: int) -> Mapping[str, Any]:
@@ -180,3 +172,74 @@ def _values(run: Any, place: str) -> dict[str, object]:
     """The values that are given for a phase."""
     given = {name: getattr(run, f"{place}_{name}", None) for name in CHANGEABLE}
     return {name: value for name, value in given.items() if value is not None}
+
+
+#: ``(share, run)`` → the factor of η, after a share of the run's steps in [0, 1).
+Factor = Callable[[float, Run], float]
+
+
+@dataclass(frozen=True)
+class LrSchedule:
+    """An entry of the registry."""
+
+    factor: Factor
+    #: The options that the schedule declares.
+    fields: tuple[str, ...] = ()
+
+
+LR_SCHEDULES: Registry[LrSchedule] = Registry("lr_schedule")
+
+
+def lr_schedule(
+    name: str, *, options: Options | None = None, version: int = 1
+) -> Callable[[Factor], Factor]:
+    """Register a function ``(share, run)`` → the factor of η, after a share of the run's steps.
+
+    The factor must be above 0. ``options`` are new fields of a run, which it reads as ``run.NAME``.
+    ``version`` is raised when its results change.
+    """
+    return registers(LR_SCHEDULES, name, LrSchedule, options, version)
+
+
+def learning_rate(run: Run, t: int, steps: int) -> float:
+    """η_t at step ``t`` of ``steps``: η times the factors of the schedule and of the warm-up.
+
+    The warm-up is linear under every schedule: (t + 1)/m in the first m = ``warmup`` × ``steps``
+    steps (Goyal et al. 2017).
+    """
+    lr = run.lr * LR_SCHEDULES[run.lr_schedule].factor(t / steps, run)
+    return lr if run.warmup == 0 else lr * min(1, (t + 1) / (run.warmup * steps))
+
+
+@lr_schedule("constant")
+def constant_rate(share: float, run: Run) -> float:
+    """The same rate in all steps: η_t = η."""
+    return 1.0
+
+
+@lr_schedule("cosine")
+def cosine(share: float, run: Run) -> float:
+    """Half a cosine, from η to 0: η_t = η (1 + cos(π t / T)) / 2.
+
+    Loshchilov and Hutter 2017, without restarts.
+    """
+    return (1 + math.cos(math.pi * share)) / 2
+
+
+DROPS = {
+    "lr_drop_factor": number("factor of η at each drop", 0.1, above(0, 1)),
+    "lr_first_drop": number("share of the run's steps before the first drop", 0.5, above(0, 1)),
+    "lr_second_drop": number(
+        "share of the run's steps before the second drop; 1: no second drop", 0.75, above(0, 1)
+    ),
+}
+
+
+@lr_schedule("step", options=DROPS)
+def step(share: float, run: Run) -> float:
+    """Two drops: η_t = η f^k after the k-th, f = ``lr_drop_factor``.
+
+    They come after two shares of the run's steps (as in He et al. 2016).
+    """
+    drops = (share >= run.lr_first_drop) + (share >= run.lr_second_drop)
+    return run.lr_drop_factor**drops

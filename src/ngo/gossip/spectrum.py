@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
-
+from ngo.common.lazy import np, torch
+from ngo.common.types import Tensor
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # The most workers for which all eigenvalues are computed, from a dense matrix. For more, the
 # extreme ones are computed by Lanczos' method.
@@ -61,7 +58,7 @@ def effective_neighbours(matrices: Sequence[Matrix], decay: float) -> float:
         return float("nan")
     one = torch.eye(every[0].n, dtype=torch.float64)
 
-    def step(S: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
+    def step(S: Tensor, W: Tensor) -> Tensor:
         return W @ (decay * S + one) @ W.T
 
     # Over one period, S ← A S Aᵀ + C. The limit is the sum of all Aᵏ C Aᵏᵀ, by doubling.
@@ -79,7 +76,7 @@ def _symmetric(W: MixingMatrix) -> bool:
     return torch.equal(W.senders, flipped.senders) and torch.equal(W.weights, flipped.weights)
 
 
-def laplacian(W: Matrix) -> torch.Tensor:
+def laplacian(W: Matrix) -> Tensor:
     """L = D − W of a symmetric weight matrix, dense ``[n, n]``; D holds its row sums."""
     if isinstance(W, MixingMatrix):
         W = W.dense()
@@ -152,6 +149,4 @@ def _sparse(W: MixingMatrix) -> Any:
 
 def _start(n: int) -> np.ndarray:
     """The first vector of a Krylov space, the same in each call."""
-    import numpy as np
-
     return np.random.default_rng(0).standard_normal(n)

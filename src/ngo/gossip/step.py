@@ -4,39 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ngo.common.lazy import torch
+from ngo.common.types import Tensor
+from ngo.native.elementwise import Chain, elementwise
 from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
-    import torch
-
     from ngo.gossip.compression import Codec
     from ngo.gossip.coupling import Coupling
     from ngo.gossip.local_rule import LocalRule
     from ngo.gossip.network import Network
-    from ngo.native.elementwise import Chain
 
-Matrices = dict[str, "torch.Tensor"]
+Matrices = dict[str, "Tensor"]
 
 
-class Run(Protocol):
-    """The fields of a run that its parts read; ``training.spec`` has all fields."""
-
-    gamma: float
-    gamma_decay: float
-    p: float
-    local_steps: int
-    delay: int
-    v_threshold: float
-    lr: float
-    lr_schedule: str
-    warmup: float
-    weight_decay: float
-    order: str
-
-    def __getattr__(self, name: str) -> Any:
-        """A field that a registered entry has declared."""
+#: A run, whose fields are attributes; ``training.spec`` has all of them.
+Run: TypeAlias = Any
 
 
 @dataclass(frozen=True)
@@ -52,9 +37,9 @@ class Step:
     #: The number of steps of the run.
     steps: int
     #: The workers' parameters ``[n, d]``: the method changes them in place.
-    X: torch.Tensor
+    X: Tensor
     #: The gradients ``[n, d]`` at ``X``; the method may overwrite them.
-    G: torch.Tensor
+    G: Tensor
     #: The fields of the run, with the values of this step where a schedule changes them.
     run: Run
     #: The learning rate η_t of this step.
@@ -70,14 +55,14 @@ class Step:
     #: The run's compression.
     codec: Codec
     #: Called with each new matrix, before the method sees it.
-    created: Callable[[torch.Tensor], None] = lambda matrix: None
+    created: Callable[[Tensor], None] = lambda matrix: None
     #: Distributes the entries of matrices over threads.
     spread: Map = in_order
     #: Logs a line as a warning, if the run has logged none yet.
     warn: Callable[[str], None] = lambda line: None
     #: The places ``[n, b]`` of the step's samples among the worker's own, and how many it owns
     #: ``[n]``. Where not all workers step together, they are not known.
-    samples: Callable[[], tuple[torch.Tensor, torch.Tensor]] | None = None
+    samples: Callable[[], tuple[Tensor, Tensor]] | None = None
 
     @property
     def gamma(self) -> float:
@@ -112,11 +97,9 @@ class Step:
         ``f(*matrices)`` changes matrices in place by elementwise operations (``native.elementwise``
         lists them).
         """
-        from ngo.native.elementwise import elementwise
-
         elementwise(*chains, spread=self.spread)
 
-    def gossip(self, at: torch.Tensor | None = None, theirs: torch.Tensor | None = None) -> None:
+    def gossip(self, at: Tensor | None = None, theirs: Tensor | None = None) -> None:
         """Pull each worker towards its neighbours: x_i += γ_t Σ_j W_ij φ(x_j − x_i).
 
         The differences are those of ``at`` ``[n, d]``, if it is given, instead of ``X``. With
@@ -131,7 +114,7 @@ class Step:
             theirs=theirs,
         )
 
-    def add_pulls(self, to: torch.Tensor, at: torch.Tensor) -> None:
+    def add_pulls(self, to: Tensor, at: Tensor) -> None:
         """Add the pulls γ_t Σ_j W_ij φ(y_j − y_i), y the rows of ``at`` ``[n, d]``, to ``to``.
 
         For a method that adds up pulls over steps. The pulls at both ends of an edge are opposite,
@@ -146,13 +129,11 @@ class Step:
             at=at,
         )
 
-    def send_compressed(self, x: torch.Tensor, x_hat: torch.Tensor, theirs: torch.Tensor) -> None:
+    def send_compressed(self, x: Tensor, x_hat: Tensor, theirs: Tensor) -> None:
         """Send C(x − x̂) ``[n, d]``, compressed, along all edges, and add it to x̂.
 
         What neighbours in other processes have sent is added to ``theirs``, the ``copies`` of x̂.
         """
-        import torch
-
         codec = self.codec
         if len(theirs):
             payload = codec.encode(x - x_hat)
@@ -165,7 +146,7 @@ class Step:
 
     def matrix(
         self, name: str, *, rows: int | None = None, columns: int | None = None, fill: float = 0.0
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """The method's own matrix ``name``: ``[n, d]``, or ``[n, columns]``, a row for each worker.
 
         The first use creates it, filled with ``fill``, on the device of ``X``. Its contents persist
@@ -179,7 +160,7 @@ class Step:
             self.created(self.matrices[name])
         return self.matrices[name]
 
-    def copies(self, name: str) -> torch.Tensor:
+    def copies(self, name: str) -> Tensor:
         """Copies ``[l, d]`` of rows of ``matrix(name)`` that neighbours in other processes own.
 
         At first they are 0, like the rows. Later the method changes the copies as their owners

@@ -7,21 +7,23 @@ spectra follow from it (see ``weights`` and ``spectrum``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, wraps
+from typing import Any
 
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.lazy import np, nx, torch
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry, UserError, in_a_line
-from ngo.gossip.weight_rule import METROPOLIS, WEIGHT_RULES
-
-if TYPE_CHECKING:
-    import networkx as nx
-    import numpy as np
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import (
+    METROPOLIS,
+    WEIGHT_RULES,
+    MixingMatrix,
+    checked_matrix,
+    outgoing_shares,
+    simple,
+)
 
 Edges = list[tuple[int, int]]
 
@@ -95,8 +97,6 @@ class Topology:
     def pairs(self, n: int, **values: object) -> np.ndarray:
         """The edges as an array ``[e, 2]``, in order."""
         if self.weighted and n > 1:
-            import numpy as np
-
             W = self.matrix(n, **values)  # type: ignore[arg-type]  # own weights read no rule
             found = np.stack([W.senders.numpy(), W.receivers.numpy()], 1)
             return simple(n, found, directed=self.directed)
@@ -110,8 +110,6 @@ class Topology:
         equally among itself and its receivers (column-stochastic weights). The matrix of one worker
         is 1.
         """
-        from ngo.gossip.weights import checked_matrix, outgoing_shares
-
         if self.weighted and n > 1:
             W = self._define(n, values)
             return checked_matrix(self.name, W, n, directed=self.directed)
@@ -134,7 +132,6 @@ class Topology:
 TOPOLOGIES: Registry[Topology] = Registry("topology")
 
 
-@takes_options
 def topology(
     name: str,
     *,
@@ -186,7 +183,6 @@ def topology(
 
         @wraps(function)
         def graph(n: int, *given: object, **named: object) -> nx.Graph:
-            import networkx as nx
 
             if n < 2:
                 raise ValueError(f"a topology needs 2 workers or more, not {n}")
@@ -246,8 +242,6 @@ def _call(function: Callable[..., object], n: int, values: Mapping[str, object])
 
 def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarray:
     """The ``simple`` edges; a UserError for what is no pair of workers from 0 to n − 1."""
-    import numpy as np
-
     try:
         if hasattr(edges, "shape"):
             pairs = np.asarray(edges).reshape(len(edges), 2)
@@ -267,14 +261,73 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
     return simple(n, pairs, directed=directed)
 
 
-def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
-    """Each edge ``[e, 2]`` once, in order, without self-loops; an undirected one as i < j."""
-    import numpy as np
+log = logging.getLogger("ngo")
 
-    if not directed and (pairs[:, 0] > pairs[:, 1]).any():
-        pairs = np.stack([pairs.min(1), pairs.max(1)], 1)
-    keys = pairs[:, 0] * n + pairs[:, 1]
-    if not (keys[1:] > keys[:-1]).all():
-        pairs = pairs[np.unique(keys, return_index=True)[1]]
-    loops = pairs[:, 0] == pairs[:, 1]
-    return pairs[~loops] if loops.any() else pairs
+#: The number of graphs that are checked, if the topology may never repeat.
+GRAPHS = 1000
+
+
+def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
+    """Raise a UserError unless the graphs of one period together connect ``n`` workers.
+
+    In directed graphs, a path must lead from each worker to each other. ``values`` are the fields
+    of a run that the topology reads. Of a topology that may never repeat, the first ``GRAPHS``
+    graphs are checked. For this topology, and for one that declares ``connected=False``, a warning
+    takes the place of the error, once in a process. The package's topologies are not checked: tests
+    show that they connect all workers.
+    """
+    if not TOPOLOGIES.definitions.get(name, "").startswith("ngo."):
+        _check(TOPOLOGIES[name], n, tuple(sorted(values.items())))
+
+
+@lru_cache(maxsize=1000)
+def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
+    period = topology.period(n, **dict(values))
+    apart = _apart(topology.directed, n, _graphs(topology, n, dict(values), period or GRAPHS))
+    if apart is None:
+        return
+    where = {1: "", None: f" in its first {GRAPHS} graphs"}.get(period, f" in its {period} graphs")
+    own = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
+    what = "the given graph" if own else repr(topology.name)
+    found = (
+        f"topology: {what} does not connect the {n} workers: there are no paths "
+        f"both ways between worker 0 and worker {apart}{where}"
+    )
+    if period is None or not topology.connected:
+        log.warning(f"{found}, so that they may never agree")
+    else:
+        how = "declare it with connected=False if that is meant"
+        if own:
+            how = (
+                "join its parts or, if that is meant, register it with @ngo.topology('name', "
+                "connected=False) and give the name"
+            )
+        raise UserError(f"{found}; {how}.")
+
+
+def _graphs(
+    topology: Topology, n: int, values: Mapping[str, object], count: int
+) -> Iterator[np.ndarray]:
+    """The edges of the first graphs. Random graphs are drawn from a stream that no run uses."""
+    drawn = {}
+    if GENERATOR in topology.arguments:
+        drawn[GENERATOR] = torch.Generator().manual_seed(0)
+    for t in range(count):
+        yield topology.pairs(n, t=t, **drawn, **values)
+
+
+def _apart(directed: bool, n: int, graphs: Iterator[np.ndarray]) -> int | None:
+    """A worker that has no paths both to and from worker 0 in the union of graphs; else None."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    union, labels = np.empty((0, 2), np.int64), np.arange(n)
+    for edges in graphs:
+        larger = simple(n, np.concatenate([union, edges]), directed=directed)
+        if len(larger) > len(union):
+            union = larger
+            graph = coo_array((np.ones(len(union)), union.T), shape=(n, n))
+            count, labels = connected_components(graph, directed, connection="strong")
+            if count == 1:
+                return None
+    return int((labels != labels[0]).argmax())

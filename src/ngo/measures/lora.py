@@ -74,7 +74,7 @@ def merge_products(population: Population) -> float:
 
     The distance is 0 where all products are 0. A UserError for a model without LoRA.
     """
-    from ngo.models.lora import SCALE, LoRALinear
+    from ngo.models.transformer import SCALE, LoRALinear
 
     parameters, _, buffers, _ = population.stacked()
     layers = population.models()[0].named_modules()

@@ -19,7 +19,7 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, limit_product, measured, measurement
 
 if TYPE_CHECKING:
-    from ngo.gossip.disturbance import Round
+    from ngo.gossip.consensus import Round
     from ngo.gossip.topology import Mixing
 
 
@@ -165,7 +165,7 @@ def _measured(options: RoundsOptions, mix: Mix, kind: str, strength: float, seed
     import torch
 
     from ngo.common.seeding import torch_stream
-    from ngo.gossip.disturbance import Disturbance, disturbed_rounds
+    from ngo.gossip.consensus import Disturbance, disturbed_rounds
     from ngo.gossip.topology import Mixing
 
     n, rounds = options.workers, options.rounds
@@ -199,7 +199,7 @@ def _fields(p: float, seed: int) -> SimpleNamespace:
 
 
 def _round(mix: Mix, mixing: Mixing, fields: SimpleNamespace) -> Round:
-    from ngo.gossip.disturbance import Chebyshev
+    from ngo.gossip.consensus import Chebyshev
 
     if mix.coupling == CHEBYSHEV:
         return Chebyshev(mixing.at(0).dense(), mix.gamma)

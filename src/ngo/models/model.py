@@ -1,22 +1,19 @@
 """Models: functions that build a module, with the shape of its input and its task.
 
-A model is registered with ``@model`` in ``ngo.models.architectures`` or in a plugin. It imports
-torch inside the function, so that its name can be checked without torch.
+A model is registered with ``@model`` in ``ngo.models.architectures`` or in a plugin. Its layers are
+imported inside the function, so that its name can be checked without torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
+from ngo.common.lazy import nn, torch
 from ngo.common.registry import Registry
 
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-
-    Build = Callable[[torch.Generator], nn.Module]
+Build: TypeAlias = "Callable[[torch.Generator], nn.Module]"
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from ngo.common.registry import Registry
+from ngo.common.types import Tensor
+from ngo.data.dataset import Dataset
 
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.data.dataset import Dataset
-
-    Batch = tuple[torch.Tensor, torch.Tensor]
-    MakeBatch = Callable[[Dataset, torch.Tensor, torch.Tensor], Batch]
-    PerSample = Callable[[Any, torch.Tensor], torch.Tensor]
+Batch: TypeAlias = "tuple[Tensor, Tensor]"
+MakeBatch: TypeAlias = "Callable[[Dataset, Tensor, Tensor], Batch]"
+PerSample: TypeAlias = "Callable[[Any, Tensor], Tensor]"
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,6 @@ def task(
     return register
 
 
-def normalised_batch(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
+def normalised_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:
     """Normalised images, or unchanged float inputs, and their targets."""
     return data.normalised(inputs), targets

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.native import build
 from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
 from ngo.native.pool import Map, in_order

@@ -6,8 +6,7 @@ raise ValueError.
 
 from __future__ import annotations
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
 from ngo.native.build import function
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
 from ngo.native.build import function
 from ngo.native.conv_pool_relu import sizes_of

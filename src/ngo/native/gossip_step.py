@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor, pointers
 from ngo.native.build import constant, function
 from ngo.native.pool import Map, in_order

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
 
+from ngo.common.lazy import torch
 from ngo.native import conv_pool_relu, conv_pool_relu_backward, product
 from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor
 from ngo.native.build import function

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.native.arguments import check_tensor
 
 # In the order of their numbers in layer_chain.c.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
 from ngo.native.build import constant, function
 from ngo.native.pool import Map, in_order

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
-import torch
-
+from ngo.common.lazy import torch
 from ngo.native.build import available
 from ngo.native.pool import Map
 

@@ -36,8 +36,8 @@ from ngo.pipeline.paper import (
 )
 from ngo.pipeline.places import CLAIMS, RUNS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
-from ngo.training.checks import check_snapshots
 from ngo.training.earlier import MODELS
+from ngo.training.resolve import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ADDED, ClaimsFile
 

@@ -11,9 +11,9 @@ import torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip import bounds, consensus
+from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 from ngo.gossip.topology import Mixing
-from ngo.gossip.weights import metropolis_hastings
 from ngo.theorems.setting import (
     Options,
     Rows,

@@ -24,7 +24,7 @@ import torch
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError
 from ngo.training.earlier import INSTEAD, difference, remade
-from ngo.training.saved_tensors import UNREADABLE, load_tensors
+from ngo.training.snapshots import UNREADABLE, load_tensors
 from ngo.training.spec import CHECKPOINT_SECONDS
 
 #: What a checkpoint holds: tensors, numbers and texts, and containers of them.

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from ngo.common.lazy import np
 from ngo.common.options import reserve
 from ngo.common.seeding import numpy_stream
+from ngo.engine.backend import Scores
 from ngo.training.spec import RunSpec
-
-if TYPE_CHECKING:
-    from ngo.engine.population import Scores
 
 
 @dataclass(frozen=True)
@@ -121,20 +118,22 @@ def make_evaluation(
     V: float,
     scores: Scores,
     holdout: Scores | None,
-    messages: int,
-    bytes_sent: int,
-    seconds: float,
-    virtual_seconds: float = math.nan,
-    joules: float = math.nan,
+    **counted: Any,
 ) -> Evaluation:
     """The row of a step, from what was measured.
 
     ``owned`` is how many samples all workers own together; ``holdout`` are the scores on held-out
-    samples. If no evaluated worker is left, the statistics over workers are NaN.
+    samples; ``counted`` are the messages and the time. If no evaluated worker is left, the
+    statistics over workers are NaN.
     """
     accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
     finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
     trained = step == 0 or math.isfinite(train_loss)
+    over_workers: dict[str, Any] = {
+        f"workers_{name}_{how}": float(getattr(values, how)()) if len(values) else math.nan
+        for name, values in (("accuracy", accuracy), ("loss", loss))
+        for how in ("mean", "min", "max", "std")
+    }
     return Evaluation(
         step=step,
         epoch=samples / owned,
@@ -143,19 +142,11 @@ def make_evaluation(
         V=V,
         consensus_accuracy=scores.consensus_accuracy,
         consensus_loss=scores.consensus_loss,
-        **{
-            f"workers_{name}_{how}": float(getattr(values, how)()) if len(values) else math.nan
-            for name, values in (("accuracy", accuracy), ("loss", loss))
-            for how in ("mean", "min", "max", "std")
-        },
+        **over_workers,
         holdout_accuracy=holdout.consensus_accuracy if holdout else math.nan,
         holdout_loss=holdout.consensus_loss if holdout else math.nan,
-        messages=messages,
-        bytes_sent=bytes_sent,
         diverged=not (finite and trained and np.isfinite(loss).all()),
-        seconds=seconds,
-        virtual_seconds=virtual_seconds,
-        joules=joules,
+        **counted,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 import sys
 import threading
@@ -15,6 +14,7 @@ import torch
 
 from ngo.common.devices import float32_parts
 from ngo.native.pool import one_intra_op_thread, quick_switching
+from ngo.training.value_digest import ValueDigest
 
 # All threads of a process share this state.
 _ALONE = threading.RLock()
@@ -67,17 +67,11 @@ def restored_modes() -> Iterator[None]:
 @contextmanager
 def restored_streams() -> Iterator[None]:
     """Restore the global random streams of torch, NumPy and Python at the end of the block."""
-    python, numpy, own = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    # Before CUDA is initialized, its streams have no state.
-    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    states = stream_states()
     try:
         yield
     finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-        torch.set_rng_state(own)
-        if gpus is not None:
-            torch.cuda.set_rng_state_all(gpus)
+        set_stream_states(states)
 
 
 def seed_streams(seed: int) -> None:
@@ -89,15 +83,16 @@ def seed_streams(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
 
 
-def streams() -> bytes:
-    """The state of the global random streams, for comparison."""
-    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    states = [state.numpy() for state in (torch.get_rng_state(), *gpus)]
-    return pickle.dumps((random.getstate(), np.random.get_state(), states))
+def streams() -> str:
+    """A digest of the state of the global random streams, for comparison."""
+    return ValueDigest(stream_states()).text
 
 
 def stream_states() -> dict[str, object]:
-    """The state of the global random streams, as a checkpoint holds it: tensors and numbers."""
+    """The state of the global random streams, as a checkpoint holds it: tensors and numbers.
+
+    Before CUDA is initialized, its streams have no state.
+    """
     numpy: Any = np.random.get_state()
     kind, keys, *rest = numpy
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []

@@ -8,13 +8,9 @@ from collections.abc import Callable, Collection
 
 import torch
 
-from ngo.data.dataset import Dataset
-from ngo.data.partition import Parts
 from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
-from ngo.native.pool import one_intra_op_thread
 from ngo.training.checkpoint import Checkpoints, State
-from ngo.training.checks import check_snapshots
 from ngo.training.evaluation import (
     Evaluation,
     as_columns,
@@ -22,7 +18,7 @@ from ngo.training.evaluation import (
     from_columns,
     make_evaluation,
 )
-from ngo.training.problem import Problem, make_problem
+from ngo.training.problem import Problem
 from ngo.training.snapshots import STATE, Snapshots, snapshot
 from ngo.training.spec import FINAL, RunSpec
 from ngo.training.virtual.clock import CLOCKS
@@ -50,7 +46,7 @@ class Training:
         self._snapshots = snapshots
         self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
-        make = CLOCKS[spec.clock].stepper
+        make = CLOCKS[spec.clock].of
         self.stepper = make(spec, problem, stops, backend=backend, threads=threads)
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
@@ -152,27 +148,3 @@ class Training:
         )
         self.rows.append(row)
         self._losses = []
-
-
-@one_intra_op_thread()
-def train(
-    spec: RunSpec,
-    data: Dataset,
-    parts: Parts | None = None,
-    *,
-    snapshots: Collection[int | str] = (),
-    threads: int | None = None,
-    report: Report = lambda row: None,
-    progress: Progress = lambda step: None,
-) -> Training:
-    """Train one run in memory: its evaluations, its population, and the models that it kept.
-
-    ``snapshots`` are the steps after which the workers' models are kept ("final": the last).
-    ``report`` is called with every evaluation, ``progress`` with the number of steps taken. A run
-    whose loss or parameters are no longer finite ends at its next evaluation.
-    """
-    problem = make_problem(spec, data, parts)
-    check_snapshots(spec, snapshots, problem.last_step)
-    training = Training(spec, problem, snapshots=snapshots, threads=threads)
-    training.proceed(report=report, progress=progress)
-    return training

@@ -19,7 +19,7 @@ from ngo.data.download import verify
 from ngo.data.loading import train_labels
 from ngo.data.owners import by_owner, sample_owners
 from ngo.data.partition import PARTITIONS, Parts, check_parts
-from ngo.training.checks import check_filled, check_share, smallest_share
+from ngo.training.resolve import check_filled, check_share, smallest_share
 from ngo.training.spec import RunSpec
 
 COLUMNS = ("worker", "sample", "label")

@@ -1,23 +1,31 @@
-"""The problem that a run solves: its data, their partition among workers, its model and loss."""
+"""The problem that a run solves: its data, their partition among workers, its model and loss; and
+which samples each worker trains on in each step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 
 from ngo.common.registry import UserError
+from ngo.common.transfers import sent
+from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset
 from ngo.data.partition import WHOLE, Parts, samples_by_class
 from ngo.data.test_part import test_samples
+from ngo.engine.backend import Rows, Stacked
 from ngo.models.model import MODELS, Model
-from ngo.models.task import TASKS, Task
-from ngo.training.checks import check_share, smallest_share
+from ngo.models.task import TASKS, Task, normalised_batch
+from ngo.models.tasks import image_batch
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
+from ngo.training.resolve import check_share, smallest_share
 from ngo.training.spec import RunSpec
 
 #: Inputs and targets as one forward pass after another takes them.
@@ -133,3 +141,144 @@ def make_problem(
         test_part=test_part,
         holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
     )
+
+
+# The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
+# once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
+# a step.
+SAMPLES, BATCHES = 64, 256
+
+
+class BatchStream:
+    """Endless batches of one worker's sample indices, ``[batch_size]`` each.
+
+    Each pass over the samples has a new random order. Every batch is full: the last batch of a pass
+    is completed from the next pass. So workers with unequal shares step together.
+    """
+
+    def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
+        self._own = torch.from_numpy(owned)
+        self._batches: list[torch.Tensor] = []  # the next ones, the next of all last
+        self._waiting = self._own[:0]  # the samples after them
+        self._size = batch_size
+        self._generator = generator
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return self
+
+    def __next__(self) -> torch.Tensor:
+        if not self._batches:
+            self._draw()
+        return self._batches.pop()
+
+    def _draw(self) -> None:
+        passes, count, owned = [self._waiting], self._waiting.numel(), self._own.numel()
+        while count < max(self._size, SAMPLES):
+            order = torch.randperm(owned, generator=self._generator)
+            passes.append(self._own[order])
+            count += owned
+        drawn = torch.cat(passes)
+        k = min(count // self._size, BATCHES)
+        self._batches = list(drawn[: k * self._size].view(k, self._size).unbind()[::-1])
+        self._waiting = drawn[k * self._size :]
+
+    @cached_property
+    def owned(self) -> torch.Tensor:
+        """The worker's samples, in order."""
+        return self._own.sort().values
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """The state that decides the next batches."""
+        waiting = torch.cat([*self._batches[::-1], self._waiting])
+        return {"waiting": waiting, "stream": self._generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Restore from ``state``."""
+        self._batches, self._waiting = [], state["waiting"]
+        self._generator.set_state(state["stream"])
+
+
+class Batches:
+    """The samples of the workers' next step (see ``backend.Batches``)."""
+
+    #: The workers that take the next step, by row; None: all.
+    workers: Sequence[int] | None = None
+    #: The samples ``[k, b]`` of their last step.
+    drawn: torch.Tensor
+
+    def __init__(
+        self,
+        task: Task,
+        data: Dataset,
+        streams: Sequence[Iterator[torch.Tensor]],
+        *,
+        augment: Augment | None = None,
+        changes: Sequence[torch.Generator] = (),
+        uneven: bool = False,
+    ) -> None:
+        """``streams`` are the workers' sample indices, in batches of different sizes if ``uneven``.
+        ``augment`` changes each worker's images, at random from the worker's stream in ``changes``.
+        """
+        self._task = task
+        self._data = data
+        self._streams = streams
+        self._augment = augment
+        self._changes = changes
+        self._uneven = uneven
+
+    def rows(self) -> Rows:
+        """The same samples as rows of the data set, unless they are augmented."""
+        data, images = self._data, self._task.batch is image_batch
+        plain = images or self._task.batch is normalised_batch
+        if self._augment is not None or not plain or (images and self._shades is None):
+            return Stacked(*self.all()).rows()
+        targets = data.train_inputs if images else data.train_targets
+        samples = self._indices()
+        return Rows(len(samples), data.train_inputs, targets, samples, self._shades)
+
+    @cached_property
+    def _shades(self) -> torch.Tensor | None:
+        """What each value of a pixel becomes, by channel ``[c, 256]``; None for float inputs."""
+        inputs = self._data.train_inputs
+        if inputs.is_floating_point():
+            return None
+        values = torch.arange(256, dtype=torch.uint8, device=inputs.device)
+        values = values[:, None, None, None].expand(-1, inputs.shape[1], 1, 1)
+        shades, _ = self._task.batch(self._data, values, values)
+        return shades.flatten(1).T.contiguous()
+
+    def _indices(self) -> torch.Tensor:
+        """The next samples ``[k, b]``."""
+        self.drawn = torch.stack(self._next())
+        return self.drawn
+
+    def _next(self) -> list[torch.Tensor]:
+        return [next(self._streams[i]) for i in self._numbers()]
+
+    def _numbers(self) -> Sequence[int]:
+        return range(len(self._streams)) if self.workers is None else self.workers
+
+    def all(self) -> tuple[Any, Any]:
+        """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers.
+
+        Where their batches have different sizes, each is a tuple of k tensors.
+        """
+        if self._uneven:
+            drawn = self._next()
+            sizes = [len(each) for each in drawn]
+            indices = torch.cat(drawn)
+        else:
+            indices = self._indices()
+            sizes = [indices.shape[1]] * len(indices)
+        data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
+        # Faster than [samples].
+        inputs, targets = (
+            x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
+        )
+        if self._augment is not None:
+            each = zip(inputs.split(sizes), self._numbers(), strict=True)
+            inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in each])
+        inputs, targets = self._task.batch(data, inputs, targets)
+        if self._uneven:
+            return inputs.split(sizes), targets.split(sizes)
+        return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

@@ -26,9 +26,8 @@ from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.native.build import build
 from ngo.training import earlier
 from ngo.training.evaluation import Evaluation, as_columns
-from ngo.training.inputs import inputs_read
 from ngo.training.problem import Problem
-from ngo.training.results_version import results_version
+from ngo.training.results_version import inputs_read, results_version
 from ngo.training.spec import RunSpec
 
 

@@ -2,19 +2,326 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from ngo.common.fields import checked
 from ngo.common.options import DECLARED
-from ngo.common.registry import Registry, UserError, unknown_field
+from ngo.common.registry import Registry, UserError, unknown, unknown_field
+from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS, Source
-from ngo.gossip.method import METHODS
-from ngo.gossip.schedule import SCHEDULES
+from ngo.data.owners import OWNERS, by_owner
+from ngo.data.partition import PARTITIONS, REFUSED, WHOLE, Parts, Rule
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, METHODS, NUMBERS, Method
+from ngo.gossip.mixing_matrix import METROPOLIS
+from ngo.gossip.schedule import CHANGEABLE, SCHEDULES, topologies
+from ngo.gossip.topology import TOPOLOGIES, Topology, check_connected
 from ngo.models.model import MODELS, Model
-from ngo.training.checks import check_fit, check_method
-from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
-from ngo.training.virtual.clock import CLOCKS, PARTS
+from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
+from ngo.training.virtual.clock import CLOCKS, PARTS, check_clock
+
+# The most steps and evaluations of a run: more is a typing error, found before any computation.
+MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
+
+
+def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> None:
+    """Raise unless method, network, model and data go together, with enough samples for all."""
+    check_step(spec, entry)
+    check_clock(spec, entry)
+    _check_model(spec, source, model)
+    rule = PARTITIONS[spec.partition]
+    if rule.by_label and source.classes is None:
+        raise UserError(
+            f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks: a "
+            f"whole number from 0 for each sample."
+        )
+    if by_owner(rule) and spec.dataset not in OWNERS:
+        raise UserError(
+            f"partition: {spec.partition!r} needs the owners of samples, which dataset "
+            f"{spec.dataset!r} lacks; data sets with owners: {', '.join(OWNERS) or 'none'}."
+        )
+    for name in rule.fields:
+        check_argument("partition", spec.partition, name)
+    kept = spec.kept(source.train_samples)
+    _check_samples(spec, kept)
+    if spec.short_share == WHOLE and spec.clock != "steps":
+        raise UserError(
+            f"short_share: 'whole' gives workers steps of different sizes, and with clock "
+            f"{spec.clock!r} all steps take as long; it must be error or repeat."
+        )
+    _check_smallest(spec, rule, kept)
+    _check_length(spec, spec.owned_of(source.train_samples))
+
+
+def check_method(name: str, entry: Method) -> None:
+    """Raise unless fields of a run, graphs and messages have the names that a method declares."""
+    for key, names, known in (
+        ("field", (*entry.fields, *entry.fixed), FIELDS),
+        ("graph", (entry.graph,), GRAPHS),
+        ("sends", entry.sends, NUMBERS),
+        ("arrivals", (entry.arrivals,), ARRIVALS),
+    ):
+        for each in names:
+            if each not in known:
+                error = unknown_field if key == "field" else unknown
+                raise error(f"{key} of method {name!r}", each, known)
+
+
+def _check_model(spec: RunSpec, source: Source, model: Model) -> None:
+    if model.input_shape != source.input_shape:
+        shape = source.input_shape
+        fitting = ", ".join(name for name, each in MODELS.items() if each.input_shape == shape)
+        raise UserError(
+            f"model: {spec.model!r} takes inputs of shape {model.input_shape}, dataset "
+            f"{spec.dataset!r} has {shape}; it goes with model {fitting or 'none that is known'}."
+        )
+    if model.task != spec.task:
+        raise UserError(f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}.")
+    if spec.augmentation != "none" and len(source.input_shape) != 3:
+        raise UserError(
+            f"augmentation: {spec.augmentation!r} needs images, which dataset {spec.dataset!r} "
+            f"lacks; it must be 'none'."
+        )
+    if spec.batch_size < model.smallest_batch:
+        raise UserError(
+            f"batch_size: {spec.batch_size} is too small for model {spec.model!r} (batch "
+            f"normalization); it must be {model.smallest_batch} or more."
+        )
+
+
+def _check_samples(spec: RunSpec, m: int) -> None:
+    """Raise unless ``m`` samples are enough for the partition."""
+    for key in ("workers", "shards"):
+        if (count := getattr(spec, key)) is not None and count > m:
+            raise UserError(f"{key}: {count} is more than {spec.dataset}'s {m} samples.")
+    if spec.shards is not None and spec.shards_per_worker is not None:
+        wanted = spec.workers * spec.shards_per_worker
+        if wanted > spec.shards:
+            raise UserError(
+                f"shards_per_worker: {spec.shards_per_worker} for each of {spec.workers} workers "
+                f"are {wanted} shards, but there are {spec.shards}; at most "
+                f"{spec.shards // spec.workers} each, or more shards."
+            )
+    for key in ("samples_per_worker", "smallest"):
+        if (each := getattr(spec, key)) is not None and spec.workers * each > m:
+            raise UserError(
+                f"{key}: {each} for each of {spec.workers} workers are {spec.workers * each}, more "
+                f"than {spec.dataset}'s {m} samples; at most {m // spec.workers} each."
+            )
+
+
+def _check_length(spec: RunSpec, owned: int) -> None:
+    """Raise for more steps or evaluations than a run may have."""
+    per_epoch = owned / spec.per_step(owned)
+    steps = spec.steps(owned)
+    if steps > MOST_STEPS:
+        raise UserError(
+            f"epochs: {spec.epochs:g} are {steps:.3g} steps; it must be "
+            f"{MOST_STEPS / per_epoch:.3g} or less, for at most {MOST_STEPS:,} steps."
+        )
+    evaluations = steps / (spec.eval_every * per_epoch)
+    if evaluations > MOST_EVALUATIONS:
+        raise UserError(
+            f"eval_every: {spec.eval_every:g} asks for {evaluations:.3g} evaluations; it must be "
+            f"{steps / per_epoch / MOST_EVALUATIONS:.3g} or more, for at most "
+            f"{MOST_EVALUATIONS:,} of them."
+        )
+
+
+def check_filled(spec: RunSpec, parts: Parts) -> None:
+    """Raise if a worker has no samples, which no batch size would mend."""
+    empty = [i for i, part in enumerate(parts) if len(part) == 0]
+    if empty:
+        with_beta, larger = "", ""
+        if "beta" in PARTITIONS[spec.partition].fields:
+            with_beta, larger = f" with beta {spec.beta:g}", "a larger beta, "
+        raise UserError(
+            f"partition: {spec.partition}{with_beta} leaves worker {empty[0]} without samples; use "
+            f"{larger}fewer workers, another seed, or dirichlet_min, which gives each worker at "
+            f"least `smallest` samples."
+        )
+
+
+def smallest_share(parts: Parts) -> tuple[int, int]:
+    """The number of samples of the worker with the fewest, and which worker it is."""
+    return min((len(part), i) for i, part in enumerate(parts))
+
+
+def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
+    """Raise unless the worker with the fewest samples, ``share``, can fill a batch.
+
+    ``worker`` is its number, where that is known.
+    """
+    if spec.short_share == REFUSED and spec.batch_size > share:
+        raise UserError(
+            f"batch_size: {spec.batch_size} is larger than "
+            f"{'a worker' if worker is None else f'worker {worker}'}'s share of {share} samples, "
+            f"the smallest ({spec.dataset}, partition {spec.partition}, {spec.workers} workers, "
+            f"seed {spec.seed}); it must be {share} or less, or short_share repeat (samples come "
+            f"again within a batch) or whole (the share is the batch)."
+        )
+
+
+def _check_smallest(spec: RunSpec, rule: Rule, m: int) -> None:
+    """``check_share`` of a partition of ``m`` samples, before their labels are known."""
+    if rule.smallest_share is None:
+        return
+    share, worker = rule.smallest_share(m, spec.workers, **rule.arguments(spec)), None
+    if share < spec.batch_size and not rule.by_label:  # such a rule reads no labels
+        generator = numpy_stream(spec.seed, "partition")
+        labels = np.zeros(m, np.int64)
+        parts = rule.assign(labels, spec.workers, **rule.arguments(spec), generator=generator)
+        share, worker = smallest_share(parts)
+    check_share(spec, share, worker)
+
+
+def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) -> None:
+    """Raise unless the run, whose last step is ``last``, reaches these steps."""
+    for step in snapshots:
+        if isinstance(step, int) and step > last:
+            raise UserError(
+                f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
+                f"{last} or less, or {FINAL!r}."
+            )
+
+
+def check_step(spec: RunSpec, entry: Method) -> None:
+    """Raise unless method, graph, coupling and local rule go together."""
+    if entry.decentralized and spec.workers < 2:
+        alone = sorted(name for name, each in METHODS.items() if not each.decentralized)
+        raise UserError(
+            f"workers: {spec.workers} is too few for method {spec.method!r}; it must be 2 or "
+            f"more (1 is allowed with method {', '.join(alone)})."
+        )
+    _check_rule(spec, entry)
+    _check_failures(spec, entry)
+    if spec.liars and spec.honest < 2:
+        raise UserError(
+            f"liars: {spec.liars} of {spec.workers} workers leave fewer than two that do not lie."
+        )
+    _check_schedule(spec, entry)
+    for name in topologies(spec):
+        topology = TOPOLOGIES[name]
+        _check_topology(spec, topology, entry)
+        values = {key: getattr(spec, key) for key in topology.fields}
+        topology.check_values(spec.workers, **values)
+        _check_matching(spec, topology, values)
+        if entry.graph == "tree":
+            _check_tree(spec, topology, values)
+        check_connected(name, spec.workers, values)
+
+
+def check_argument(key: str, entry: str, name: str) -> None:
+    """Raise unless the argument ``name`` of an entry's function is a field of a run."""
+    if name not in FIELDS:
+        raise UserError(
+            f"{key}: {entry!r} takes an argument {name!r}, which is not a field of a run; declare "
+            f"it in its options."
+        )
+
+
+def _check_schedule(spec: RunSpec, entry: Method) -> None:
+    if spec.schedule is None:
+        return
+    schedule = SCHEDULES[spec.schedule]
+    schedule.check(spec)
+    for name in schedule.fields:
+        changed = next((each for each in CHANGEABLE if name.endswith(f"_{each}")), None)
+        if changed is not None and getattr(spec, name) is not None and changed not in entry.fields:
+            able = sorted(key for key, each in METHODS.items() if changed in each.fields)
+            raise UserError(
+                f"{name}: {getattr(spec, name)!r} has no effect with method {spec.method!r}; "
+                f"{changed} is read with method {', '.join(able)}."
+            )
+    if entry.graph != "any" and len(graphs := list(topologies(spec))) > 1:
+        raise UserError(
+            f"schedule: {spec.schedule!r} changes the graph to {graphs[1]!r}, and method "
+            f"{spec.method!r} builds on earlier steps with the same neighbours."
+        )
+
+
+def _check_topology(spec: RunSpec, topology: Topology, entry: Method) -> None:
+    if topology.directed and not entry.directed:
+        able = sorted(name for name, each in METHODS.items() if each.directed)
+        raise UserError(
+            f"topology: {topology.name!r} is directed, and method {spec.method!r} needs "
+            f"symmetric weights; methods for directed graphs: {', '.join(able) or 'none'}."
+        )
+    if spec.weights not in (None, METROPOLIS) and (topology.directed or topology.weighted):
+        raise UserError(
+            f"weights: {spec.weights!r} has no effect with topology {topology.name!r}, which "
+            f"{'is directed' if topology.directed else 'has its own'}; it must be {METROPOLIS}."
+        )
+    for name in topology.fields:
+        check_argument("topology", topology.name, name)
+    if entry.graph != "any" and topology.varies:
+        fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
+        raise UserError(
+            f"topology: {topology.name!r} may change at each step, and method {spec.method!r} "
+            f"builds on earlier steps with the same neighbours; fixed topologies: "
+            f"{', '.join(sorted(fixed))}."
+        )
+
+
+def _check_matching(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:
+    needed = spec.coupling is not None and COUPLINGS[spec.coupling].matching
+    if needed and not topology.matching(spec.workers, **values):
+        raise UserError(
+            f"coupling: {spec.coupling!r} needs at most one neighbour of each worker in a step, "
+            f"and topology {topology.name!r} has more; topologies that can: "
+            f"{', '.join(_matchings(spec.workers))}."
+        )
+
+
+def _matchings(n: int) -> Iterator[str]:
+    """The topologies that are matchings at the default values of their fields.
+
+    Where that depends on the values, they are named: "base_graph with peers 1".
+    """
+    for name, entry in sorted(TOPOLOGIES.items()):
+        values = {key: DEFAULTS.get(key) for key in entry.fields}
+        if entry.connected and entry.matching(n, **values):
+            depends = callable(entry.facts["matching"]) and values
+            named = " and ".join(f"{key} {value}" for key, value in values.items())
+            yield f"{name} with {named}" if depends else name
+
+
+def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:
+    from networkx import Graph, is_connected
+
+    edges = topology.edges(spec.workers, **values)
+    graph = Graph(edges)
+    graph.add_nodes_from(range(spec.workers))
+    if len(edges) != spec.workers - 1 or not is_connected(graph):
+        raise UserError(
+            f"topology: {topology.name!r} is no tree, with {len(edges)} edges on {spec.workers} "
+            f"workers, and method {spec.method!r} needs one: {spec.workers - 1} edges without "
+            f"a cycle, such as those of chain and star."
+        )
+
+
+def _check_rule(spec: RunSpec, entry: Method) -> None:
+    if entry.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
+        able = sorted(name for name, each in LOCAL_RULES.items() if each.linear)
+        raise UserError(
+            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it method "
+            f"{spec.method!r} would end at a biased point; allowed: {', '.join(able)}."
+        )
+
+
+def _check_failures(spec: RunSpec, entry: Method) -> None:
+    for name in FAILURES:
+        rate = getattr(spec, name)
+        if rate and entry.needs_every_message:
+            raise UserError(
+                f"{name}: {rate:g} is not possible with method {spec.method!r}, which "
+                f"{entry.needs_every_message}; it must be 0."
+            )
+
 
 # The methods whose subject is φ_p. The others have p = 1 by default, as they were published.
 NONLINEAR = ("ngo", "delayed")

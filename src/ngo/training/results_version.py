@@ -1,4 +1,4 @@
-"""Numbers for what is stale: a run with another number than today's is trained again.
+"""Numbers and digests for what is stale: a run with another number than today's is trained again.
 
 Whoever changes the results of runs raises a number: ``RESULTS_VERSION`` if it concerns all runs,
 else the ``version=`` of the entry that has changed (a method, a topology, a model …). No code is
@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ngo.common import plugins
+from ngo.common.lazy import torch
 from ngo.common.registry import Registry
+from ngo.data.dataset import Dataset
 from ngo.engine.backend import BACKENDS
+from ngo.training.earlier import DIGEST
 from ngo.training.spec import FIELDS, RunSpec
 
 RESULTS_VERSION = 1
@@ -64,3 +67,19 @@ def _entries(values: Mapping[str, object]) -> Iterator[tuple[Registry[Any], str]
 def _has(plugin: str, module: str) -> bool:
     """Whether a module belongs to a plugin, which may be a package."""
     return bool(module) and module.partition(".")[0] == plugin.partition(".")[0]
+
+
+def data_digest(data: Dataset) -> str:
+    """16 hex digits of all samples: their types, shapes and values."""
+    digest = hashlib.sha256()
+    for x in (data.train_inputs, data.train_targets, data.test_inputs, data.test_targets):
+        digest.update(f"{x.dtype} {tuple(x.shape)}".encode())
+        digest.update(x.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:16]
+
+
+def inputs_read(spec: RunSpec, data: Dataset) -> dict[str, str]:
+    """The digests by what they are of: ``data``, and the fields that name files."""
+    files = named_files(spec.values()).items()
+    found = {name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for name, path in files}
+    return {name + DIGEST: each for name, each in {"data": data_digest(data), **found}.items()}

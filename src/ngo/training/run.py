@@ -20,16 +20,15 @@ from ngo.native.pool import one_intra_op_thread
 from ngo.training import earlier
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.checkpoint import Checkpoints
-from ngo.training.checks import check_filled, check_snapshots
 from ngo.training.evaluation import Evaluation
 from ngo.training.loop import Progress, Report, Training
+from ngo.training.own import check_problem
 from ngo.training.partition_file import draw, parts_by_owner
 from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
-from ngo.training.saved_tensors import UNREADABLE
-from ngo.training.snapshots import save_snapshots
+from ngo.training.resolve import check_filled, check_snapshots
+from ngo.training.snapshots import UNREADABLE, save_snapshots
 from ngo.training.spec import CHECKPOINT_SECONDS, RunSpec
-from ngo.training.trial import check_problem
 
 log = logging.getLogger("ngo")
 

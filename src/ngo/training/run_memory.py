@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import nn
 
@@ -31,26 +29,10 @@ EDGE = 80
 FLOAT = 4  # bytes of a parameter
 
 
-@dataclass(frozen=True)
-class Memory:
-    """Bytes that a run needs, by what they are for."""
-
-    parts: dict[str, int]
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(self.parts.values())
-
-    def __str__(self) -> str:
-        largest = sorted(self.parts.items(), key=lambda part: -part[1])[:3]
-        return f"{in_words(self.total)} ({', '.join(f'{k} {in_words(v)}' for k, v in largest)}, …)"
-
-
 def run_memory(
     spec: RunSpec, problem: Problem, workers: int | None = None, threads: int | None = None
-) -> Memory:
-    """The memory of a run on its problem, about.
+) -> dict[str, int]:
+    """The bytes that a run needs on its problem, about, by what they are for.
 
     ``workers`` is the number of those in this process, by default all. The model is built once,
     and passes one test sample; global random streams do not change.
@@ -65,31 +47,32 @@ def run_memory(
     arrays = (data.train_inputs, data.train_targets, data.test_inputs, data.test_targets)
     # Of a batch, the outputs of layers and their gradients; in an evaluation, the outputs alone.
     passes = max(2 * b, problem.model.chunk_on(problem.device)) * outputs
-    return Memory(
-        {
-            "program": PROGRAM,
-            "data": sum(each.nbytes for each in arrays) + len(data.test_inputs) * sample.nbytes,
-            "parameters and gradients": 2 * rows,
-            "matrices of the method": (methods.matrices_of(spec) + rules.matrices) * rows,
-            "sent models": KEPT * rows if spec.clock == "asynchronous" else 0,
-            "edges": EDGE * _edges(spec),
-            "modules": n * WORKER,
-            "batches": n * b * (sample.nbytes + data.train_inputs[:1].nbytes),
-            "outputs of layers": min(threads or cores(), n) * passes,
-        }
-    )
+    return {
+        "program": PROGRAM,
+        "data": sum(each.nbytes for each in arrays) + len(data.test_inputs) * sample.nbytes,
+        "parameters and gradients": 2 * rows,
+        "matrices of the method": (methods.matrices_of(spec) + rules.matrices) * rows,
+        "sent models": KEPT * rows if spec.clock == "asynchronous" else 0,
+        "edges": EDGE * _edges(spec),
+        "modules": n * WORKER,
+        "batches": n * b * (sample.nbytes + data.train_inputs[:1].nbytes),
+        "outputs of layers": min(threads or cores(), n) * passes,
+    }
 
 
-def check_memory(spec: RunSpec, memory: Memory, device: torch.device) -> None:
+def check_memory(spec: RunSpec, memory: dict[str, int], device: torch.device) -> None:
     """Raise a UserError if a run needs more memory than the machine, or its GPU, has."""
     limit, where = memory_limit(), "this process may use"
     if device.type == "cuda":
         limit, where = torch.cuda.get_device_properties(device).total_memory, "the GPU has"
-    if memory.total > limit:
+    total = sum(memory.values())
+    if total > limit:
+        largest = sorted(memory.items(), key=lambda part: -part[1])[:3]
+        told = ", ".join(f"{what} {in_words(size)}" for what, size in largest)
         raise UserError(
-            f"workers: {spec.workers} with model {spec.model!r} need about {memory} of memory, and "
-            f"{where} {in_words(limit)}; use fewer workers, a smaller model or a smaller "
-            f"batch_size."
+            f"workers: {spec.workers} with model {spec.model!r} need about {in_words(total)} "
+            f"({told}, …) of memory, and {where} {in_words(limit)}; use fewer "
+            f"workers, a smaller model or a smaller batch_size."
         )
 
 

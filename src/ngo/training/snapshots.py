@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import pickle
+import zipfile
 from copy import deepcopy
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import torch
 from torch import nn
@@ -14,9 +17,39 @@ from ngo.common.former import renamed
 from ngo.common.registry import UserError
 from ngo.engine.population import Population
 from ngo.training.resolve import check_field
-from ngo.training.saved_tensors import UNREADABLE, load_tensors
 from ngo.training.spec import FIELDS, RunSpec
 from verdicts.files import regular_file
+
+# What torch raises for files of other kinds, and for damaged ones.
+UNREADABLE = (
+    *(RuntimeError, LookupError, TypeError, ValueError, AttributeError, EOFError, MemoryError),
+    *(pickle.UnpicklingError, zipfile.BadZipFile),
+)
+
+
+def load_tensors(file: BinaryIO) -> Any:
+    """The content of a file, with its tensors on the CPU; one of ``UNREADABLE`` for another file.
+
+    Nothing in the file is executed. torch stores tensors as they are, so none is larger than the
+    file: compressed ones, and views that repeat values, are refused.
+    """
+    with zipfile.ZipFile(file) as archive:
+        if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+            raise ValueError("it is compressed")
+    file.seek(0)
+    content = torch.load(file, map_location="cpu", weights_only=True)
+    waiting = [content]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, torch.Tensor):
+            if each.numel() * each.element_size() > each.untyped_storage().nbytes():
+                raise ValueError("a tensor is larger than what is stored of it")
+        elif isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list | tuple):
+            waiting += each
+    return content
+
 
 # For each step, the workers' parameters "X" [n, d], their float "buffers" [n, b], and, if the model
 # has int64 buffers, their "counts" [n, c].

@@ -15,25 +15,20 @@ import torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
-from ngo.engine.initialization import SAME
+from ngo.engine.backend import SAME
 from ngo.engine.population import Population
-from ngo.gossip.attack import ATTACKS, HONEST
+from ngo.gossip.attack import ATTACKS, HONEST, Liars
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.failures import Failures, unchanged
-from ngo.gossip.liars import Liars
 from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import Network, SharedMatrix
-from ngo.gossip.schedule import ScheduledMixing, scheduled
+from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
+from ngo.gossip.network import Failures, Network, unchanged
+from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import Matrices, Step
-from ngo.gossip.weight_rule import METROPOLIS
-from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
-from ngo.training.problem import Problem, batch_sizes
+from ngo.training.problem import Batches, BatchStream, Problem, batch_sizes
 from ngo.training.run_memory import check_memory, run_memory
 from ngo.training.spec import RunSpec
 
@@ -115,16 +110,13 @@ class Stepper:
         self._matrices: Matrices = {}
         self._own = own
         self._failures = Failures(
-            spec.workers,
-            spec.seed,
-            link_failure=spec.link_failure or 0,
-            absence=spec.absence or 0,
+            spec.workers, spec.seed, link_failure=spec.link_failure or 0, absence=spec.absence or 0
         )
         # The workers that are absent in the current step, and the rows of those in this process.
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
         self._warned = False
-        self.connect(SharedMatrix(self.population.spread))
+        self.connect(Network(self.population.spread))
 
     def connect(self, network: Network) -> None:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
@@ -185,7 +177,7 @@ class Stepper:
         self._W = W
         network: Any = self.network
         if alone:
-            network, W = SharedMatrix(self.population.spread), MixingMatrix.identity(len(X))
+            network, W = Network(self.population.spread), MixingMatrix.identity(len(X))
         network.set_matrix(W)
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")

@@ -2,9 +2,9 @@ import pytest
 import torch
 from conftest import apart, batch
 
+from ngo.engine import backends as auto
 from ngo.engine.backend import BACKENDS, Stacked, build_backend
-from ngo.engine.backends import auto
-from ngo.engine.backends.auto import fastest
+from ngo.engine.backends import fastest
 from ngo.engine.population import Population
 from ngo.models.model import Model
 from ngo.native import build

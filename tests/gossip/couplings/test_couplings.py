@@ -14,7 +14,7 @@ from weighted import random_weights
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.couplings.implicit import solved
+from ngo.gossip.couplings.pulls import solved
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from test_corrections import LR, A, B, grad, trained
 
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import chain, ring
-from ngo.gossip.weights import mixing_matrix
 
 RING = mixing_matrix(ring(by_worker.N))
 CHAIN = mixing_matrix(chain(by_worker.N))

@@ -11,8 +11,8 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
-from ngo.gossip.weights import mixing_matrix
 from ngo.training.resolve import resolve
 
 KEPT = {"kept_share": 0.5}

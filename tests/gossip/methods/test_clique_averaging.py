@@ -7,11 +7,9 @@ import torch
 from stepping import Stepping
 from test_corrections import LR, A, B, grad, trained
 
-from ngo.gossip.methods.clique_averaging import within_cliques
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.topologies.d_cliques import d_cliques
-from ngo.gossip.topologies.static import complete
-from ngo.gossip.weights import mixing_matrix
+from ngo.gossip.methods.gossip import within_cliques
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
+from ngo.gossip.topologies.static import complete, d_cliques
 
 GRAPH = d_cliques(by_worker.N, 3, "every_pair")
 W = mixing_matrix(GRAPH)

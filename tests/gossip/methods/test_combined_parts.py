@@ -8,9 +8,9 @@ from by_worker import D, N
 from scipy.optimize import lsq_linear
 from stepping import Stepping
 
-from ngo.gossip.failures import Failures, unchanged
+from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.network import Failures, unchanged
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.weights import mixing_matrix
 
 A, B = by_worker.problem()
 W = mixing_matrix(ring(N))

@@ -7,8 +7,8 @@ import torch
 from stepping import Stepping
 
 from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix, outgoing_shares
 from ngo.gossip.topologies.static import complete, ring
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix, outgoing_shares
 
 METHODS = ("d2", "exact_diffusion", "gradient_tracking", "quasi_global")
 LR = 0.05

@@ -3,7 +3,7 @@ import torch
 from stepping import N, Stepping, ring_matrix, states
 
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.network import Network
 
 
 def test_delay_0_is_ngo():
@@ -44,7 +44,7 @@ def test_the_half_step_models_are_compared():
 def test_a_model_is_kept_if_its_exchange_fails():
     """The step counts; at step t + τ its half-step models are compared all the same."""
 
-    class Failing(SharedMatrix):
+    class Failing(Network):
         fails = False
 
         def send(self, rows):

@@ -9,10 +9,10 @@ import torch
 from stepping import Stepping
 from test_corrections import LR, grad, trained
 
-from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
+from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.schedule import learning_rate
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.weights import mixing_matrix
 
 RING = mixing_matrix(ring(by_worker.N))
 STEPS = 100  # those of a run by ``Stepping``

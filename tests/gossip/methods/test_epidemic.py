@@ -8,7 +8,7 @@ from stepping import Stepping
 from test_corrections import LR, grad
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.methods.epidemic import equal_shares
+from ngo.gossip.methods.gossip import equal_shares
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import TOPOLOGIES
 

@@ -7,8 +7,8 @@ import torch
 from stepping import Stepping
 from test_corrections import LR, A, B, grad, trained
 
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 
 RING = mixing_matrix(ring(by_worker.N))
 PAIRS = metropolis_hastings(by_worker.N, [(0, 1), (2, 3), (4, 5)]).dense()

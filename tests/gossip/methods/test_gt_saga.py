@@ -13,8 +13,8 @@ from test_corrections import A, B
 
 from ngo.common.registry import UserError
 from ngo.gossip.method import METHODS
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.weights import mixing_matrix
 from ngo.training.problem import make_problem
 from ngo.training.resolve import resolve
 from ngo.training.stepper import Stepper

@@ -9,10 +9,10 @@ from stepping import Stepping, ring_matrix, states
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
+from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.topologies.varying import random_matching
-from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 from ngo.training.resolve import resolve
 
 LR, H, OUTER = 0.03, 4, 50
@@ -180,7 +180,7 @@ def test_workers_exchange_after_every_hth_step(method, messages):
 
 @pytest.mark.parametrize("method", ["outer", "gasloc"])
 def test_after_a_failed_exchange_no_drift_is_followed_twice(method):
-    class Failing(SharedMatrix):
+    class Failing(Network):
         def pull(self, *arguments, **named):
             raise ConnectionError
 

@@ -9,7 +9,7 @@ from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.weights import metropolis_hastings
+from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.training.resolve import resolve
 
 

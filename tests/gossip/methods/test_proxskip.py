@@ -8,8 +8,8 @@ from stepping import Stepping
 from test_corrections import LR, A, B, grad, trained
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
-from ngo.gossip.weights import mixing_matrix
 
 RING = mixing_matrix(ring(by_worker.N))
 

@@ -10,8 +10,8 @@ from test_corrections import LR, A, B, grad, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import chain, star
-from ngo.gossip.weights import mixing_matrix
 from ngo.training.resolve import resolve
 
 

@@ -6,8 +6,8 @@ from stepping import Stepping
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.method import METHODS
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import chain, complete
-from ngo.gossip.weights import mixing_matrix
 
 N, D = 10, 4
 TOGETHER = [name for name, each in METHODS.items() if each.arrivals != "pair"]

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.network import SharedMatrix
-from ngo.gossip.weights import mixing_matrix
+from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.network import Network
 from ngo.native import shared_work
 from ngo.native.pool import in_order, threads
 
@@ -17,7 +17,7 @@ def tree(n, seed):
 
 def relayed(X, W, steps, spread=in_order):
     """The rows after some steps, with what was received; and the network."""
-    network = SharedMatrix(spread)
+    network = Network(spread)
     received = X.new_zeros(2 * (len(X) - 1), X.shape[1] + 1)
     X = X.clone()
     for _ in range(steps):

@@ -2,9 +2,8 @@ import networkx as nx
 import torch
 from stepping import states
 
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.steps.trimmed import trimmed_step
-from ngo.gossip.weights import mixing_matrix
+from ngo.gossip.couplings.robust import trimmed_step
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.native.pool import in_order
 
 

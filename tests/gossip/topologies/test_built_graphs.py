@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.topologies.d_cliques import d_cliques
 from ngo.gossip.topologies.equi import mean_shift
+from ngo.gossip.topologies.static import d_cliques
 from ngo.gossip.topology import TOPOLOGIES
 
 BASE, HYPERCUBE = TOPOLOGIES["base_graph"], TOPOLOGIES["one_peer_hypercube"]

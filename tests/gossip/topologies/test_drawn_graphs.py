@@ -10,9 +10,8 @@ from rates import check_rate, check_uniform
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip import drawn_graph
-from ngo.gossip.drawn_graph import connected
-from ngo.gossip.topologies.static import erdos_renyi, random_regular, small_world
+from ngo.gossip.topologies import static as drawn_graph
+from ngo.gossip.topologies.static import connected, erdos_renyi, random_regular, small_world
 from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.resolve import resolve

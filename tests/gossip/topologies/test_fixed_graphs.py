@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from ngo.common.registry import UserError
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.gossip.weights import mixing_matrix
 
 
 def matrix(name, n, **values):

@@ -9,8 +9,8 @@ from graph_files import PATH, matrix, names_in, weighted, written
 from runs import run_in, tiny
 
 from ngo.common.registry import UserError
+from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.gossip.weights import metropolis_hastings
 from ngo.training.resolve import resolve
 from ngo.training.results_version import named_files, results_version
 

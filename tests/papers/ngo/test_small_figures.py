@@ -30,8 +30,8 @@ from often_evaluated import often
 
 from ngo.analysis.curves import part, scores
 from ngo.gossip.bounds import chatter_V
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.weights import mixing_matrix
 from ngo.native.pool import one_intra_op_thread
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]

@@ -3,9 +3,7 @@ import pytest
 from runs import digits_run
 
 from ngo.gossip.method import METHODS
-from ngo.training.virtual.arrangement import Arrangement
-from ngo.training.virtual.neighbours import Graphs
-from ngo.training.virtual.schedule import Schedule
+from ngo.training.virtual.schedule import Arrangement, Graphs, Schedule
 
 
 def schedule(**values):

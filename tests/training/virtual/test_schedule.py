@@ -4,8 +4,7 @@ from runs import digits_run
 
 from ngo.common.registry import UserError
 from ngo.gossip.method import METHODS
-from ngo.training.virtual.neighbours import Graphs
-from ngo.training.virtual.schedule import Schedule
+from ngo.training.virtual.schedule import Graphs, Schedule
 
 SIZE = 100
 

@@ -4,12 +4,11 @@ from stepping import fields
 
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.phi import phi
+from ngo.gossip.gossip_step import phi
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.weights import mixing_matrix
 from ngo.native.pool import in_order
-from ngo.training.virtual.version_network import Exchange, VersionNetwork
+from ngo.training.virtual.asynchronous_stepper import Exchange, VersionNetwork
 
 
 def exchange(*, kept=(), used=(), own=(), W=None, pairs=()):

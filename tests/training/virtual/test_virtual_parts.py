@@ -10,11 +10,17 @@ from runs import digits_run
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topology import Mixing
-from ngo.training.virtual.churn import CHURN, Presence
-from ngo.training.virtual.links import LINKS
-from ngo.training.virtual.neighbours import Graphs, as_graph
-from ngo.training.virtual.speeds import SPEEDS
-from ngo.training.virtual.traces import above_zero, from_zero, read_trace, worker_of
+from ngo.training.virtual.clock import (
+    CHURN,
+    LINKS,
+    SPEEDS,
+    Presence,
+    above_zero,
+    from_zero,
+    read_trace,
+    worker_of,
+)
+from ngo.training.virtual.schedule import Graphs, as_graph
 
 
 def link(**values):
@@ -190,7 +196,7 @@ def test_a_file_that_is_no_text_or_is_absent_is_refused(tmp_path):
 
 
 def test_a_large_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("ngo.training.virtual.traces.LARGEST", 10)
+    monkeypatch.setattr("ngo.training.virtual.clock.LARGEST", 10)
     with pytest.raises(UserError, match="at most 10"):
         read(tmp_path, "time,worker,seconds\n")
 

@@ -4,7 +4,7 @@ from runs import digits_run
 
 from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.virtual.waiting_times import WaitingTimes
+from ngo.training.virtual.waiting_stepper import WaitingTimes
 
 
 def times(**values):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from runs import digits_run
 
-from ngo.training.virtual.churn import Presence
-from ngo.training.virtual.wires import Wires
+from ngo.training.virtual.clock import Presence
+from ngo.training.virtual.schedule import Wires
 
 
 def wires(size=10, changes=None, replaces=True, **values):

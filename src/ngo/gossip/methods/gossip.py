@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ngo.common.fields import number, within
-from ngo.gossip.method import GOSSIP_FIELDS, method
-from ngo.gossip.order import ORDERS
-
-if TYPE_CHECKING:
-    from ngo.gossip.step import Step
+from ngo.common.fields import at_least, number, whole, within
+from ngo.common.lazy import torch
+from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, ORDERS, method
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.schedule import learning_rate
+from ngo.gossip.step import Step
 
 
 @method(
@@ -18,10 +16,9 @@ if TYPE_CHECKING:
     asynchronous=True,
     coupling="power",
     p=1.0,
-    local_steps=1,
-    delay=0,
+    **ONE_EXCHANGE,
 )
-@method("ngo", fields=(*GOSSIP_FIELDS, "order"), asynchronous=True, local_steps=1, delay=0)
+@method("ngo", fields=(*GOSSIP_FIELDS, "order"), asynchronous=True, **ONE_EXCHANGE)
 def gossip(step: Step) -> None:
     """NGO, and at p = 1 linear gossip: a half step, then a pull between the half-step models.
 
@@ -41,8 +38,7 @@ def gossip(step: Step) -> None:
     p=1.0,
     gamma=1.0,
     gamma_decay=0.0,
-    local_steps=1,
-    delay=0,
+    **ONE_EXCHANGE,
 )
 def dsgd(step: Step) -> None:
     """Decentralized SGD (DSGD; Lian et al. 2017): linear gossip at γ = 1.
@@ -67,12 +63,7 @@ PHASE = {
 }
 
 
-@method(
-    "post_local_sgd",
-    fields=(*GOSSIP_FIELDS, "local_steps"),
-    options=PHASE,
-    delay=0,
-)
+@method("post_local_sgd", fields=(*GOSSIP_FIELDS, "local_steps"), options=PHASE, delay=0)
 def post_local_sgd(step: Step) -> None:
     """Post-local SGD (Lin et al. 2020): local SGD from a share of the run on, and H = 1 before.
 
@@ -119,8 +110,7 @@ def delayed(step: Step) -> None:
     needs_every_message="gossips until all workers agree",
     coupling="power",
     p=1.0,
-    local_steps=1,
-    delay=0,
+    **ONE_EXCHANGE,
 )
 def gossip_until(step: Step) -> None:
     """A half step, then linear gossip until V = Σᵢ‖xᵢ − x̄‖² is ``v_threshold`` or less.
@@ -151,4 +141,135 @@ def centralized(step: Step) -> None:
     x ← x − η (1/n) Σᵢ gᵢ. Each worker sends its gradient and receives the model.
     """
     step.G.copy_(step.network.mean(step.G))
+    step.descend()
+
+
+SCHEDULE = {
+    "ac_power": number("power of η_t/η_s by which γ falls", 3.0, at_least(0)),
+    "ac_start": number("share of the run's steps before γ falls", 0.05, within(0, 1)),
+}
+
+
+@method("dsgd_ac", fields=GOSSIP_FIELDS, options=SCHEDULE, **ONE_EXCHANGE)
+def dsgd_ac(step: Step) -> None:
+    """DSGD-AC (Wang and Johansson 2026): γ falls faster than η, so that workers go on disagreeing.
+
+    x^(t+1) = x^t + γ_t Σ_j W_ij φ(x_j − x_i)^t − η_t g^t, with γ_t = γ (η_t/η_s)^a from step s on.
+
+    s is the share ``ac_start`` of the run, or the end of the warm-up if that is later; a is
+    ``ac_power``. This follows the authors' code (WangZesen/decent-sam-grc) for arXiv 2602.02899,
+    with γ = 1 and p = 1; its defaults are a = 3 and an s after 10 of 200 epochs, when the warm-up
+    ends. With a constant η, or a = 0, it is gossip that combines, then adapts.
+    """
+    run, gamma = step.run, step.gamma
+    start = round(max(run.ac_start, run.warmup) * step.steps)
+    if step.t >= start:
+        gamma *= (step.lr / learning_rate(run, start, step.steps)) ** run.ac_power
+    try:
+        step.network.pull(step.X, step.coupling, gamma, run)  # type: ignore[arg-type]
+    finally:  # the gradient counts even if the exchange fails
+        step.descend()
+
+
+@method(
+    "choco",
+    fields=(*GOSSIP_FIELDS, "compression"),
+    graph="fixed",
+    sends=("C(d)",),
+    matrices=4,
+    needs_every_message="adds up what neighbours have sent",
+    local_steps=1,
+    delay=0,
+)
+def choco(step: Step) -> None:
+    """CHOCO-SGD (Koloskova et al. 2019): gossip with compressed messages and error feedback.
+
+    Algorithm 2: x ← x − η g;  x̂_j += C(x_j − x̂_j);  x_i += γ Σ_j W_ij φ(x̂_j − x̂_i).
+
+    C(x_j − x̂_j) is sent, so worker j and its neighbours know x̂_j, which is 0 at first. The error
+    of the compression stays in x_j − x̂_j, and is sent later: the error feedback.
+    """
+    step.descend()
+    x_hat, theirs = step.matrix("x_hat"), step.copies("x_hat")
+    step.send_compressed(step.X, x_hat, theirs)
+    step.gossip(at=x_hat, theirs=theirs)
+
+
+@method("epidemic", fields=("topology",), directed=True, **ONE_EXCHANGE)
+def epidemic(step: Step) -> None:
+    """Epidemic learning (EL; de Vos et al. 2023): the mean of the own model and all that arrive.
+
+    x_i^(t+1) = (x_i + Σ_j x_j)^(t+1/2)/(1 + r_i), over the r_i workers j that sent to worker i.
+
+    On the topology ``epidemic_out``, where each worker sends to s others, drawn in each step, it is
+    EL-Local. On ``epidemic_regular``, a random regular graph in each step, it is EL-Oracle. The
+    weights of a row sum to 1, but those of a column do not where r_i differ: a step of EL-Local
+    conserves the workers' mean on average only.
+    """
+    step.descend()
+    step.network.W = equal_shares(step.network.W)
+    step.network.mix(step.X)
+
+
+def equal_shares(W: MixingMatrix) -> MixingMatrix:
+    """The edges of W with row-stochastic weights: each worker weighs all that it receives alike."""
+    shares = 1 / (1 + W.starts.diff()).double()
+    edges = W.receivers, W.senders
+    return MixingMatrix(W.n, *edges, shares[W.receivers], shares, in_order=True)
+
+
+CLIQUE = {"clique": whole("consecutive workers that average their gradients", 10, at_least(1))}
+
+
+@method(
+    "clique_averaging",
+    fields=GOSSIP_FIELDS,
+    options=CLIQUE,
+    sends=("d", "d"),
+    matrices=2,
+    **ONE_EXCHANGE,
+)
+def clique_averaging(step: Step) -> None:
+    """Clique averaging (Bellet et al. 2022): x ← pull(x − η ḡ), with a clique's mean gradient ḡ.
+
+    ḡ_i = (1/|C|) Σ_(j∈C) g_j for the clique C of worker i. This is D-SGD with clique averaging of
+    "D-Cliques" (arXiv 2104.07365). The cliques are ``clique`` consecutive workers each, the last
+    one perhaps fewer: those of the topology ``d_cliques`` with this ``clique_size``. Edges between
+    cliques, which would bias the gradients, are used for models only, so that they carry one of the
+    two messages. A local rule like momentum acts on ḡ. Where workers of a clique have no edge, as
+    after a failure, its other edges are used with the same weights.
+    """
+    W = step.network.W
+    step.network.W = within_cliques(W, step.run.clique)
+    step.network.mix(step.G)
+    step.network.W = W
+    step.descend()
+    step.gossip()
+
+
+def within_cliques(W: MixingMatrix, clique: int) -> MixingMatrix:
+    """The edges of W within cliques, with weights 1/|C|; the rest of each row stays with itself."""
+    of = torch.arange(W.n) // clique
+    inside = of[W.receivers] == of[W.senders]
+    receivers, senders = W.receivers[inside], W.senders[inside]
+    shares = 1 / torch.bincount(of).double()
+    weights = shares[of[receivers]]
+    diagonal = 1 - torch.bincount(receivers, weights, W.n)
+    return MixingMatrix(W.n, receivers, senders, weights, diagonal, in_order=True)
+
+
+@method(
+    "ad_psgd",
+    fields=("topology",),
+    arrivals="pair",
+    needs_every_message="has no step that all workers take together",
+    **ONE_EXCHANGE,
+)
+def ad_psgd(step: Step) -> None:
+    """AD-PSGD (Lian et al. 2018): each worker averages with one random neighbour, then descends.
+
+    Algorithm 1: x_i, x_j ← (x_i + x_j) / 2;  x_i ← x_i − η g_i, with the gradient g_i at the model
+    that x_i was when its step began. Neighbours are equally likely.
+    """
+    step.network.average(step.X)
     step.descend()

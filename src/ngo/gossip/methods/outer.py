@@ -8,16 +8,13 @@ and a momentum μ (``outer_momentum``). The local rule keeps its memory.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ngo.common.fields import above, below, choice, number
 from ngo.common.registry import Registry
+from ngo.common.types import Tensor
 from ngo.gossip.method import GOSSIP_FIELDS, method
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ngo.gossip.step import Step
+from ngo.gossip.step import Step
 
 OUTER_RULES: Registry[Callable[..., None]] = Registry("outer_rule")
 #: Whether a momentum is that of models after the pull.

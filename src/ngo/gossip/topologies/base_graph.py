@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import chain, combinations, zip_longest
 from math import prod
-from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole
+from ngo.common.lazy import torch
+from ngo.gossip.mixing_matrix import MixingMatrix, undirected_weights
 from ngo.gossip.topology import topology
 
 Round = list[tuple[Sequence[int], float]]
 
-if TYPE_CHECKING:
-    from ngo.gossip.mixing_matrix import MixingMatrix
 
 PEERS = {"peers": whole("neighbours of a worker in a step, at most", 1, at_least(1))}
 
@@ -127,10 +126,6 @@ def factors(n: int, largest: int) -> list[int]:
 
 def matrix(n: int, groups: Round) -> MixingMatrix:
     """The mixing matrix of a round: a worker's own weight is 1 minus the weights of its edges."""
-    import torch
-
-    from ngo.gossip.weights import undirected_weights
-
     pairs = [(i, j, w) for workers, w in groups for i, j in combinations(workers, 2)]
     i, j, weights = torch.tensor(pairs, dtype=torch.float64).view(-1, 3).T
     return undirected_weights(n, i.long(), j.long(), weights)

@@ -8,16 +8,12 @@ undirected (U) graphs that are static or, with one peer (O), dynamic.
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole
+from ngo.common.lazy import torch
 from ngo.common.seeding import numpy_stream
+from ngo.gossip.mixing_matrix import MixingMatrix, undirected_weights
 from ngo.gossip.topology import topology
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
 
 SHIFTS = {"shifts": whole("random shifts M; a worker sends to this many at most", 4, at_least(1))}
 
@@ -52,8 +48,6 @@ def od_equi_dyn(n: int, generator: torch.Generator) -> MixingMatrix:
 
     The matrix is (1 − η) I + η A(u), η = 1/2.
     """
-    import torch
-
     return mean_shift(n, [int(torch.randint(1, n, (), generator=generator))], ETA)
 
 
@@ -64,10 +58,6 @@ def ou_equi_dyn(n: int, generator: torch.Generator) -> MixingMatrix:
     The matrix is (1 − η) I + η A, where A exchanges the states of pairs as A(u) moves them. In turn
     from a random j on, worker j and j + u become a pair if neither has a partner yet.
     """
-    import torch
-
-    from ngo.gossip.weights import undirected_weights
-
     u = int(torch.randint(1, n, (), generator=generator))
     start = int(torch.randint(n, (), generator=generator))
     free, firsts = [True] * n, []
@@ -89,10 +79,6 @@ def _drawn(n: int, shifts: int, seed: int) -> list[int]:
 
 def mean_shift(n: int, drawn: list[int], share: float = 1.0) -> MixingMatrix:
     """(1 − ``share``) I + ``share`` · the mean of A(u) over the ``drawn`` u."""
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-
     counts = torch.bincount(torch.tensor(drawn), minlength=n)
     shifts, workers = counts.nonzero().flatten(), torch.arange(n)
     receivers = (workers[:, None] + shifts) % n

@@ -1,24 +1,221 @@
-"""A graph from a file, in one of networkx's formats or as a matrix.
+"""A graph from a file, in one of networkx's formats or as a matrix; a graph's nodes as workers.
 
-Nodes are workers in the order of their names (``ngo.gossip.numbered``).
+Nodes are workers in the order of their names: by number if all are different whole numbers, else
+sorted. With the names 0 … n − 1, a node's name is its worker's number. A name that equals a whole
+number is one: networkx takes 1, ``np.int64(1)``, 1.0 and True for the same node. So is text such as
+'10', which is all that some files have.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from numbers import Real
+from pathlib import Path
+from typing import Any
 
 from ngo.common.fields import file
+from ngo.common.lazy import nx, torch
 from ngo.common.paths import check_readable
-from ngo.common.registry import UserError, shown
+from ngo.common.registry import UserError, in_a_line, shown
+from ngo.common.untrusted import check_declared
+from ngo.gossip.mixing_matrix import MixingMatrix, metropolis_hastings, outgoing_shares
 from ngo.gossip.topology import topology
 
-if TYPE_CHECKING:
-    import networkx as nx
+#: How many nodes a note names.
+NAMED = 8
 
-    from ngo.gossip.mixing_matrix import MixingMatrix
+
+def numbered(given: nx.Graph, what: str) -> nx.Graph:
+    """The graph on the workers 0 … n − 1, with each edge once.
+
+    Edges keep their weights, but weights that are all 1 are none: networkx gives them to the edges
+    of an adjacency matrix. Self-loops stay. ``graph["nodes"]`` of the result has the nodes in
+    the order of the workers, ``graph["names"]`` their names, and ``graph["notes"]`` the lines that
+    tell a user what is not as in ``given``. Lines name the graph by ``what``, which begins with a
+    key. A one-line UserError for nodes that are no names, for two nodes of one name, and for a
+    repeated edge of several weights.
+    """
+    nodes = _in_order(given, what)
+    number = {node: k for k, node in enumerate(nodes)}
+    graph = nx.DiGraph() if given.is_directed() else nx.Graph()
+    graph.add_nodes_from(number[node] for node in given)
+    repeated = 0
+    for i, j, w in given.edges.data("weight"):
+        edge = number[i], number[j]
+        if not graph.has_edge(*edge):
+            graph.add_edge(*edge, weight=w)
+            continue
+        repeated += 1
+        if (first := graph.edges[edge]["weight"]) != w:
+            raise UserError(
+                f"{what} has the edge ({shown(i)}, {shown(j)}) with the weights {shown(first)} and "
+                f"{shown(w)}; give it once."
+            )
+    if all(_is_number(w) and w == 1 for i, j, w in graph.edges.data("weight") if i != j):
+        nx.set_edge_attributes(graph, None, "weight")
+    names = [_name(node) for node in nodes]
+    notes = list(_notes(names, repeated, what))
+    graph.graph = {"nodes": nodes, "names": names, "notes": notes}
+    return graph
+
+
+def _notes(names: list[str], repeated: int, what: str) -> Iterable[str]:
+    if repeated:
+        yield f"note: {what} has edges more than once ({repeated} repeat others); each counts once"
+    if names != [str(k) for k in range(len(names))]:
+        first = ", ".join(f"{k} is {shown(name)}" for k, name in enumerate(names[:NAMED]))
+        rest = f", … ({len(names)} in all, see graph_nodes)" if len(names) > NAMED else ""
+        yield f"note: {what} has nodes with names: worker {first}{rest}"
+
+
+def _in_order(given: nx.Graph, what: str) -> list[object]:
+    """The nodes in the order of the workers (see the module)."""
+    for node in given:
+        if not _is_name(node):
+            raise UserError(
+                f"{what} has the node {shown(node)}; nodes must be numbers below 2^63, text, or "
+                f"tuples of these (networkx.convert_node_labels_to_integers numbers them)."
+            )
+    if len(set(map(_name, given))) < len(given):
+        names = sorted(map(_name, given))
+        twice = next(a for a, b in pairwise(names) if a == b)
+        raise UserError(f"{what} has two nodes of the name {shown(twice)}; rename one.")
+    whole = {node: number for node in given if (number := _whole_number(node)) is not None}
+    if len(set(whole.values())) == len(given):
+        return sorted(given, key=whole.__getitem__)
+    try:
+        return sorted(given)
+    except TypeError:  # names of several kinds
+        return sorted(given, key=_name)
+
+
+def _is_name(node: Any) -> bool:
+    """Whether the order of such nodes, and their text, are the same in every process."""
+    if isinstance(node, tuple):
+        return all(map(_is_name, node))
+    return isinstance(node, str) or (_is_number(node) and abs(node) < 2**63)
+
+
+def _is_number(node: object) -> bool:
+    return isinstance(node, Real)
+
+
+def _name(node: object) -> str:
+    whole = None if isinstance(node, str) else _whole_number(node)
+    return str(node if whole is None else whole)
+
+
+def _whole_number(node: Any) -> int | None:
+    if isinstance(node, str):
+        return int(node) if re.fullmatch("-?[0-9]{1,18}", node) else None
+    return int(node) if _is_number(node) and node == int(node) else None
+
+
+def read_graph(path: str, directed: bool) -> nx.Graph:
+    """The graph in the file, with its names of nodes and its parallel edges.
+
+    A format that does not say whether its edges have a direction has ``directed`` ones or not.
+    A one-line UserError for a file that can't be
+    read.
+    """
+    formats: dict[str, Callable[[], nx.Graph]] = {
+        ".edgelist": lambda: _edge_list(_text(path), directed),
+        ".adjlist": lambda: _adjacency_list(_text(path), directed),
+        ".graphml": lambda: nx.read_graphml(path),
+        ".gml": lambda: _gml(_text(path)),
+        ".json": lambda: _node_link(_text(path)),
+        ".mtx": lambda: _matrix_market(path, directed),
+    }
+    ending = Path(path).suffix.lower()
+    if ending not in formats:
+        raise UserError(f"graph: {path!r} has no known ending; it must be {', '.join(formats)}.")
+    try:
+        return formats[ending]()
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"graph: {path!r} can't be read as {ending}: {type(error).__name__}: "
+            f"{in_a_line(error)[:200]}."
+        ) from error
+
+
+def _text(path: str) -> str:
+    """The text of the file, without the mark at the start of some."""
+    return Path(path).read_text(encoding="utf-8-sig")
+
+
+def _gml(text: str) -> nx.Graph:
+    """A node's name is its label if all nodes have different labels, else its id.
+
+    Many files have parallel edges, and do not say that they may.
+    """
+    text = re.sub(r'^([^#"\n]*?\bgraph\s*\[)', r"\1 multigraph 1 ", text, count=1, flags=re.M)
+    graph = nx.parse_gml(text, label="id")
+    labels = dict(graph.nodes(data="label"))
+    distinct = None not in labels.values() and len(set(labels.values())) == len(labels)
+    return nx.relabel_nodes(graph, labels) if distinct else graph
+
+
+def _edge_list(text: str, directed: bool) -> nx.Graph:
+    """Each line has two nodes, and perhaps a weight or a dictionary."""
+    kind = nx.MultiDiGraph if directed else nx.MultiGraph
+    lines = _lines(text)
+    for line in lines:
+        if len(line) < 2:
+            raise ValueError(f"a line has one node, {line[0]!r}; an edge has two")
+    edges = [" ".join(line) for line in lines]
+    try:
+        return nx.parse_edgelist(edges, create_using=kind)
+    except TypeError:
+        return nx.parse_edgelist(edges, create_using=kind, data=[("weight", float)])
+
+
+def _lines(text: str) -> list[list[str]]:
+    """The words of each line that has any; comments begin with #, or a line with %."""
+    found = (line.partition("#")[0].split() for line in text.split("\n"))
+    return [line for line in found if line and not line[0].startswith("%")]
+
+
+def _adjacency_list(text: str, directed: bool) -> nx.Graph:
+    """Each line has a node, then its neighbours."""
+    kind = nx.DiGraph if directed else nx.Graph
+    return nx.parse_adjlist([" ".join(line) for line in _lines(text)], create_using=kind)
+
+
+def _node_link(text: str) -> nx.Graph:
+    data = json.loads(text)
+    return nx.node_link_graph(data, edges="links" if "links" in data else "edges")
+
+
+def _matrix_market(path: str, directed: bool) -> nx.Graph:
+    """An entry in row i and column j is an edge from node i to j, and its weight.
+
+    Nodes have the names 1 … n, as the rows. A matrix that is not symmetric is a directed graph.
+    """
+    from scipy.io import mminfo, mmread
+    from scipy.sparse import coo_array
+
+    rows, columns, entries = mminfo(path)[:3]
+    if rows != columns:
+        raise ValueError(f"the matrix has {rows} rows and {columns} columns")
+    check_declared(Path(path), "graph", 1000 * rows + 16 * entries)
+    A = coo_array(mmread(path))
+    A.eliminate_zeros()
+    found = list(zip((A.row + 1).tolist(), (A.col + 1).tolist(), A.data.tolist(), strict=True))
+    if not directed and set(found) == {(j, i, w) for i, j, w in found}:
+        graph, found = nx.MultiGraph(), [(i, j, w) for i, j, w in found if i <= j]
+    else:
+        graph = nx.MultiDiGraph()
+    graph.add_nodes_from(range(1, rows + 1))
+    graph.add_weighted_edges_from(found)
+    return graph
+
 
 GRAPH = {"graph": file("file of the graph: .edgelist, .adjlist, .graphml, .gml, .json or .mtx")}
 
@@ -39,8 +236,6 @@ def graph_file(n: int, graph: str) -> MixingMatrix:
     Weights of edges, if the file has them, are W_ij. Without weights, or if all are 1, they are
     Metropolis–Hastings weights.
     """
-    from ngo.gossip.weights import metropolis_hastings
-
     return _matrix(n, read(n, graph, False), metropolis_hastings)
 
 
@@ -57,8 +252,6 @@ def directed_graph_file(n: int, graph: str) -> MixingMatrix:
     An edge's weight, if the file has weights, is the share that is sent along it. Without weights,
     or if all are 1, a worker divides its mass equally among itself and its receivers.
     """
-    from ngo.gossip.weights import outgoing_shares
-
     return _matrix(n, read(n, graph, True), outgoing_shares)
 
 
@@ -72,10 +265,6 @@ def file_nodes(topologies: Iterable[str], n: int, graph: str | None) -> dict[str
 
 def _matrix(n: int, graph: nx.Graph, weights: Callable[..., MixingMatrix]) -> MixingMatrix:
     """The file's weights, with the rest to 1 on the diagonal; else ``weights`` of the edges."""
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-
     if not _has_weights(graph):
         return weights(n, graph.edges)
     # An undirected graph's adjacency has each edge in both directions.
@@ -94,7 +283,7 @@ def read(n: int, path: str, directed: bool) -> nx.Graph:
     ``directed``), and has weights above 0 on all edges or on none.
     """
     status = check_readable(path, "graph", LARGEST).stat()
-    graph = _load(path, n, directed, (status.st_mtime_ns, status.st_size))
+    graph = _load(path, directed, (status.st_mtime_ns, status.st_size))
     if len(graph) != n:
         raise UserError(f"workers: {n} is not the number of nodes in graph {path!r}, {len(graph)}.")
     _check_connected(graph, path)
@@ -104,14 +293,9 @@ def read(n: int, path: str, directed: bool) -> nx.Graph:
 
 
 @lru_cache(maxsize=8)
-def _load(path: str, n: int, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
+def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
     """The file's graph; ``stamp`` changes with the file."""
-    import networkx as nx
-
-    from ngo.gossip.graph_formats import read_graph
-    from ngo.gossip.numbered import numbered
-
-    graph = read_graph(path, n, directed)
+    graph = read_graph(path, directed)
     if graph.is_directed() != directed:
         found, needed = ("", "directed_graph_file") if graph.is_directed() else ("un", "graph_file")
         raise UserError(f"graph: {path!r} is {found}directed; it needs topology {needed!r}.")
@@ -125,7 +309,6 @@ def _has_weights(graph: nx.Graph) -> bool:
 
 
 def _check_connected(graph: nx.Graph, path: str) -> None:
-    import networkx as nx
 
     if not graph.is_directed() and not nx.is_connected(graph):
         raise UserError(f"graph: {path!r} is not connected.")

@@ -1,17 +1,16 @@
-"""Small graphs that stay as they are."""
+"""Graphs that stay as they are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import combinations
 from math import isqrt
-from typing import TYPE_CHECKING
 
-from ngo.common.fields import at_least, number, whole, within
-from ngo.common.registry import UserError
-from ngo.gossip.drawn_graph import connected
+from ngo.common.fields import at_least, choice, number, whole, within
+from ngo.common.lazy import np, nx
+from ngo.common.registry import Registry, UserError
+from ngo.common.seeding import numpy_stream
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @topology("ring")
@@ -47,8 +46,6 @@ def empty(n: int) -> Edges:
 @topology("complete", exact=True, density=1.0)
 def complete(n: int) -> np.ndarray:
     """Every pair of workers is connected."""
-    import numpy as np
-
     return np.stack(np.triu_indices(n, 1), 1)
 
 
@@ -116,13 +113,26 @@ def exponential(n: int) -> Edges:
     return [(i, (i + 2**k) % n) for k in range(digits(n)) for i in range(n)]
 
 
+DRAWS = 1000
+
+
+def connected(name: str, seed: int, draw: Callable[[object], nx.Graph]) -> Edges:
+    """The edges of the first connected graph; a UserError if ``DRAWS`` draws give none."""
+    source = numpy_stream(seed, "graph")
+    for _ in range(DRAWS):
+        graph = draw(source)
+        if nx.is_connected(graph):
+            return list(graph.edges)
+    raise UserError(
+        f"topology: none of {DRAWS} draws of {name!r} is connected; it needs more edges."
+    )
+
+
 @topology("erdos_renyi", density=lambda n, u: u)
 def erdos_renyi(n: int, u: float, seed: int) -> Edges:
     """A connected Erdős–Rényi graph G(n, ``u``), drawn once for the run."""
-    from networkx import fast_gnp_random_graph, gnp_random_graph
-
     # The second has a draw for each pair, the first for each edge (Batagelj and Brandes 2005).
-    graph = fast_gnp_random_graph if n > DRAWN_IN_FULL else gnp_random_graph
+    graph = nx.fast_gnp_random_graph if n > DRAWN_IN_FULL else nx.gnp_random_graph
     return connected("erdos_renyi", seed, lambda draw: graph(n, u, seed=draw))
 
 
@@ -141,9 +151,7 @@ def _even(n: int, degree: int) -> None:
 @topology("random_regular", options=DEGREE, check=_even)
 def random_regular(n: int, degree: int, seed: int) -> Edges:
     """A connected random graph of the given ``degree``, drawn once for the run."""
-    from networkx import random_regular_graph
-
-    return connected("random_regular", seed, lambda draw: random_regular_graph(degree, n, draw))
+    return connected("random_regular", seed, lambda draw: nx.random_regular_graph(degree, n, draw))
 
 
 SMALL_WORLD = {
@@ -167,6 +175,48 @@ def small_world(n: int, near: int, rewired: float, seed: int) -> Edges:
     Before rewiring, each worker has ``near`` neighbours. The graph is connected, and drawn once for
     the run.
     """
-    from networkx import watts_strogatz_graph
+    return connected(
+        "small_world", seed, lambda draw: nx.watts_strogatz_graph(n, near, rewired, draw)
+    )
 
-    return connected("small_world", seed, lambda draw: watts_strogatz_graph(n, near, rewired, draw))
+
+#: Which of m cliques are joined, as pairs.
+JOINS: Registry[Callable[[int], list[tuple[int, int]]]] = Registry("joins")
+
+
+def every_pair(m: int) -> list[tuple[int, int]]:
+    """Every clique with every other."""
+    return list(combinations(range(m), 2))
+
+
+def in_a_ring(m: int) -> list[tuple[int, int]]:
+    """Each clique with the next."""
+    return [(a, (a + 1) % m) for a in range(m if m > 2 else m - 1)]
+
+
+for each in (every_pair, in_a_ring):
+    JOINS.add(each.__name__, each, each)
+
+CLIQUES = {
+    "clique_size": whole("workers in a clique", 10, at_least(1)),
+    "joins": choice("which cliques are joined", "every_pair", JOINS),
+}
+
+
+@topology("d_cliques", options=CLIQUES)
+def d_cliques(n: int, clique_size: int, joins: str) -> Edges:
+    """D-Cliques (Bellet et al. 2022): complete graphs, joined by single edges.
+
+    A clique has ``clique_size`` consecutive workers, the last one perhaps fewer. Two cliques are
+    joined by one edge; its end in each is the worker with the fewest edges to other cliques so far.
+    With the partition ``cliques``, the workers of a clique together have all labels, about.
+    """
+    cliques = [range(i, min(i + clique_size, n)) for i in range(0, n, clique_size)]
+    edges = [edge for clique in cliques for edge in combinations(clique, 2)]
+    joined = [0] * n
+    for a, b in JOINS[joins](len(cliques)):
+        i, j = (min(cliques[k], key=joined.__getitem__) for k in (a, b))
+        joined[i] += 1
+        joined[j] += 1
+        edges.append((i, j))
+    return edges

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from ngo.gossip.topologies.static import digits, dimension
+from ngo.common.fields import at_least, whole
+from ngo.common.lazy import nx, torch
+from ngo.common.registry import UserError
+from ngo.common.types import Tensor
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.topologies.static import DEGREE, digits, dimension
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
-
-if TYPE_CHECKING:
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
 
 
 @topology("random", density=lambda n, u: u)
-def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
+def random_graph(n: int, u: float, generator: torch.Generator) -> Tensor:
     """A new Erdős–Rényi graph G(n, ``u``) in each step.
 
     Each of the n(n−1)/2 edges exists with probability ``u``, independently. Source: the paper's Eq.
     (aijp). A worker may have no edge. With more than 256 workers, the edges themselves are drawn
     instead of a number for each pair.
     """
-    import torch
-
     if not 0 < u <= 1:
         raise ValueError(f"u is {u!r}; the probability of an edge must be in (0, 1]")
     pairs = n * (n - 1) // 2
@@ -40,15 +37,13 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
     return torch.stack([i, found - (firsts - rows - 1)[i]]).T
 
 
-def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tensor:
+def _successes(trials: int, u: float, generator: torch.Generator) -> Tensor:
     """The numbers of the trials that succeed, each with probability ``u`` (Batagelj and Brandes
     2005).
 
     The failures before each success are drawn from the geometric distribution, so that the time is
     in proportion to the successes.
     """
-    import torch
-
     found = torch.full((1,), -1)
     while found[-1] < trials:
         left = (trials - int(found[-1])) * u
@@ -59,10 +54,8 @@ def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tenso
 
 
 @topology("random_matching", matching=True)
-def random_matching(n: int, generator: torch.Generator) -> torch.Tensor:
+def random_matching(n: int, generator: torch.Generator) -> Tensor:
     """A new random matching in each step; for odd n, one worker has no neighbour."""
-    import torch
-
     return torch.randperm(n, generator=generator)[: n - n % 2].view(-1, 2)
 
 
@@ -96,10 +89,6 @@ def one_peer_exponential(n: int, t: int) -> MixingMatrix:
     W_ij = 1/2 for j = i and for j = i − 2^(t mod ⌈log₂ n⌉), on a circle. For n = 2^k, the product
     of k successive matrices is the mean.
     """
-    import torch
-
-    from ngo.gossip.mixing_matrix import MixingMatrix
-
     workers, half = torch.arange(n), torch.full((n,), 0.5)
     return MixingMatrix(n, workers, (workers - 2 ** (t % digits(n))) % n, half, half)
 
@@ -118,3 +107,61 @@ def one_peer_hypercube(n: int, t: int) -> Edges:
     """
     digit = 1 << t % dimension("one_peer_hypercube", n)
     return [(i, i | digit) for i in range(n) if not i & digit]
+
+
+RECEIVERS = {"receivers": whole("workers to which each worker sends, s", 4, at_least(1))}
+
+
+def check_receivers(n: int, receivers: int) -> None:
+    """A UserError unless a worker has so many others to send to."""
+    if receivers >= n:
+        raise UserError(f"receivers: {receivers} is not possible for {n} workers; at most {n - 1}.")
+
+
+def check_regular(n: int, degree: int) -> None:
+    """A UserError unless n workers have a regular graph of this degree."""
+    if degree >= n or n * degree % 2:
+        raise UserError(
+            f"degree: {degree} is not possible for {n} workers; it must be below {n}, and even for "
+            "an odd number of them."
+        )
+
+
+@topology(
+    "epidemic_out",
+    directed=True,
+    options=RECEIVERS,
+    check=check_receivers,
+    density=lambda n, receivers: receivers / (n - 1),
+)
+def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> Tensor:
+    """In each step each worker sends to s random others (EL-Local; de Vos et al. 2023).
+
+    All sets of s = ``receivers`` others are equally likely, and independent.
+    """
+    # By Floyd's algorithm for all workers at once: the k-th draw is one of the first so many, and
+    # the last of them if the draw is already taken.
+    found = torch.full((n, receivers), n)
+    for k, last in enumerate(range(n - 1 - receivers, n - 1)):
+        drawn = torch.randint(last + 1, (n, 1), generator=generator)
+        taken = (found == drawn).any(1)
+        found[:, k] = torch.where(taken, last, drawn[:, 0])
+    workers = torch.arange(n)[:, None]
+    found += found >= workers  # others are numbered without the worker itself
+    return torch.stack([workers.expand_as(found).flatten(), found.flatten()], 1)
+
+
+@topology(
+    "epidemic_regular",
+    options=DEGREE,
+    check=check_regular,
+    matching=lambda n, degree: degree == 1,
+    density=lambda n, degree: degree / (n - 1),
+)
+def epidemic_regular(n: int, degree: int, generator: torch.Generator) -> Edges:
+    """A random regular graph in each step (EL-Oracle; de Vos et al. 2023).
+
+    It need not connect all workers. With a ``degree`` of 1 it is a random matching.
+    """
+    seed = int(torch.randint(2**31, (), generator=generator))
+    return list(nx.random_regular_graph(degree, n, seed).edges)

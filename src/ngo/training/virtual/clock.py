@@ -1,43 +1,313 @@
-"""Clocks: how the time of a run passes.
+"""Clocks: how the time of a run passes, how long steps take, what links cost, who leaves and comes.
 
-Names, options and checks are known without importing torch.
+Traces, CSV files of what changes at which virtual time, give each of these too. Names, options and
+checks are known without importing torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import csv
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.fields import at_least, below, choice, number
-from ngo.common.options import Options, declare
-from ngo.common.registry import Registry, UserError
+from ngo.common.fields import at_least, below, choice, file, number, whole, within
+from ngo.common.lazy import np
+from ngo.common.options import registers
+from ngo.common.paths import check_readable
+from ngo.common.registry import Registry, UserError, in_a_line, shown
+from ngo.common.seeding import numpy_stream, stream_seed
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import FAILURES, METHODS, Method
-from ngo.training.virtual.churn import CHURN
-from ngo.training.virtual.links import LINKS
-from ngo.training.virtual.speeds import SPEEDS
 
 if TYPE_CHECKING:
     from ngo.training.problem import Problem
     from ngo.training.spec import RunSpec
     from ngo.training.stepper import Stepper
 
+
+@dataclass(frozen=True)
+class Part:
+    """An entry of a registry."""
+
+    #: ``run`` → what the run has of it, see the registries; a clock's makes the stepper.
+    of: Callable[..., Any]
+    #: The options that it declares.
+    fields: tuple[str, ...]
+
+
+#: The seconds of a worker's next step, which begins at this time; called once for each step.
+Seconds = Callable[[float], float]
+#: ``run`` → the ``Seconds`` of each worker.
+SPEEDS: Registry[Part] = Registry("speed")
+
+#: ``(sender, receiver, time)`` → latency in seconds, and seconds a byte, of a message sent then.
+Link = Callable[[int, int, float], tuple[float, float]]
+#: ``run`` → the ``Link`` of all pairs of workers.
+LINKS: Registry[Part] = Registry("links")
+
+#: ``run`` → for each worker, the times at which it leaves, comes, leaves, … in order.
+CHURN: Registry[Part] = Registry("churn")
+
+# The largest trace, in bytes.
+LARGEST = 1 << 26
+
+Read = Callable[[str], Any]
+
+
+def read_trace(path: str, key: str, columns: Mapping[str, Read]) -> list[tuple[Any, ...]]:
+    """The rows of a CSV file with these columns, in order; the first is the time.
+
+    ``columns`` has the function that reads each value. A one-line UserError, under ``key``, for a
+    file that is anything else.
+    """
+    check_readable(path, key, LARGEST)
+    found: list[tuple[Any, ...]] = []
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            lines = csv.reader(file)
+            if (head := next(lines, [])) != list(columns):
+                raise UserError(
+                    f"{key}: {path!r} begins with {shown(','.join(head))}; its first line must be "
+                    f"{','.join(columns)}."
+                )
+            for line in filter(None, lines):
+                if len(line) != len(columns):
+                    raise ValueError(f"{len(line)} values, where {len(columns)} are needed")
+                row = tuple(read(text) for read, text in zip(columns.values(), line, strict=True))
+                if found and row[0] < found[-1][0]:
+                    raise ValueError("its time is before that of the row before")
+                found.append(row)
+    except (ValueError, csv.Error) as error:
+        raise UserError(f"{key}: {path!r}, row {len(found) + 1}: {in_a_line(error)}.") from None
+    return found
+
+
+def from_zero(text: str) -> float:
+    """A number that is 0 or more."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{text} is not 0 or more, and finite")
+    return value
+
+
+def above_zero(text: str) -> float:
+    """A number above 0."""
+    if (value := from_zero(text)) == 0:
+        raise ValueError("0 is not above 0")
+    return value
+
+
+def worker_of(n: int) -> Read:
+    """A reader of the numbers of n workers."""
+
+    def read(text: str) -> int:
+        if not 0 <= (worker := int(text)) < n:
+            raise ValueError(f"worker {worker} is not one of 0 to {n - 1}")
+        return worker
+
+    return read
+
+
+SECONDS = within(1e-9, 1e9)
+
+STEP = {
+    "step_seconds": number("seconds of a worker's step, on average", 1.0, SECONDS),
+    "slow_workers": whole("number of slow workers: the first ones", 0, at_least(0)),
+    "slow_factor": number("factor by which a slow worker's step is longer", 1.0, SECONDS),
+}
+SPREAD = {**STEP, "speed_spread": number("σ of the logarithm of seconds", 0.5, within(0, 10))}
+# Draws of a stream at a time.
+BLOCK = 64
+
+
+def _means(run: Any) -> list[float]:
+    if run.slow_workers > run.workers:
+        raise UserError(
+            f"slow_workers: {run.slow_workers} is more than the {run.workers} workers; it must be "
+            f"{run.workers} or less."
+        )
+    slow = run.slow_workers
+    return [run.step_seconds * (run.slow_factor if i < slow else 1.0) for i in range(run.workers)]
+
+
+def _always(seconds: float) -> Seconds:
+    return lambda start: seconds
+
+
+@registers(SPEEDS, "constant", Part, STEP)
+def constant(run: Any) -> list[Seconds]:
+    """All steps of a worker take equally long."""
+    return [_always(mean) for mean in _means(run)]
+
+
+@registers(SPEEDS, "log_normal", Part, SPREAD)
+def log_normal(run: Any) -> list[Seconds]:
+    """Each step has a log-normal time, with σ = ``speed_spread`` and the mean ``step_seconds``."""
+
+    def drawn(worker: int, mean: float) -> Seconds:
+        factors = _factors(run, worker)
+        return lambda start: mean * next(factors)
+
+    return [drawn(i, mean) for i, mean in enumerate(_means(run))]
+
+
+@registers(SPEEDS, "log_normal_workers", Part, SPREAD)
+def log_normal_workers(run: Any) -> list[Seconds]:
+    """Each worker has a log-normal speed, drawn once: all its steps take equally long."""
+    return [_always(mean * next(_factors(run, i))) for i, mean in enumerate(_means(run))]
+
+
+def _factors(run: Any, worker: int) -> Iterator[float]:
+    """Log-normal numbers of mean 1."""
+    stream, spread = numpy_stream(run.seed, "speed", worker), run.speed_spread
+    while True:
+        yield from np.exp(spread * stream.standard_normal(BLOCK) - spread**2 / 2).tolist()
+
+
+@registers(SPEEDS, "speed_trace", Part, {"speed_file": file("CSV of speeds: time,worker,seconds")})
+def speed_trace(run: Any) -> list[Seconds]:
+    """A file has the seconds of the steps of a worker that begin at a time or later."""
+    columns = {"time": from_zero, "worker": worker_of(run.workers), "seconds": above_zero}
+    known: list[tuple[list[float], list[float]]] = [([], []) for _ in range(run.workers)]
+    for time, worker, seconds in read_trace(run.speed_file, "speed_file", columns):
+        known[worker][0].append(time)
+        known[worker][1].append(seconds)
+
+    def read(worker: int) -> Seconds:
+        times, seconds = known[worker]
+        if not times or times[0] > 0:
+            raise UserError(
+                f"speed_file: {run.speed_file!r} has no row of worker {worker} with time 0."
+            )
+        return lambda start: seconds[bisect_right(times, start) - 1]
+
+    return [read(i) for i in range(run.workers)]
+
+
+UNIFORM = {
+    "latency": number("seconds between a message's transfer and its arrival", 0.0, within(0, 1e9)),
+    "bandwidth": number("bytes a second, in and out of a worker; 0: no limit", 0.0, at_least(0)),
+    "slow_links": number("probability that the link of two workers is slow", 0.0, within(0, 1)),
+    "slow_link_factor": number("factor of time on a slow link", 1.0, within(1, 1e9)),
+}
+
+
+@registers(LINKS, "uniform", Part, UNIFORM)
+def uniform(run: Any) -> Link:
+    """All links have one latency and bandwidth; a slow one multiplies the times of both."""
+    normal = run.latency, 1 / run.bandwidth if run.bandwidth else 0.0
+    if not run.slow_links:
+        return lambda sender, receiver, time: normal
+    slow = normal[0] * run.slow_link_factor, normal[1] * run.slow_link_factor
+
+    @cache
+    def of(i: int, j: int) -> tuple[float, float]:
+        pair = min(i, j) * run.workers + max(i, j)
+        drawn = stream_seed(run.seed, "slow_links", pair) / 2**63
+        return slow if drawn < run.slow_links else normal
+
+    return lambda sender, receiver, time: of(sender, receiver)
+
+
+TRACE = {"link_file": file("CSV of links: time,sender,receiver,latency,bandwidth")}
+
+
+@registers(LINKS, "link_trace", Part, {**UNIFORM, **TRACE})
+def link_trace(run: Any) -> Link:
+    """A file has links from a time on; others, and times before, are those of ``uniform``."""
+    worker = worker_of(run.workers)
+    known: dict[tuple[int, int], tuple[list[float], list[tuple[float, float]]]] = {}
+    columns = {"time": from_zero, "sender": worker, "receiver": worker}
+    columns |= {"latency": from_zero, "bandwidth": from_zero}
+    for time, i, j, latency, rate in read_trace(run.link_file, "link_file", columns):
+        times, values = known.setdefault((i, j), ([], []))
+        times.append(time)
+        values.append((latency, 1 / rate if rate else 0.0))
+    others = uniform(run)
+
+    def of(sender: int, receiver: int, time: float) -> tuple[float, float]:
+        times, values = known.get((sender, receiver), ([], []))
+        k = bisect_right(times, time)
+        return values[k - 1] if k else others(sender, receiver, time)
+
+    return of
+
+
+@registers(CHURN, "none", Part)
+def none(run: Any) -> list[list[float]]:
+    """All workers are there all the time."""
+    return [[] for _ in range(run.workers)]
+
+
+@registers(CHURN, "churn_trace", Part, {"churn_file": file("CSV of churn: time,worker,event")})
+def churn_trace(run: Any) -> list[list[float]]:
+    """A file has the events ``leaves`` and ``comes``; a worker leaves first."""
+    changes: list[list[float]] = [[] for _ in range(run.workers)]
+    columns = {"time": from_zero, "worker": worker_of(run.workers), "event": _event}
+    for row, (time, worker, event) in enumerate(
+        read_trace(run.churn_file, "churn_file", columns), 1
+    ):
+        if ("leaves", "comes")[len(changes[worker]) % 2] != event:
+            raise UserError(
+                f"churn_file: {run.churn_file!r}, row {row}: worker {worker} {event}, and it is "
+                f"{'there' if event == 'comes' else 'away'} already."
+            )
+        changes[worker].append(time)
+    return changes
+
+
+def _event(text: str) -> str:
+    if text not in ("leaves", "comes"):
+        raise ValueError(f"event {shown(text)} is neither leaves nor comes")
+    return text
+
+
+class Presence:
+    """When workers are there."""
+
+    def __init__(self, changes: list[list[float]]) -> None:
+        self._changes = changes
+        self.always = not any(changes)
+
+    def away(self, worker: int, time: float) -> bool:
+        """Whether the worker is away: from the moment at which it leaves until it comes."""
+        return bisect_right(self._changes[worker], time) % 2 == 1
+
+    def end(self, worker: int, start: float, seconds: float) -> float:
+        """When a step that could begin at ``start`` ends; inf if the worker never comes back.
+
+        A worker that leaves loses the step at which it is, and takes it from its beginning when it
+        comes back. A UserError if time stands still, or has no end.
+        """
+        if not start < start + seconds < math.inf:
+            raise UserError(
+                f"speed: the step of worker {worker} at second {start:g} takes {seconds:g} s; it "
+                f"must end at a later second, which is finite."
+            )
+        if self.always:
+            return start + seconds
+        changes = self._changes[worker]
+        k = bisect_right(changes, start)
+        while True:
+            if k % 2:  # away
+                if k == len(changes):
+                    return math.inf
+                start, k = changes[k], k + 1
+            if k == len(changes) or start + seconds <= changes[k]:
+                return start + seconds
+            k += 1
+
+
 #: ``(run, problem, stops, backend=…, threads=…)`` → the stepper. At ``stops``, steps of the run,
 #: its state has to be known.
 MakeStepper = Callable[..., "Stepper"]
 
 
-@dataclass(frozen=True)
-class Clock:
-    """An entry of the registry."""
-
-    stepper: MakeStepper
-    #: The options that it declares.
-    fields: tuple[str, ...]
-
-
-CLOCKS: Registry[Clock] = Registry("clock")
+CLOCKS: Registry[Part] = Registry("clock")
 
 #: The fields of a run that name a part of virtual time.
 PARTS: dict[str, Registry[Any]] = {"speed": SPEEDS, "links": LINKS, "churn": CHURN}
@@ -52,22 +322,7 @@ TIME = {
 LOSS = {"message_loss": number("probability that a message is lost", 0.0, below(0, 1))}
 
 
-def clock(
-    name: str, *, options: Options | None = None, version: int = 1
-) -> Callable[[MakeStepper], MakeStepper]:
-    """Register a function that makes the stepper of a run, under a name for the key ``clock``.
-
-    ``version`` is raised when its results change.
-    """
-
-    def register(make: MakeStepper) -> MakeStepper:
-        CLOCKS.add(name, Clock(make, declare("clock", name, options)), make, version)
-        return make
-
-    return register
-
-
-@clock("steps")
+@registers(CLOCKS, "steps", Part)
 def steps(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> Stepper:
     """All workers step together; time is not simulated."""
     from ngo.training.stepper import Stepper
@@ -75,7 +330,7 @@ def steps(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> 
     return Stepper(spec, problem, **how)
 
 
-@clock("waiting", options=TIME)
+@registers(CLOCKS, "waiting", Part, TIME)
 def waiting(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> Stepper:
     """Virtual time, in which a step ends when the messages of all neighbours have arrived."""
     from ngo.training.virtual.waiting_stepper import WaitingStepper
@@ -83,7 +338,7 @@ def waiting(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -
     return WaitingStepper(spec, problem, **how)
 
 
-@clock("asynchronous", options={**TIME, **LOSS})
+@registers(CLOCKS, "asynchronous", Part, {**TIME, **LOSS})
 def asynchronous(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> Stepper:
     """Virtual time, in which no worker waits: a step takes what has arrived."""
     from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper

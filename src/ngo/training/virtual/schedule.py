@@ -6,30 +6,181 @@ gradient is computed with those of others, and of the round and *turn* in which 
 
 Steps that end at the same moment and have the same number take place together, as in a run in which
 all workers step together. If their numbers differ, the lower one comes first.
+
+A worker sends one message after another, at the full bandwidth of the link. A message takes its
+bytes / bandwidth on the sender's side, and as much on the receiver's, which is later by the
+latency: a message that meets no other arrives after one transfer and the latency. On each side,
+messages wait for those before them.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import Any
 
+from ngo.common.lazy import np
 from ngo.common.registry import UserError
-from ngo.common.seeding import numpy_stream
-from ngo.training.virtual.churn import CHURN, Presence
-from ngo.training.virtual.speeds import SPEEDS
-from ngo.training.virtual.wires import Wires
+from ngo.common.seeding import numpy_stream, torch_stream
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.schedule import ScheduledMixing, topologies
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.training.spec import RunSpec
+from ngo.training.virtual.clock import CHURN, LINKS, SPEEDS, Presence
 
-if TYPE_CHECKING:
-    from ngo.gossip.mixing_matrix import MixingMatrix
-    from ngo.training.spec import RunSpec
-    from ngo.training.virtual.neighbours import Graph, Graphs
-
-# Random partners drawn at a time.
+# Draws of a stream at a time.
 BLOCK = 256
+
+
+class Wires:
+    """All links of a run. Times passed to its functions must not decrease."""
+
+    def __init__(self, run: Any, size: int, presence: Presence, *, replaces: bool) -> None:
+        """A message has ``size`` bytes. With ``replaces``, a message that still waits at its sender
+        is replaced by a newer one to the same worker.
+        """
+        self._link = LINKS[run.links].of(run)
+        self._size, self._presence, self._replaces = size, presence, replaces
+        self._loss = run.message_loss or 0.0
+        self._lost = [self._losses(run.seed, i) for i in range(run.workers)] if self._loss else []
+        # When each worker's side is free again.
+        self._out, self._in = [0.0] * run.workers, [0.0] * run.workers
+        # Messages that each worker will receive, by the time at which they begin to arrive:
+        # (begin, number, transfer, sender, content).
+        self._coming: list[deque[tuple[float, int, float, int, list[Any]]]] = [
+            deque() for _ in range(run.workers)
+        ]
+        # Those whose time of arrival is known: (arrival, sender, content).
+        self._arriving: list[deque[tuple[float, int, list[Any]]]] = [
+            deque() for _ in range(run.workers)
+        ]
+        # The last message to a worker that may wait at its sender: when it leaves, its content.
+        self._waiting: dict[tuple[int, int], tuple[float, list[Any]]] = {}
+        self.messages = 0
+
+    def _losses(self, seed: int, worker: int) -> Iterator[bool]:
+        stream = numpy_stream(seed, "message_loss", worker)
+        while True:
+            yield from (stream.random(BLOCK) < self._loss).tolist()
+
+    def send(self, sender: int, receiver: int, now: float, *content: Any) -> None:
+        """Send a message."""
+        latency, per_byte = self._link(sender, receiver, now)
+        start, transfer = now, per_byte * self._size
+        if transfer:
+            leaves, waiting = self._waiting.get((sender, receiver), (now, []))
+            if self._replaces and leaves > now:
+                waiting[:] = content
+                return
+            start = max(now, self._out[sender])
+            self._out[sender] = start + transfer
+        self.messages += 1
+        if self._loss and next(self._lost[sender]):
+            return
+        kept = list(content)
+        if transfer:
+            self._waiting[sender, receiver] = start, kept
+        coming = self._coming[receiver]
+        message = (start + latency, self.messages, transfer, sender, kept)
+        if coming and message < coming[-1]:
+            insort(coming, message)
+        else:
+            coming.append(message)
+
+    def received(self, worker: int, now: float) -> Iterator[tuple[int, list[Any]]]:
+        """(sender, content) of what has arrived up to ``now``, since the last call."""
+        coming, arriving = self._coming[worker], self._arriving[worker]
+        while coming and coming[0][0] <= now:
+            begin, _, transfer, sender, content = coming.popleft()
+            arrival = max(begin, self._in[worker]) + transfer if transfer else begin
+            if transfer:
+                self._in[worker] = arrival
+            arriving.append((arrival, sender, content))
+        while arriving and arriving[0][0] <= now:
+            arrival, sender, content = arriving.popleft()
+            if self._presence.always or not self._presence.away(worker, arrival):
+                yield sender, content
+
+    def meet(self, i: int, j: int, now: float) -> tuple[float, bool]:
+        """Two workers exchange a message each, at the same time: the end, and whether both arrived.
+
+        It takes both sides of both workers.
+        """
+        latency, per_byte = self._link(i, j, now)
+        start, transfer = now, per_byte * self._size
+        if transfer:
+            start = max(now, self._out[i], self._out[j])
+            self._out[i] = self._out[j] = start + transfer
+        self.messages += 2
+        lost = self._loss and (next(self._lost[i]) | next(self._lost[j]))
+        return start + transfer + latency, not lost
+
+    def live(self) -> Iterator[list[Any]]:
+        """The contents of all messages on their way."""
+        for coming, arriving in zip(self._coming, self._arriving, strict=True):
+            yield from (message[4] for message in coming)
+            yield from (message[2] for message in arriving)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A mixing matrix by rows and by columns."""
+
+    #: To whom each worker sends, and the weights at the receivers.
+    out: list[list[tuple[int, float]]]
+    #: From whom each worker receives, and the weights.
+    into: list[dict[int, float]]
+    #: The weights of the workers' own models.
+    own: list[float]
+    W: MixingMatrix
+
+
+def as_graph(W: MixingMatrix) -> Graph:
+    """The graph of a mixing matrix."""
+    out: list[list[tuple[int, float]]] = [[] for _ in range(W.n)]
+    into: list[dict[int, float]] = [{} for _ in range(W.n)]
+    edges = zip(W.receivers.tolist(), W.senders.tolist(), W.weights.tolist(), strict=True)
+    for i, j, weight in edges:
+        out[j].append((i, weight))
+        into[i][j] = weight
+    return Graph(out, into, W.diagonal.tolist(), W)
+
+
+class Graphs:
+    """The graphs of a run, by the number of a worker's own step."""
+
+    def __init__(self, spec: RunSpec, steps: int) -> None:
+        first, *others = topologies(spec)
+        entry = TOPOLOGIES[first]
+        values = {name: getattr(spec, name) for name in entry.fields}
+        self._period = None if others else entry.period(spec.workers, **values)
+        self._mixing = ScheduledMixing(spec, steps, torch_stream(spec.seed, "graphs"))
+        self._every = spec.local_steps or 1
+        self._known: dict[int, Graph] = {}
+        self._next = 0
+        #: Whether graphs are made one after another, and forgotten.
+        self.drawn = self._period is None
+        #: Whether there is one graph.
+        self.constant = self._period == 1
+
+    def at(self, t: int, oldest: int = 0) -> Graph:
+        """The graph of a worker's step ``t``; no later call asks for one before ``oldest``."""
+        if self._period is not None:
+            k = (t // self._every) % self._period
+            if k not in self._known:
+                self._known[k] = as_graph(self._mixing.at(t, k))
+            return self._known[k]
+        while self._next <= t:  # one for each step, as in a run in which all step together
+            exchange = self._next // self._every
+            self._known[self._next] = as_graph(self._mixing.at(self._next, exchange))
+            self._next += 1
+        for k in [k for k in self._known if k < oldest]:
+            del self._known[k]
+        return self._known[t]
 
 
 @dataclass
@@ -266,3 +417,86 @@ def _draws(seed: int, worker: int) -> Iterator[float]:
     stream = numpy_stream(seed, "partner", worker)
     while True:
         yield from stream.random(BLOCK).tolist()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Steps that do not depend on each other, as places in their window, by worker."""
+
+    #: Steps whose gradients are computed first.
+    gradients: np.ndarray
+    #: Steps that are then completed, and the messages that they use, as places among all.
+    steps: np.ndarray
+    used: np.ndarray
+
+
+class Arrangement:
+    """A window's steps as arrays, in batches. Slots keep sent models for later batches."""
+
+    def __init__(self, window: Window, slots: Mapping[int, int], live: Collection[int]) -> None:
+        """``slots`` are those of steps before the window; ``live`` are the steps, of any window,
+        whose messages may be used after it.
+        """
+        self.worker, self.t = np.array(window.worker), np.array(window.t)
+        self.partner = np.array(window.partner)
+        self.whole, self.matrices = np.array(window.whole), window.matrices
+        self.own = np.array(window.own)
+        self.user = np.array(window.user, dtype=np.int64) - window.first
+        self.weight = np.array(window.weight, dtype=float)
+        self._gradient, self._round = np.array(window.gradient), np.array(window.round)
+        turns = max(window.turn) + 1
+        keys, batch = np.unique(self._round * turns + window.turn, return_inverse=True)
+        self._rounds = keys // turns
+        self._order = np.lexsort((self.worker, batch))
+        self._ends = np.searchsorted(batch[self._order], np.arange(len(keys) + 1))
+        by_batch = batch[self.user]
+        self._used = np.argsort(by_batch, kind="stable")
+        self._used_ends = np.searchsorted(by_batch[self._used], np.arange(len(keys) + 1))
+        self._keep(window, batch, dict(slots), live)
+
+    def _keep(
+        self, window: Window, batch: np.ndarray, slots: dict[int, int], live: Collection[int]
+    ) -> None:
+        """Give each sent model a slot from its batch to the last one that uses it."""
+        steps, never = len(window), len(self._ends)
+        last: dict[int, int] = {}
+        apart = self.whole[self.user] < 0  # the others are used where they are
+        source = np.array(window.source, dtype=np.int64)
+        for step, at in zip(source[apart].tolist(), batch[self.user[apart]].tolist(), strict=True):
+            if at > last.get(step, -1):
+                last[step] = at
+        last |= dict.fromkeys(live, never)
+        released: list[list[int]] = [[] for _ in range(never + 1)]
+        free = sorted(set(range(max(slots.values(), default=-1) + 1)) - set(slots.values()))
+        for step, slot in slots.items():
+            if step in last:
+                released[last[step]].append(step)
+            else:
+                free.append(slot)
+        #: The slot of each step's model; -1 if no other batch uses it. The number of all slots.
+        self.slot = np.full(steps, -1)
+        self.slots = len(free) + len(slots)
+        for b in range(never - 1):
+            for k in self._order[self._ends[b] : self._ends[b + 1]].tolist():
+                step = window.first + k
+                if step in last:
+                    if not free:
+                        free.append(self.slots)
+                        self.slots += 1
+                    self.slot[k] = slots[step] = free.pop()
+                    released[last[step]].append(step)
+            free += [slots[step] for step in released[b]]
+        #: The slots of the messages that steps use, by their places in ``user``.
+        self.source = np.array([slots.get(step, -1) for step in window.source], dtype=np.int64)
+        self.slots_at_end = {step: slots[step] for step in released[never]}
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches, in order."""
+        before = -1
+        by_worker = np.lexsort((self.worker, self._gradient))
+        ends = np.searchsorted(self._gradient[by_worker], np.arange(self._rounds[-1] + 2))
+        for b, r in enumerate(self._rounds.tolist()):
+            gradients = by_worker[ends[r] : ends[r + 1]] if r > before else by_worker[:0]
+            used = self._used[self._used_ends[b] : self._used_ends[b + 1]]
+            yield Batch(gradients, self._order[self._ends[b] : self._ends[b + 1]], used)
+            before = r

@@ -1,0 +1,28 @@
+"""Heavy libraries that are imported when they are first used.
+
+A module that takes them from here is itself imported in a moment: to check a run, and to list what
+can be chosen, needs no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import numpy as np
+    import torch
+    from torch import nn
+else:
+
+    class Library:
+        """A library by its name, imported with the first attribute."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, attribute: str) -> Any:
+            return getattr(import_module(self._name), attribute)
+
+    nx, np, torch, nn = map(Library, ("networkx", "numpy", "torch", "torch.nn"))
+
+__all__ = ["nn", "np", "nx", "torch"]

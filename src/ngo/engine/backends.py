@@ -1,0 +1,400 @@
+"""Backends: each worker by itself, CUDA graphs, vmap, compiled code, and the one that suits."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ngo.common.lazy import torch
+from ngo.common.registry import UserError, in_a_line
+from ngo.common.types import Tensor
+from ngo.engine.backend import (
+    Batches,
+    Gradients,
+    Stacked,
+    Workers,
+    autocast,
+    backend,
+    backward,
+    build_backend,
+    in_float32,
+    restored,
+)
+from ngo.native.layer_chain import Chain
+from ngo.native.pool import Map, in_order
+
+if TYPE_CHECKING:
+    Captured = tuple[Tensor, Tensor, Tensor, list[torch.cuda.CUDAGraph]]
+
+
+@backend("loop")
+def loop(workers: Workers) -> Gradients:
+    """One worker after another."""
+    return _each(workers, in_order)
+
+
+@backend("threads")
+def threads(workers: Workers) -> Gradients:
+    """Several workers at a time, on the threads of ``workers.spread``; the bytes are ``loop``'s."""
+    return _each(workers, workers.spread)
+
+
+def _each(workers: Workers, spread: Map) -> Gradients:
+
+    list(workers.modules)  # builds them in this thread
+
+    def gradients(batches: Batches) -> Tensor:
+        inputs, targets = batches.all()
+        rows = range(workers.n) if batches.workers is None else batches.workers
+
+        def worker(k: int) -> Tensor:
+            # Autograd counts changes in place of .data apart from those by other workers' modules.
+            return backward(workers, rows[k], inputs[k].data, targets[k].data)
+
+        return torch.stack(spread(worker, len(rows)))
+
+    return gradients
+
+
+@backend("graphs")
+def cuda_graphs(workers: Workers) -> Gradients:
+    """One CUDA graph for each worker and shape of its batch; a UserError without a GPU."""
+    if not workers.X.is_cuda:
+        raise UserError("backend: 'graphs' needs a GPU; use auto, loop, threads or vmap here.")
+    captured: dict[torch.Size, Captured] = {}  # by the shape of a batch
+
+    def capture(*first: Tensor) -> Captured:
+        """Graphs of all workers, tried on the ``first`` worker's batch."""
+        inputs, targets = (x.expand(workers.n, *x.shape).clone() for x in first)
+        losses = torch.empty(workers.n, device=inputs.device)
+        graphs, memory = [], None
+
+        def step(i: int) -> None:
+            losses[i] = backward(workers, i, inputs[i], targets[i])
+
+        with restored(workers):
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):  # libraries initialize themselves outside of a capture
+                for i in range(workers.n):
+                    step(i)
+            torch.cuda.current_stream().wait_stream(side)
+        for i in range(workers.n):
+            graph = torch.cuda.CUDAGraph()
+            # Layers draw from the worker's stream, which each replay has to move on.
+            graph.register_generator_state(workers.generators[i])
+            with torch.cuda.graph(graph, pool=memory, stream=side):
+                step(i)
+            memory = graph.pool()
+            graphs.append(graph)
+        return inputs, targets, losses, graphs
+
+    def gradients(batches: Batches) -> Tensor:
+        inputs, targets = batches.all()
+        rows = slice(None) if batches.workers is None else list(batches.workers)
+        with torch.cuda.device_of(workers.X):  # for streams, captures and replays
+            shape = inputs.shape[1:]
+            if shape not in captured:
+                captured[shape] = capture(inputs[0], targets[0])
+            own_inputs, own_targets, losses, graphs = captured[shape]
+            own_inputs[rows], own_targets[rows] = inputs, targets
+            for i in range(workers.n) if batches.workers is None else batches.workers:
+                graphs[i].replay()
+        return losses[rows].clone()
+
+    return gradients
+
+
+@backend("vmap")
+def vmap(workers: Workers) -> Gradients:
+    """Gradients by ``torch.func.vmap`` over the workers."""
+    from torch.func import functional_call, grad_and_value
+    from torch.func import vmap as over_workers
+
+    from ngo.models.layers import Sample, recorded, replayed  # torch's modules
+
+    module = workers.modules[0]
+    parameters, gradients_by_name, floats, counts = workers.stacked()
+    buffers = {**floats, **counts}
+
+    def loss(
+        parameters: dict[str, Tensor],
+        buffers: dict[str, Tensor],
+        inputs: Tensor,
+        targets: Tensor,
+        noise: tuple[Tensor, ...],
+    ) -> Tensor:
+        with replayed(module, noise), autocast(workers):
+            outputs = functional_call(module, {**parameters, **buffers}, (inputs,))
+        return workers.task.loss(in_float32(outputs), targets).mean()
+
+    step = over_workers(grad_and_value(loss))
+    draws: dict[torch.Size, list[Sample]] = {}  # by the shape of a worker's batch
+
+    def gradients(batches: Batches) -> Tensor:
+        inputs, targets = batches.all()
+        rows: Any = slice(None)
+        generators = workers.generators
+        if batches.workers is not None:
+            rows = torch.tensor(batches.workers, device=inputs.device)
+            generators = [generators[i] for i in batches.workers]
+        shape = inputs.shape[1:]
+        if shape not in draws:
+            draws[shape] = []
+            copies = {name: buffer[0].clone() for name, buffer in buffers.items()}
+            with torch.no_grad(), recorded(module, draws[shape]):
+                functional_call(module, copies, (inputs[0].clone(),))
+        noise = tuple(
+            torch.stack([draw(generator) for generator in generators]) for draw in draws[shape]
+        )
+        # Batch normalization updates its buffers in place, which vmap allows for contiguous ones.
+        own = {name: buffer[rows].contiguous() for name, buffer in buffers.items()}
+        models = {name: parameter[rows] for name, parameter in parameters.items()}
+        try:
+            found, losses = step(models, own, inputs, targets, noise)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise UserError(
+                f"backend: 'vmap' fails on this model ({in_a_line(error)}); use auto, loop or "
+                f"threads here."
+            ) from error
+        for all_rows, values in ((buffers, own), (gradients_by_name, found)):
+            for name, tensor in all_rows.items():
+                if batches.workers is None:
+                    tensor.copy_(values[name])
+                else:
+                    tensor[rows] = values[name]
+        return losses.detach()
+
+    return gradients
+
+
+@backend("compiled")
+def compiled(workers: Workers) -> Gradients:
+    """Gradients by the workers' chain; a UserError for modules that are none."""
+    chain = workers.chain
+    if chain is None:
+        raise UserError(
+            "backend: 'compiled' takes chains of known layers, in float32 on a CPU, and this model "
+            "is none; use auto, loop, threads or vmap here."
+        )
+    noise = _noise(workers, chain)
+
+    def gradients(batches: Batches) -> Tensor:
+        rows = batches.rows()
+        b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
+        return chain.gradients(
+            workers.X,
+            workers.G,
+            rows.inputs,
+            rows.targets,
+            samples=rows.samples,
+            shades=rows.shades,
+            models=batches.workers,
+            **noise(b, batches.workers),
+        )
+
+    return gradients
+
+
+def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | None], dict[str, Any]]:
+    """Where the numbers are that layers draw for b samples of some workers, and what draws them.
+
+    Each number comes from its worker's stream, and is the one that the layer itself would draw.
+    """
+    from ngo.engine.inspection import evaluation_noise  # its layers are torch's
+
+    random = [layer for layer in chain.layers if layer.draws]
+    places: dict[int, tuple[Tensor, list[list[Tensor]]]] = {}  # by b
+
+    def noise(b: int, of: Sequence[int] | None) -> dict[str, Any]:
+        if not random:
+            return {}
+        if not workers.modules[0].training:
+            each = evaluation_noise(chain, b)
+            n = workers.n if of is None else len(of)
+            return {} if each is None else {"noise": each.flatten().repeat(n, 1)}
+        if b not in places:
+            numbers = torch.empty(workers.n, b * chain.draws)
+            sizes = [b * layer.draws for layer in random]
+            places[b] = numbers, [list(row.split(sizes)) for row in numbers]
+        numbers, rows = places[b]
+        numbered = range(workers.n) if of is None else of
+
+        def draw(k: int) -> None:
+            generator = workers.generators[numbered[k]]
+            for layer, row in zip(random, rows[k], strict=True):
+                if layer.keep:
+                    row.bernoulli_(layer.keep, generator=generator)
+                else:
+                    row.normal_(generator=generator)
+
+        return {"noise": numbers[: len(numbered)], "draw": draw}
+
+    return noise
+
+
+log = logging.getLogger("ngo")
+
+# On a CPU, vmap is for at least so many workers, with at most so many parameters each, and at most
+# so many parameters times samples in a batch. Within these bounds it was 1.5 to 60 times as fast as
+# threads; with a few more samples, or with convolutions, it was slower.
+LEAST_WORKERS = 16
+MOST_PARAMETERS = 100_000
+MOST_WORK = 1_000_000
+
+# On a GPU, CUDA graphs are tried for at most so many workers: capturing one takes a hundredth of a
+# second, and vmap is as fast from 64 workers on.
+MOST_GRAPHS = 256
+
+# The number of workers whose gradients are compared with those of plain autograd.
+COMPARED = 16
+
+
+@backend("auto")
+def auto(workers: Workers) -> Gradients:
+    """On a CPU ``compiled``, ``vmap`` for many small models, or ``threads``; else the ``fastest``.
+
+    On a CPU the choice depends on the module, the numbers of workers, parameters and samples, and
+    on whether gradients agree; not on a timing. The same run therefore has the same bytes on the
+    same kind of processor.
+    """
+    on_cpu = not workers.X.is_cuda
+    if on_cpu and workers.chain is None and not _small(workers):
+        workers.backend = "threads"
+        return build_backend(workers, "threads")
+    chosen: list[Gradients] = []
+
+    def gradients(batches: Batches) -> Tensor:
+        if not chosen:
+            batches = Stacked(*batches.all(), batches.workers)
+            workers.backend = _on_cpu(workers, batches) if on_cpu else _on_gpu(workers, batches)
+            chosen.append(build_backend(workers, workers.backend))
+        return chosen[0](batches)
+
+    return gradients
+
+
+def _small(workers: Workers) -> bool:
+    """Whether there are many workers with a small module, whose parameters are no convolutions'."""
+    n, d = workers.X.shape
+    flat = all(parameter.dim() <= 2 for parameter in workers.modules[0].parameters())
+    return n >= LEAST_WORKERS and d <= MOST_PARAMETERS and flat
+
+
+def _on_cpu(workers: Workers, batches: Stacked) -> str:
+    """``compiled`` for a chain; ``vmap`` if a batch is small; ``threads`` if gradients disagree."""
+    if workers.chain is not None:
+        if agrees(workers, batches, "compiled"):
+            return "compiled"
+        workers.chain = None
+    small = _small(workers) and batches.targets.shape[1] * workers.X.shape[1] <= MOST_WORK
+    return "vmap" if small and agrees(workers, batches, "vmap") else "threads"
+
+
+def _on_gpu(workers: Workers, batches: Stacked) -> str:
+    """The fastest of ``loop``, ``vmap`` and, for not too many workers, ``graphs``."""
+    few = workers.n <= MOST_GRAPHS
+    return fastest(workers, batches, ("loop", "graphs", "vmap") if few else ("loop", "vmap"))
+
+
+def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
+    """Whether the gradients of a backend are those of plain autograd, for the first workers.
+
+    They are compared on ``batches``, and on other batches in another state. Workers and random
+    streams are restored. If the backend fails, disagrees, or takes workers one after another where
+    an operation has no other way, the log has a line that says so.
+    """
+    first = list(range(workers.n) if batches.workers is None else batches.workers)[:COMPARED]
+
+    def autograd(batches: Batches) -> Tensor:
+
+        each = zip(first, *batches.all(), strict=False)
+        return torch.stack([backward(workers, i, *batch) for i, *batch in each])
+
+    expected = _tried(workers, autograd, batches, first)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="There is a performance drop")
+            found = _tried(workers, build_backend(workers, name), batches, first)
+    except Exception as error:  # any error: another backend is used
+        _log_skipped(name, in_a_line(error))
+        return False
+    if _agree(workers, expected, found):
+        return True
+    _log_skipped(name, "its gradients are not those of plain autograd")
+    return False
+
+
+def fastest(workers: Workers, batches: Stacked, names: tuple[str, ...], steps: int = 5) -> str:
+    """The backend that is fastest on ``batches``, if it agrees with the first of ``names``.
+
+    Backends must also agree on a second batch and state: a CUDA graph that was captured empty, or
+    that reads an outdated batch, would repeat the first gradients. Workers and random streams are
+    restored. A backend that fails (an operation that vmap lacks, too little memory) or disagrees is
+    skipped, with a line in the log.
+    """
+    seconds: dict[str, float] = {}
+    expected = None
+    for name in names:
+        try:
+            gradients = build_backend(workers, name)
+            found = _tried(workers, gradients, batches, range(workers.n))
+            with restored(workers):
+                gradients(batches)
+                _wait(workers)
+                start = time.perf_counter()
+                for _ in range(steps):
+                    gradients(batches)
+                _wait(workers)
+                taken = time.perf_counter() - start
+        except Exception as error:  # any error: the first backend remains
+            if expected is None:
+                raise
+            _log_skipped(name, in_a_line(error))
+            continue
+        if expected is None:
+            expected = found
+        if found is expected or _agree(workers, expected, found):
+            seconds[name] = taken
+        else:
+            _log_skipped(name, f"its gradients are not those of {names[0]!r}")
+    return min(seconds, key=seconds.__getitem__)
+
+
+def _log_skipped(name: str, reason: str) -> None:
+    log.warning("backend: auto skips %r: %s", name, reason)
+
+
+def _tried(
+    workers: Workers, gradients: Gradients, batches: Stacked, rows: Sequence[int]
+) -> list[Tensor]:
+    """Losses and gradients of the first ``rows`` on ``batches``, then on others elsewhere."""
+    inputs, k = batches.inputs, len(rows)
+    other = inputs / 2 if inputs.is_floating_point() else inputs.flip(0, 1)  # tokens stay whole
+    others = Stacked(other, batches.targets.flip(0, 1), batches.workers)
+    with restored(workers):
+        found = [gradients(batches)[:k], workers.G[rows]]
+        workers.X.div_(2)
+        return [*found, gradients(others)[:k], workers.G[rows]]
+
+
+def _agree(workers: Workers, expected: list[Tensor], found: list[Tensor]) -> bool:
+    """Whether losses and gradients differ only by rounding: 1 % of their norm, 10 % in bfloat16.
+
+    Measured on an H200: up to 3.6 % between two ways of computing in bfloat16.
+    """
+    most = 0.01 if workers.precision == "float32" else 0.1
+    return all(
+        bool((a - b).norm() <= most * a.norm()) for a, b in zip(expected, found, strict=True)
+    )
+
+
+def _wait(workers: Workers) -> None:
+
+    if workers.X.is_cuda:
+        torch.cuda.synchronize(workers.X.device)
