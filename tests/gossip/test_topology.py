@@ -7,7 +7,6 @@ from scipy.sparse import coo_array
 from ngo.common.fields import above, whole
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.common.seeding import torch_stream
 from ngo.gossip.topology import TOPOLOGIES, Mixing, topology
 from ngo.gossip.weights import mixing_matrix
 
@@ -41,17 +40,6 @@ def test_an_edge_to_an_unknown_worker_is_named(own_topology, edge):
         TOPOLOGIES["own"].edges(3)
     with pytest.raises(UserError, match=message):
         graph(3)
-
-
-def test_mixing_matrices_of_a_fixed_and_a_random_topology():
-    fixed = Mixing("ring", 5, Fields, torch_stream(0, "graphs"))
-    assert fixed.at(0) is fixed.at(1)  # computed once
-    first, second = (
-        [mixing.at(t).dense() for t in range(5)]
-        for mixing in (Mixing("random", 8, Fields, torch_stream(3, "graphs")) for _ in "ab")
-    )
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert not torch.equal(first[0], first[1])
 
 
 def test_a_topology_may_depend_on_the_step(own_entries):

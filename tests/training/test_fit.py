@@ -1,4 +1,8 @@
+"""``fit``: its results, its callbacks, and that it changes nothing else."""
+
+import copy
 import os
+import pickle
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +28,10 @@ from torch import nn
 from torch.nn import functional as F
 
 import ngo
+from ngo.common.devices import deterministic
 from ngo.models.model import MODELS
 from ngo.training.fit import fit
+from ngo.training.global_state import isolated, streams
 from ngo.training.resolve import resolve
 
 
@@ -308,3 +314,138 @@ def test_a_callback_that_changes_torchs_modes_changes_nothing(change):
     assert equal(quick(module), quick(module, on_step=change, on_evaluation=change))
     assert torch.is_grad_enabled()
     assert torch.get_default_dtype() == torch.float32
+
+
+def test_callbacks_see_every_step_and_evaluation():
+    steps, evaluations = [], []
+    run = quick(on_step=steps.append, on_evaluation=evaluations.append)
+    assert [state.step for state in steps] == [1, 2, 3, 4]
+    assert [state.epoch for state in steps] == [0.25, 0.5, 0.75, 1]
+    assert [state.metrics["V"] for state in evaluations] == run.metrics["V"].tolist()
+    assert steps[0].metrics is None
+    assert run.stopped is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda metrics: metrics.__setitem__("mine", 1.0),
+        lambda metrics: metrics.update(mine=1.0),
+        lambda metrics: metrics.pop("V"),
+        lambda metrics: metrics.__ior__({"mine": 1.0}),
+    ],
+)
+def test_metrics_that_a_callback_changes_are_refused_and_not_lost(change):
+    line = told(on_evaluation=lambda state: change(state.metrics))
+    assert line.startswith("metrics: they can't be changed in a callback")
+    assert "\n" not in line
+
+
+def test_a_callback_may_change_copies_of_the_metrics():
+    seen = []
+
+    def keep(state):
+        for copied in (dict(state.metrics), copy.deepcopy(state.metrics), state.metrics.copy()):
+            copied["mine"] = state.step
+        seen.append({**state.metrics, "mine": state.step})
+        assert type(pickle.loads(pickle.dumps(state.metrics))) is dict
+
+    run = quick(on_evaluation=keep)
+    assert [row["mine"] for row in seen] == run.metrics["step"].tolist()
+    assert "mine" not in run.metrics
+
+
+def test_models_are_copied_when_asked_for():
+    seen = []
+
+    def look(state):
+        seen.append((state.consensus(), state.worker(1), state.V, state.train_loss))
+
+    run = quick(on_evaluation=look)
+    consensus, worker, V, loss = seen[-1]
+    assert torch.equal(consensus.weight, run.consensus.weight)
+    assert torch.equal(worker.weight, run.models[1].weight)
+    assert run.metrics["V"].iloc[-1] == V
+    assert np.isfinite(loss)
+    assert np.isnan(seen[0][3])
+    assert not torch.equal(seen[0][0].weight, consensus.weight)
+
+
+def test_a_state_is_over_when_its_callback_has_returned():
+    states = []
+    quick(on_step=states.append)
+    with pytest.raises(ngo.UserError, match="the run has gone on from step 1 to 4"):
+        states[0].consensus()
+    with pytest.raises(ngo.UserError, match="worker: 7 is not a worker; they are 0 to 2"):
+        quick(on_step=lambda state: state.worker(7))
+
+
+@pytest.mark.parametrize("name", ["on_step", "on_evaluation"])
+def test_a_callback_stops_the_run(name):
+    run = quick(**{name: stop_at(2)})
+    assert (run.stopped, run.metrics["step"].tolist()) == (name, [0, 2])
+    assert quick(on_step=stop_at(3)).metrics["step"].tolist() == [0, 2, 3]
+    with pytest.raises(ZeroDivisionError):
+        quick(**{name: stop_at(2, ZeroDivisionError)})
+
+
+def test_a_callbacks_draws_change_no_result():
+    def draws(state):
+        torch.rand(3)
+
+    module = Stochastic(3, 4)
+    assert equal(quick(module), quick(module, on_step=draws))
+
+
+def test_a_callback_is_a_function():
+    assert "on_step: 3 is not a function; for example on_step=lambda" in told(on_step=3)
+
+
+def everything():
+    return (
+        streams(),
+        torch.get_default_dtype(),
+        torch.get_default_device(),
+        torch.is_grad_enabled(),
+        torch.is_autocast_enabled("cpu"),
+        torch.get_num_threads(),
+        sys.getswitchinterval(),
+    )
+
+
+@pytest.fixture
+def unusual():
+    """Global state unlike the default."""
+    before = torch.get_default_dtype(), torch.get_num_threads(), sys.getswitchinterval()
+    torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(2)
+    sys.setswitchinterval(0.02)
+    torch.set_default_device("meta")
+    with torch.inference_mode(), torch.autocast("cpu"):
+        yield everything()
+    torch.set_default_device(None)
+    sys.setswitchinterval(before[2])
+    torch.set_num_threads(before[1])
+    torch.set_default_dtype(before[0])
+
+
+def test_a_block_has_state_of_its_own(unusual):
+    with isolated(1):
+        assert torch.get_default_dtype() == torch.float32
+        assert torch.ones(1).device.type == "cpu"
+        assert torch.is_grad_enabled()
+        assert not torch.is_autocast_enabled("cpu")
+        assert not torch.is_inference_mode_enabled()
+        assert torch.get_num_threads() == 1
+        assert sys.getswitchinterval() < 0.001
+    assert everything() == unusual
+
+
+def test_what_fit_sets_for_a_gpu_is_the_callers_again():
+    before = torch.backends.cudnn.conv.fp32_precision
+    with isolated(1):
+        deterministic()
+        assert torch.backends.cudnn.conv.fp32_precision == "ieee"
+        assert torch.are_deterministic_algorithms_enabled()
+    assert torch.backends.cudnn.conv.fp32_precision == before
+    assert not torch.are_deterministic_algorithms_enabled()
