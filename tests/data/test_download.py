@@ -1,6 +1,9 @@
+"""What is downloaded, verified and unpacked, and what is told where it can't be."""
+
 import gzip
 import hashlib
 import io
+import json
 import logging
 import os
 import shutil
@@ -18,6 +21,7 @@ from tiny_mnist import tiny_mnist
 from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS, Download
+from ngo.data.manifest import manifest_text
 
 
 @pytest.fixture
@@ -249,3 +253,15 @@ def test_the_data_root_is_given_or_from_the_environment_or_the_config(monkeypatc
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="data.root: '.*file' is not a folder"):
         download.data_root(tmp_path / "file")
+
+
+def test_a_manifest_names_the_files_and_their_checksums():
+    found = json.loads(manifest_text("mnist", 60_000))
+    assert found["dataset"] == "mnist"
+    assert found["train_samples"] == 60_000
+    assert found["files"].keys() == DATASETS["mnist"].files.keys()
+    assert "content" not in found  # only described data sets have a digest
+
+
+def test_a_data_set_without_files_has_an_empty_list():
+    assert manifest_text("digits", 1437).endswith('"files": {}\n}\n')

@@ -1,4 +1,4 @@
-from dataclasses import replace
+"""All workers as one matrix: gradients, scores, buffers, and where they start."""
 
 import pytest
 import torch
@@ -8,10 +8,10 @@ from torch.nn import functional as F
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.backend import Stacked, restored
+from ngo.engine.initialization import INITIALIZATIONS
 from ngo.engine.population import Population
 from ngo.models.architectures.classifiers import mnist_cnn
 from ngo.models.model import Model
-from ngo.models.task import TASKS
 from ngo.native.layer_chain import Chain
 
 
@@ -83,13 +83,6 @@ def test_evaluation_is_the_plain_mean_without_dropout():
         )
         hits = (outputs.argmax(1) == targets.flatten()).double().mean().item()
         assert scores.worker_accuracies[i] == pytest.approx(hits)
-
-
-def test_the_consensus_model_is_the_mean_of_the_workers():
-    population = Population("mnist_cnn", 3, seed=0)
-    assert torch.equal(population.consensus_model(), population.X[0])  # exactly if all agree
-    population.X[0] += 3
-    assert torch.allclose(population.consensus_model(), population.X.mean(0), atol=1e-6)
 
 
 def test_compiled_scores_that_differ_are_not_used(monkeypatch, caplog):
@@ -201,18 +194,32 @@ def test_what_vmap_can_not_compute_is_told_in_a_line():
         counted("vmap")
 
 
-def test_a_score_that_changes_its_targets_leaves_those_of_later_evaluations():
-    """Also where a trial on other samples did not show it."""
+def rows(**how):
+    return Population("mnist_cnn", how.pop("n", 4), 0, backend="loop", **how).X
 
-    def score(outputs, targets):
-        found = outputs.argmax(1) == targets
-        targets.zero_()
-        return found
 
-    task = replace(TASKS["classification"], score=score)
-    population = Population("mnist_cnn", 2, seed=0, task=task)
-    inputs, targets = (each[0] for each in batch(2))
-    kept = targets.clone()
-    first, second = (population.evaluate([inputs], [targets]) for _ in range(2))
-    assert torch.equal(targets, kept)
-    assert first == second
+def test_all_workers_start_alike_or_each_from_its_own_draw():
+    assert list(INITIALIZATIONS) == ["same", "by_worker"]
+    same, own = rows(), rows(initialization="by_worker")
+    assert (same == same[0]).all()
+    everyone = torch.cat([same[:1], own])
+    assert (torch.pdist(everyone) > 1).all()
+    assert torch.equal(own, rows(initialization="by_worker"))
+    assert 0.9 < float(own.std() / same[0].std()) < 1.1
+
+
+def test_a_workers_draw_depends_on_its_number_alone():
+    """Not on how many workers there are, nor on which of them are in this process."""
+    every = rows(n=6, initialization="by_worker")
+    assert torch.equal(rows(n=2, workers=[1, 4], initialization="by_worker"), every[[1, 4]])
+
+
+@pytest.mark.parametrize("backend", ["loop", "vmap", "compiled"])
+def test_modules_start_from_their_rows(backend):
+    population = Population("mnist_cnn", 3, 0, backend=backend, initialization="by_worker")
+    X = population.X.clone()
+    for i, module in enumerate(population.modules):
+        first = next(module.parameters())
+        row = X[i, : first.numel()].view(first.permute(0, 2, 3, 1).shape).permute(0, 3, 1, 2)
+        assert torch.equal(first.detach(), row)
+    assert torch.equal(population.X, X)

@@ -114,16 +114,6 @@ def test_scores_are_sums_over_all_chunks():
         assert correct[i] == (outputs.argmax(1) == classes).sum()
 
 
-def test_batches_may_grow():
-    """The threads' memory grows with them."""
-    chain, X, G = linear(), numbers(1, 76), torch.empty(1, 76)
-    for b in (1, 30, 2, 500):
-        inputs, classes = numbers(b, 2, 3, 3), torch.arange(b) % 4
-        loss, gradient = expected(X[0], inputs, classes)
-        assert torch.allclose(chain.gradients(X, G, inputs, classes)[0], loss)
-        assert torch.allclose(G[0], gradient, atol=1e-6)
-
-
 def test_tensors_that_do_not_fit_are_refused():
     X, G, inputs, classes = (
         numbers(2, 76),
@@ -153,14 +143,3 @@ def test_tensors_that_do_not_fit_are_refused():
             linear().gradients(*arguments, **how)
     with pytest.raises(ValueError, match="targets must be a contiguous"):
         linear("squared_error").scores(X, [inputs], [classes])
-
-
-def test_a_larger_batch_never_needs_less_memory():
-    """A thread's memory for 257 samples is used for pieces of 32 in an evaluation."""
-    layers = [Layer(0, 1, 4, 4, 64, 3, 0, 576), Layer(1, 64, 1, 1, 2, 0, 640, -1)]
-    X, sizes = numbers(1, 768), []
-    for b in (1, 17, 32, 256, 257, 400):
-        chain = Chain(layers, "cross_entropy", (1, 4, 4), 2, spread=in_order, threads=1)
-        chain.gradients(X, torch.empty(1, 768), numbers(b, 1, 4, 4), torch.arange(b) % 2)
-        sizes.append(chain._work.numel())
-    assert sizes == sorted(sizes)
