@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from ngo.common.files import PARTIAL, atomic_file, remove_all_partial, remove_partial, write_text
+from ngo.common.files import atomic_file, write_text
 from ngo.common.paths import check_path, check_readable, check_writable, writable_folder
 from ngo.common.registry import UserError
 
@@ -62,27 +62,6 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path):
     write_text(tmp_path / "link.txt", "new")
     assert (tmp_path / "link.txt").is_symlink()
     assert (tmp_path / "there/file.txt").read_text() == "new"
-
-
-def test_partial_files_below_a_folder_are_removed(tmp_path):
-    folder = tmp_path / "runs/a"
-    write_text(folder / "whole.txt", "whole")
-    for place in (folder, folder.parent):
-        (place / f"{PARTIAL}x.txt").write_text("half")
-    remove_all_partial(tmp_path)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [folder / "whole.txt"]
-
-
-def test_partial_files_of_one_file_are_removed(tmp_path):
-    target, other = tmp_path / "file.txt", tmp_path / ".other.txt"
-    write_text(target, "whole")
-    write_text(other, "mine")
-    handle = atomic_file(target)
-    temporary = handle.__enter__()
-    assert len(list(tmp_path.iterdir())) == 3
-    remove_partial(target)
-    assert not temporary.exists()
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.txt", "file.txt"]
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

@@ -71,24 +71,6 @@ def test_an_absent_file_is_named_with_its_compressed_form(tmp_path, monkeypatch)
         assert "make demo" in str(error.value)
 
 
-def test_absent_files_without_a_url(tiny, tmp_path, monkeypatch):
-    name, _, _ = tiny
-    monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], downloads=()))
-    with pytest.raises(UserError, match=r"can't be downloaded \(it has no URL\). Put MNIST/raw"):
-        download.prepare(name, tmp_path / "empty")
-
-
-def test_files_without_checksums_only_have_to_exist(tiny, monkeypatch):
-    name, root, contents = tiny
-    source = replace(DATASETS[name], files=dict.fromkeys(contents, ()))
-    monkeypatch.setitem(DATASETS, name, source)
-    path = root / "MNIST/raw/t10k-labels-idx1-ubyte"
-    path.write_bytes(b"another version")
-    assert download.verify(name, root) == []
-    path.unlink()
-    assert download.verify(name, root) == ["MNIST/raw/t10k-labels-idx1-ubyte"]
-
-
 def test_a_checksum_is_computed_once_until_the_file_changes(tiny, monkeypatch):
     name, root, _ = tiny
     download.check(name, root)
@@ -261,7 +243,3 @@ def test_a_manifest_names_the_files_and_their_checksums():
     assert found["train_samples"] == 60_000
     assert found["files"].keys() == DATASETS["mnist"].files.keys()
     assert "content" not in found  # only described data sets have a digest
-
-
-def test_a_data_set_without_files_has_an_empty_list():
-    assert manifest_text("digits", 1437).endswith('"files": {}\n}\n')

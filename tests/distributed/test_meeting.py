@@ -188,16 +188,11 @@ def other_data(work):
     work()
 
 
-def other_parts(work):
-    work(parts=np.array_split(np.arange(800), 3))
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (more_processes, "WORLD_SIZE 4, the others 3"),
         (other_data, "data_digest '[0-9a-f]{16}', the others '[0-9a-f]{16}'"),
-        (other_parts, "parts '[0-9a-f]{16}', the others '[0-9a-f]{16}'"),
     ],
 )
 def test_the_odd_one_out_is_named(change, words, tmp_path):

@@ -37,16 +37,10 @@ from ngo.training import run as simulated_run
 @pytest.mark.parametrize(
     ("processes", "fields"),
     [
-        (2, {"topology": "ring"}),
-        (2, {"topology": "random", "method": "gossip"}),
-        (2, {"topology": "complete", "holdout": 0.2}),
-        (4, {"topology": "ring", "method": "delayed", "delay": 2}),
-        (4, {"topology": "random", "method": "delayed", "delay": 2, "p": 1.0}),
-        (4, {"topology": "complete", "method": "local_sgd", "local_steps": 3}),
-        (4, {"topology": "complete", "method": "gossip_until", "v_threshold": 0.005}),
-        (5, {"topology": "ring", "method": "gossip", "gamma_decay": 0.5}),
-        (5, {"topology": "random", "p": 0.5, "gamma": 0.001, "u": 0.3}),
-        (5, {"topology": "complete", "partition": "shards", "shards": 10}),
+        (2, {"topology": "complete", "holdout": 0.2, "partition": "shards", "shards": 10}),
+        (4, {"topology": "random", "method": "delayed", "delay": 2}),
+        (3, {"topology": "complete", "method": "gossip_until", "v_threshold": 0.005}),
+        (4, {"topology": "random", "p": 0.5, "gamma": 0.001, "u": 0.3}),
         (4, {"topology": "ring", "link_failure": 0.3, "absence": 0.2, "weight_decay": 0.01}),
         (4, {"topology": "ring", "attack": "dissensus", "coupling": "clipped"}),
     ],
@@ -70,44 +64,31 @@ def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
     assert [row["bytes_sent"] for row in traffic] == theirs["bytes_sent"].tolist()
 
 
-@pytest.mark.parametrize("method", ["ngo", "centralized"])
-def test_a_step_of_the_digits_model_is_the_simulated_one(method, tmp_path):
+def test_a_step_of_the_digits_model_is_the_simulated_one(tmp_path):
     """A single step: two longer runs would part at a tie in a ReLU or a pooling."""
-    spec = spec_of(model="mnist_cnn", workers=4, method=method, epochs=0.02)
+    spec = spec_of(model="mnist_cnn", workers=4, epochs=0.02)
     theirs = simulated(spec, tmp_path)
     ours, _, _ = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, theirs)
     assert theirs["step"].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("liars", [1, 2])
-def test_liars_are_left_out_of_evaluations_in_any_process(liars, tmp_path):
-    """With two liars, all workers of the second process lie."""
-    spec = spec_of(workers=5, topology="complete", epochs=0.2, attack="alie", liars=liars)
+def test_liars_are_left_out_of_evaluations_in_any_process(tmp_path):
+    """All workers of the second process lie."""
+    spec = spec_of(workers=5, topology="complete", epochs=0.2, attack="alie", liars=2)
     ours, _, _ = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, simulated(spec, tmp_path))
 
 
-def test_a_long_run_stays_the_simulated_one(tmp_path):
-    """On a convex problem, where rounding errors are not amplified."""
-    spec = convex_spec(workers=5, topology="random", epochs=4.0, eval_every=2.0)
-    theirs = simulated(spec, tmp_path)
-    ours, _, _ = distributed(spec, 2, tmp_path)
-    assert_equal_runs(ours, theirs)
-    assert theirs["step"][-1] >= 300
-
-
-@pytest.mark.parametrize("topology", ["ring", "complete"])
-def test_several_workers_share_a_process(topology, tmp_path):
+def test_several_workers_share_a_process(tmp_path):
     """Models are sent once to each process that needs them, and not within a process."""
-    spec = spec_of(workers=5, topology=topology)
+    spec = convex_spec(workers=5, topology="ring")
     ours, _, how = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, simulated(spec, tmp_path))
-    # Workers 0, 1 | 2, 3, 4: on the ring 1–2 and 0–4 cross; otherwise all five models do.
+    # Workers 0, 1 | 2, 3, 4: on the ring 1–2 and 0–4 cross, in both directions.
     steps = int(ours["step"][-1])
-    crossing = {"ring": 4, "complete": 5}[topology]
-    assert how["evaluations"][-1]["models_sent"] == crossing * steps
-    assert ours["messages"][-1] == {"ring": 10, "complete": 20}[topology] * steps
+    assert how["evaluations"][-1]["models_sent"] == 4 * steps
+    assert ours["messages"][-1] == 10 * steps
 
 
 def test_a_folder_that_holds_a_run_is_safe(tmp_path):
@@ -150,12 +131,11 @@ def die_at_the_data():
     loading.load = lambda *arguments: end()
 
 
-@pytest.mark.parametrize("on_failure", ["stop", "drop"])
-def test_a_process_that_dies_while_data_are_loaded_is_not_waited_for(on_failure, tmp_path):
+def test_a_process_that_dies_while_data_are_loaded_is_not_waited_for(tmp_path):
     scenario = partial(only, 1, die_at_the_data)
     died = "before the first step, process 1 was killed by SIGKILL"
     with pytest.raises(UserError, match=died):
-        distributed(convex_spec(workers=3), 3, tmp_path, scenario, on_failure=on_failure)
+        distributed(convex_spec(workers=3), 3, tmp_path, scenario, on_failure="drop")
 
 
 def refused(tmp_path, on_failure="stop", processes=2, name="out", **fields):

@@ -167,28 +167,6 @@ def test_integer_buffers_are_restored_and_not_left_by_a_trial_of_backends():
     assert torch.equal(population.buffers, other.buffers)
 
 
-def test_a_constant_integer_buffer_keeps_its_values_under_vmap():
-    class Chosen(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = nn.Linear(3, 3)
-            self.register_buffer("places", torch.tensor([4, 100, 333]))
-            self.register_buffer("mask", torch.tensor([True, False, True]))
-
-        def forward(self, x):
-            return self.layer(x.flatten(1)[:, self.places] * self.mask)
-
-    inputs, targets = batch(2)
-    found = []
-    for backend in ("loop", "vmap"):
-        model = Model(lambda g: Chosen(), input_shape=(1, 28, 28), task="classification")
-        population = Population(model, 2, seed=0, backend=backend)
-        population.gradients(Stacked(inputs, targets % 3))
-        found.append(population.G.clone())
-    assert torch.allclose(*found, atol=1e-6)
-    assert found[0].abs().sum() > 0
-
-
 def test_what_vmap_can_not_compute_is_told_in_a_line():
     with pytest.raises(UserError, match="^backend: 'vmap' fails on this model .*; use auto, loop"):
         counted("vmap")

@@ -34,7 +34,7 @@ def test_metropolis_takes_the_larger_degree():
     assert star.diagonal().tolist() == pytest.approx([1 / 5] + [4 / 5] * 4)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(n=st.integers(2, 20), u=st.floats(0.01, 1), seed=st.integers(0, 2**32))
 def test_every_random_mixing_matrix_is_doubly_stochastic(n, u, seed):
     graph = random_graph(n, u, torch_stream(seed, "test"))

@@ -160,15 +160,14 @@ def test_the_hessian_of_a_small_network_is_the_dense_one():
 def test_least_squares_has_the_eigenvalue_and_the_losses_of_the_formula(tmp_path):
     """F(w) = ‖Aw − b‖²/m: the Hessian is 2AᵀA/m, and F(x̄ + δ) − F(x̄) = ∇F(x̄)ᵀδ + ‖Aδ‖²/m."""
     keep = {"dataset": "least_squares", "model": "linear", "spread": 1.0}
-    _, snapshots = keep_models(tmp_path / "m.pt", (3, 5), **keep)
+    _, snapshots = keep_models(tmp_path / "m.pt", **keep)
     data = loading.load("least_squares", tmp_path)
     m = len(data.train_inputs)
-    table = sharpness_of(tmp_path, samples=m, radius=(0.5, 2.0), directions=300, precision=1e-8)
-    assert table["step"].tolist() == [3, 3, 5, 5]
-    assert table["radius"].tolist() == [0.5, 2, 0.5, 2]
+    table = sharpness_of(tmp_path, samples=m, radius=(0.5, 2.0), directions=100, precision=1e-8)
+    assert table["radius"].tolist() == [0.5, 2]
     A, b = data.train_inputs.double(), data.train_targets.double().flatten()
     H = 2 * A.T @ A / m
-    assert table["sharpness"].tolist() == pytest.approx([float(torch.linalg.eigvalsh(H)[-1])] * 4)
+    assert table["sharpness"].tolist() == pytest.approx([float(torch.linalg.eigvalsh(H)[-1])] * 2)
     for row in table.to_dict("records"):
         X = snapshots[row["step"]]["X"].double()
         mean = X.mean(0).float().double()
@@ -187,7 +186,7 @@ def test_least_squares_has_the_eigenvalue_and_the_losses_of_the_formula(tmp_path
         assert row["workers_increase"] == pytest.approx(increase(moved), rel=1e-6)
         # ∇F is odd in the direction: the mean of δᵀHδ/2 is left, r² tr(H)/(2d)
         curvature = r**2 * float(H.trace()) / len(mean) / 2
-        slope = float((H @ mean - 2 * A.T @ b / m).norm()) * r / math.sqrt(300 * len(mean))
+        slope = float((H @ mean - 2 * A.T @ b / m).norm()) * r / math.sqrt(100 * len(mean))
         assert row["random_increase"] == pytest.approx(curvature, abs=5 * slope + 0.05 * curvature)
 
 

@@ -96,8 +96,8 @@ def rounds():
             gamma=(0.5, 1.0),
             drift=(0.1,),
             loss=(0.2, 0.4),
-            rounds=40,
-            early=40,
+            rounds=20,
+            early=20,
             points=6,
             trials=2,
         )
@@ -142,7 +142,7 @@ def test_what_settles_is_the_last_quarter(rounds):
     first = rounds.query("disturbance == 'drift' and coupling == 'power' and p == 1 and gamma == 1")
     ring = first[first["topology"] == "ring"]
     assert (ring["V_settled"] > 0).all()
-    last = ring[ring["round"] == 40]
+    last = ring[ring["round"] == 20]
     assert np.allclose(last["V"], last["V_settled"], rtol=0.05)
     assert (last["V"] == last["V_early"]).all()
 

@@ -69,28 +69,6 @@ def test_dropout_takes_each_models_noise():
     )
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_noise_is_drawn_while_others_compute(count):
-    """An error of the draw is raised, and no thread waits for ever."""
-    X, inputs, classes = numbers(20, 76), numbers(100, 2, 3, 3), torch.arange(100) % 4
-    noise, drawn = (numbers(20, 5 * 18, seed=2) > 0).float(), torch.empty(20, 5 * 18)
-    chain = linear(spread=threads(count), count=count, draws=18, keep=0.5)
-
-    def draw(i):
-        drawn[i] = noise[i]
-
-    def fail(i):
-        if i == 3:
-            raise ZeroDivisionError
-
-    G, expected = torch.empty(2, 20, 76)
-    chain.gradients(X, expected, inputs, classes, noise=noise)
-    chain.gradients(X, G, inputs, classes, noise=drawn, draw=draw)
-    assert torch.equal(G, expected)
-    with pytest.raises(ZeroDivisionError):
-        chain.gradients(X, G, inputs, classes, noise=drawn, draw=fail)
-
-
 def test_any_number_of_threads_gives_the_same_bytes():
     found = []
     for count in (1, 2, 5):
@@ -102,16 +80,6 @@ def test_any_number_of_threads_gives_the_same_bytes():
         found.append((losses, G, torch.from_numpy(sums), torch.from_numpy(correct)))
     for other in found[1:]:
         assert all(torch.equal(*pair) for pair in zip(found[0], other, strict=True))
-
-
-def test_scores_are_sums_over_all_chunks():
-    X, inputs, classes = numbers(3, 76), numbers(25, 2, 3, 3), torch.arange(25) % 4
-    sums, correct = linear().scores(X, inputs.split(10), classes.split(10))
-    for i in range(3):
-        outputs = inputs.flatten(1) @ X[i, :72].view(4, 18).T + X[i, 72:]
-        loss = torch.nn.functional.cross_entropy(outputs, classes, reduction="sum")
-        assert sums[i] == pytest.approx(loss.item(), rel=1e-5)
-        assert correct[i] == (outputs.argmax(1) == classes).sum()
 
 
 def test_tensors_that_do_not_fit_are_refused():

@@ -1,6 +1,5 @@
 """Threads that share work."""
 
-import ctypes
 import threading
 import time
 import weakref
@@ -8,8 +7,6 @@ import weakref
 import pytest
 
 from ngo.native import build, pool
-from ngo.native.pool import threads
-from ngo.native.shared_work import SHARE, share
 
 
 @pytest.fixture(params=[True, False], ids=["compiled", "not compiled"])
@@ -72,48 +69,3 @@ def test_helpers_end_with_their_map_and_keep_no_references(compiled):
     for helper in helpers:
         helper.join(deadline - time.monotonic())
         assert not helper.is_alive()
-
-
-def test_a_failed_compilation_is_logged_once(monkeypatch, tmp_path, caplog):
-    def fail(sources, path):
-        time.sleep(0.1)  # long enough for all helpers to ask in the meantime
-        raise OSError("no compiler")
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("NGO_MARCH", "native")
-    monkeypatch.setattr(build, "compile_sources", fail)
-    build.library.cache_clear()
-    try:
-        assert pool.threads(5)(lambda i: i, 5) == list(range(5))
-    finally:
-        build.library.cache_clear()
-    assert caplog.text.count("could not be compiled") == 1
-
-
-@pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
-def test_waiting_ends_with_a_change_or_after_a_while():
-    count = ctypes.c_int64(3)
-    start = time.monotonic()
-    pool.wait(count, 2)  # it differs already
-    pool.wait(count, 3)
-    assert time.monotonic() - start < 10
-
-
-def counted(call):
-    """The value of the counter that ``call`` gets."""
-    return ctypes.cast(call, ctypes.POINTER(ctypes.c_int64)).contents
-
-
-@pytest.mark.parametrize(("shares", "calls"), [(0.1, 1), (1, 1), (1.1, 2), (9, 3)])
-def test_as_many_threads_as_the_elements_need_share_a_counter(shares, calls):
-    seen = []
-
-    def call(taken, work):
-        seen.append((counted(taken), work))
-        while len(seen) < calls:  # the others start
-            pass
-        counted(taken).value += 1
-
-    share(call, int(shares * SHARE), 64, threads(3))
-    assert len(seen) == len({work for _, work in seen}) == calls
-    assert {taken.value for taken, _ in seen} == {calls}

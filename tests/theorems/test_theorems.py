@@ -10,16 +10,14 @@ import torch
 from small_theory import OPTIONS, asked, holds, small_rows
 
 from ngo.common.registry import UserError
-from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.theorems.chatter_floor import chatter_floors
 from ngo.theorems.descent_lemma import curved_problem, sides
 from ngo.theorems.exponential_decay import distance_from_line
-from ngo.theorems.graphs import graph, graphs, sgd_graph, states, unit_spread
+from ngo.theorems.graphs import graph, graphs, sgd_graph
 from ngo.theorems.residual import residual
 from ngo.theorems.sgd_problem import spaced
 from ngo.theorems.switching_graphs import rate
-from ngo.theorems.theorem import PARTS, rows_of
 from verdicts.statistics.cases import hardest
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
@@ -176,13 +174,6 @@ def test_what_can_not_be_asked_is_one_line(name, kind, rows, arguments, message)
         asked(f"theory_{name}", kind, rows, **arguments)
 
 
-def test_the_rows_of_a_kind_have_its_columns():
-    rows = pd.DataFrame({"kind": ["a", "b"], "x": [1.0, None], "y": [None, 2.0]})
-    assert rows_of(rows, "a").to_dict("list") == {"x": [1.0]}
-    with pytest.raises(UserError, match="^kind: the theory table has no rows of kind 'c'"):
-        rows_of(rows, "c")
-
-
 # Consensus.
 
 
@@ -197,15 +188,6 @@ def test_graphs_are_connected_and_listed_once(monkeypatch):
     monkeypatch.setattr("ngo.theorems.graphs.MAX_DRAWS", 50)
     with pytest.raises(UserError, match="u: 1e-09 gave no connected random graph of 2 workers in"):
         graph("random", 2, 1e-9, seed=0)
-
-
-def test_starts_continue_a_stream_and_may_have_unit_spread():
-    one, two = states(3, 2, 0, "a", None)
-    assert not torch.equal(one, two)
-    assert torch.equal(one, states(3, 1, 0, "a", None)[0])
-    X = unit_spread(5, torch.Generator().manual_seed(0))
-    assert float(X.sum()) == pytest.approx(0, abs=1e-12)
-    assert float(synchronization_index(X)) == pytest.approx(5)
 
 
 def test_the_residual_of_two_workers():
@@ -445,20 +427,6 @@ def test_v_must_be_zero_and_the_gap_must_fall():
     }
 
 
-def test_a_spoilt_measurement_changes_its_own_verdicts_alone():
-    measured = small_rows("gaps")
-    gossip = (measured["method"] == "gossip") & (measured["T"] > 1)
-    spoilt = measured.assign(gap=measured["gap"].where(~gossip, 1000 * measured["gap"]))
-
-    def met(name, **arguments):
-        return asked(name, "gaps", spoilt, **arguments)["met"].all()
-
-    assert not met("theory_bound", method="gossip", form="amended")
-    assert not met("theory_convergence")
-    assert met("theory_bound", method="centralized", form="amended")
-    assert met("theory_bound", method="ngo", form="amended", least_T=100)
-
-
 def test_the_left_side_of_the_descent_lemma_is_the_mean_over_simulated_steps():
     problem, eta, batch = curved_problem(OPTIONS, 2), 0.02, 3
     assert (problem.mu, problem.L) == pytest.approx((1, 10))
@@ -495,17 +463,6 @@ def test_more_workers_have_a_smaller_gap():
     assert slopes.to_dict() == pytest.approx({4: -1, 5: -0.5})
 
 
-def test_methods_of_a_seed_share_the_problem_and_differ_in_v():
-    races = small_rows("races")
-    first = races[races["T"] == 1].pivot(index="seed", columns="method", values="gap")
-    assert first.shape == (3, 4)
-    assert np.allclose(first.max(axis=1), first.min(axis=1))
-    last = races[races["T"] == 200].pivot(index="seed", columns="method", values="sync_term")
-    assert (last["centralized"] < 1e-20).all()
-    assert (last["synchronized"] < last["ngo"]).all()
-    assert (last["ngo"] < last["gossip"]).all()
-
-
 def races(sync_term=0.01, **of):
     """Gaps by method at the last T; those of an earlier T are all 1."""
     return table(
@@ -525,13 +482,3 @@ def test_gaps_are_compared_within_a_seed_at_the_last_t():
     assert near.to_dict() == pytest.approx({3: np.log(1.2)})
     apart = races(centralized=1.0, synchronized=1.2, sync_term=0.2)  # not synchronized
     assert asked("theory_synchronized_gap", "races", apart).isna().all()
-
-
-def test_gossip_is_followed_until_the_terms_have_settled_and_compared_before():
-    longer = PARTS["races"].table(replace(OPTIONS, trials=1, leading_steps=400))
-    ends = longer.groupby("method")["T"].max().to_dict()
-    assert ends == {"centralized": 200, "synchronized": 200, "gossip": 400, "ngo": 200}
-    short = small_rows("races").query("seed == 0").reset_index(drop=True)
-    pd.testing.assert_frame_equal(longer[longer["T"] <= 200].reset_index(drop=True), short)
-    ratios = [asked("theory_gap_ratio", "races", rows) for rows in (longer, short)]
-    pd.testing.assert_series_equal(*ratios)

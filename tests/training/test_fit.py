@@ -17,7 +17,6 @@ from own_modules import (
     Replaced,
     equal,
     linear,
-    metrics,
     quick,
     row,
     stop_at,
@@ -249,15 +248,6 @@ def test_the_consensus_model_counts_the_batches_of_its_workers():
     assert torch.allclose(run.consensus[1].running_mean, buffers.mean(0), atol=1e-6)
 
 
-def test_a_resumed_run_has_the_numbers_of_batches(tmp_path):
-    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=None))
-    quick(module, out=tmp_path, on_step=stop_at(2))
-    seen = []
-    resumed = quick(module, out=tmp_path, on_step=lambda state: seen.append(state.step))
-    assert seen[0] == 3
-    assert equal(resumed, quick(module))
-
-
 def test_buffers_that_workers_can_not_share_are_refused_by_name():
     text = told(module=Replaced())
     assert text.startswith("module: its buffer 'seen' is replaced in a forward pass; change it in")
@@ -267,38 +257,6 @@ def test_buffers_that_workers_can_not_share_are_refused_by_name():
         assert f"it is {str(dtype)[6:]}; it must be float32 (their mean) or int64 (their m" in text
     run = quick(Flagged(torch.int64))
     assert int(run.consensus.seen) == 1
-
-
-class Doubling(nn.Linear):
-    """Doubles its inputs, in place or not, at some values or in large batches only."""
-
-    def __init__(self, copies):
-        super().__init__(3, 4)
-        nn.init.constant_(self.weight, 0.1)
-        nn.init.zeros_(self.bias)
-        self.copies = copies
-
-    def forward(self, x):
-        if self.copies:
-            x = x.clone()
-        large = len(x) > 20
-        x.mul_(1 + torch.where(large | (x.detach() > 1.5), 1.0, 0.0))
-        return super().forward(x)
-
-
-@pytest.mark.parametrize("backend", ["loop", "vmap"])
-def test_a_module_that_changes_inputs_in_place_only_later_sees_the_data_as_they_are(backend):
-    X, y = DATA
-    X = X.clone()
-    X[:8].clamp_(max=1)  # the samples on which it is tried
-    both = [
-        quick(Doubling(copies), (X, y), workers=16, batch_size=2, epochs=3, backend=backend)
-        for copies in (False, True)
-    ]
-    names = ["module", "run"]
-    one, other = (metrics(run).drop(columns=names, errors="ignore") for run in both)
-    assert one.equals(other)
-    assert torch.equal(row(both[0].consensus), row(both[1].consensus))
 
 
 @pytest.mark.parametrize(

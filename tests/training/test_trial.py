@@ -26,7 +26,7 @@ from torch.nn import functional as F
 from ngo.models.architectures.classifiers import mnist_cnn
 from ngo.models.model import Model
 from ngo.models.task import TASKS
-from ngo.training.own import like, template
+from ngo.training.own import template
 from ngo.training.own_data import own_dataset
 from ngo.training.problem import make_problem
 from ngo.training.trial import check_problem, try_out
@@ -234,22 +234,6 @@ def test_modules_that_cannot_be_trained_are_refused_in_a_line(module, part):
         template(module, 0)
 
 
-def test_a_module_like_the_template_has_the_trained_values():
-    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Dropout())
-    module[0].bias.requires_grad_(False)
-    own = template(module, 0)
-    trained = prepared(own)[0].build(torch.Generator())
-    trained[0].weight.data.add_(1)
-    trained[1].running_var.mul_(2)
-    found = like(own, trained)
-    assert torch.equal(found[0].weight, module[0].weight + 1)
-    assert torch.equal(found[1].running_var, 2 * module[1].running_var)
-    assert (found.training, type(found[2])) == (False, nn.Dropout)
-    assert [p.requires_grad for p in found.parameters()] == [True, False, True, True]
-    trained[0].weight.data.zero_()
-    assert torch.equal(found[0].weight, module[0].weight + 1)
-
-
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_initial_parameters_that_are_not_finite_are_named(value):
     module = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4))
@@ -300,19 +284,6 @@ def test_a_value_that_is_not_finite_is_told_where_only_the_gradient_shows_it(val
     data = {"train": PAIR, "test": PAIR} | {part: (with_value(value, 5, X), CLASSES)}
     text = told(module=module, **data, workers=2, batch_size=2)
     assert text.startswith(f"{part}: the inputs have 1 value that is not finite; leave out")
-
-
-def test_each_kind_of_value_that_is_not_finite_is_tried():
-    """The module replaces NaN, of which there are many before the infinity."""
-
-    class Filled(nn.Linear):
-        def forward(self, x):
-            return super().forward(x.masked_fill(x.isnan(), 0))
-
-    inputs = torch.full((8, 3), torch.nan)
-    inputs[7, 2] = torch.inf
-    text = told(module=Filled(3, 4), train=(inputs, CLASSES), test=PAIR, workers=2, batch_size=2)
-    assert text.startswith("train: the inputs have 24 values that are not finite")
 
 
 def test_values_of_a_data_set_that_are_not_finite_are_told(least_squares):

@@ -24,13 +24,17 @@ def trained(method, W, steps, **values):
     """The workers' states after ``steps`` steps on the least squares problem."""
     stepping = Stepping(method, torch.zeros(by_worker.N, by_worker.D).double(), W, **values)
     for _ in range(steps):
-        rows = stepping.X.numpy()
-        stepping.advance(torch.tensor(np.stack([grad(i, row) for i, row in enumerate(rows)])))
+        stepping.advance(gradients(stepping.X))
     return stepping.X.numpy()
 
 
-@pytest.mark.parametrize("p", [1.0, 0.9])
-@pytest.mark.parametrize("graph", [ring, complete])
+def gradients(X):
+    """Those of all workers, at their states."""
+    residuals = np.einsum("nij,nj->ni", A, X.numpy()) - B
+    return torch.tensor(np.einsum("nij,ni->nj", A, residuals) / len(B[0]))
+
+
+@pytest.mark.parametrize(("graph", "p"), [(ring, 0.9), (complete, 1.0)])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_is_its_reference(method, graph, p):
     W = mixing_matrix(graph(by_worker.N))
@@ -39,8 +43,7 @@ def test_a_method_is_its_reference(method, graph, p):
     assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("p", [0.8, 0.5])
-@pytest.mark.parametrize("coupling", ["capped", "implicit"])
+@pytest.mark.parametrize(("coupling", "p"), [("capped", 0.8), ("implicit", 0.5)])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_with_another_coupling_is_its_reference(method, coupling, p):
     """And not that of the coupling ``power``: the other limits act."""
@@ -101,8 +104,7 @@ def extra(W, grad, steps, lr, gamma, p, pull=by_worker.power):
     return np.stack(list(x.values()))
 
 
-@pytest.mark.parametrize("p", [1.0, 0.9])
-@pytest.mark.parametrize("graph", [ring, complete])
+@pytest.mark.parametrize(("graph", "p"), [(ring, 0.9), (complete, 1.0)])
 def test_extra_is_its_reference(graph, p):
     W = mixing_matrix(graph(by_worker.N))
     expected = extra(W.numpy(), grad, 50, LR, 0.4, p)
@@ -119,7 +121,7 @@ def test_extra_with_another_coupling_is_its_reference(coupling, W):
 
 def test_extra_is_exact_where_gossip_is_biased():
     best = by_worker.solution(A, B)
-    biased = trained("dsgd", RING, 1500, lr=LR, gamma=1.0, p=1.0)
+    biased = trained("dsgd", RING, 500, lr=LR, gamma=1.0, p=1.0)
     assert np.abs(biased - best).max() > 0.09
     found = trained("extra", RING, 1500, coupling="capped", lr=LR, gamma=0.8, p=0.8, cap=0.5)
     assert np.abs(found - best).max() < 1e-8
@@ -132,8 +134,7 @@ def test_half_a_pull_of_extra_is_exact_diffusion_with_the_same_gradients():
         for name in ("extra", "exact_diffusion")
     )
     for _ in range(50):
-        rows = diffusion.X.numpy()
-        G = torch.tensor(np.stack([grad(i, row) for i, row in enumerate(rows)]))
+        G = gradients(diffusion.X)
         extra.advance(G)
         diffusion.advance(G)
         half = (extra.X + RING @ extra.X) / 2
@@ -210,7 +211,7 @@ def test_admm_with_one_step_is_extra_at_twice_its_rate(p):
 )
 def test_the_fixed_point_of_admm_is_the_optimum(local_steps, coupling, p):
     given = {"coupling": coupling, "p": p, "cap": 0.5, "radius": 1.0}
-    found = trained("admm", RING, 2500, lr=LR, gamma=0.4, local_steps=local_steps, **given)
+    found = trained("admm", RING, 2000, lr=LR, gamma=0.4, local_steps=local_steps, **given)
     assert np.abs(found - by_worker.solution(A, B)).max() < 1e-7
 
 
@@ -247,7 +248,7 @@ def test_proxskip_with_probability_1_is_d2(p):
 
 
 def test_proxskip_is_exact_with_a_low_probability():
-    found = trained("proxskip", RING, 4000, lr=LR, gamma=0.5, p=1.0, exchange_probability=0.1)
+    found = trained("proxskip", RING, 3000, lr=LR, gamma=0.5, p=1.0, exchange_probability=0.1)
     assert np.abs(found - by_worker.solution(A, B)).max() < 1e-8
 
 
@@ -300,8 +301,8 @@ def test_momentum_tracking_without_momentum_is_gradient_tracking(p):
 @pytest.mark.parametrize("order", ["combine_then_adapt", "adapt_then_combine"])
 def test_momentum_tracking_is_exact_where_gossip_is_biased(order):
     best = by_worker.solution(A, B)
-    biased = trained("gossip", RING, 1000, lr=LR, gamma=0.8, p=1.0, rule="momentum", momentum=0.9)
+    biased = trained("gossip", RING, 300, lr=LR, gamma=0.8, p=1.0, rule="momentum", momentum=0.9)
     assert np.abs(biased - best).max() > 0.3
     given = {"order": order, "tracked_momentum": 0.9}
-    found = trained("momentum_tracking", RING, 1000, lr=LR, gamma=0.8, p=1.0, **given)
+    found = trained("momentum_tracking", RING, 600, lr=LR, gamma=0.8, p=1.0, **given)
     assert np.abs(found - best).max() < 1e-8

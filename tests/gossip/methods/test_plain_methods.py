@@ -8,7 +8,7 @@ import pytest
 import torch
 from runs import CONVEX, digits_run
 from stepping import D, N, Stepping, ring_matrix, states
-from test_corrections import LR, A, B, grad, trained
+from test_corrections import LR, A, B, grad, gradients, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
@@ -313,8 +313,7 @@ def test_epidemic_is_its_reference(name):
     x = by_worker.start()
     for edges, W in drawn_graphs(name, 50):
         stepping.W = W
-        rows = stepping.X.numpy()
-        stepping.advance(torch.tensor(np.stack([grad(i, row) for i, row in enumerate(rows)])))
+        stepping.advance(gradients(stepping.X))
         half = {i: x[i] - LR * grad(i, x[i]) for i in x}
         received = {i: [half[a] for a, b in edges if b == i] for i in x}
         x = {i: sum([half[i], *received[i]]) / (1 + len(received[i])) for i in x}
@@ -352,12 +351,9 @@ def by_cosine(method, noise=0.0, **values):
     stepping = Stepping(method, X, RING, lr=LR, lr_schedule="cosine", **values)
     draws, states = np.random.default_rng(0), []
     for t in range(COSINE_STEPS):
-        rows = stepping.X.numpy()
-        G = np.stack([grad(i, row) for i, row in enumerate(rows)]) + noise * draws.normal(
-            size=rows.shape
-        )
+        G = gradients(stepping.X) + torch.tensor(noise * draws.normal(size=stepping.X.shape))
         lr = learning_rate(stepping.run, t, COSINE_STEPS)
-        METHODS[method].update(replace(stepping.step(torch.tensor(G)), lr=lr))
+        METHODS[method].update(replace(stepping.step(G), lr=lr))
         stepping.t += 1
         states.append(stepping.X.numpy().copy())
     return states

@@ -3,7 +3,6 @@
 import json
 import os
 from itertools import pairwise
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -18,7 +17,6 @@ from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.gossip.weights import metropolis_hastings
 from ngo.training.resolve import resolve
-from ngo.training.results_version import named_files, results_version
 
 # A path on the workers 0 to 3, whose nodes have other names in the files, and another order.
 NAMES = ["a", "b", "c", "d"]
@@ -178,18 +176,6 @@ def test_nothing_waits_for_a_pipe(tmp_path):
     for name in ("g.edgelist", "link.gml"):
         with pytest.raises(UserError, match="^graph: .* can't be read: it is not a regular file"):
             resolve({"topology": "graph_file", "graph": str(tmp_path / name), "workers": 3})
-
-
-def test_the_contents_decide_the_results_version(tmp_path):
-    path = written(tmp_path, ".gml", PATH)
-    spec = resolve({"topology": "graph_file", "graph": path, "workers": 4})
-    assert named_files(spec.values()) == {"graph": Path(path)}
-    assert named_files(resolve({}).values()) == {}
-    first = results_version(spec)
-    assert first == results_version(spec)
-    written(tmp_path, ".gml", nx.cycle_graph(4))
-    assert results_version(spec) != first
-    assert torch.allclose(matrix(path), TOPOLOGIES["ring"].matrix(4).dense())
 
 
 @pytest.mark.parametrize(
@@ -358,13 +344,6 @@ def test_other_names_are_sorted_and_told(nodes, names):
     (note,) = graph.graph["notes"]
     told = ", ".join(f"{k} is {name!r}" for k, name in enumerate(names))
     assert note == f"note: key: it has nodes with names: worker {told}"
-
-
-def test_the_note_of_a_large_graph_is_short():
-    graph = numbered(nx.path_graph(range(1, 1001)), "key: it")
-    (note,) = graph.graph["notes"]
-    assert note.endswith("7 is '8', … (1000 in all, see graph_nodes)")
-    assert graph.graph["names"][-1] == "1000"
 
 
 @pytest.mark.parametrize(
