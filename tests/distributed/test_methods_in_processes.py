@@ -73,7 +73,7 @@ SHARED = (
     "choco-top_k",
     "push_sum",
     "relay_sum",
-    "centralized",
+    "diloco",
     "gasloc",
     "admm-lies",
 )

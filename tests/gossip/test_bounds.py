@@ -96,8 +96,7 @@ def test_delay_limits_of_known_spectra():
     assert bounds.delay_limit(W, 2.0) == 0  # γλ_n above 2: even the undelayed diverge
 
 
-@pytest.mark.parametrize("p", [0.6, 0.75, 0.9])
-@pytest.mark.parametrize("gamma", [0.1, 1.0])
+@pytest.mark.parametrize(("p", "gamma"), [(0.6, 0.1), (0.75, 1.0), (0.9, 0.1)])
 def test_the_cycle_of_two_workers_and_of_an_even_ring(p, gamma):
     w = 0.5
     run = simulate(torch.tensor([[0.7], [-0.4]], dtype=torch.float64), TWO, p, gamma, 1000)
@@ -179,7 +178,7 @@ def test_a_delay_of_0_is_none_and_of_1_is_the_previous_state(p):
     assert torch.allclose(states.mean(1), X0.mean(0).expand(21, 3), atol=1e-13)
 
 
-@pytest.mark.parametrize(("p", "delay"), [(0.5, 0), (0.9, 3), (1, 3)])
+@pytest.mark.parametrize(("p", "delay"), [(0.5, 0), (0.9, 3)])
 def test_random_graphs_conserve_the_mean_and_synchronize(p, delay):
     mixing = Mixing("random", 10, SimpleNamespace(u=0.4), torch_stream(0, "graphs"))
     X0 = gaussian(10, 3)
@@ -193,7 +192,7 @@ def critical_state(W):
     return torch.linalg.eigh(laplacian(W))[1][:, -1:]
 
 
-@pytest.mark.parametrize("graph", [ring(2), ring(7), complete(6)])
+@pytest.mark.parametrize("graph", [ring(2), ring(7)])
 def test_linear_consensus_bears_delays_up_to_the_limit(graph):
     W = mixing_matrix(graph)
     gamma, rounds = 0.1, 800

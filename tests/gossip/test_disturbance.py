@@ -121,8 +121,8 @@ def test_a_lie_of_noise_moves_linear_gossip_by_its_size_and_the_sign_hardly():
     """V is of the other workers. Linear gossip's V grows with the square of the noise."""
 
     def settled(lie, p):
-        V = index(Disturbance(lie=lie), 200, lambda X, W, at: linear(X, W, at, p))
-        return V[100:].mean()
+        V = index(Disturbance(lie=lie), 100, lambda X, W, at: linear(X, W, at, p))
+        return V[50:].mean()
 
     assert np.isclose(settled(1e6, 1.0) / settled(1e3, 1.0), 1e6, rtol=1e-3)
     assert np.isclose(settled(1e6, 0.5), settled(1e3, 0.5), rtol=0.05)

@@ -8,7 +8,7 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.weights import mixing_matrix, outgoing_shares
 
-N, STEPS = 6, 400
+N, STEPS = 6, 150
 RING = mixing_matrix(ring(N))
 COMPLETE = mixing_matrix(complete(N))
 EDGES = [*((i, (i + 1) % N) for i in range(N)), (0, 2), (2, 0), (3, 1)]
@@ -48,7 +48,7 @@ def test_a_directed_edges_share_stays_with_its_sender():
 # Drawn for each pair, and for each link.
 @pytest.mark.parametrize(("workers", "rate"), [(256, 0.2), (300, 0.5)])
 def test_links_fail_at_their_rate(rate, workers):
-    n, steps = workers, 60
+    n, steps = workers, 46
     failures = Failures(n, 0, link_failure=rate, absence=0)
     W = MixingMatrix.of(torch.full((n, n), 1 / n, dtype=torch.float64))
     lost = sum((W.edges - failures.matrix(W, []).edges) // 2 for _ in range(steps))

@@ -211,7 +211,7 @@ def test_admm_with_one_step_is_extra_at_twice_its_rate(p):
 )
 def test_the_fixed_point_of_admm_is_the_optimum(local_steps, coupling, p):
     given = {"coupling": coupling, "p": p, "cap": 0.5, "radius": 1.0}
-    found = trained("admm", RING, 2000, lr=LR, gamma=0.4, local_steps=local_steps, **given)
+    found = trained("admm", RING, 2500, lr=LR, gamma=0.4, local_steps=local_steps, **given)
     assert np.abs(found - by_worker.solution(A, B)).max() < 1e-7
 
 
