@@ -35,7 +35,7 @@ def test_exact_averaging_on_the_complete_graph_is_centralized(tmp_path):
 
 
 def test_centralized_workers_stay_equal(digits):
-    rows, population = trained(digits_run(method="centralized"), digits)
+    rows, population = trained(digits_run(method="centralized", epochs=0.3), digits)
     assert (population.X[0] == population.X).all()
     for row in rows:
         assert row.V == 0
@@ -43,9 +43,9 @@ def test_centralized_workers_stay_equal(digits):
 
 
 def test_local_sgd_with_period_1_is_gossip(digits):
-    local = digits_run(method="local_sgd", local_steps=1)
+    local = digits_run(method="local_sgd", local_steps=1, epochs=0.3)
     rows = trained(local, digits)[0]
-    assert without_clock(rows) == without_clock(trained(digits_run(), digits)[0])
+    assert without_clock(rows) == without_clock(trained(digits_run(epochs=0.3), digits)[0])
 
 
 def test_held_out_samples_are_evaluated_and_not_trained_on(digits):
@@ -105,7 +105,9 @@ def test_the_mean_moves_by_the_mean_gradient_alone(digits):
 
 @pytest.mark.parametrize("backends", [("loop", "threads"), ("auto", "auto")])
 def test_any_thread_count_gives_the_same_metrics(digits, backends):
-    first, second = (digits_run(topology="random", p=0.8, backend=name) for name in backends)
+    first, second = (
+        digits_run(topology="random", p=0.8, epochs=0.3, backend=name) for name in backends
+    )
     expected = without_clock(trained(first, digits, threads=1)[0])
     for threads in (2, 3):
         assert without_clock(trained(second, digits, threads=threads)[0]) == expected
