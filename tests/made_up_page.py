@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ngo import plots, style
+from ngo import plots
 from ngo.printing.pages import page
 from ngo.printing.tables import save_table
 from ngo.report.contents import Contents, Shown

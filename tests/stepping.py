@@ -9,7 +9,7 @@ from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.network import Network
 from ngo.gossip.step import Step
 from ngo.gossip.topologies.static import ring
@@ -42,7 +42,7 @@ class Stepping:
         **values,
     ):  # fmt: skip
         self.X = X.clone()
-        self.W = W
+        self.W, self._edges = W, (None, None)  # a matrix, and its edges
         self.run = fields(**values)
         self.network = network or Network()
         self.matrices = {}
@@ -55,7 +55,9 @@ class Stepping:
 
     def step(self, G=None):
         """The next step, as the method sees it."""
-        self.network.set_matrix(self.W)
+        if self.W is not None and self._edges[0] is not self.W:
+            self._edges = self.W, MixingMatrix.of(self.W)
+        self.network.set_matrix(self._edges[1])
         G = torch.zeros_like(self.X) if G is None else G.clone()
         return Step(
             self.t, 100, self.X, G, self.run, self.run.lr, self.network, self._rule,

@@ -11,6 +11,7 @@ import torch
 
 from ngo.common import devices
 from ngo.common.registry import UserError
+from ngo.training.global_state import isolated
 
 
 @pytest.fixture
@@ -124,26 +125,17 @@ def test_the_claimed_gpu_is_the_current_one(card, monkeypatch, gpus):
     assert current == ["deterministic", "cuda:0", "deterministic", "cuda:1"]
 
 
-DETERMINISTIC = """
-import os, torch
-from ngo.common.devices import deterministic
-deterministic()
-print(os.environ["CUBLAS_WORKSPACE_CONFIG"], torch.are_deterministic_algorithms_enabled())
-parts = torch.backends.cudnn.conv, torch.backends.cudnn.rnn, torch.backends.cuda.matmul
-print({part.fp32_precision for part in parts}, torch.get_float32_matmul_precision())
-"""
-
-
-def test_float32_on_a_gpu_is_float32():
+@pytest.mark.filterwarnings("error")
+def test_float32_on_a_gpu_is_float32(monkeypatch):
     """Torch's old and new settings agree, and none of them raises a deprecation warning."""
-    out = subprocess.run(
-        [sys.executable, "-W", "error", "-c", DETERMINISTIC],
-        env={k: v for k, v in os.environ.items() if k != "CUBLAS_WORKSPACE_CONFIG"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert out.stdout.split("\n")[:2] == [":4096:8 True", "{'ieee'} highest"], out.stderr
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    with isolated(1):
+        devices.deterministic()
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+        assert torch.are_deterministic_algorithms_enabled()
+        parts = torch.backends.cudnn.conv, torch.backends.cudnn.rnn, torch.backends.cuda.matmul
+        assert {part.fp32_precision for part in parts} == {"ieee"}
+        assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_jobs_share_gpus_evenly_and_none_waits(locks, monkeypatch):

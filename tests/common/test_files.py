@@ -1,10 +1,13 @@
+"""Files appear whole; paths are checked before they are used."""
+
 import errno
 import os
 import stat
 
 import pytest
 
-from ngo.common.files import PARTIAL, atomic_file, remove_all_partial, remove_partial, write_text
+from ngo.common.files import atomic_file, write_text
+from ngo.common.paths import check_path, check_readable, check_writable, writable_folder
 from ngo.common.registry import UserError
 
 
@@ -61,22 +64,69 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path):
     assert (tmp_path / "there/file.txt").read_text() == "new"
 
 
-def test_partial_files_below_a_folder_are_removed(tmp_path):
-    folder = tmp_path / "runs/a"
-    write_text(folder / "whole.txt", "whole")
-    for place in (folder, folder.parent):
-        (place / f"{PARTIAL}x.txt").write_text("half")
-    remove_all_partial(tmp_path)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [folder / "whole.txt"]
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        UserError, match="out: the folder '.*file/sub' can't be written to: Not a dir"
+    ):
+        writable_folder(tmp_path / "file/sub")
 
 
-def test_partial_files_of_one_file_are_removed(tmp_path):
-    target, other = tmp_path / "file.txt", tmp_path / ".other.txt"
-    write_text(target, "whole")
-    write_text(other, "mine")
-    handle = atomic_file(target)
-    temporary = handle.__enter__()
-    assert len(list(tmp_path.iterdir())) == 3
-    remove_partial(target)
-    assert not temporary.exists()
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.txt", "file.txt"]
+def test_a_path_is_text_in_utf8():
+    assert str(check_path("a/b", "key")) == "a/b"
+    for path, reason in (
+        ("", "'' is not a path; it is empty[.]"),
+        ("a\udcff", "'a.udcff' is not UTF-8[.]"),
+        ("a\0b", "'a.x00b' is not a path; it has a NUL[.]"),
+        (3, "3 is not a path[.]"),
+        (b"x", "b'x' is not a path[.]"),
+    ):
+        with pytest.raises(UserError, match=f"^key: {reason}"):
+            check_path(path, "key")
+
+
+def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "to_pipe").symlink_to("pipe")
+    (tmp_path / "to_zero").symlink_to("/dev/zero")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("file", "link"):
+        assert check_readable(tmp_path / name, "key") == tmp_path / name
+    for path, reason in (
+        (tmp_path, "it is not a regular file[.]"),
+        (tmp_path / "pipe", "it is not a regular file[.]"),
+        (tmp_path / "to_pipe", "it is not a regular file[.]"),
+        (tmp_path / "to_zero", "it is not a regular file[.]"),
+        (tmp_path / "loop", "Too many levels of symbolic links"),
+        (os.devnull, "it is not a regular file[.]"),
+    ):
+        reason = f"can't be read: {reason}"
+        with pytest.raises(UserError, match=f"key: '{path}' {reason}"):
+            check_readable(path, "key")
+    with pytest.raises(UserError, match=r"key: '.*none' does not exist[.]"):
+        check_readable(tmp_path / "none", "key")
+
+
+def test_a_writable_path_is_checked_without_creating_anything(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    assert check_writable(tmp_path / "a/b/c.txt") == tmp_path / "a/b/c.txt"
+    assert check_writable(tmp_path / "a/b", folder=True) == tmp_path / "a/b"
+    assert check_writable(tmp_path / "file") == tmp_path / "file"
+    for path, folder, reason in (
+        (tmp_path, False, "exists and is not a file; choose another path[.]"),
+        (tmp_path / "file", True, "exists and is not a folder; choose another path[.]"),
+        (tmp_path / "file/x", False, "can't be written: Not a directory"),
+        (tmp_path / ("n" * 300), False, "can't be written: File name too long"),
+    ):
+        with pytest.raises(UserError, match=f"out: '{path}' {reason}"):
+            check_writable(path, folder=folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_path_to_write_stays_where_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [check_writable("a.txt"), check_writable("runs", folder=True)]
+    monkeypatch.chdir("/")
+    assert paths == [tmp_path / "a.txt", tmp_path / "runs"]

@@ -127,17 +127,6 @@ def test_snapshots_are_read(tmp_path, monkeypatch):
             "mnist-iid-random-gossip-s0-05481435",
         ),
         ({"method": "centralized", "lr": 0.2}, "mnist-iid-centralized-s0-b05ee806"),
-        (
-            {
-                "method": "choco",
-                "gamma": 0.3,
-                "p": 0.9,
-                "compression": "top_k",
-                "kept_share": 0.1,
-                "seed": 3,
-            },
-            "mnist-iid-ring-choco-top_k-p0.9-s3-63e0f51c",
-        ),
     ],
 )
 def test_ids_are_those_of_the_former_name(values, wanted):

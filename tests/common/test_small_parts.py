@@ -1,18 +1,21 @@
 """Small parts that all packages use."""
 
 import resource
+import sys
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from running import finished, start
 
 from ngo.common import memory_limit as module
 from ngo.common import versions
 from ngo.common.damaged import removed_if_damaged
 from ngo.common.memory_limit import memory_limit
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, meant, unknown_field, usual
 from ngo.common.seeding import numpy_stream, stream_seed, torch_stream
+from ngo.training.spec import FIELDS
 
 
 def test_a_file_is_removed_if_it_is_damaged_and_else_stays(tmp_path):
@@ -102,3 +105,34 @@ def test_another_build_of_a_version_is_the_same_version():
     )
     assert versions.others({}) == ""
     assert versions.recorded({"versions": {"torch": "1.0+cpu", "ngo": "3"}}) == {"torch": "1.0"}
+
+
+@pytest.mark.parametrize("package", ["ngo", "verdicts"])
+def test_the_error_has_the_public_name_of_the_package_that_is_used(package):
+    code = f"import {package}; print({package}.UserError)"
+    out = finished(start([sys.executable, "-c", code]))
+    assert out == f"<class '{package}.UserError'>\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("learning_rate", ["lr"]),
+        ("step_size", ["lr", "gamma"]),
+        ("num_workers", ["workers"]),
+        ("algorithm", ["method"]),
+        ("momentun", []),
+    ],
+)
+def test_usual_words_are_known(word, names):
+    assert usual(word, FIELDS) == names
+    assert usual(word, ["u"]) == []
+
+
+def test_of_many_names_the_nearest_are_named():
+    assert meant("momentun", FIELDS).startswith(" Did you mean 'momentum'")
+    assert meant("zzzzzz", FIELDS) == ""
+    assert meant("bet", ["beta", "best", "other"]) == " Did you mean 'beta' or 'best'?"
+    assert str(unknown_field("defaults", "learning_rate", FIELDS)) == (
+        "defaults: 'learning_rate' is unknown. Did you mean 'lr'? `ngo fields` lists all."
+    )

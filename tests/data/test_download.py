@@ -1,6 +1,9 @@
+"""What is downloaded, verified and unpacked, and what is told where it can't be."""
+
 import gzip
 import hashlib
 import io
+import json
 import logging
 import os
 import shutil
@@ -18,6 +21,7 @@ from tiny_mnist import tiny_mnist
 from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS, Download
+from ngo.data.manifest import manifest_text
 
 
 @pytest.fixture
@@ -65,24 +69,6 @@ def test_an_absent_file_is_named_with_its_compressed_form(tmp_path, monkeypatch)
             download.check(name, tmp_path)
         assert wanted in str(error.value)
         assert "make demo" in str(error.value)
-
-
-def test_absent_files_without_a_url(tiny, tmp_path, monkeypatch):
-    name, _, _ = tiny
-    monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], downloads=()))
-    with pytest.raises(UserError, match=r"can't be downloaded \(it has no URL\). Put MNIST/raw"):
-        download.prepare(name, tmp_path / "empty")
-
-
-def test_files_without_checksums_only_have_to_exist(tiny, monkeypatch):
-    name, root, contents = tiny
-    source = replace(DATASETS[name], files=dict.fromkeys(contents, ()))
-    monkeypatch.setitem(DATASETS, name, source)
-    path = root / "MNIST/raw/t10k-labels-idx1-ubyte"
-    path.write_bytes(b"another version")
-    assert download.verify(name, root) == []
-    path.unlink()
-    assert download.verify(name, root) == ["MNIST/raw/t10k-labels-idx1-ubyte"]
 
 
 def test_a_checksum_is_computed_once_until_the_file_changes(tiny, monkeypatch):
@@ -249,3 +235,11 @@ def test_the_data_root_is_given_or_from_the_environment_or_the_config(monkeypatc
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="data.root: '.*file' is not a folder"):
         download.data_root(tmp_path / "file")
+
+
+def test_a_manifest_names_the_files_and_their_checksums():
+    found = json.loads(manifest_text("mnist", 60_000))
+    assert found["dataset"] == "mnist"
+    assert found["train_samples"] == 60_000
+    assert found["files"].keys() == DATASETS["mnist"].files.keys()
+    assert "content" not in found  # only described data sets have a digest

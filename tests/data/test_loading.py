@@ -1,14 +1,22 @@
+"""A data set as tensors: types, moments, the part that is evaluated, changed images."""
+
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from rates import check_rate, check_uniform
 from tiny_mnist import tiny_mnist
 
+from ngo.common import plugins
 from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
 from ngo.data import loading
+from ngo.data.augmentations.crop_flip import PADDING, crop_flip
 from ngo.data.dataset import DATASETS, Arrays
+from ngo.data.loading import load
+from ngo.data.test_part import test_samples as samples_of
 
 
 @pytest.fixture
@@ -130,3 +138,109 @@ def test_a_data_sets_sys_exit_is_a_mistake_of_its_function(tiny, monkeypatch):
     for read in (loading.load, loading.train_labels):
         with pytest.raises(UserError, match=r"its function called sys\.exit\(.*\)\.$"):
             read(name, root)
+
+
+CSV = '''
+import numpy as np
+from ngo.data.dataset import Arrays, dataset
+
+@dataset("flowers", files=["flowers.csv"], train_samples=4, input_shape=(2,), classes=3)
+def read_flowers(root):
+    """Two measurements and a class per row."""
+    table = np.loadtxt(root / "flowers.csv", delimiter=",")
+    inputs, labels = table[:, :2], table[:, 2].astype(int)
+    return Arrays(inputs[:4], labels[:4], inputs[4:], labels[4:])
+'''
+
+
+@pytest.fixture
+def flowers(tmp_path, monkeypatch):
+    """A data root with a CSV file, and a plugin that reads it."""
+    monkeypatch.setattr(plugins, "_loaded", {})
+    (tmp_path / "flower_set.py").write_text(CSV)
+    (tmp_path / "flowers.csv").write_text("1,2,0\n3,4,1\n5,6,2\n7,8,0\n9,10,1\n")
+    plugins.load([tmp_path / "flower_set.py"])
+    yield tmp_path
+    del DATASETS["flowers"], DATASETS.definitions["flowers"]
+    del sys.modules[f"{plugins.PREFIX}flower_set"]
+
+
+def test_a_csv_file_as_a_data_set(flowers):
+    data = loading.load("flowers", flowers)
+    assert data.train_inputs.dtype == torch.float32
+    assert data.train_inputs.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+    assert data.test_targets.tolist() == [1]
+    labels = loading.train_labels("flowers", flowers)
+    assert labels.dtype == np.int64
+    assert labels.tolist() == [0, 1, 2, 0]
+    assert DATASETS.definitions["flowers"] == f"{plugins.PREFIX}flower_set:read_flowers"
+
+
+def test_an_absent_file_of_a_plugins_data_set_is_named(flowers):
+    (flowers / "flowers.csv").unlink()
+    with pytest.raises(UserError, match="data.root: flowers is not in .* Put flowers.csv there"):
+        loading.load("flowers", flowers)
+
+
+def test_classes_are_balanced_and_the_part_is_fixed():
+    data = load("digits", ".")
+    part = samples_of(data, 103)
+    counts = np.bincount(data.test_targets.numpy()[part], minlength=10)
+    assert len(set(part)) == 103
+    assert (np.diff(part) > 0).all()
+    assert set(counts) == {10, 11}
+    assert np.array_equal(part, samples_of(data, 103))
+    smaller = samples_of(data, 50)
+    assert set(smaller) <= set(part), "a smaller part lies within a larger one"
+
+
+def test_rare_classes_give_all_they_have():
+    data = load("digits", ".")
+    targets = torch.tensor([0] * 3 + [1] * 20)
+    rare = replace(data, test_inputs=data.test_inputs[:23], test_targets=targets)
+    counts = np.bincount(targets.numpy()[samples_of(rare, 10)])
+    assert counts.tolist() == [3, 7]
+
+
+def coded(b, size=8):
+    """Images whose pixels tell row and column: 1 + row in channel 0, 1 + column in channel 1."""
+    rows = torch.arange(1, size + 1, dtype=torch.uint8)
+    image = torch.stack([rows[:, None].expand(-1, size), rows[None].expand(size, -1)])
+    return image.expand(b, -1, -1, -1).contiguous()
+
+
+def test_each_image_is_a_window_of_its_padded_self_flipped_or_not():
+    images = coded(400)
+    padded = torch.nn.functional.pad(images, [PADDING] * 4)
+    found = crop_flip(images, torch_stream(0, "test"))
+    windows = padded.unfold(2, 8, 1).unfold(3, 8, 1)[0].permute(1, 2, 0, 3, 4).flatten(0, 1)
+    either = torch.stack([windows, windows.flip(3)])  # [2, 81, 2, 8, 8]
+    same = (found[:, None, None] == either[None]).flatten(3).all(3)
+    assert same.flatten(1).sum(1).eq(1).all()
+    assert 150 < same[:, 1].sum() < 250, "about half of the images are flipped"
+    counts = same.any(1).sum(0)
+    assert (counts > 0).sum() > 75, "nearly all of the 81 positions occur in 400 draws"
+
+
+def test_the_stream_decides_and_the_images_stay():
+    images = torch.randint(0, 256, (16, 3, 12, 12), dtype=torch.uint8)
+    before = images.clone()
+    one, two = (crop_flip(images, torch_stream(seed, "test")) for seed in (1, 2))
+    assert torch.equal(one, crop_flip(images, torch_stream(1, "test")))
+    assert not torch.equal(one, two)
+    assert torch.equal(images, before)
+    assert one.dtype == torch.uint8
+
+
+def test_flips_and_positions_have_their_rates():
+    b, size = 100_000, 10
+    found = crop_flip(coded(b, size), torch_stream(0, "test"))
+    # Row and column 4 to 5 of a window are never black.
+    row, left, right = found[:, 0, 4, 4].int(), found[:, 1, 4, 4].int(), found[:, 1, 4, 5].int()
+    flipped = left > right
+    assert ((left - right).abs() == 1).all()
+    check_rate(int(flipped.sum()), b, 0.5, sees=0.02)
+    across, down = torch.where(flipped, right, left), row
+    counts = torch.zeros(9, 9).index_put((across - across.min(), down - down.min()),
+                                         torch.ones(b), accumulate=True)  # fmt: skip
+    check_uniform(counts.numpy())

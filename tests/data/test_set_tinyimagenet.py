@@ -1,19 +1,14 @@
-import io
 import os
 import random
-import shutil
 import sys
-import urllib.request
 
 import numpy as np
 import pytest
 import running
 import torch
 from conftest import real
-from filelock import FileLock
 from PIL import Image
 
-from ngo.common import files
 from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data import download, loading
@@ -147,22 +142,6 @@ def test_a_missing_or_damaged_text_file_is_named(root, file, content, message):
             call("tinyimagenet", root)
 
 
-def test_a_root_that_cannot_be_written_to_is_read(root, monkeypatch, caplog):
-    def refused(*_, **__):
-        raise PermissionError(13, "Permission denied")
-
-    def unwritable(path, key):
-        raise UserError(f"{key}: the folder {str(path)!r} can't be written to: Permission denied")
-
-    monkeypatch.setattr(FileLock, "acquire", refused)
-    monkeypatch.setattr(files, "writable_folder", unwritable)
-    assert len(tinyimagenet.read_tinyimagenet(root).train_inputs) == 3
-    assert caplog.messages[-1].startswith(
-        "tiny-imagenet-200: the decoded images are not kept: data.root: the folder"
-    )
-    assert [path.name for path in root.iterdir()] == [tinyimagenet.FOLDER]
-
-
 def test_a_second_process_waits_for_the_one_that_decodes(root):
     """The test holds the lock; the second process finds the decoded images afterwards."""
     script = (
@@ -180,19 +159,6 @@ def test_a_second_process_waits_for_the_one_that_decodes(root):
     lock.release()
     out, _ = running.ended(other)
     assert out == "3\n"
-
-
-def test_a_downloaded_folder_is_moved_to_the_root(root, tmp_path_factory, monkeypatch):
-    target = tmp_path_factory.mktemp("target")
-
-    def arrives(wanted, root_of_files, folder):
-        shutil.copytree(root / tinyimagenet.FOLDER, folder / tinyimagenet.FOLDER)
-
-    monkeypatch.setattr(download, "fetch", arrives)
-    monkeypatch.setattr(urllib.request, "urlopen", lambda *_, **__: io.BytesIO())
-    download.prepare("tinyimagenet", target)
-    assert [path.name for path in target.iterdir()] == [tinyimagenet.FOLDER]
-    assert loading.train_labels("tinyimagenet", target).tolist() == [3, 3, 150]
 
 
 def test_real_tinyimagenet():

@@ -1,18 +1,87 @@
-"""What methods exchange beside rows: a row for each edge, compressed changes, copies of rows."""
+"""What methods exchange among processes, which are threads here: rows, copies, lies."""
 
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import product
+from queue import Empty, SimpleQueue
 
+import lying
+import pytest
 import torch
-from in_threads import networks, together
+from lying import FIELDS, GAMMA, HONEST, N, W, start
 from stepping import Stepping
 
+from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.distributed.process_group import PeerUnreachable
+from ngo.distributed.process_network import ProcessNetwork
+from ngo.gossip.attack import ATTACKS, Liars
+from ngo.gossip.attack import HONEST as NO_ATTACK
+from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix, without_workers
 from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import chain
+from ngo.native.pool import in_order
 
-N, D = 6, 5
+LIMIT = 20.0  # seconds that a message may take
+
+
+class ThreadGroup:
+    """A ``process_group.Group`` whose messages go through queues; ``lost`` processes are silent."""
+
+    def __init__(self, me, size, queues, lost):
+        self.me, self.members, self.sent = me, tuple(range(size)), Counter()
+        self._queues, self._lost = queues, lost
+
+    @property
+    def others(self):
+        return [q for q in self.members if q != self.me]
+
+    def exchange(self, like, send, receive):
+        for q, rows in send.items():
+            self._queues[self.me, q].put(rows.clone())
+            self.sent.update(models=len(rows), bytes=rows.numel() * rows.element_size())
+        if self._lost & {*send, *receive}:
+            raise PeerUnreachable("a process is lost")
+        try:
+            received = {q: self._queues[q, self.me].get(timeout=LIMIT) for q in receive}
+        except Empty:
+            raise AssertionError(f"process {self.me} waits for {list(receive)}") from None
+        for q, rows in received.items():
+            assert (len(rows), rows.dtype) == (receive[q], like.dtype)
+            assert rows.shape[1:] == like.shape[1:]
+        return received
+
+    def rejoin(self):
+        """After a loss: messages that nobody has taken are gone."""
+        for q in self.members:
+            self._queues[q, self.me] = SimpleQueue()
+        self.members = tuple(q for q in self.members if q not in self._lost)
+
+
+def networks(workers, processes):
+    """The network of each process, and the set of lost processes, empty at first."""
+    queues = {pair: SimpleQueue() for pair in product(range(processes), repeat=2)}
+    lost = set()
+    groups = [ThreadGroup(me, processes, queues, lost) for me in range(processes)]
+    return [ProcessNetwork(group, workers, in_order) for group in groups], lost
+
+
+def together(*calls):
+    """The results of functions that wait for each other's messages, or their PeerUnreachable."""
+
+    def tried(call):
+        try:
+            return call()
+        except PeerUnreachable as error:
+            return error
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(tried, calls))
+
+
+D = 5
 
 
 def normal(*shape, name="X"):
@@ -99,3 +168,59 @@ def test_a_relay_starts_again_within_the_parts_of_a_tree():
     assert torch.allclose(left[0].X, left[1].X)
     counts = [part.matrices["received"][:, -1].tolist() for part in left]
     assert counts == [[1.0], [1.0]]
+
+
+DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
+STEPS = 15
+
+
+def lying_networks(processes, attack, run):
+    """The network of one process, and those of several, with the same liars."""
+    several, _ = networks(N, processes)
+    for network in (alone := Network(), *several):
+        network.liars = Liars(ATTACKS[attack], run, 0, HONEST)
+    return alone, several
+
+
+@pytest.mark.parametrize("attack", sorted({*ATTACKS} - {NO_ATTACK}))
+@pytest.mark.parametrize(
+    ("defence", "processes"), [*((each, 2) for each in DEFENCES), ("power", 6)]
+)
+def test_pulls_and_mixes_among_liars_are_those_of_one_process(attack, defence, processes):
+    """On a graph where liars have several neighbours, and with six processes each has its own."""
+    run = Stepping("ngo", torch.tensor(start()), W, coupling=defence, gamma=GAMMA, **FIELDS).run
+    alone, several = lying_networks(processes, attack, run)
+    X, coupling = torch.tensor(start()), COUPLINGS[defence]
+    parts = [X[each.own.start : each.own.stop].clone() for each in several]
+    pushes = torch.tensor(start()).flip(0) / 10  # away from consensus
+    for t in range(STEPS):
+        for network in (alone, *several):
+            network.set_matrix(W)
+        at = X + pushes
+        alone.pull(X, coupling, GAMMA, run, at=at if t % 2 else None)
+        alone.mix(X, 0.3)
+        steps = []
+        for each, part in zip(several, parts, strict=True):
+            own_at = part + pushes[each.own.start : each.own.stop]
+            steps.append(partial(taken, each, part, coupling, run, own_at if t % 2 else None))
+        together(*steps)
+    found = torch.cat(parts)
+    assert torch.isfinite(X).all()
+    assert torch.allclose(found, X, rtol=1e-9, atol=1e-9)
+    assert sum(each.messages for each in several) == alone.messages
+    assert sum(each.bytes_sent for each in several) == alone.bytes_sent
+
+
+def taken(network, part, coupling, run, at):
+    """A pull and a mix of one process's rows, in place."""
+    network.pull(part, coupling, GAMMA, run, at=at)
+    network.mix(part, 0.3)
+
+
+def test_exchanges_in_which_nobody_would_lie_are_refused():
+    run = Stepping("ngo", torch.tensor(start()), W, gamma=GAMMA, **FIELDS).run
+    _, (network, _) = lying_networks(2, "sign_flip", run)
+    network.set_matrix(W)
+    for exchange in (network.mean, network.index, network.swap):
+        with pytest.raises(UserError, match="attack: workers lie in pulls and mixes"):
+            exchange(torch.zeros(3, lying.D))

@@ -1,14 +1,28 @@
+"""How processes meet, agree, and call the roll."""
+
+import os
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+import numpy as np
 import pytest
 import torch.distributed as dist
 from by_hand import by_hand, started
-from participants import meeting_of
+from participants import (
+    convex_spec,
+    distributed,
+    meeting_of,
+    surroundings,  # noqa: F401
+)
 from running import ended
 
 from ngo.common.registry import UserError
-from ngo.distributed.meeting import Place, read_place
+from ngo.data import loading
+from ngo.distributed import process_group
+from ngo.distributed.meeting import Place, disagreement, read_place
+from ngo.distributed.process_group import Group
 
 GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
 OTHERS = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE")
@@ -114,3 +128,75 @@ def test_a_process_that_meets_a_silent_stranger_ends(tmp_path):
     [line] = err.splitlines()
     assert "found no store of a run at '127.0.0.1', port " in line
     assert line.endswith("in 1 s: nothing answers.")
+
+
+def called(store, me, on_failure="drop"):
+    """The roll call of four processes, as seen by one whose connections are broken."""
+    group = Group.__new__(Group)
+    group.meeting, group.me = meeting_of(store, me, 4), me
+    group.members, group.generation, group.timeout = (0, 1, 2, 3), 0, 20.0
+    return *group.roll_call([me], on_failure), group.members
+
+
+@pytest.mark.parametrize("reason", ["was killed by SIGKILL", "does not answer"])
+def test_a_roll_call_agrees_on_members(reason, monkeypatch):
+    """Process 3 has exited, or does not live."""
+    monkeypatch.setattr(process_group, "DEAD_SECONDS", 0.5)
+    store = dist.HashStore()
+    if reason != "does not answer":
+        store.set("ended/3", reason)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda me: called(store, me), range(3)))
+    assert found == [({3: reason}, [[0], [1], [2]], (0, 1, 2))] * 3
+
+
+@pytest.mark.parametrize(
+    ("published", "words"),
+    [
+        ([{"lr": 0.1}] * 4, ""),
+        ([{"lr": 1}, {"lr": 2}], "process 1 has lr 2, the others 1"),
+        ([{"a": 1}, {"a": 2}, {"a": 1}, {"a": 3}],
+         "process 1 has a 2, process 3 has a 3, the others 1"),
+        ([dict.fromkeys("abcde", q // 2) for q in range(3)], "process 2 has a 1, the others 0; "
+         "process 2 has b 1, the others 0; process 2 has c 1, the others 0"),
+        ([{"p": 0.9}, {"p": 0.9}, {}], "process 2 has p None, the others 0.9"),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_disagreement(published, words):
+    assert disagreement(published) == words
+
+
+def odd_one(change, work):
+    """Scenario: process 2 takes part otherwise, as ``change`` has it."""
+    (partial(change, work) if os.environ["RANK"] == "2" else work)()
+
+
+def more_processes(work):
+    os.environ["WORLD_SIZE"] = "4"
+    work()
+
+
+def other_data(work):
+    original = loading.load
+
+    def load(*arguments):
+        data = original(*arguments)
+        data.test_inputs[3, 0] += 1e-3
+        return data
+
+    loading.load = load
+    work()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (more_processes, "WORLD_SIZE 4, the others 3"),
+        (other_data, "data_digest '[0-9a-f]{16}', the others '[0-9a-f]{16}'"),
+    ],
+)
+def test_the_odd_one_out_is_named(change, words, tmp_path):
+    line = f"^distributed: the processes do not agree: process 2 has {words}.$"
+    parts = np.array_split(np.arange(800)[::-1], 3)
+    with pytest.raises(UserError, match=line):
+        distributed(convex_spec(workers=3), 3, tmp_path, partial(odd_one, change), parts=parts)

@@ -66,6 +66,18 @@ RUNS = {
 }
 
 
+# Those that are also taken with several workers in a process.
+SHARED = (
+    "ngo-combine",
+    "choco-top_k",
+    "push_sum",
+    "relay_sum",
+    "diloco",
+    "gasloc",
+    "admm-lies",
+)
+
+
 def specs(workers):
     """The run of each name: with ``PROCESSES`` workers, every edge is one between processes."""
     common = {"workers": workers, "gamma": 0.3, "backend": "loop"}
@@ -76,6 +88,7 @@ def specs(workers):
             **({"kept_share": 0.3} if how.get("compression") in ("top_k", "random_k") else {}),
         )
         for name, how in RUNS.items()
+        if workers == PROCESSES or name in SHARED
     }
 
 
@@ -126,8 +139,9 @@ def data(tmp_path_factory):
     return loading.load("least_squares", tmp_path_factory.mktemp("data"))
 
 
-@pytest.mark.parametrize("workers", [PROCESSES, 5])
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    ("name", "workers"), [*((name, PROCESSES) for name in RUNS), *((name, 5) for name in SHARED)]
+)
 def test_processes_take_the_steps_of_the_simulated_run(name, workers, in_processes, data):
     spec = specs(workers)[name]
     stepper = Stepper(spec, make_problem(spec, data), steps=STEPS, threads=1)

@@ -47,10 +47,10 @@ def after_a_loss(spec, problem, lost, step):
     return stepper.population.X[[i for i in range(n) if i != lost]]
 
 
-@pytest.mark.parametrize("lost", [2, 0])
-def test_the_remaining_processes_continue_with_new_weights(lost, tmp_path):
+def test_the_remaining_processes_continue_with_new_weights(tmp_path):
+    """After the loss of the leader."""
     spec = spec_of(workers=4, topology="complete")
-    step = 7
+    lost, step = 0, 7
     scenario = partial(stderr_to, tmp_path / "errors", partial(at_step, step, lost, end))
     ours, facts, how = distributed(spec, 4, tmp_path, scenario, on_failure="drop")
     warning = f"process {lost} (worker {lost}) was killed by SIGKILL: continuing without it"
@@ -81,7 +81,7 @@ def test_the_remaining_processes_continue_with_new_weights(lost, tmp_path):
     assert ours["samples"][-1] - ours["samples"][-2] == 3 * 16 * since
 
 
-@pytest.mark.parametrize("method", ["ngo", "centralized", "delayed", "choco", "diloco"])
+@pytest.mark.parametrize("method", ["delayed", "choco", "diloco"])
 def test_a_ring_that_loses_one_is_a_path(method, tmp_path):
     """Distant processes notice the loss later, and those behind catch up."""
     spec = spec_of(workers=5, method=method, epochs=1.0, eval_every=0.5)
@@ -103,9 +103,9 @@ def test_a_ring_that_loses_one_is_a_path(method, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("process", "sums"), [(1, 0), (0, 1), (1, 4), (0, 4), (1, SUMS), (0, SUMS)]
+    ("lr", "process", "sums"),
+    [(0.02, 1, 0), (0.02, 0, 4), (0.02, 1, SUMS), (0.02, 0, SUMS), (1e30, 0, 1), (1e30, 1, SUMS)],
 )
-@pytest.mark.parametrize("lr", [0.02, 1e30], ids=["at the end", "where it diverges"])
 def test_a_loss_in_the_last_evaluation_ends_no_run(lr, process, sums, tmp_path):
     spec = convex_spec(workers=3, lr=lr, epochs=0.08, eval_every=0.03)
     steps = [0, 4, 8, 11] if lr < 1 else [0, 4]
@@ -130,12 +130,6 @@ def test_a_lost_process_stops_the_others(tmp_path):
     assert "--on-failure drop" in str(error.value)
     assert "\n" not in str(error.value)
     assert not list((tmp_path / "distributed").iterdir())
-
-
-def test_a_silent_process_stops_the_others_in_time(tmp_path):
-    scenario = partial(at_step, 5, 1, freeze)
-    with pytest.raises(UserError, match=r"process 1 \(worker 1\) does not answer"):
-        distributed(convex_spec(workers=3), 3, tmp_path, scenario, timeout=2.5)
 
 
 def test_a_silent_process_is_dropped(tmp_path):

@@ -1,4 +1,4 @@
-from dataclasses import replace
+"""All workers as one matrix: gradients, scores, buffers, and where they start."""
 
 import pytest
 import torch
@@ -7,11 +7,11 @@ from torch.nn import functional as F
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.engine.backend import Stacked, restored
+from ngo.engine.backend import INITIALIZATIONS, Stacked, restored
 from ngo.engine.population import Population
 from ngo.models.architectures import mnist_cnn
 from ngo.models.model import Model
-from ngo.models.task import TASKS
+from ngo.native.layer_chain import Chain
 
 
 def batch(n, b=8, seed=0):
@@ -84,11 +84,17 @@ def test_evaluation_is_the_plain_mean_without_dropout():
         assert scores.worker_accuracies[i] == pytest.approx(hits)
 
 
-def test_the_consensus_model_is_the_mean_of_the_workers():
-    population = Population("mnist_cnn", 3, seed=0)
-    assert torch.equal(population.consensus_model(), population.X[0])  # exactly if all agree
-    population.X[0] += 3
-    assert torch.allclose(population.consensus_model(), population.X.mean(0), atol=1e-6)
+def test_compiled_scores_that_differ_are_not_used(monkeypatch, caplog):
+    given = [list(each) for each in batch(2)]
+    population = Population("mnist_cnn", 2, seed=0)
+    right = Population("mnist_cnn", 2, seed=0, backend="loop").evaluate(*given)
+    scores = Chain.scores
+    monkeypatch.setattr(Chain, "scores", lambda *given: [1.1 * each for each in scores(*given)])
+    assert population.evaluate(*given) == right
+    assert population.evaluate(*given) == right
+    assert caplog.messages == [
+        "evaluation: compiled losses differ from the modules'; modules are used"
+    ]
 
 
 def test_buffers_are_local_and_averaged_in_the_consensus_model():
@@ -160,45 +166,37 @@ def test_integer_buffers_are_restored_and_not_left_by_a_trial_of_backends():
     assert torch.equal(population.buffers, other.buffers)
 
 
-def test_a_constant_integer_buffer_keeps_its_values_under_vmap():
-    class Chosen(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = nn.Linear(3, 3)
-            self.register_buffer("places", torch.tensor([4, 100, 333]))
-            self.register_buffer("mask", torch.tensor([True, False, True]))
-
-        def forward(self, x):
-            return self.layer(x.flatten(1)[:, self.places] * self.mask)
-
-    inputs, targets = batch(2)
-    found = []
-    for backend in ("loop", "vmap"):
-        model = Model(lambda g: Chosen(), input_shape=(1, 28, 28), task="classification")
-        population = Population(model, 2, seed=0, backend=backend)
-        population.gradients(Stacked(inputs, targets % 3))
-        found.append(population.G.clone())
-    assert torch.allclose(*found, atol=1e-6)
-    assert found[0].abs().sum() > 0
-
-
 def test_what_vmap_can_not_compute_is_told_in_a_line():
     with pytest.raises(UserError, match="^backend: 'vmap' fails on this model .*; use auto, loop"):
         counted("vmap")
 
 
-def test_a_score_that_changes_its_targets_leaves_those_of_later_evaluations():
-    """Also where a trial on other samples did not show it."""
+def rows(**how):
+    return Population("mnist_cnn", how.pop("n", 4), 0, backend="loop", **how).X
 
-    def score(outputs, targets):
-        found = outputs.argmax(1) == targets
-        targets.zero_()
-        return found
 
-    task = replace(TASKS["classification"], score=score)
-    population = Population("mnist_cnn", 2, seed=0, task=task)
-    inputs, targets = (each[0] for each in batch(2))
-    kept = targets.clone()
-    first, second = (population.evaluate([inputs], [targets]) for _ in range(2))
-    assert torch.equal(targets, kept)
-    assert first == second
+def test_all_workers_start_alike_or_each_from_its_own_draw():
+    assert list(INITIALIZATIONS) == ["same", "by_worker"]
+    same, own = rows(), rows(initialization="by_worker")
+    assert (same == same[0]).all()
+    everyone = torch.cat([same[:1], own])
+    assert (torch.pdist(everyone) > 1).all()
+    assert torch.equal(own, rows(initialization="by_worker"))
+    assert 0.9 < float(own.std() / same[0].std()) < 1.1
+
+
+def test_a_workers_draw_depends_on_its_number_alone():
+    """Not on how many workers there are, nor on which of them are in this process."""
+    every = rows(n=6, initialization="by_worker")
+    assert torch.equal(rows(n=2, workers=[1, 4], initialization="by_worker"), every[[1, 4]])
+
+
+@pytest.mark.parametrize("backend", ["loop", "vmap", "compiled"])
+def test_modules_start_from_their_rows(backend):
+    population = Population("mnist_cnn", 3, 0, backend=backend, initialization="by_worker")
+    X = population.X.clone()
+    for i, module in enumerate(population.modules):
+        first = next(module.parameters())
+        row = X[i, : first.numel()].view(first.permute(0, 2, 3, 1).shape).permute(0, 3, 1, 2)
+        assert torch.equal(first.detach(), row)
+    assert torch.equal(population.X, X)

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-import ngo
 from ngo.common.registry import UserError
 from ngo.gossip.topology import check_connected, topology
 from ngo.training.resolve import resolve
@@ -32,13 +31,6 @@ def test_a_graph_in_pieces_is_refused_before_the_run(edges, missing):
         "topology: 'pieces' does not connect the 4 workers: there are no paths both ways "
         f"between worker 0 and worker {missing}; declare it with connected=False if that is meant."
     )
-
-
-def test_fit_refuses_it_too():
-    topology("pieces")(lambda n: [(0, 1)])
-    X, y = torch.zeros(64, 3), torch.zeros(64, 1)
-    with pytest.raises(UserError, match="'pieces' does not connect the 4 workers"):
-        ngo.fit(torch.nn.Linear(3, 1), (X, y), (X, y), workers=4, topology="pieces")
 
 
 def test_it_depends_on_the_number_of_workers_and_on_fields(caplog):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from numpy.polynomial import chebyshev
-from rates import check_rate
 from stepping import ring_matrix
 
 from ngo.common.seeding import torch_stream
@@ -117,26 +116,12 @@ def test_accelerated_gossip_applies_chebyshev_polynomials():
     assert np.allclose(X.numpy(), vectors * factor, atol=1e-12)
 
 
-def test_edges_fail_at_their_rate():
-    n, rounds = 200, 32
-    complete = torch.full((n, n), 1 / n, dtype=torch.float64)
-    lost = []
-
-    def take(X, W, at):
-        lost.append(int((W == 0).sum()) // 2)
-        return X
-
-    states = torch.randn(n, 1, generator=torch_stream(0, "test"), dtype=torch.float64)
-    disturbed_rounds(states, lambda t: complete, take, Disturbance(loss=0.4), rounds, 0)
-    check_rate(sum(lost), rounds * n * (n - 1) // 2, 0.4)
-
-
 def test_a_lie_of_noise_moves_linear_gossip_by_its_size_and_the_sign_hardly():
     """V is of the other workers. Linear gossip's V grows with the square of the noise."""
 
     def settled(lie, p):
-        V = index(Disturbance(lie=lie), 200, lambda X, W, at: linear(X, W, at, p))
-        return V[100:].mean()
+        V = index(Disturbance(lie=lie), 100, lambda X, W, at: linear(X, W, at, p))
+        return V[50:].mean()
 
     assert np.isclose(settled(1e6, 1.0) / settled(1e3, 1.0), 1e6, rtol=1e-3)
     assert np.isclose(settled(1e6, 0.5), settled(1e3, 0.5), rtol=0.05)

@@ -4,10 +4,10 @@ from rates import check_rate
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix, outgoing_shares
-from ngo.gossip.network import Failures, unchanged
+from ngo.gossip.network import Failures
 from ngo.gossip.topologies.static import complete, ring
 
-N, STEPS = 6, 400
+N, STEPS = 6, 150
 RING = mixing_matrix(ring(N))
 COMPLETE = mixing_matrix(complete(N))
 EDGES = [*((i, (i + 1) % N) for i in range(N)), (0, 2), (2, 0), (3, 1)]
@@ -47,7 +47,7 @@ def test_a_directed_edges_share_stays_with_its_sender():
 # Drawn for each pair, and for each link.
 @pytest.mark.parametrize(("workers", "rate"), [(256, 0.2), (300, 0.5)])
 def test_links_fail_at_their_rate(rate, workers):
-    n, steps = workers, 60
+    n, steps = workers, 46
     failures = Failures(n, 0, link_failure=rate, absence=0)
     W = MixingMatrix.of(torch.full((n, n), 1 / n, dtype=torch.float64))
     lost = sum((W.edges - failures.matrix(W, []).edges) // 2 for _ in range(steps))
@@ -88,34 +88,3 @@ def test_up_to_256_workers_have_a_draw_for_each_pair(W):
 def test_nobody_is_away_in_the_first_step():
     first = [next(drawn(RING, 0.0, 0.9, seed))[1] for seed in range(20)]
     assert first == [[]] * 20
-
-
-def test_restored_failures_are_the_same():
-    first, second = (Failures(N, seed, link_failure=0.3, absence=0.3) for seed in (0, 1))
-    ring = MixingMatrix.of(RING)
-    for t in range(3):
-        first.matrix(ring, first.absent(t))
-    second.load_state_dict(first.state_dict())
-    for t in range(3, 6):
-        absent = first.absent(t)
-        assert second.absent(t) == absent
-        one, other = (each.matrix(ring, absent).dense() for each in (first, second))
-        assert torch.equal(one, other)
-
-
-def test_rows_are_put_back_even_after_an_error():
-    a, b, late = (torch.arange(6.0).view(3, 2) + k for k in range(3))
-    before = [each.clone() for each in (a, b, late)]
-
-    def fail():
-        with unchanged([0, 2], a, b) as keep:
-            keep(late)
-            for each in (a, b, late):
-                each.zero_()
-            raise ConnectionError
-
-    with pytest.raises(ConnectionError):
-        fail()
-    for each, old in zip((a, b, late), before, strict=True):
-        assert torch.equal(each[[0, 2]], old[[0, 2]])
-        assert (each[1] == 0).all()

@@ -4,7 +4,7 @@ import pytest
 
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import DECENTRALIZED, FAILURES, METHODS, method
+from ngo.gossip.method import FAILURES, METHODS
 from ngo.gossip.parts import REGISTRIES, methods
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.resolve import resolve
@@ -57,22 +57,3 @@ def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(method):
         assert possible(**asked, **{name: 0.1}, **undirected) == found.failures
     assert found.asynchronous == METHODS[method].asynchronous
     assert found.fixed == fixed
-
-
-def cited(step):
-    """Do this,
-    as ``he`` did (Euler et al. 1750). And Gauss 1801 too.
-
-    A paragraph.
-    """
-
-
-def test_the_first_sentence_is_the_summary(own_entries):
-    method("cited", fields=("topology",), local_rule="sgd")(cited)
-    method("silent")(lambda step: None)
-    found = {each.name: each for each in methods()}
-    assert found["cited"].summary == "Do this, as he did (Euler et al. 1750)"
-    assert found["cited"].source == "Euler et al. 1750"
-    assert found["cited"].fields == ("topology", *DECENTRALIZED)
-    assert found["cited"].local_rule == ("sgd",)
-    assert (found["silent"].summary, found["silent"].topology) == ("", ())

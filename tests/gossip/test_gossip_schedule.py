@@ -17,7 +17,6 @@ from ngo.gossip.schedule import SCHEDULES, ScheduledMixing, schedule, scheduled
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.training.problem import Batches, BatchStream, make_problem
 from ngo.training.resolve import resolve
-from ngo.training.spec import DEFAULTS
 from ngo.training.stepper import Stepper
 
 N, STEPS, LR = 5, 50, 0.02
@@ -117,14 +116,6 @@ def test_graphs_are_drawn_only_where_they_are_used():
         own = 4 <= t < 7
         expected = dense("ring") if own else drawn.at(t).dense().numpy()
         assert np.array_equal(mixing.at(t, t).dense().numpy(), expected)
-
-
-@pytest.mark.parametrize("method", ["gossip", "centralized"])
-def test_a_run_with_constant_values_is_that_without_a_schedule(method):
-    spec = resolve({"method": method})
-    assert "second_phase" not in spec.values()
-    assert spec.id == resolve({"method": method}, {**DEFAULTS, "schedule": "constant"}).id
-    assert scheduled(spec, 3, 10) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,63 +1,31 @@
+"""What a method is given, what it declares, and what it sends."""
+
+from types import SimpleNamespace
+
 import pytest
 import torch
-from stepping import N, Stepping, ring_matrix, states
+from stepping import D, N, Stepping, fields, ring_matrix, states
 
-from ngo.common.fields import above, number
-from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.method import DECENTRALIZED, METHODS, method
-from ngo.gossip.mixing_matrix import mixing_matrix, outgoing_shares
-from ngo.gossip.topologies.static import chain
+from ngo.gossip.method import DECENTRALIZED, METHODS, NUMBERS, method, sent
+from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
+from ngo.gossip.network import Network
+from ngo.gossip.topologies.static import chain, ring
 
 
-def test_a_method_is_registered_with_its_facts_and_options(own_entries):
-    mass = number("share of the momentum", 0.9, above(0))
-
-    @method(
-        "heavy",
-        fields=("topology",),
-        options={"mass": mass},
-        directed=True,
-        linear_rule=True,
-        needs_every_message="adds up what it has received",
-        local_steps=1,
-    )
+def test_a_name_is_registered_once_unless_its_definition_runs_again(own_entries):
     def heavy(step):
         step.X.sub_(step.G)
 
-    entry = METHODS["heavy"]
-    assert entry.update is heavy
-    assert entry.fields == ("topology", *DECENTRALIZED, "mass")
-    assert (entry.linear_rule, entry.needs_every_message) == (True, "adds up what it has received")
-    assert entry.fixed == {"local_steps": 1}
-    assert (entry.decentralized, entry.directed, entry.asynchronous) == (True, True, False)
-    assert DECLARED["mass"].owners == ("method",)
+    method("heavy")(heavy)
     with pytest.raises(UserError, match="method: 'heavy' is registered already"):
         method("heavy")(lambda step: None)
-    method("heavy", fields=("topology",))(heavy)  # the same definition again replaces the entry
+    method("heavy", fields=("topology",))(heavy)  # the same again replaces the entry
     assert METHODS["heavy"].fields == ("topology", *DECENTRALIZED)
-
-
-def test_push_sum_is_a_method_of_a_few_lines():
-    """Without gradients the ratios agree on the mean of the start, over a directed graph."""
-
-    def push_sum(step):
-        weight = step.matrix("weight", columns=1, fill=1.0)
-        mass = step.X * weight - step.lr * step.G
-        step.network.mix(mass)
-        step.network.mix(weight)
-        step.X.copy_(mass / weight)
-
-    X, _ = states()
-    n = len(X)
-    edges = [*((i, (i + 1) % n) for i in range(n)), (0, 2), (3, 1)]
-    stepping = Stepping(push_sum, X, outgoing_shares(n, edges))
-    stepping.network.directed = True
-    for _ in range(200):
-        sent = stepping.advance()
-    assert sent == 2 * len(edges)
-    assert torch.allclose(stepping.X, X.mean(0).expand_as(X), atol=1e-9)
 
 
 TOGETHER = [name for name, each in METHODS.items() if each.arrivals != "pair"]
@@ -76,3 +44,161 @@ def test_the_compiled_step_of_float32_is_that_of_float64(name, rule):
             stepping.run.lr = 0.1 / (1 + t)
             stepping.advance(G.to(stepping.X) * stepping.X)
     assert torch.allclose(compiled.X.double(), exact.X, rtol=0, atol=1e-4)
+
+
+def test_the_rate_decays_as_its_power():
+    def rate(t, **values):
+        stepping = Stepping("ngo", states()[0], **values)
+        stepping.t = t
+        return stepping.step().gamma
+
+    assert [rate(t, gamma=0.6, gamma_decay=0.0) for t in (0, 9)] == [0.6, 0.6]
+    assert rate(3, gamma=0.6, gamma_decay=0.5) == pytest.approx(0.3)
+    assert rate(9, gamma=0.6, gamma_decay=1.0) == pytest.approx(0.06)
+    X, G = states()
+    decayed = Stepping("ngo", X, ring_matrix(), gamma_decay=0.5)
+    decayed.t = 3
+    constant = Stepping("ngo", X, ring_matrix(), gamma=0.1)
+    constant.t = 3
+    decayed.advance(G)
+    constant.advance(G)
+    assert torch.allclose(decayed.X, constant.X)
+
+
+def test_a_matrix_is_made_at_its_first_use_and_kept_across_steps():
+    def momentum(step):
+        velocity = step.matrix("velocity")
+        velocity.mul_(0.5).add_(step.G)
+        count = step.matrix("count", columns=1, fill=3.0)
+        count += 1
+        step.X.sub_(velocity)
+
+    X, G = states()
+    stepping = Stepping(momentum, X)
+    assert stepping.matrices == {}
+    for _ in range(3):
+        stepping.advance(G)
+    assert torch.allclose(stepping.matrices["velocity"], 1.75 * G)
+    assert torch.allclose(stepping.X, X - (1 + 1.5 + 1.75) * G)
+    assert torch.equal(stepping.matrices["count"], torch.full((N, 1), 6.0, dtype=X.dtype))
+    assert stepping.matrices["velocity"].shape == (N, D)
+    assert {m.dtype for m in stepping.matrices.values()} == {X.dtype}
+
+
+def test_pulls_that_are_added_are_those_of_gossip_and_opposite_bit_for_bit():
+    X, to = (each.float() for each in states(d=1500))
+    for p in (1.0, 0.8):
+        stepping, sums, before = Stepping("d2", X, ring_matrix(), p=p), torch.zeros_like(to), to
+        stepping.network.set_matrix(ring_matrix())
+        stepping.step().add_pulls(sums, at=X)
+        assert float(sums.double().sum(0).abs().max()) < 1e-6
+        step = stepping.step()
+        step.add_pulls(added := before.clone(), at=X)
+        assert torch.allclose(added, before + sums, rtol=0, atol=1e-6)
+        step.gossip()
+        assert torch.allclose(step.X, X + sums, rtol=0, atol=1e-6)
+    equal = X[:1].expand_as(X).contiguous()
+    Stepping("d2", X, ring_matrix(), p=1.0).step().add_pulls(added := before.clone(), at=equal)
+    assert torch.equal(added, before)
+
+
+SIZE = 23
+OPTIONS = {"kept_share": 0.1, "levels": 5, "exchange_probability": 1.0}
+
+
+def on_an_edge(method, steps, **values):
+    """The messages and their bytes, on each edge in a step."""
+    W = mixing_matrix(chain(N)) if METHODS[method].graph == "tree" else ring_matrix(N)
+    edges = 2 * N if not METHODS[method].decentralized else int((W != 0).sum()) - N
+    stepping = Stepping(method, torch.zeros(N, SIZE), W, **OPTIONS, **values)
+    for _ in range(steps):
+        stepping.advance()
+    network = stepping.network
+    return network.messages / edges / steps, network.bytes_sent / edges / steps
+
+
+# Workers of ad_psgd meet in pairs, in virtual time only.
+ELSEWHERE = {"gossip_until", "choco", "ad_psgd"}
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - ELSEWHERE))
+def test_declared_messages_are_those_that_are_counted(method):
+    sizes = sent(fields(method=method), SIZE)
+    first = method.endswith("_tracking")  # its first y is the gradient: nothing to mix
+    if first:
+        once, twice = on_an_edge(method, 1), on_an_edge(method, 2)
+        messages, size = (2 * b - a for a, b in zip(once, twice, strict=True))
+    else:
+        messages, size = on_an_edge(method, 2)
+    assert (messages, size) == (len(sizes), sum(sizes))
+
+
+@pytest.mark.parametrize("name", sorted(COMPRESSIONS))
+def test_compressed_messages(name):
+    sizes = sent(fields(method="choco", compression=name, **OPTIONS), SIZE)
+    assert on_an_edge("choco", 2, compression=name) == (1, *sizes)
+
+
+def test_one_method_cannot_tell():
+    assert sent(fields(method="gossip_until"), SIZE) is None
+
+
+def test_numbers_are_wide_as_told():
+    assert sent(fields(method="push_sum"), SIZE, number=8) == [8 * (SIZE + 1)]
+    assert sent(fields(method="relay_sum"), SIZE) == [4 * SIZE + 4]
+    assert {each for entry in METHODS.values() for each in entry.sends} <= set(NUMBERS)
+
+
+RUN = SimpleNamespace(p=0.8)
+
+
+def rows(width=7, dtype=torch.float32):
+    return torch.randn(N, width, generator=torch_stream(0, "rows"), dtype=dtype)
+
+
+@pytest.fixture
+def network():
+    network = Network()
+    network.set_matrix(mixing_matrix(ring(N)))
+    return network
+
+
+def counted(network):
+    return network.messages, network.bytes_sent
+
+
+def test_messages_and_bytes_are_counted_by_the_shape_of_a_row(network):
+    assert counted(network) == (0, 0)
+    network.send(rows())
+    assert counted(network) == (10, 10 * 7 * 4)
+    network.mix(rows(1))
+    assert counted(network) == (20, 10 * 7 * 4 + 10 * 4)
+    network.pull(rows(3, torch.float64), COUPLINGS["power"], 0.1, RUN)
+    assert counted(network) == (30, 10 * 7 * 4 + 10 * 4 + 10 * 3 * 8)
+    before = network.bytes_sent
+    network.mean(rows(2))  # a row to the server and a row back for each worker
+    assert counted(network) == (40, before + 10 * 2 * 4)
+    network.index(rows())
+    assert network.messages == 40
+
+
+def test_a_row_of_its_own_crosses_each_edge(network):
+    """On the path 0 – 2 – 1 – 3. Links are in order; row (i, j) is received as row (j, i)."""
+    network.set_matrix(metropolis_hastings(4, [(0, 2), (1, 2), (1, 3)]))
+    links = network.links()
+    assert links.T.tolist() == [[0, 2], [1, 2], [1, 3], [2, 0], [2, 1], [3, 1]]
+    names = (10 * links[0] + links[1])[:, None]
+    assert network.swap(names).flatten().tolist() == [20, 21, 31, 2, 12, 13]
+    assert counted(network) == (6, 6 * 8)
+    network.set_matrix(torch.eye(4).double())
+    assert network.swap(rows()[:0]).shape == (0, 7)
+
+
+def test_a_pull_is_refused_on_a_directed_graph(network):
+    network.directed = True
+    X = rows()
+    with pytest.raises(UserError, match="^topology: a pull needs an undirected graph; ") as told:
+        network.pull(X, COUPLINGS["power"], 0.3, RUN)
+    assert "\n" not in str(told.value)
+    assert torch.equal(X, rows())
+    assert counted(network) == (0, 0)

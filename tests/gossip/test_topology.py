@@ -7,7 +7,6 @@ from scipy.sparse import coo_array
 from ngo.common.fields import above, whole
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing, topology
 
@@ -41,17 +40,6 @@ def test_an_edge_to_an_unknown_worker_is_named(own_topology, edge):
         TOPOLOGIES["own"].edges(3)
     with pytest.raises(UserError, match=message):
         graph(3)
-
-
-def test_mixing_matrices_of_a_fixed_and_a_random_topology():
-    fixed = Mixing("ring", 5, Fields, torch_stream(0, "graphs"))
-    assert fixed.at(0) is fixed.at(1)  # computed once
-    first, second = (
-        [mixing.at(t).dense() for t in range(5)]
-        for mixing in (Mixing("random", 8, Fields, torch_stream(3, "graphs")) for _ in "ab")
-    )
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert not torch.equal(first[0], first[1])
 
 
 def test_a_topology_may_depend_on_the_step(own_entries):
@@ -139,17 +127,10 @@ def test_a_topology_may_have_weights_of_its_own(own_entries):
     ("matrix", "reason"),
     [
         ([[0.5, 0.5]], r"has shape \[1, 2\], and not \[2, 2\]"),
-        (
-            [[0.9, 0.2], [0.2, 0.9]],
-            "has columns that do not sum to 1; networkx.from_numpy_array.A. is the graph of an "
-            "adjacency matrix A",
-        ),
-        (
-            [[0.9, 0.2], [0.1, 0.8]],
-            "is not symmetric; a directed topology is declared with directed=True",
-        ),
-        ([[1.5, -0.5], [-0.5, 1.5]], "has entries that are not finite numbers of 0 or more"),
-        ([[float("nan"), 0.5], [0.5, 0.5]], "has entries that are not finite numbers of 0 or more"),
+        ([[0.9, 0.2], [0.2, 0.9]], "has columns that do not sum to 1"),
+        ([[0.9, 0.2], [0.1, 0.8]], "is not symmetric; declare the topology directed=True"),
+        ([[1.5, -0.5], [-0.5, 1.5]], "has entries that are not 0 or more"),
+        ([[float("nan"), 0.5], [0.5, 0.5]], "has entries that are not 0 or more"),
         ("edges", r"is not a matrix \(.*\)"),
         ([[1], [0, 1]], r"is not a matrix \(.*\)"),
     ],
@@ -190,7 +171,9 @@ def test_a_directed_topology_may_have_weights_of_its_own(own_entries):
     assert sorted(entry.edges(3)) == [(0, 1), (2, 0)]  # from j to i where W_ij is not 0
 
 
-@pytest.mark.parametrize("edges", [None, [0, 1], [(0, 1, 2)], [("a", "b")]])
+@pytest.mark.parametrize(
+    "edges", [None, [0, 1], [(0, 1, 2)], [("a", "b")], np.zeros((2, 2)), np.array(3)]
+)
 def test_a_topology_that_returns_no_pairs_is_one_line(own_entries, edges):
     topology("own")(lambda n: edges)
     with pytest.raises(
@@ -210,10 +193,3 @@ def test_edges_and_matrices_may_be_arrays(own_entries):
     assert TOPOLOGIES["sparse"].matrix(2).dense().tolist() == [[0.5, 0.5], [0.5, 0.5]]
     with pytest.raises(UserError, match=r"has shape \[2, 2\], and not \[3, 3\]"):
         TOPOLOGIES["sparse"].matrix(3)
-
-
-@pytest.mark.parametrize("edges", [np.zeros((2, 3), int), np.zeros((2, 2)), np.array(3)])
-def test_an_array_that_is_no_pairs_is_one_line(own_entries, edges):
-    topology("own")(lambda n: edges)
-    with pytest.raises(UserError, match=r"^topology: 'own' does not return pairs of workers: "):
-        TOPOLOGIES["own"].edges(3)

@@ -11,12 +11,12 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 
-SIZES = [*range(2, 10), 12, 16]
+SIZES = [*range(2, 9), 12, 16]
 FIELDS = SimpleNamespace(
     u=0.5, peers=1, degree=2, near=2, rewired=0.3, shifts=3, seed=0, receivers=2, clique_size=4,
     joins="every_pair",
 )  # fmt: skip
-DRAWS = 40
+DRAWS = 20
 
 # Those of a file have tests of their own.
 NAMES = sorted(name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields)

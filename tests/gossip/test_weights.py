@@ -1,4 +1,5 @@
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import (
+    WEIGHT_RULES,
     checked_matrix,
     metropolis_hastings,
     mixing_matrix,
@@ -15,6 +17,7 @@ from ngo.gossip.mixing_matrix import (
 )
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_graph
+from ngo.gossip.topology import TOPOLOGIES
 
 
 def assert_doubly_stochastic(W: torch.Tensor) -> None:
@@ -31,7 +34,7 @@ def test_metropolis_takes_the_larger_degree():
     assert star.diagonal().tolist() == pytest.approx([1 / 5] + [4 / 5] * 4)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(n=st.integers(2, 20), u=st.floats(0.01, 1), seed=st.integers(0, 2**32))
 def test_every_random_mixing_matrix_is_doubly_stochastic(n, u, seed):
     graph = random_graph(n, u, torch_stream(seed, "test"))
@@ -83,3 +86,38 @@ def test_without_a_worker_uniform_weights_are_those_of_the_largest_degree_left()
 def test_a_directed_graph_has_no_symmetric_weights():
     with pytest.raises(ValueError, match="directed"):
         mixing_matrix(nx.DiGraph([(0, 1)]))
+
+
+KITE = [(0, 1), (0, 2), (0, 3), (3, 4)]  # degrees 3, 1, 1, 2, 1
+
+
+def matrix(rule, n, edges):
+    return WEIGHT_RULES[rule](n, np.array(edges, np.int64).reshape(-1, 2)).dense()
+
+
+def test_the_weights_of_a_small_graph():
+    W = {rule: matrix(rule, 5, KITE) for rule in WEIGHT_RULES}
+    assert W["metropolis"][0, 1:4].tolist() == [1 / 4] * 3
+    assert W["metropolis"][3, 4] == 1 / 3
+    assert {float(W["uniform"][edge]) for edge in KITE} == {1 / 4}
+    assert W["uniform"].diagonal().tolist() == [1 / 4, 3 / 4, 3 / 4, 1 / 2, 3 / 4]
+
+
+@pytest.mark.parametrize("name", ["ring", "complete", "torus", "hypercube", "exponential"])
+def test_on_regular_graphs_all_rules_agree(name):
+    metropolis, uniform = (
+        TOPOLOGIES[name].matrix(16, weights=rule).dense() for rule in ("metropolis", "uniform")
+    )
+    assert torch.equal(metropolis, uniform)
+
+
+@settings(deadline=None, max_examples=50)
+@given(n=st.integers(2, 20), u=st.floats(0.01, 1), seed=st.integers(0, 2**32))
+def test_uniform_weights_are_those_of_the_graph_laplacian(n, u, seed):
+    """W = I − L/(1 + Δ) is symmetric, doubly stochastic and not negative."""
+    graph = random_graph(n, u, torch_stream(seed, "test"))
+    W = matrix("uniform", n, list(graph.edges))
+    largest = max(degree for _, degree in graph.degree)
+    L = torch.from_numpy(nx.laplacian_matrix(graph, nodelist=range(n)).toarray()).double()
+    assert torch.allclose(W, torch.eye(n, dtype=torch.float64) - L / (1 + largest), atol=1e-14)
+    assert (W >= 0).all()

@@ -9,7 +9,9 @@ from ngo.cli.cli import main
 from ngo.common.fields import at_least, fields_of, whole, within
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, TAKEN, Measurement, limit_product, measurement
+from ngo.measures.throughput import ThroughputOptions, throughput_table
 from ngo.pipeline.config_schema import config_schema
+from ngo.training.resolve import resolve
 
 
 @pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory_table"])
@@ -110,3 +112,29 @@ def test_no_measurement_has_the_name_of_a_command_or_of_a_config_key():
     assert {*main.modules, *keys} - set(MEASUREMENTS) == set(TAKEN)
     with pytest.raises(UserError, match="measurement: 'train' is a name of a command or of a con"):
         measurement("train", object)
+
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def test_throughput_counts_all_workers_samples_in_turns(tmp_path):
+    made = []
+
+    def make_run(**values):
+        made.append(values["workers"])
+        sine = {"dataset": "sine", "model": "toy_net", "task": "regression"}
+        return resolve({**sine, "method": values["method"]})
+
+    methods = ("centralized", "gossip", "ngo")
+    options = ThroughputOptions(method=methods, workers=(1, 3), steps=2, repeats=2)
+    table = throughput_table(options, make_run, tmp_path)
+    assert made == [3, 3, 3]
+    cases = [("centralized", 1), ("centralized", 3), ("gossip", 1), ("gossip", 3), ("ngo", 1)]
+    cases.append(("ngo", 3))
+    assert list(zip(table["method"], table["workers"], strict=True)) == 2 * cases
+    assert table["repeat"].tolist() == [0] * 6 + [1] * 6
+    trained = 2 * table["workers"] * 32
+    assert (table["samples_per_second"] * table["seconds"]).tolist() == pytest.approx(
+        trained.tolist()
+    )
+    assert (table["seconds"] > 0).all()

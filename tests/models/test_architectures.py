@@ -1,15 +1,41 @@
-"""What holds for all models of the package."""
+"""The models of the package: their parameters, layers and gradients."""
 
 import pytest
 import torch
-from model_cases import build, samples
+from torch import nn
+from torch.func import functional_call, grad, vmap
+from torch.nn import functional as F
 
-from ngo.common.seeding import torch_stream
+from ngo.common.seeding import stream_seed, torch_stream
 from ngo.data.dataset import DATASETS
 from ngo.engine.backend import Stacked
 from ngo.engine.population import Population
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
+from ngo.models.transformer import CausalAttention, Transformer
+
+
+def build(name, seed=0):
+    """The model with the initial parameters of a run."""
+    with torch.random.fork_rng():
+        torch.manual_seed(stream_seed(seed, "init"))
+        return MODELS[name].build(torch_stream(seed, "dropout", 0))
+
+
+def samples(name, *shape):
+    """Random inputs ``[*shape, *input_shape]`` for a model, pixels in [0, 1] for an image."""
+    return torch.rand(*shape, *MODELS[name].input_shape, generator=torch_stream(0, "x"))
+
+
+def shapes(module, x):
+    """The shape after each layer that changes it."""
+    found = []
+    for layer in module:
+        before, x = x.shape, layer(x)
+        if x.shape != before:
+            found.append(tuple(x.shape[1:]))
+    return found
+
 
 # Counted by hand from the supplement's tables: weights and biases, and 2 per unit of a batch
 # normalization. A transformer of width w has 12w² + 9w per layer, (8 + 32)w for characters and
@@ -66,3 +92,126 @@ def test_a_worker_of_a_population_is_a_plain_module(name):
     norm = torch.cat([p.grad.flatten() for p in plain.parameters()]).norm()
     assert population.G[0].norm().item() == pytest.approx(norm.item(), rel=1e-3)
     assert norm > 0
+
+
+def test_mnist_vae_is_the_supplements():
+    model = build("mnist_vae")
+    assert shapes(model.encoder, samples("mnist_vae", 2)) == [(784,), (512,), (256,), (4,)]
+    assert model.latent == 2
+    assert shapes(model.decoder, torch.zeros(2, 2)) == [(256,), (512,), (784,), (1, 28, 28)]
+
+
+def test_cifar10_vae_is_the_supplements():
+    model = build("cifar10_vae")
+    assert shapes(model.encoder, samples("cifar10_vae", 2)) == [
+        (16, 32, 32), (32, 16, 16), (16, 8, 8), (1024,), (512,), (2 * model.latent,),
+    ]  # fmt: skip
+    assert shapes(model.decoder, torch.zeros(2, model.latent)) == [
+        (512,), (1024,), (64, 4, 4), (32, 8, 8), (16, 16, 16), (768, 32, 32), (256, 3, 32, 32),
+    ]  # fmt: skip
+    layers = [*model.encoder, *model.decoder]
+    convolutions = [k for k in layers if isinstance(k, nn.Conv2d | nn.ConvTranspose2d)]
+    assert [(k.out_channels, k.kernel_size[0], k.stride[0]) for k in convolutions] == [
+        (16, 3, 1), (32, 3, 2), (32, 3, 1), (16, 3, 2),
+        (32, 3, 2), (32, 3, 1), (16, 3, 2), (768, 3, 2),
+    ]  # fmt: skip
+    assert sum(isinstance(k, nn.BatchNorm1d | nn.BatchNorm2d) for k in layers) == 10
+
+
+def test_cifar10_vaes_values_come_first_and_colours_second():
+    """Channel 3 v + c of the last layer is the logit of value v of colour c."""
+    model = build("cifar10_vae").eval()
+    z = torch.randn(2, model.latent, generator=torch_stream(0, "z"))
+    channels = model.decoder[:-1](z)
+    assert torch.equal(model.decode(z)[:, 17, 2], channels[:, 3 * 17 + 2])
+
+
+def test_mnist_cnn_is_the_supplements():
+    model = build("mnist_cnn")
+    assert [tuple(p.shape) for p in model.parameters()] == [
+        (10, 1, 5, 5), (10,), (20, 10, 5, 5), (20,), (50, 320), (50,), (10, 50), (10,),
+    ]  # fmt: skip
+    assert torch.allclose(model.eval()(samples("mnist_cnn", 3)).exp().sum(1), torch.ones(3))
+
+
+def test_cifar10_cnn_is_the_supplements():
+    assert shapes(build("cifar10_cnn"), samples("cifar10_cnn", 2)) == [
+        (6, 14, 14), (16, 5, 5), (400,), (120,), (84,), (10,),
+    ]  # fmt: skip
+
+
+LOSS = TASKS["next_character"].loss
+
+
+def small(seed=0, dtype=torch.float64):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return Transformer(5, 12, width=8, layers=2, heads=2).to(dtype)
+
+
+def text(*shape, seed=0):
+    return torch.randint(0, 5, shape, generator=torch_stream(seed, "text"))
+
+
+def test_a_position_sees_no_later_character():
+    module, characters = small(), text(3, 12)
+    outputs = module(characters)
+    assert outputs.shape == (3, 12, 5)
+    for t in (1, 6, 11):
+        changed = characters.clone()
+        changed[:, t] = (changed[:, t] + 1) % 5
+        moved = (module(changed) - outputs).abs().amax((0, 2)) > 1e-9
+        assert moved.tolist() == [k >= t for k in range(12)]
+    assert torch.allclose(module(characters[:, :7]), outputs[:, :7])
+
+
+def test_attention_is_torchs():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layer, x = CausalAttention(8, 2).double(), torch.randn(3, 12, 8).double()
+    parts = layer.queries_keys_values(x).split(8, -1)
+    heads = [part.unflatten(-1, (2, 4)).transpose(1, 2) for part in parts]
+    expected = F.scaled_dot_product_attention(*heads, is_causal=True)
+    assert torch.allclose(layer(x), layer.out(expected.transpose(1, 2).flatten(-2)))
+
+
+def test_gradients_of_all_workers_at_once_are_those_of_a_loop():
+    modules, characters = [small(seed) for seed in range(3)], text(3, 4, 12)
+    names = [name for name, _ in modules[0].named_parameters()]
+    stacked = {n: torch.stack([m.get_parameter(n).detach() for m in modules]) for n in names}
+
+    def loss(parameters, characters):
+        return LOSS(functional_call(modules[0], parameters, (characters,)), characters).mean()
+
+    found = vmap(grad(loss))(stacked, characters)
+    for i, module in enumerate(modules):
+        LOSS(module(characters[i]), characters[i]).mean().backward()
+        for name in names:
+            assert torch.allclose(found[name][i], module.get_parameter(name).grad, atol=1e-9)
+
+
+def test_gradients_and_their_derivatives_are_the_numerical_ones():
+    module, characters = small(), text(2, 12)
+    weight = module.blocks[0].attention.queries_keys_values.weight
+
+    def loss(weight):
+        name = "blocks.0.attention.queries_keys_values.weight"
+        return LOSS(functional_call(module, {name: weight}, (characters,)), characters).mean()
+
+    point = weight.detach().requires_grad_()
+    assert torch.autograd.gradcheck(loss, point, fast_mode=True)
+    assert torch.autograd.gradgradcheck(loss, point, fast_mode=True)
+
+
+def test_it_learns_to_look_back_two_characters():
+    """Where each character is the last but one again, only the first two are not known."""
+    module = small(dtype=torch.float32)
+    optimizer = torch.optim.AdamW(module.parameters(), 0.02)
+    for step in range(150):
+        characters = text(32, 2, seed=step).repeat(1, 6)
+        loss = LOSS(module(characters), characters).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    entropy = torch.tensor(5.0).log().item() / 11  # of the second character alone
+    assert loss.item() == pytest.approx(entropy, abs=0.05)

@@ -1,5 +1,9 @@
+"""Each task: its batches, losses and scores by hand."""
+
+import math
 import sys
 
+import pytest
 import torch
 
 from ngo.common import plugins
@@ -37,3 +41,88 @@ def test_a_normalised_batch():
     assert targets is labels
     real = torch.ones(2, 3)
     assert normalised_batch(data, real, labels)[0] is real
+
+
+def test_cross_entropy_and_accuracy_by_hand():
+    logits, targets = torch.tensor([[0.0, math.log(3)], [2.0, 2.0]]), torch.tensor([1, 1])
+    task = TASKS["classification"]
+    assert task.loss(logits, targets).tolist() == pytest.approx([math.log(4 / 3), math.log(2)])
+    assert task.score(logits, targets).tolist() == [True, False]
+    assert task.labelled
+
+
+NEXT_CHARACTER = TASKS["next_character"]
+
+
+def test_the_loss_is_the_mean_over_the_characters_after_the_first():
+    """Logits 0, and one logit ln 3 of a right character: losses ln 2 and ln (4/3)."""
+    characters = torch.tensor([[1, 0, 1], [0, 0, 0]])
+    outputs = torch.zeros(2, 3, 2)
+    outputs[1, 0, 0] = math.log(3)
+    outputs[:, 2] = 1e3  # of a character after the last, which is not known
+    found = NEXT_CHARACTER.loss(outputs, characters).tolist()
+    assert found == pytest.approx([math.log(2), (math.log(4 / 3) + math.log(2)) / 2])
+
+
+def test_the_score_is_the_share_of_correct_characters():
+    characters = torch.tensor([[1, 0, 1], [0, 1, 1]])
+    outputs = torch.eye(2)[torch.tensor([[0, 1, 0], [0, 0, 1]])]
+    assert NEXT_CHARACTER.score(outputs, characters).tolist() == [1, 0]
+    assert NEXT_CHARACTER.score(outputs[:1], torch.tensor([[1, 0, 0]])).tolist() == [0.5]
+
+
+def test_a_batch_has_the_characters_as_inputs_and_targets():
+    text = torch.tensor([[3.0, 1.0]])
+    inputs, targets = NEXT_CHARACTER.batch(None, text, torch.tensor([7]))
+    assert inputs.tolist() == targets.tolist() == [[3, 1]]
+    assert inputs.dtype == targets.dtype == torch.int64
+
+
+def test_squared_error_is_the_mean_over_outputs():
+    outputs, targets = (
+        torch.tensor([[1.0, 2.0], [0.0, 0.0]]),
+        torch.tensor([[0.0, 0.0], [3.0, 0.0]]),
+    )
+    assert TASKS["regression"].loss(outputs, targets).tolist() == [2.5, 4.5]
+    assert TASKS["regression"].score is None
+    assert not TASKS["regression"].labelled
+
+
+def test_negative_elbo_of_a_case_by_hand():
+    """Two pixels, Bernoulli, latent size 1: −log p = −ln σ(0) − ln σ(ln 3), KL by its formula."""
+    images = torch.tensor([[[[255, 255]]]], dtype=torch.uint8)
+    logits = torch.tensor([[[[0.0, math.log(3)]]]])
+    mean, log_variance = torch.tensor([[2.0]]), torch.tensor([[math.log(0.25)]])
+    divergence = 0.5 * (2.0**2 + 0.25 - 1 - math.log(0.25))
+    expected = math.log(2) + math.log(4 / 3) + divergence
+    found = TASKS["vae"].loss((logits, mean, log_variance), images)
+    assert found.tolist() == [pytest.approx(expected, rel=1e-6)]
+
+
+def test_negative_elbo_of_grey_levels_and_of_the_prior():
+    """At 51/255 = 0.2: −0.2 ln q − 0.8 ln(1 − q); where q(z|x) = p(z), no divergence."""
+    images = torch.full((3, 1, 1, 1), 51, dtype=torch.uint8)
+    logits = torch.full((3, 1, 1, 1), math.log(1 / 3))  # q = 1/4
+    nothing = torch.zeros(3, 2)
+    expected = -0.2 * math.log(0.25) - 0.8 * math.log(0.75)
+    found = TASKS["vae"].loss((logits, nothing, nothing), images)
+    assert torch.allclose(found, torch.full((3,), expected))
+
+
+def test_negative_elbo_of_a_categorical_by_hand():
+    """Two colour values: one certain to 1/256 (flat logits), one with odds 3 : 1 · 255 others."""
+    images = torch.tensor([[[[7]], [[200]]]], dtype=torch.uint8)  # two channels of one pixel
+    logits = torch.zeros(1, 256, 2, 1, 1)
+    logits[0, 200, 1] = math.log(3 * 255)
+    nothing = torch.zeros(1, 4)
+    expected = math.log(256) + math.log(4 / 3)
+    assert TASKS["vae"].loss((logits, nothing, nothing), images).item() == pytest.approx(expected)
+
+
+def test_the_targets_are_the_images():
+    images = torch.tensor([[[[51, 255]]]], dtype=torch.uint8)
+    inputs, targets = TASKS["vae"].batch(None, images, None)
+    assert torch.equal(inputs, torch.tensor([[[[0.2, 1.0]]]]))
+    assert targets is images
+    assert TASKS["vae"].labelled
+    assert TASKS["vae"].score is None

@@ -1,4 +1,7 @@
+"""The kernels of convolution, pooling and ReLU, against torch and float64."""
+
 import math
+import platform
 
 import pytest
 import torch
@@ -6,7 +9,8 @@ from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
 from ngo.native import build
-from ngo.native.conv_pool_relu import conv_pool_relu
+from ngo.native.conv_pool_relu import KERNEL_SIZES, conv_pool_relu
+from ngo.native.conv_pool_relu_backward import conv_pool_relu_backward
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 
@@ -24,18 +28,125 @@ def test_non_finite_numbers_are_pooled_as_by_torch(value):
     assert not expected.isfinite().all()
 
 
-def test_tensors_that_do_not_fit_are_refused():
-    x, weight, bias = torch.zeros(2, 8, 8, 3), torch.zeros(4, 3, 3, 2), torch.zeros(4)
-    for arguments in (
-        (x[:1], weight, bias),
-        (x[:, ::2], weight, bias),
-        (x.double(), weight, bias),
-        (x.to("meta"), weight, bias),
-        (x, weight, bias[:3]),
-        (x, weight.double(), bias),
-        (x, torch.zeros(4, 3, 2, 2), bias),
-        (x, torch.zeros(4, 4, 4, 2), bias),
-        (x[:, :2].contiguous(), weight, bias),
-    ):
-        with pytest.raises(ValueError, match=r"must be a contiguous|kernel size must be one of"):
-            conv_pool_relu(*arguments)
+GENERATOR = torch_stream(0, "test")
+
+
+@pytest.fixture(params=["native", "x86-64-v3"])
+def processor(request, monkeypatch):
+    """Kernels for this processor, and for one with vectors of 256 bits."""
+    if request.param != "native":
+        if platform.machine() != "x86_64":
+            pytest.skip("vectors of x86-64")
+        monkeypatch.setenv("NGO_MARCH", request.param)
+    build.library.cache_clear()
+    yield
+    build.library.cache_clear()
+
+
+def integers(*shape):
+    return torch.randint(-3, 4, shape, generator=GENERATOR).float()
+
+
+def normal(*shape):
+    return torch.randn(shape, generator=GENERATOR)
+
+
+def random_layer(number, draw=normal):
+    """Batch-last images, kernels with the channels last, and the number of outputs."""
+    b, out = 1 + number % 37, 1 + number % 11
+    channels, k = (1, 2, 3, 6, 10, 16, 19, 33)[number % 8], KERNEL_SIZES[number // 8 % 2]
+    h, w = k + 1 + number % 5, k + 1 + number // 5 % 7
+    return draw(channels, h, w, b), draw(out, k, k, channels), draw(out)
+
+
+def sparse(gradient):
+    """The gradient with about a quarter of the samples of each channel dropped."""
+    return gradient * (torch.rand(len(gradient), 1, 1, gradient.shape[-1]) > 0.25)
+
+
+def exact(x, weight, which, gradient):
+    """The gradients of x, weight and bias in float64, given the winners."""
+    h, w = (x.shape[i] - weight.shape[1] + 1 for i in (1, 2))
+    of_pooled = gradient.double().movedim(-1, 0)
+    of_convolution = x.new_zeros(x.shape[-1], len(weight), h, w, dtype=torch.float64)
+    for place in range(4):
+        corner = of_convolution[:, :, place // 2 : h // 2 * 2 : 2, place % 2 : w // 2 * 2 : 2]
+        corner += torch.where(which.movedim(-1, 0) == place, of_pooled, 0)
+    leaves = [x.double().movedim(-1, 0).requires_grad_()]
+    leaves += [weight.double().movedim(-1, 1).requires_grad_()]
+    leaves += [torch.zeros(len(weight), dtype=torch.float64, requires_grad=True)]
+    dx, dw, db = torch.autograd.grad(F.conv2d(*leaves), leaves, of_convolution)
+    return dx.movedim(0, -1), dw.movedim(1, -1), db
+
+
+@pytest.mark.parametrize("number", range(0, 4000, 171))
+def test_outputs_and_gradients_equal_torchs(processor, number):
+    """On integers, so that sums are exact and ties frequent. Where a side of the convolution's
+    output is odd, pooling ignores the last row or column.
+    """
+    x, weight, bias = random_layer(number, integers)
+    leaves = [x.movedim(-1, 0).clone(), weight.movedim(-1, 1).clone(), bias.clone()]
+    expected = F.relu(F.max_pool2d(F.conv2d(*(leaf.requires_grad_() for leaf in leaves)), 2))
+    gradient = integers(*expected.shape)
+    y, which = conv_pool_relu(x, weight, bias)
+    assert torch.equal(y.movedim(-1, 0), expected)
+    arguments = x, weight, which, gradient.movedim(0, -1).contiguous()
+    dx, dw, db = conv_pool_relu_backward(*arguments, of_input=True)
+    wanted = torch.autograd.grad((gradient * expected).sum(), leaves)
+    for ours, theirs in zip((dx.movedim(-1, 0), dw.movedim(-1, 1), db), wanted, strict=True):
+        assert torch.equal(ours, theirs)
+    nothing, *same = conv_pool_relu_backward(*arguments, of_input=False)
+    assert nothing is None
+    assert torch.equal(same[0], dw)
+    assert torch.equal(same[1], db)
+
+
+def test_gradients_are_exact_to_rounding(processor):
+    """Each is a sum: its error is at most some units of rounding of the sum of absolute terms."""
+    for number in range(0, 1500, 4):
+        x, weight, bias = random_layer(number)
+        y, which = conv_pool_relu(x, weight, bias)
+        gradient = sparse(normal(*y.shape))
+        ours = conv_pool_relu_backward(x, weight, which, gradient, of_input=True)
+        theirs = exact(x, weight, which, gradient)
+        absolute = exact(x.abs(), weight.abs(), which, gradient.abs())
+        for mine, wanted, size in zip(ours, theirs, absolute, strict=True):
+            assert ((mine - wanted).abs() <= 1e-6 * size).all(), number
+
+
+@pytest.mark.parametrize("power", [-126, -64, 63])
+def test_gradients_at_the_edges_of_float32(processor, power):
+    """Scaled by powers of two: products of 2^-126 are subnormal, those of 2^63 nearly overflow."""
+    x, weight, bias = random_layer(4, integers)
+    _, which = conv_pool_relu(x, weight, bias)
+    gradient = integers(*which.shape)
+    base = exact(x, weight, which, gradient)
+    scale = 2.0**power
+    ours = conv_pool_relu_backward(x * scale, weight * scale, which, gradient * 0.25, of_input=True)
+    for mine, wanted, by in zip(ours, base, (scale, scale, 1), strict=True):
+        assert torch.equal(mine.double(), wanted * 0.25 * by)
+
+
+def test_windows_without_a_winner_give_zeros(processor):
+    x, weight, _ = random_layer(4)
+    y, which = conv_pool_relu(x, weight, torch.full([len(weight)], -1e6))
+    assert (which == 4).all()
+    ours = conv_pool_relu_backward(x, weight, which, normal(*y.shape), of_input=True)
+    assert not any(each.count_nonzero() for each in ours)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("channels", [6, 10])
+def test_a_non_finite_gradient_stays_in_its_patch(processor, value, channels):
+    x, weight, bias = normal(channels, 14, 14, 9), normal(3, 5, 5, channels), normal(3)
+    y, which = conv_pool_relu(x, weight, bias)
+    gradient = normal(*y.shape)
+    gradient[0, 2, 2, 4] = value
+    which[0, 2, 2, 4] = 1
+    dx, dw, db = conv_pool_relu_backward(x, weight, which, gradient, of_input=True)
+    inside = torch.zeros_like(dx, dtype=torch.bool)
+    inside[:, 4:9, 5:10, 4] = True
+    assert torch.equal(~dx.isfinite(), inside)
+    assert torch.equal((~dw.isfinite()).flatten(1).all(1), torch.tensor([True, False, False]))
+    assert dw[1:].isfinite().all()
+    assert torch.equal(~db.isfinite(), torch.tensor([True, False, False]))

@@ -24,16 +24,21 @@ torch.save([fused.gossip_step(X, rows(W), *rest) for X, W, *rest in steps], sys.
 """
 
 
-def fused_steps(path, steps):
-    """The steps (X, W, γ, p, at) in Triton's interpreter, which needs no GPU."""
+@pytest.fixture(scope="module")
+def fused_steps(tmp_path_factory):
+    """The steps (X, W, γ, p, at) and the states after them, in Triton's interpreter, which needs no
+    GPU.
+    """
     pytest.importorskip("triton")
+    path = tmp_path_factory.mktemp("fused") / "steps.pt"
+    steps = [*small_steps(), *steps_of_all_sizes()]
     torch.save(steps, path)
     command = [sys.executable, "-c", FUSED, path]
     finished(start(command, env={**os.environ, "TRITON_INTERPRET": "1"}))
-    return torch.load(path)
+    return list(zip(steps, torch.load(path), strict=True))
 
 
-def test_a_step_equals_its_equation(tmp_path):
+def small_steps():
     """The kernel runs two programs for each worker."""
     generator = torch_stream(0, "test")
     W = torch.rand(5, 5, generator=generator, dtype=torch.float64).triu(1)
@@ -42,25 +47,31 @@ def test_a_step_equals_its_equation(tmp_path):
     X = torch.randn(5, 1100, generator=generator)
     X[0, :100] = X[1, :100]  # φ(0) = 0
     past = torch.randn(5, 1100, generator=generator)
-    steps = [(X, W, 0.1, p, at) for p, at in ((0.5, X), (0.9, X), (0.7, past))]
-    for found, (*_, p, at) in zip(fused_steps(tmp_path / "step.pt", steps), steps, strict=True):
-        z = at[None] - at[:, None]  # [i, j] is at_j − at_i
-        pulls = z.double().sign() * z.double().abs() ** (2 * p - 1)
-        expected = X + 0.1 * torch.einsum("ij,ijd->id", W, pulls)
-        assert torch.allclose(found.double(), expected, atol=1e-6)
+    return [(X, W, 0.1, p, at) for p, at in ((0.5, X), (0.9, X), (0.7, past))]
 
 
-def test_pulls_are_accurate_in_the_whole_range_of_float32(tmp_path):
+def steps_of_all_sizes():
     """Subnormal numbers, 0, NaN and infinity included."""
     sizes = 2.0 ** torch.linspace(-149, 127.9, 2001, dtype=torch.float64)
     z = torch.cat([sizes.float(), torch.tensor([0.0, math.inf, math.nan])])
     z = torch.cat([z, -z])
     X, at = torch.zeros(2, len(z)), torch.stack([torch.zeros_like(z), z])
     W = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
-    powers = (0.5, 0.6, 0.75, 0.9, 1.5, 2)
-    found = fused_steps(tmp_path / "steps.pt", [(X, W, 1.0, p, at) for p in powers])
-    for p, new in zip(powers, found, strict=True):
-        expected = z.double().sign() * z.double().abs() ** (2 * p - 1)
+    return [(X, W, 1.0, p, at) for p in (0.5, 0.6, 0.75, 0.9, 1.5, 2)]
+
+
+def test_a_step_equals_its_equation(fused_steps):
+    for (X, W, _, p, at), found in fused_steps[:3]:
+        z = at[None] - at[:, None]  # [i, j] is at_j − at_i
+        pulls = z.double().sign() * z.double().abs() ** (2 * p - 1)
+        expected = X + 0.1 * torch.einsum("ij,ijd->id", W, pulls)
+        assert torch.allclose(found.double(), expected, atol=1e-6)
+
+
+def test_pulls_are_accurate_in_the_whole_range_of_float32(fused_steps):
+    for (*_, p, at), new in fused_steps[3:]:
+        z = at[1].double()
+        expected = z.sign() * z.abs() ** (2 * p - 1)
         expected[z.isnan()] = math.nan
         expected[expected.abs() > 3.4e38] *= math.inf
         assert torch.allclose(new[0].double(), expected, rtol=2e-5, atol=2.0**-126, equal_nan=True)

@@ -50,32 +50,6 @@ def test_powers_of_special_numbers():
     assert pulls(torch.tensor([1e-20, 1e20]), 3.0).tolist() == [0, math.inf]
 
 
-def test_tensors_that_do_not_fit_are_refused():
-    X, (i, j, w) = torch.zeros(3, 50), PAIR
-    for states in (
-        (X[:2], X, X, PAIR),
-        (X, X, X[:, :40].contiguous(), PAIR),
-        (X.double(), X, X, PAIR),
-        (X, X, X, (i, j, w.float())),
-        (X, X, X, (i, j.int(), w)),
-        (X, X, X, (i, j.repeat(2), w)),
-    ):
-        with pytest.raises(ValueError, match="must be a contiguous"):
-            gossip(*states, 0.1, 0.8)
-    starts = torch.tensor([0, 1, 2, 2])
-    rows = starts, torch.tensor([1, 0]), w.repeat(2)
-    own = 1.0, 0.5, torch.ones(3).double()
-    sums(X, None, X.clone(), rows, own, 0.1)
-    for seen, given, factors in (
-        (X.double(), rows, own),
-        (X, (starts[:3], *rows[1:]), own),
-        (X, (starts, rows[1], w), own),
-        (X, rows, (1.0, 0.5, own[2][:2])),
-    ):
-        with pytest.raises(ValueError, match="must be a contiguous"):
-            sums(seen, None, X.clone(), given, factors, 0.1)
-
-
 def test_pulls_and_sums_of_random_shapes():
     """600 shapes, on random graphs, against float64."""
     generator = torch_stream(0, "shapes")

@@ -69,28 +69,6 @@ def test_dropout_takes_each_models_noise():
     )
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_noise_is_drawn_while_others_compute(count):
-    """An error of the draw is raised, and no thread waits for ever."""
-    X, inputs, classes = numbers(20, 76), numbers(100, 2, 3, 3), torch.arange(100) % 4
-    noise, drawn = (numbers(20, 5 * 18, seed=2) > 0).float(), torch.empty(20, 5 * 18)
-    chain = linear(spread=threads(count), count=count, draws=18, keep=0.5)
-
-    def draw(i):
-        drawn[i] = noise[i]
-
-    def fail(i):
-        if i == 3:
-            raise ZeroDivisionError
-
-    G, expected = torch.empty(2, 20, 76)
-    chain.gradients(X, expected, inputs, classes, noise=noise)
-    chain.gradients(X, G, inputs, classes, noise=drawn, draw=draw)
-    assert torch.equal(G, expected)
-    with pytest.raises(ZeroDivisionError):
-        chain.gradients(X, G, inputs, classes, noise=drawn, draw=fail)
-
-
 def test_any_number_of_threads_gives_the_same_bytes():
     found = []
     for count in (1, 2, 5):
@@ -102,26 +80,6 @@ def test_any_number_of_threads_gives_the_same_bytes():
         found.append((losses, G, torch.from_numpy(sums), torch.from_numpy(correct)))
     for other in found[1:]:
         assert all(torch.equal(*pair) for pair in zip(found[0], other, strict=True))
-
-
-def test_scores_are_sums_over_all_chunks():
-    X, inputs, classes = numbers(3, 76), numbers(25, 2, 3, 3), torch.arange(25) % 4
-    sums, correct = linear().scores(X, inputs.split(10), classes.split(10))
-    for i in range(3):
-        outputs = inputs.flatten(1) @ X[i, :72].view(4, 18).T + X[i, 72:]
-        loss = torch.nn.functional.cross_entropy(outputs, classes, reduction="sum")
-        assert sums[i] == pytest.approx(loss.item(), rel=1e-5)
-        assert correct[i] == (outputs.argmax(1) == classes).sum()
-
-
-def test_batches_may_grow():
-    """The threads' memory grows with them."""
-    chain, X, G = linear(), numbers(1, 76), torch.empty(1, 76)
-    for b in (1, 30, 2, 500):
-        inputs, classes = numbers(b, 2, 3, 3), torch.arange(b) % 4
-        loss, gradient = expected(X[0], inputs, classes)
-        assert torch.allclose(chain.gradients(X, G, inputs, classes)[0], loss)
-        assert torch.allclose(G[0], gradient, atol=1e-6)
 
 
 def test_tensors_that_do_not_fit_are_refused():
@@ -153,14 +111,3 @@ def test_tensors_that_do_not_fit_are_refused():
             linear().gradients(*arguments, **how)
     with pytest.raises(ValueError, match="targets must be a contiguous"):
         linear("squared_error").scores(X, [inputs], [classes])
-
-
-def test_a_larger_batch_never_needs_less_memory():
-    """A thread's memory for 257 samples is used for pieces of 32 in an evaluation."""
-    layers = [Layer(0, 1, 4, 4, 64, 3, 0, 576), Layer(1, 64, 1, 1, 2, 0, 640, -1)]
-    X, sizes = numbers(1, 768), []
-    for b in (1, 17, 32, 256, 257, 400):
-        chain = Chain(layers, "cross_entropy", (1, 4, 4), 2, spread=in_order, threads=1)
-        chain.gradients(X, torch.empty(1, 768), numbers(b, 1, 4, 4), torch.arange(b) % 2)
-        sizes.append(chain._work.numel())
-    assert sizes == sorted(sizes)

@@ -1,4 +1,5 @@
-import ctypes
+"""Threads that share work."""
+
 import threading
 import time
 import weakref
@@ -68,28 +69,3 @@ def test_helpers_end_with_their_map_and_keep_no_references(compiled):
     for helper in helpers:
         helper.join(deadline - time.monotonic())
         assert not helper.is_alive()
-
-
-def test_a_failed_compilation_is_logged_once(monkeypatch, tmp_path, caplog):
-    def fail(sources, path):
-        time.sleep(0.1)  # long enough for all helpers to ask in the meantime
-        raise OSError("no compiler")
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("NGO_MARCH", "native")
-    monkeypatch.setattr(build, "compile_sources", fail)
-    build.library.cache_clear()
-    try:
-        assert pool.threads(5)(lambda i: i, 5) == list(range(5))
-    finally:
-        build.library.cache_clear()
-    assert caplog.text.count("could not be compiled") == 1
-
-
-@pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
-def test_waiting_ends_with_a_change_or_after_a_while():
-    count = ctypes.c_int64(3)
-    start = time.monotonic()
-    pool.wait(count, 2)  # it differs already
-    pool.wait(count, 3)
-    assert time.monotonic() - start < 10

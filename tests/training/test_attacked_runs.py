@@ -17,20 +17,26 @@ ATTACKED = sorted(name for name, entry in METHODS.items() if "attack" in entry.f
 
 def test_without_liars_a_run_is_the_run_without_the_option(digits):
     """The same id, and the same bits."""
-    plain, stated = digits_run(method="ngo"), digits_run(method="ngo", attack="none")
+    plain, stated = digits_run(epochs=0.3), digits_run(epochs=0.3, attack="none")
     assert plain.id == stated.id
     assert plain.liars is None
     (rows, population), (others, other) = trained(plain, digits), trained(stated, digits)
     assert without_clock(rows) == without_clock(others)
     assert torch.equal(population.X, other.X)
-    assert digits_run(attack="sign_flip").id != plain.id
+    assert digits_run(epochs=0.3, attack="sign_flip").id != plain.id
     assert "-sign_flip-" in digits_run(attack="sign_flip").id
 
 
 @pytest.mark.parametrize("chosen", ["compiled", "loop"])
 def test_evaluations_are_of_the_workers_that_do_not_lie(chosen, digits):
     spec = digits_run(
-        attack="noise", lie_noise=0.3, liars=2, workers=5, eval_workers=2, backend=chosen
+        attack="noise",
+        lie_noise=0.3,
+        liars=2,
+        workers=5,
+        eval_workers=2,
+        epochs=0.3,
+        backend=chosen,
     )
     rows, population = trained(spec, digits)
     last = rows[-1]

@@ -44,20 +44,6 @@ def test_a_stream_is_restored():
             assert torch.equal(next(first), next(second))
 
 
-def test_batches_are_the_samples_of_all_workers(digits):
-    def streams():
-        return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]
-
-    batches, same = Batches(TASKS["classification"], digits, streams()), streams()
-    for _ in range(2):
-        inputs, targets = batches.all()
-        assert inputs.shape[:2] == targets.shape == (3, 8)
-        for i, stream in enumerate(same):
-            samples = next(stream)
-            assert torch.equal(targets[i], digits.train_targets[samples])
-            assert torch.equal(inputs[i], digits.normalised(digits.train_inputs[samples]))
-
-
 def test_each_workers_images_are_changed_from_its_own_stream(digits):
     def streams():
         return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]

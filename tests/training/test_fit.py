@@ -1,4 +1,8 @@
+"""``fit``: its results, its callbacks, and that it changes nothing else."""
+
+import copy
 import os
+import pickle
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +17,6 @@ from own_modules import (
     Replaced,
     equal,
     linear,
-    metrics,
     quick,
     row,
     stop_at,
@@ -24,8 +27,10 @@ from torch import nn
 from torch.nn import functional as F
 
 import ngo
+from ngo.common.devices import deterministic
 from ngo.models.model import MODELS
 from ngo.training.fit import fit
+from ngo.training.global_state import isolated, streams
 from ngo.training.resolve import resolve
 
 
@@ -243,15 +248,6 @@ def test_the_consensus_model_counts_the_batches_of_its_workers():
     assert torch.allclose(run.consensus[1].running_mean, buffers.mean(0), atol=1e-6)
 
 
-def test_a_resumed_run_has_the_numbers_of_batches(tmp_path):
-    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=None))
-    quick(module, out=tmp_path, on_step=stop_at(2))
-    seen = []
-    resumed = quick(module, out=tmp_path, on_step=lambda state: seen.append(state.step))
-    assert seen[0] == 3
-    assert equal(resumed, quick(module))
-
-
 def test_buffers_that_workers_can_not_share_are_refused_by_name():
     text = told(module=Replaced())
     assert text.startswith("module: its buffer 'seen' is replaced in a forward pass; change it in")
@@ -261,38 +257,6 @@ def test_buffers_that_workers_can_not_share_are_refused_by_name():
         assert f"it is {str(dtype)[6:]}; it must be float32 (their mean) or int64 (their m" in text
     run = quick(Flagged(torch.int64))
     assert int(run.consensus.seen) == 1
-
-
-class Doubling(nn.Linear):
-    """Doubles its inputs, in place or not, at some values or in large batches only."""
-
-    def __init__(self, copies):
-        super().__init__(3, 4)
-        nn.init.constant_(self.weight, 0.1)
-        nn.init.zeros_(self.bias)
-        self.copies = copies
-
-    def forward(self, x):
-        if self.copies:
-            x = x.clone()
-        large = len(x) > 20
-        x.mul_(1 + torch.where(large | (x.detach() > 1.5), 1.0, 0.0))
-        return super().forward(x)
-
-
-@pytest.mark.parametrize("backend", ["loop", "vmap"])
-def test_a_module_that_changes_inputs_in_place_only_later_sees_the_data_as_they_are(backend):
-    X, y = DATA
-    X = X.clone()
-    X[:8].clamp_(max=1)  # the samples on which it is tried
-    both = [
-        quick(Doubling(copies), (X, y), workers=16, batch_size=2, epochs=3, backend=backend)
-        for copies in (False, True)
-    ]
-    names = ["module", "run"]
-    one, other = (metrics(run).drop(columns=names, errors="ignore") for run in both)
-    assert one.equals(other)
-    assert torch.equal(row(both[0].consensus), row(both[1].consensus))
 
 
 @pytest.mark.parametrize(
@@ -308,3 +272,138 @@ def test_a_callback_that_changes_torchs_modes_changes_nothing(change):
     assert equal(quick(module), quick(module, on_step=change, on_evaluation=change))
     assert torch.is_grad_enabled()
     assert torch.get_default_dtype() == torch.float32
+
+
+def test_callbacks_see_every_step_and_evaluation():
+    steps, evaluations = [], []
+    run = quick(on_step=steps.append, on_evaluation=evaluations.append)
+    assert [state.step for state in steps] == [1, 2, 3, 4]
+    assert [state.epoch for state in steps] == [0.25, 0.5, 0.75, 1]
+    assert [state.metrics["V"] for state in evaluations] == run.metrics["V"].tolist()
+    assert steps[0].metrics is None
+    assert run.stopped is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda metrics: metrics.__setitem__("mine", 1.0),
+        lambda metrics: metrics.update(mine=1.0),
+        lambda metrics: metrics.pop("V"),
+        lambda metrics: metrics.__ior__({"mine": 1.0}),
+    ],
+)
+def test_metrics_that_a_callback_changes_are_refused_and_not_lost(change):
+    line = told(on_evaluation=lambda state: change(state.metrics))
+    assert line.startswith("metrics: they can't be changed in a callback")
+    assert "\n" not in line
+
+
+def test_a_callback_may_change_copies_of_the_metrics():
+    seen = []
+
+    def keep(state):
+        for copied in (dict(state.metrics), copy.deepcopy(state.metrics), state.metrics.copy()):
+            copied["mine"] = state.step
+        seen.append({**state.metrics, "mine": state.step})
+        assert type(pickle.loads(pickle.dumps(state.metrics))) is dict
+
+    run = quick(on_evaluation=keep)
+    assert [row["mine"] for row in seen] == run.metrics["step"].tolist()
+    assert "mine" not in run.metrics
+
+
+def test_models_are_copied_when_asked_for():
+    seen = []
+
+    def look(state):
+        seen.append((state.consensus(), state.worker(1), state.V, state.train_loss))
+
+    run = quick(on_evaluation=look)
+    consensus, worker, V, loss = seen[-1]
+    assert torch.equal(consensus.weight, run.consensus.weight)
+    assert torch.equal(worker.weight, run.models[1].weight)
+    assert run.metrics["V"].iloc[-1] == V
+    assert np.isfinite(loss)
+    assert np.isnan(seen[0][3])
+    assert not torch.equal(seen[0][0].weight, consensus.weight)
+
+
+def test_a_state_is_over_when_its_callback_has_returned():
+    states = []
+    quick(on_step=states.append)
+    with pytest.raises(ngo.UserError, match="the run has gone on from step 1 to 4"):
+        states[0].consensus()
+    with pytest.raises(ngo.UserError, match="worker: 7 is not a worker; they are 0 to 2"):
+        quick(on_step=lambda state: state.worker(7))
+
+
+@pytest.mark.parametrize("name", ["on_step", "on_evaluation"])
+def test_a_callback_stops_the_run(name):
+    run = quick(**{name: stop_at(2)})
+    assert (run.stopped, run.metrics["step"].tolist()) == (name, [0, 2])
+    assert quick(on_step=stop_at(3)).metrics["step"].tolist() == [0, 2, 3]
+    with pytest.raises(ZeroDivisionError):
+        quick(**{name: stop_at(2, ZeroDivisionError)})
+
+
+def test_a_callbacks_draws_change_no_result():
+    def draws(state):
+        torch.rand(3)
+
+    module = Stochastic(3, 4)
+    assert equal(quick(module), quick(module, on_step=draws))
+
+
+def test_a_callback_is_a_function():
+    assert "on_step: 3 is not a function; for example on_step=lambda" in told(on_step=3)
+
+
+def everything():
+    return (
+        streams(),
+        torch.get_default_dtype(),
+        torch.get_default_device(),
+        torch.is_grad_enabled(),
+        torch.is_autocast_enabled("cpu"),
+        torch.get_num_threads(),
+        sys.getswitchinterval(),
+    )
+
+
+@pytest.fixture
+def unusual():
+    """Global state unlike the default."""
+    before = torch.get_default_dtype(), torch.get_num_threads(), sys.getswitchinterval()
+    torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(2)
+    sys.setswitchinterval(0.02)
+    torch.set_default_device("meta")
+    with torch.inference_mode(), torch.autocast("cpu"):
+        yield everything()
+    torch.set_default_device(None)
+    sys.setswitchinterval(before[2])
+    torch.set_num_threads(before[1])
+    torch.set_default_dtype(before[0])
+
+
+def test_a_block_has_state_of_its_own(unusual):
+    with isolated(1):
+        assert torch.get_default_dtype() == torch.float32
+        assert torch.ones(1).device.type == "cpu"
+        assert torch.is_grad_enabled()
+        assert not torch.is_autocast_enabled("cpu")
+        assert not torch.is_inference_mode_enabled()
+        assert torch.get_num_threads() == 1
+        assert sys.getswitchinterval() < 0.001
+    assert everything() == unusual
+
+
+def test_what_fit_sets_for_a_gpu_is_the_callers_again():
+    before = torch.backends.cudnn.conv.fp32_precision
+    with isolated(1):
+        deterministic()
+        assert torch.backends.cudnn.conv.fp32_precision == "ieee"
+        assert torch.are_deterministic_algorithms_enabled()
+    assert torch.backends.cudnn.conv.fp32_precision == before
+    assert not torch.are_deterministic_algorithms_enabled()

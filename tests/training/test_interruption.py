@@ -179,27 +179,6 @@ def test_what_no_checkpoint_holds_is_not_resumed_to_other_results(key, made, tmp
     assert f"{key} '" in told(out=tmp_path, **{key: made()})
 
 
-def test_a_loss_that_a_callback_changes_resumes_as_it_is(tmp_path):
-    def loss():
-        return nn.CrossEntropyLoss(torch.ones(4))
-
-    def turn(of, last=4):
-        def callback(state):
-            of.weight[0] *= 0.9
-            if state.step == last:
-                raise StopIteration
-
-        return callback
-
-    whole, part = loss(), loss()
-    with pytest.warns(RuntimeWarning, match="loss has changed"):
-        quick(loss=part, out=tmp_path, on_step=turn(part, 2))
-    assert "with loss" in told(loss=loss(), out=tmp_path)
-    with pytest.warns(RuntimeWarning, match="loss has changed"):
-        run = quick(loss=part, out=tmp_path, on_step=turn(part))
-    assert equal(run, quick(loss=whole, on_step=turn(whole)))
-
-
 def test_what_cannot_be_compared_is_refused_only_with_a_folder(tmp_path):
     with open(__file__) as file:
 

@@ -1,12 +1,17 @@
-from dataclasses import replace
+"""A training: what is learned, evaluated, held out and kept."""
+
+import math
 
 import numpy as np
 import pytest
 import torch
-from runs import digits_run, train, trained, without_clock
+from runs import digits_run, trained, without_clock
 from torch.nn import functional as F
 
+from ngo.cli.train_command import train
 from ngo.data import loading
+from ngo.engine.population import Scores
+from ngo.training.evaluation import evaluated_workers, evaluation_steps, make_evaluation
 from ngo.training.loop import Training
 from ngo.training.partition_file import draw, held_out
 from ngo.training.problem import make_problem
@@ -31,7 +36,7 @@ def test_exact_averaging_on_the_complete_graph_is_centralized(tmp_path):
 
 
 def test_centralized_workers_stay_equal(digits):
-    rows, population = trained(digits_run(method="centralized"), digits)
+    rows, population = trained(digits_run(method="centralized", epochs=0.3), digits)
     assert (population.X[0] == population.X).all()
     for row in rows:
         assert row.V == 0
@@ -39,18 +44,9 @@ def test_centralized_workers_stay_equal(digits):
 
 
 def test_local_sgd_with_period_1_is_gossip(digits):
-    local = digits_run(method="local_sgd", local_steps=1)
+    local = digits_run(method="local_sgd", local_steps=1, epochs=0.3)
     rows = trained(local, digits)[0]
-    assert without_clock(rows) == without_clock(trained(digits_run(), digits)[0])
-
-
-def test_a_sample_of_the_workers_is_evaluated(digits):
-    spec = digits_run(epochs=0.5)
-    every, _ = trained(spec, digits)
-    few, _ = trained(replace(spec, eval_workers=2), digits)
-    assert few[-1].consensus_loss == every[-1].consensus_loss
-    assert few[-1].workers_loss_mean == (few[-1].workers_loss_min + few[-1].workers_loss_max) / 2
-    assert every[-1].workers_loss_min <= few[-1].workers_loss_min < every[-1].workers_loss_max
+    assert without_clock(rows) == without_clock(trained(digits_run(epochs=0.3), digits)[0])
 
 
 def test_held_out_samples_are_evaluated_and_not_trained_on(digits):
@@ -91,13 +87,6 @@ def test_an_autoencoder_is_trained_by_the_same_loop(digits):
     assert np.isnan(rows[-1].workers_accuracy_mean)
 
 
-def test_local_sgd_exchanges_every_h_steps(digits):
-    rows, _ = trained(digits_run(method="local_sgd", local_steps=3), digits)
-    edges, last = 4, rows[-1]
-    assert last.messages == 2 * edges * (last.step // 3)
-    assert last.bytes_sent == last.messages * 21_840 * 4
-
-
 def test_the_mean_moves_by_the_mean_gradient_alone(digits):
     """The consensus step conserves the mean: after one step x̄ is the same for every method."""
     one = {"epochs": 1e-6}
@@ -117,7 +106,9 @@ def test_the_mean_moves_by_the_mean_gradient_alone(digits):
 
 @pytest.mark.parametrize("backends", [("loop", "threads"), ("auto", "auto")])
 def test_any_thread_count_gives_the_same_metrics(digits, backends):
-    first, second = (digits_run(topology="random", p=0.8, backend=name) for name in backends)
+    first, second = (
+        digits_run(topology="random", p=0.8, epochs=0.3, backend=name) for name in backends
+    )
     expected = without_clock(trained(first, digits, threads=1)[0])
     for threads in (2, 3):
         assert without_clock(trained(second, digits, threads=threads)[0]) == expected
@@ -163,3 +154,68 @@ def test_snapshots_are_the_workers_models_after_their_steps(digits):
     short = train(digits_run(epochs=3 * 4 * 16 / 1437), digits)
     assert short.rows[-1].step == 3
     assert torch.equal(short.population.X, kept[3]["X"])
+
+
+def test_a_part_of_the_test_set_serves_before_the_last_step(digits):
+    spec = digits_run(epochs=2, eval_images=50)
+    problem = make_problem(spec, digits)
+    last = spec.steps(problem.owned)
+    assert sum(len(chunk) for chunk in problem.test_at(0)[1]) == 50
+    assert sum(len(chunk) for chunk in problem.test_at(last - 1)[1]) == 50
+    assert sum(len(chunk) for chunk in problem.test_at(last)[1]) == len(digits.test_targets)
+    whole = make_problem(digits_run(), digits)
+    assert whole.test_at(0) is whole.test
+
+
+def test_steps_are_the_first_the_last_and_every_interval():
+    spec = digits_run(epochs=3, eval_every=1, workers=4, batch_size=10)
+    assert evaluation_steps(spec, owned=400) == [0, 10, 20, 30]
+    uneven = digits_run(epochs=2.5, eval_every=1, batch_size=10)
+    assert evaluation_steps(uneven, 400) == [0, 10, 20, 25]
+    assert evaluation_steps(digits_run(epochs=1, eval_every=9, batch_size=10), 400) == [0, 10]
+    assert evaluation_steps(digits_run(epochs=1e-6, batch_size=10), 400) == [0, 1]
+
+
+def test_a_sample_of_many_workers_is_scored_the_same_in_all_runs_of_a_seed():
+    assert evaluated_workers(digits_run(workers=64)) == list(range(64))
+    assert evaluated_workers(digits_run(workers=70, eval_workers=70)) == list(range(70))
+    sample = evaluated_workers(digits_run(workers=70))
+    assert len(set(sample)) == 64
+    assert set(sample) < set(range(70))
+    assert sample == sorted(sample)
+    other = digits_run(workers=70, method="gossip", p=None, lr=0.3)
+    assert evaluated_workers(other) == sample
+    assert evaluated_workers(digits_run(workers=70, seed=1)) != sample
+    assert len(evaluated_workers(digits_run(workers=70, eval_workers=5))) == 5
+    assert len(evaluated_workers(digits_run(workers=4, eval_workers=5))) == 4
+
+
+def made(step=10, train_loss=0.7, V=0.1, loss=0.5, losses=(0.4, 0.8), holdout=None):
+    scores = Scores(loss, 0.9, list(losses), [0.5, 1.0])
+    return make_evaluation(
+        step, 400, samples=800, train_loss=train_loss, V=V, scores=scores, holdout=holdout,
+        messages=7, bytes_sent=28, seconds=1.5,
+    )  # fmt: skip
+
+
+def test_a_row_summarizes_the_workers():
+    row = made()
+    assert (row.step, row.epoch, row.samples) == (10, 2.0, 800)
+    assert (row.workers_accuracy_mean, row.workers_accuracy_min) == (0.75, 0.5)
+    assert row.workers_accuracy_max == 1
+    assert row.workers_loss_std == pytest.approx(0.2)
+    assert (row.messages, row.bytes_sent, row.seconds) == (7, 28, 1.5)
+    assert math.isnan(row.holdout_loss)
+    held = made(holdout=Scores(0.3, 0.6, [], []))
+    assert (held.holdout_loss, held.holdout_accuracy) == (0.3, 0.6)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"V": math.inf}, {"loss": math.nan}, {"train_loss": math.nan}, {"losses": (1.0, math.inf)}],
+)
+def test_a_row_that_is_not_finite_has_diverged(values):
+    assert made(**values).diverged
+    assert str(made(**values)).endswith("  DIVERGED")
+    assert not made().diverged
+    assert not made(step=0, train_loss=math.nan).diverged  # nothing was trained yet

@@ -1,13 +1,9 @@
-import contextlib
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from own_modules import DATA, equal, quick, told
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
-
-import ngo
 
 X, y = DATA
 
@@ -39,19 +35,6 @@ def test_data_that_a_callback_changes_are_those_of_the_start(made):
         own[1][:] = 0
 
     assert equal(quick(train=own, test=own, on_step=change), quick())
-
-
-def test_a_score_in_place_leaves_the_callers_targets_alone():
-    test = X.clone(), y.clone()
-
-    def score(out, targets):
-        right = out.argmax(1) == targets
-        targets.zero_()
-        return right
-
-    with contextlib.suppress(ngo.UserError):
-        quick(test=test, score=score)
-    assert torch.equal(test[1], y)
 
 
 def test_lists_of_indices_and_of_data_sets_are_partitions():

@@ -39,16 +39,6 @@ def values(run):
     return metrics(run).drop(columns=["run", "topology"])
 
 
-def test_numbers_of_numpy_are_workers_by_number(caplog):
-    """Whatever the order in which the nodes were added."""
-    graph = nx.empty_graph(map(np.int64, (2, 0, 3, 1)))
-    graph.add_edges_from((np.int64(i), np.int64(j)) for i, j in [(0, 1), (1, 2), (2, 3)])
-    run, same = ring(topology=graph), ring(topology=nx.path_graph(4))
-    assert values(run).equals(values(same))
-    assert run.graph_nodes == [0, 1, 2, 3]
-    assert not caplog.records
-
-
 def test_other_names_are_sorted_and_in_the_result_and_the_log(caplog):
     graph = nx.path_graph(["a", "d", "b", "c"])
     run = ring(topology=graph)
@@ -56,14 +46,6 @@ def test_other_names_are_sorted_and_in_the_result_and_the_log(caplog):
     assert values(run).equals(values(ring(topology=[(0, 3), (3, 1), (1, 2)])))
     note = "note: topology: the graph has nodes with names: worker 0 is 'a', 1 is 'b', 2 is 'c', 3"
     assert [text.startswith(note) for text in caplog.messages] == [True]
-
-
-def test_a_graph_file_is_told_in_the_same_way(tmp_path, caplog):
-    (tmp_path / "own.edgelist").write_text("c b\nb a\na b\n")
-    run = quick(topology="graph_file", graph=str(tmp_path / "own.edgelist"))
-    assert run.graph_nodes == ["a", "b", "c"]
-    assert len(caplog.messages) == 2
-    assert quick().graph_nodes is None
 
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])

@@ -13,17 +13,6 @@ from ngo.training.partition_file import check_shares, draw, held_out, parts_by_o
 from ngo.training.resolve import resolve
 
 
-def test_held_out_samples_have_no_owner_and_depend_on_the_seed_alone(digits):
-    m = len(digits.labels)
-    spec = digits_run(holdout=0.3, partition="shards", shards=20)
-    held = held_out(spec, m)
-    assert len(held) == round(0.3 * m)
-    assert (np.diff(held) > 0).all()
-    assert not set(held) & set(np.concatenate(draw(spec, digits.labels)))
-    assert np.array_equal(held_out(digits_run(holdout=0.3, method="centralized"), m), held)
-    assert len(held_out(digits_run(), m)) == 0
-
-
 def test_a_partition_file_is_read_as_it_was_written(digits, tmp_path):
     spec = digits_run(partition="shards", shards=40)
     parts = draw(spec, digits.labels)

@@ -1,17 +1,24 @@
+"""The values of a run: what has no meaning is left out, and what can't be is told in one line."""
+
 import math
 import sys
 
 import pytest
 from running import finished, start
+from runs import digits_run
 
+import ngo
 from ngo.common.fields import at_least, whole
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.gossip.coupling import coupling
 from ngo.gossip.local_rule import local_rule
+from ngo.gossip.method import METHODS, method
+from ngo.gossip.topology import topology
 from ngo.models.model import MODELS
 from ngo.training.resolve import resolve
-from ngo.training.spec import DEFAULTS, NEUTRAL
+from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec
+from ngo.training.virtual.clock import CLOCKS
 
 
 def test_values_without_a_meaning_are_left_out():
@@ -161,3 +168,220 @@ def test_checking_a_run_imports_nothing_heavy(module):
     heavy = "{'torch', 'torchvision', 'pandas', 'scipy', 'matplotlib', 'networkx', 'pyarrow'}"
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     assert finished(start([sys.executable, "-c", code])).strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"workers": 1},
+            "workers: 1 is too few for method 'ngo'; it must be 2 or more .1 is allowed with "
+            "method centralized, diloco.*",
+        ),
+        ({"workers": 60_001, "batch_size": 1}, "workers: 60001 is more than mnist's 60000"),
+        ({"batch_size": 6001}, "batch_size: 6001 is larger than worker 0's share of 6000"),
+        ({"partition": "shards", "batch_size": 401}, "a worker's share of 400"),
+        ({"partition": "shards", "workers": 151}, "are 302 shards, but there are 300; at most 1"),
+        ({"partition": "shards", "shards": 60_001}, "shards: 60001 is more than mnist's 60000"),
+        (
+            {"partition": "equal", "samples_per_worker": 6001},
+            "samples_per_worker: 6001 for each of 10 workers are 60010, .* at most 6000 each",
+        ),
+        (
+            {"partition": "quantity", "smallest": 6001},
+            "smallest: 6001 for each of 10 workers are 60010, .* at most 6000 each",
+        ),
+        (
+            {"partition": "dirichlet_min", "smallest": 20},
+            "batch_size: 32 is larger than a worker's share of 20",
+        ),
+        ({"partition": "natural"}, "'natural' needs the owners of samples, which dataset 'mnist'"),
+        ({"model": "cifar10_cnn"}, "model: 'cifar10_cnn' takes inputs of shape .*; it goes with"),
+        ({"task": "vae"}, "model: 'mnist_cnn' serves task 'classification', not 'vae'"),
+        (
+            {"dataset": "cifar10", "model": "cifar10_vae", "task": "vae", "batch_size": 1},
+            r"batch_size: 1 is too small for model 'cifar10_vae' \(batch normalization\)",
+        ),
+        (
+            {
+                "dataset": "least_squares", "model": "linear", "task": "regression",
+                "partition": "shards",
+            },
+            "partition: 'shards' needs classes, which dataset 'least_squares' lacks",
+        ),
+        (
+            {"epochs": 1e8, "eval_every": 1e7},
+            r"epochs: 1e\+08 are 1.88e\+10 steps; it must be 5.33e\+06 or less, for at most 1,000,",
+        ),
+        (
+            {"eval_every": 1e-9},
+            "eval_every: 1e-09 asks for 2e.10 evaluations; it must be 0.0002 or more, for at most "
+            "100,000",
+        ),
+        ({"epochs": 1e-9, "eval_every": 1e-9}, "eval_every: 1e-09 asks for 5.33e.06 evaluations"),
+    ],
+)  # fmt: skip
+def test_values_that_do_not_go_together_are_told_in_one_line(values, message):
+    with pytest.raises(UserError, match=message) as error:
+        resolve(values)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"fields": ("topolgy",)}, "field of method 'mine': 'topolgy' .* mean 'topology'"),
+        ({"local_rulee": "sgd"}, "field of method 'mine': 'local_rulee' .* mean 'local_rule'"),
+        ({"graph": "fixd"}, "graph of method 'mine': 'fixd' is unknown; allowed: any, fixed, tree"),
+        ({"sends": ("2d",)}, "sends of method 'mine': '2d' is unknown; allowed: "),
+    ],
+)
+def test_a_method_that_declares_an_unknown_name_is_refused(own_entries, declared, message):
+    ngo.method("mine", **declared)(lambda step: None)
+    with pytest.raises(UserError, match=message) as error:
+        resolve({"method": "mine"})
+    assert "\n" not in str(error.value)
+
+
+def test_a_method_may_fix_the_weight_decay_that_it_does_not_use(own_entries):
+    ngo.method("mine", local_rule="sgd", weight_decay=0.0)(lambda step: None)
+    assert resolve({"method": "mine"}).weight_decay == 0
+    with pytest.raises(UserError, match="weight_decay: 0.1 has no effect with method 'mine'"):
+        resolve({"method": "mine", "weight_decay": 0.1})
+
+
+def directed_methods():
+    return sorted(name for name, entry in METHODS.items() if entry.directed)
+
+
+def test_a_directed_topology_needs_a_method_that_allows_it(own_entries):
+    topology("circle", directed=True)(lambda n: [(i, (i + 1) % n) for i in range(n)])
+    for name in ("ngo", "gossip", "local_sgd", "delayed", "gossip_until"):
+        with pytest.raises(UserError) as error:
+            resolve({"topology": "circle", "method": name})
+        assert str(error.value) == (
+            f"topology: 'circle' is directed, and method {name!r} needs symmetric weights; "
+            f"methods for directed graphs: {', '.join(directed_methods())}."
+        )
+    assert resolve({"method": "centralized"}).topology is None
+    method("push", fields=("topology",), directed=True)(lambda step: None)
+    assert resolve({"topology": "circle", "method": "push"}).topology == "circle"
+    assert resolve({"topology": "ring", "method": "push"}).topology == "ring"
+    assert "push" in directed_methods()
+    with pytest.raises(UserError, match=f": {', '.join(directed_methods())}"):
+        resolve({"topology": "circle"})
+
+
+def test_an_implicit_coupling_needs_a_matching():
+    implicit = {"coupling": "implicit"}
+    for values in (
+        {"topology": "random_matching"},
+        {"topology": "base_graph", "peers": 1},
+        {"topology": "ring", "workers": 2},
+    ):
+        assert resolve({**implicit, **values}).coupling == "implicit"
+    for values in ({"topology": "ring"}, {"topology": "base_graph", "peers": 2}):
+        with pytest.raises(UserError) as error:
+            resolve({**implicit, **values})
+        assert str(error.value) == (
+            "coupling: 'implicit' needs at most one neighbour of each worker in a step, and "
+            f"topology {values['topology']!r} has more; topologies that can: alternating_matching, "
+            "base_graph with peers 1, one_peer_hypercube, ou_equi_dyn, random_matching."
+        )
+
+
+@pytest.mark.parametrize("rule", ["adam", "adamw"])
+@pytest.mark.parametrize("method", ["d2", "exact_diffusion"])
+def test_a_correction_that_needs_a_linear_rule_says_so(method, rule):
+    with pytest.raises(UserError) as error:
+        resolve({"method": method, "local_rule": rule})
+    assert str(error.value) == (
+        f"local_rule: {rule!r} is not linear in the gradients, and with it method "
+        f"{method!r} would end at a biased point; allowed: momentum, nesterov, sgd."
+    )
+
+
+@pytest.mark.parametrize("name", ["link_failure", "absence"])
+def test_a_method_that_needs_every_message_says_why(own_entries, name):
+    method("remembering", fields=("topology",), needs_every_message="adds up messages")(print)
+    with pytest.raises(UserError) as error:
+        resolve({"method": "remembering", name: 0.25})
+    assert str(error.value) == (
+        f"{name}: 0.25 is not possible with method 'remembering', which adds up messages; it "
+        f"must be 0."
+    )
+    for each in ("delayed", "gossip_until"):
+        with pytest.raises(UserError, match=f"{name}: 0.25 is not possible with meth.*must be 0"):
+            resolve({"method": each, name: 0.25})
+    assert resolve({"method": "remembering", name: 0}).id
+    assert getattr(resolve({"method": "d2", name: 0.25}), name) == 0.25
+
+
+def test_a_topology_reads_known_fields_only(own_entries):
+    topology("wide")(lambda n, width: [(i, (i + width) % n) for i in range(n)])
+    message = "topology: 'wide' takes an argument 'width', which is not a field of a run; declare"
+    with pytest.raises(UserError, match=message):
+        resolve({"topology": "wide"})
+    topology("seeded")(lambda n, seed: [(i, (i + 1 + seed % 2) % n) for i in range(n)])
+    assert resolve({"topology": "seeded"}).topology == "seeded"
+
+
+def test_a_run_without_a_clock_has_the_fields_and_the_id_of_before():
+    spec = resolve({})
+    assert spec.clock == "steps"
+    assert spec.own == ()
+    assert spec.id == "mnist-iid-ring-ngo-p0.95-s0-0935ccda"
+    assert resolve({"clock": "steps"}) == spec
+
+
+def test_fields_appear_where_they_have_a_meaning():
+    assert CLOCKS["steps"].fields == ()
+    assert set(CLOCKS["asynchronous"].fields) - set(CLOCKS["waiting"].fields) == {"message_loss"}
+    spec = resolve({"clock": "waiting", "speed": "log_normal"})
+    assert dict(spec.own)["speed_spread"] == 0.5
+    assert "message_loss" not in spec.values()
+    assert RunSpec.of(spec.values()) == spec
+    assert FIELDS["latency"].owners == ("links",)
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"clock": "async"}, "clock: 'async' is unknown; allowed: .*Did you mean"),
+        ({"speed": "constant"}, "speed: 'constant' has no effect with clock 'steps'"),
+        (
+            {"clock": "waiting", "message_loss": 0.1},
+            "message_loss: 0.1 has no effect with clock 'waiting'; .* with clock asynchronous",
+        ),
+        (
+            {"clock": "waiting", "speed_spread": 1},
+            "speed_spread: 1.0 has no effect with speed 'constant'; .*log_normal",
+        ),
+        ({"clock": "asynchronous", "method": "d2"}, "'d2', whose workers have to wait.*ad_psgd"),
+        ({"clock": "waiting", "method": "ad_psgd"}, "'ad_psgd', whose workers never step together"),
+        ({"method": "ad_psgd"}, "clock: 'steps' is not possible .*; it must be asynchronous"),
+        ({"clock": "asynchronous", "absence": 0.1}, "absence: 0.1 is drawn for the steps that all"),
+        (
+            {"clock": "asynchronous", "attack": "alie"},
+            "attack: 'alie' is a lie about the models of",
+        ),
+        (
+            {"clock": "asynchronous", "coupling": "implicit", "topology": "random_matching"},
+            "coupling: 'implicit' moves both ends",
+        ),
+        ({"clock": "asynchronous", "speed": "speed_trace"}, "speed_file: it is missing"),
+        ({"clock": "asynchronous", "message_loss": 1}, "message_loss: 1 is out of range"),
+    ],
+)
+def test_what_does_not_go_together_with_a_clock_is_told_in_one_line(given, wrong):
+    with pytest.raises(UserError, match=wrong) as error:
+        resolve(given)
+    assert "\n" not in str(error.value)
+
+
+def test_traces_are_read_when_a_run_is_checked(tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text("nothing\n")
+    for kind, name in (("speed", "speed"), ("links", "link"), ("churn", "churn")):
+        with pytest.raises(UserError, match=f"{name}_file: .*its first line must be time,"):
+            digits_run(clock="asynchronous", **{kind: f"{name}_trace", f"{name}_file": str(path)})

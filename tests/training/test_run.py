@@ -1,7 +1,9 @@
+"""What a run leaves in its folder, and what it does with a checkpoint there."""
+
+import hashlib
 import json
 import re
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -9,13 +11,14 @@ import running
 import torch
 from runs import digits_run, files, interrupted, left, run_in, tiny
 
+from ngo.common import plugins
 from ngo.common.columns import read_columns
 from ngo.common.files import PARTIAL
-from ngo.common.locks import try_lock
 from ngo.common.registry import UserError
 from ngo.training import checkpoint, record
 from ngo.training.loop import Training
 from ngo.training.resolve import resolve
+from ngo.training.results_version import results_version
 from ngo.training.run import run
 from ngo.training.spec import DEFAULTS
 
@@ -131,24 +134,6 @@ def test_partial_files_of_a_killed_run_are_removed(tmp_path):
     assert files(tmp_path) == [".mine.json", "metrics.parquet", "run.json"]
 
 
-def test_two_runs_take_turns_in_one_folder(tmp_path):
-    held, told, done = try_lock(tmp_path / ".lock"), [], []
-
-    def second():
-        run(tiny(), tmp_path, tmp_path, tell=told.append)
-        done.append(True)
-
-    thread = threading.Thread(target=second, daemon=True)
-    thread.start()
-    running.awaited(lambda: told)
-    assert told == [f"waiting for another run in {tmp_path}"]
-    assert files(tmp_path) == [".lock"]
-    held.release()
-    thread.join(running.LIMIT)
-    assert done
-    assert files(tmp_path) == ["metrics.parquet", "run.json"]
-
-
 def test_real_mnist_is_learned(mnist_root, tmp_path):
     spec = resolve(
         {}, {**DEFAULTS, "dataset": "mnist", "method": "ngo", "epochs": 0.4, "eval_every": 0.4}
@@ -168,3 +153,34 @@ def test_training_does_not_import_pandas(tmp_path):
     )
     process = running.start([sys.executable, "-c", code, tmp_path])
     assert running.finished(process).strip() == "[]"
+
+
+def given(values):
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def test_a_record_says_which_run_it_was(tmp_path):
+    spec = digits_run(epochs=0.1, topology="random", u=0.3)
+    run_in(spec, tmp_path)
+    found = json.loads((tmp_path / "run.json").read_text())
+    assert found["id"] == spec.id
+    assert resolve(given(found["spec"])) == spec
+    assert found["command"] == ["ngo", "train", *spec.flags()]
+    assert found["versions"]["torch"] == torch.__version__
+    assert found["versions"]["kernels"] == record.kind("cpu")["kernels"]
+    assert {"source", "device", "backend", "wall_seconds", "started", "seed"} <= found.keys()
+    assert found["about"].keys().isdisjoint(found["spec"])
+    assert found["about"]["code"] == results_version(spec)
+    metrics = (tmp_path / "metrics.parquet").read_bytes()
+    assert found["metrics_sha256"] == hashlib.sha256(metrics).hexdigest()
+
+
+def test_a_record_names_plugins_and_their_hashes(tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "_loaded", {})
+    mine = tmp_path / "mine.py"
+    mine.write_text("THREE = 3\n")
+    plugins.load([mine], "plugins")
+    run_in(tiny(), tmp_path / "run")
+    (entry,) = json.loads((tmp_path / "run/run.json").read_text())["plugins"]
+    assert entry["file"] == "mine.py"
+    assert len(entry["sha256"]) == 64

@@ -1,3 +1,5 @@
+"""The fields of a run, its id, and the options that entries declare."""
+
 import inspect
 import json
 import sys
@@ -8,10 +10,15 @@ from running import finished, start
 
 from ngo.cli.train_command import train
 from ngo.common import options
-from ngo.common.fields import at_least, number, whole
+from ngo.common.fields import above, at_least, number, whole
 from ngo.common.registry import UserError
+from ngo.data.partition import partition
+from ngo.gossip.compression import compression
 from ngo.gossip.coupling import coupling
 from ngo.gossip.local_rule import local_rule
+from ngo.gossip.method import method
+from ngo.gossip.schedule import lr_schedule
+from ngo.gossip.topology import topology
 from ngo.training.evaluation import Evaluation
 from ngo.training.fit import fit
 from ngo.training.resolve import resolve
@@ -56,8 +63,8 @@ def test_fields_added_later_have_changed_no_id():
         "schedule": "constant",
     }
     assert known.items() <= NEUTRAL.items()
-    for method in ("ngo", "gossip", "centralized"):
-        spec = resolve({"method": method})
+    for name in ("ngo", "gossip", "centralized"):
+        spec = resolve({"method": name})
         old = {k: v for k, v in spec.values().items() if k not in NEUTRAL}
         old["protocol"] = old.pop("method")  # the former name
         assert spec.id.endswith(digest(old))
@@ -180,3 +187,19 @@ def test_every_option_and_argument_has_a_reserved_name():
     arguments = set(inspect.signature(fit).parameters) - {"train", "test", "fields"}
     columns = {field.name for field in fields(Evaluation)}
     assert names | arguments | columns <= options._reserved
+
+
+pytestmark = pytest.mark.usefixtures("own_entries")
+
+
+@pytest.mark.parametrize(
+    "register", [compression, coupling, local_rule, lr_schedule, method, partition, topology]
+)
+def test_the_earlier_name_of_options_is_told(register):
+    with pytest.raises(UserError, match=f"^{register.__name__}: settings=… is called opt"):
+        register("mine", settings={"rate": number("a rate", 0.5, above(0))})
+
+
+def test_a_value_that_is_not_declared_is_told():
+    with pytest.raises(UserError, match="^option: 'rate' of 'mine' is not declared; use number"):
+        method("mine", options={"rate": 0.5})(print)

@@ -1,5 +1,4 @@
 import copy
-import math
 import re
 
 import pytest
@@ -12,9 +11,7 @@ from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import method
 from ngo.gossip.mixing_matrix import mixing_matrix
-from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.topology import topology
 from ngo.models.architectures import mnist_cnn
 from ngo.training.problem import BatchStream, make_problem
 from ngo.training.stepper import Stepper
@@ -141,71 +138,6 @@ def test_a_restored_stepper_keeps_what_others_know_and_the_streams_of_compressio
     for _ in range(6):
         other.advance()
     assert not torch.equal(other.population.X, second.population.X)
-
-
-def test_the_schedule_scales_the_learning_rate(own_entries, least_squares):
-    seen = []
-
-    @method("seeing", fields=("topology",))
-    def seeing(step):
-        seen.append(step.lr)
-
-    stepper = made(least_squares, method="seeing", lr=0.4, lr_schedule="cosine")
-    for _ in range(3):
-        stepper.advance()
-    share = [k / stepper.steps for k in range(3)]
-    assert seen == pytest.approx([0.2 * (1 + math.cos(math.pi * s)) for s in share])
-
-
-def test_each_step_has_the_mixing_matrix_of_its_number(own_entries, least_squares):
-    seen = []
-
-    @topology("alternating")
-    def alternating(n, t):
-        return [(0, 1), (2, 3)] if t % 2 == 0 else [(1, 2), (0, 3)]
-
-    @method("watching", fields=("topology",))
-    def watching(step):
-        seen.append(sorted(map(tuple, step.network.W.dense().triu(1).nonzero().tolist())))
-
-    stepper = made(least_squares, method="watching", topology="alternating")
-    for _ in range(3):
-        stepper.advance()
-    assert seen == [[(0, 1), (2, 3)], [(0, 3), (1, 2)], [(0, 1), (2, 3)]]
-
-
-def test_a_directed_topology_makes_the_network_directed(own_entries, least_squares):
-    @topology("circle", directed=True)
-    def circle(n):
-        return [(i, (i + 1) % n) for i in range(n)]
-
-    @method("mixing", fields=("topology",), directed=True)
-    def mixing(step):
-        step.network.mix(step.X)
-
-    stepper = made(least_squares, method="mixing", topology="circle")
-    assert stepper.network.directed
-    stepper.connect(Network())
-    assert stepper.network.directed
-    stepper.advance()
-    assert torch.equal(stepper.network.W.dense().sum(0), torch.ones(4, dtype=torch.float64))
-    assert stepper.network.messages == 4
-    assert not made(least_squares).network.directed
-
-
-def test_a_lone_worker_exchanges_nothing(least_squares):
-    stepper = made(least_squares, workers=[1])
-    stepper.gradients()
-    X, G = stepper.population.X.clone(), stepper.population.G.clone()
-    stepper.update(alone=True)
-    assert torch.allclose(stepper.population.X, X - LR * G)
-    assert (stepper.t, stepper.network.messages) == (1, 0)
-
-
-def test_some_workers_have_the_batches_that_they_have_among_all(least_squares):
-    whole, some = made(least_squares), made(least_squares, workers=[3, 1])
-    assert torch.equal(some.gradients(), whole.gradients()[[3, 1]])
-    assert torch.equal(some.population.G, whole.population.G[[3, 1]])
 
 
 @pytest.mark.parametrize(("graph", "lines"), [("one_peer_hypercube", 1), ("ring", 0)])

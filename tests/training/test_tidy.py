@@ -132,7 +132,7 @@ RUNS = st.tuples(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.lists(RUNS, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_a_table_has_the_same_bytes_however_its_runs_are_divided(runs, draws):
     with tempfile.TemporaryDirectory() as name:

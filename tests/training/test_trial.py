@@ -1,13 +1,33 @@
-"""A module and a loss are tried on a few samples: mistakes, draws, and sums are found."""
+"""A module, a loss and data are tried on a few samples: mistakes, draws and sums are found."""
+
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from own_modules import CLASSES, DATA, PAIR, X, in_place, line, numbers, prepared, quick, told
+from own_modules import (
+    CLASSES,
+    DATA,
+    PAIR,
+    Flagged,
+    X,
+    in_place,
+    line,
+    numbers,
+    prepared,
+    quick,
+    told,
+)
+from runs import CONVEX, digits_run
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.training.own import try_out
+from ngo.models.architectures import mnist_cnn
+from ngo.models.model import Model
+from ngo.models.task import TASKS
+from ngo.training.own import check_problem, own_dataset, template, try_out
+from ngo.training.problem import make_problem
 
 
 def tried(module, pair=PAIR, loss=None, size=4):
@@ -59,17 +79,6 @@ def test_classes_that_start_from_1_are_told():
         tried(nn.Linear(3, 4), from_one)
     with line("logits of shape [b, 4]."):
         tried(nn.Linear(3, 3), PAIR)
-
-
-def test_only_logits_are_scored():
-    binary = (X, CLASSES % 2)
-
-    def loss(outputs, targets):
-        return F.binary_cross_entropy_with_logits(outputs[:, 0], targets.float())
-
-    assert tried(nn.Linear(3, 1), binary, loss)[0].score is None
-    task, *_ = tried(nn.Linear(3, 4))
-    assert task.score(torch.eye(4)[CLASSES], CLASSES).all()
 
 
 class Draws(nn.Linear):
@@ -156,3 +165,203 @@ def test_a_loss_or_score_that_changes_what_it_gets_is_refused(key, name):
     assert text == f"{key}: it changes its {name} in place; copy them first."
     assert torch.equal(X, DATA[0])
     assert torch.equal(y, DATA[1])
+
+
+@pytest.mark.parametrize(
+    ("train", "parts"),
+    [
+        (X, ["train: a Tensor is not a pair (inputs, targets)"]),
+        ((X,), ["train: a tuple is not a pair"]),
+        ((X.tolist(), CLASSES), ["train inputs: a list is not allowed", "tensor or a NumPy array"]),
+        ((np.array(["a"]), CLASSES), ["train inputs: <U1 is not allowed"]),
+        ((X.double(), CLASSES), ["train inputs: float64 is not allowed", ".float()", "float32"]),
+        ((X, torch.tensor(1)), ["train targets: a single number", "a row per sample"]),
+        ((X, CLASSES[:7]), ["train: there are 8 inputs and 7 targets", "equal"]),
+        ((X[:0], CLASSES[:0]), ["train: there are 0 inputs", "at least 1"]),
+        ((X[:, :2], CLASSES), ["test inputs: each is float32 of shape [3]", "shape [2]"]),
+        ((X, CLASSES.float()), ["test targets: each is int64 of shape []", "float32"]),
+    ],
+)
+def test_wrong_data_is_refused_in_a_line(train, parts):
+    with line(*parts):
+        own_dataset(train, PAIR, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("targets", "part"),
+    [
+        (CLASSES - 1, "-1 is not a class"),
+        (CLASSES.int(), "each is int32 of shape []"),
+        (CLASSES[:, None], "each is int64 of shape [1]"),
+        (CLASSES.bool(), "each is bool"),
+    ],
+)
+def test_wrong_targets_are_refused_in_a_line(targets, part):
+    with line("targets: ", part):
+        own_dataset((X, targets), (X, targets), "cpu")
+
+
+def not_copied():
+    module = nn.Linear(3, 4)
+    module.last = module.weight * 2  # deepcopy refuses tensors inside a graph
+    return module
+
+
+def float64_buffer():
+    module = nn.BatchNorm1d(3)
+    module.running_mean = module.running_mean.double()
+    return module
+
+
+@pytest.mark.parametrize(
+    ("module", "part"),
+    [
+        ("net", "a str is not allowed; it must be a torch.nn.Module or a function"),
+        (lambda: None, "a NoneType is not allowed"),
+        (nn.Linear, "its function failed: Linear.__init__() missing 2 required"),
+        (nn.ReLU(), "no parameters to train"),
+        (nn.Linear(3, 4).requires_grad_(False), "no parameters to train"),
+        (nn.LazyLinear(4), "lazy parameters"),
+        (nn.Linear(3, 4).double(), "are float64; they must be float32: module.float()"),
+        (float64_buffer, "are float32, float64; they must be float32"),
+        (not_copied, "it can't be copied"),
+    ],
+)
+def test_modules_that_cannot_be_trained_are_refused_in_a_line(module, part):
+    with line("module: ", part):
+        template(module, 0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_initial_parameters_that_are_not_finite_are_named(value):
+    module = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4))
+    nn.init.constant_(module[1].bias, value)
+    text = "module: its parameter '1.bias' has initial values that are NaN or inf."
+    assert told(module=module) == text
+
+
+def with_value(value, place, tensor):
+    changed = tensor.clone().float()
+    changed.view(-1)[place] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "part"),
+    [
+        ((torch.full((8, 3), torch.nan), CLASSES), PAIR, "train: the inputs have 24 values that"),
+        (
+            (with_value(torch.inf, 23, X), CLASSES),
+            PAIR,
+            "train: the inputs have 1 value that is not finite; leave out these samples, or "
+            "replace the values.",
+        ),
+        (PAIR, (with_value(torch.nan, 5, X), CLASSES), "test: the inputs have 1 value that is not"),
+        ((X, with_value(torch.nan, 2, X)), (X, X), "train: the targets have 1 value that is not"),
+    ],
+)
+def test_values_that_are_not_finite_are_told_before_training(train, test, part):
+    arguments = {"module": nn.Linear(3, 3 if train[1].dim() > 1 else 4), "train": train}
+    assert part in told(**arguments, test=test, workers=2, batch_size=2)
+
+
+def test_a_module_may_replace_values_that_are_not_finite():
+    class Filled(nn.Linear):
+        def forward(self, x):
+            return super().forward(x.nan_to_num())
+
+    train = (with_value(torch.nan, 5, X), CLASSES)
+    run = quick(Filled(3, 4), train, workers=2, batch_size=2, lr=0.001)
+    assert run.metrics["consensus_loss"].notna().all()
+
+
+@pytest.mark.parametrize(("value", "part"), [(-torch.inf, "train"), (torch.nan, "test")])
+def test_a_value_that_is_not_finite_is_told_where_only_the_gradient_shows_it(value, part):
+    """Tanh of an infinity is finite: the run would diverge, and the learning rate get the blame."""
+    module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4))
+    data = {"train": PAIR, "test": PAIR} | {part: (with_value(value, 5, X), CLASSES)}
+    text = told(module=module, **data, workers=2, batch_size=2)
+    assert text.startswith(f"{part}: the inputs have 1 value that is not finite; leave out")
+
+
+def test_values_of_a_data_set_that_are_not_finite_are_told(least_squares):
+    spec = digits_run(**CONVEX)
+    for name, what in (
+        ("train_inputs", "train: the inputs"),
+        ("train_targets", "train: the targets"),
+        ("test_inputs", "test: the inputs"),
+        ("test_targets", "test: the targets"),
+    ):
+        data = replace(least_squares, **{name: with_value(torch.nan, 7, vars(least_squares)[name])})
+        with line(f"dataset 'least_squares', {what} have 1 value that is not finite; leave out"):
+            check_problem(spec, make_problem(spec, data))
+
+
+def digits_problem(digits, **parts):
+    spec = digits_run()
+    model = Model(parts.pop("build", mnist_cnn), (1, 28, 28), "classification")
+    task = replace(TASKS["classification"], **parts)
+    check_problem(spec, make_problem(spec, digits, model=model, task=task))
+
+
+def flat(*layers):
+    return lambda generator: nn.Sequential(nn.Flatten(), *layers)
+
+
+@pytest.mark.parametrize(
+    ("build", "part"),
+    [
+        (flat(nn.Linear(5, 10)), "it failed on inputs of float32 of shape [1, 28, 28]: addmm"),
+        (flat(nn.Linear(784, 9)), "its outputs are [16, 9]; for 10 classes they must be logits of"),
+        (flat(nn.Linear(784, 10).requires_grad_(False)), "it has no parameters to train."),
+        (flat(nn.LazyLinear(10)), "it has lazy parameters; call it on some inputs first."),
+        (flat(nn.Linear(784, 10).double()), "its parameters and buffers are float64; they must be"),
+        (lambda generator: nn.Linear("a", 3), "it can't be built: "),
+        (flat(nn.RNN(784, 10)), "its outputs are a tuple; for 10 classes they must be logits of"),
+        (
+            flat(nn.Linear(784, 3), Flagged(), nn.Linear(4, 10)),
+            "its buffer '2.seen' changes in a forward pass, and the consensus",
+        ),
+    ],
+)
+def test_a_registered_model_that_does_not_fit_is_named_in_a_line(build, part, digits):
+    with line("model 'mnist_cnn': " + part):
+        digits_problem(digits, build=build)
+
+
+def emptied(data, inputs, targets):
+    targets.zero_()
+    return data.normalised(inputs), targets
+
+
+@pytest.mark.parametrize(
+    ("parts", "part"),
+    [
+        ({"loss": in_place("targets")}, "loss: it changes its targets in place; copy them first."),
+        ({"loss": F.cross_entropy}, "loss: it returned [] for 16 samples; it must be one"),
+        ({"loss": lambda out, y: out.nothing}, "loss: it failed on outputs [16, 10] and targets"),
+    ],
+)
+def test_a_registered_task_that_does_not_fit_is_named_in_a_line(parts, part, digits):
+    with line("task 'classification', " + part):
+        digits_problem(digits, **parts)
+
+
+def test_a_batch_that_changes_the_data_set_is_refused(digits):
+    own = replace(digits, **{name: each.clone() for name, each in tensors(digits).items()})
+    with line("task 'classification', batch: it changes its targets in place; copy them first."):
+        digits_problem(own, batch=emptied)
+
+
+def tensors(data):
+    return {name: each for name, each in vars(data).items() if isinstance(each, torch.Tensor)}
+
+
+def test_the_trial_of_a_run_leaves_streams_and_data_alone(digits):
+    spec = digits_run()
+    before = torch.get_rng_state()
+    check_problem(spec, make_problem(spec, digits))
+    assert torch.equal(torch.get_rng_state(), before)
+    with line("its outputs are [16, 10]; for 11 classes they must be logits of shape [b, 11]"):
+        check_problem(spec, make_problem(spec, replace(digits, classes=11)))
+    assert torch.equal(torch.get_rng_state(), before)

@@ -114,19 +114,6 @@ def test_auto_is_threads_where_vmap_fails_or_disagrees(monkeypatch, caplog):
     assert len(caplog.messages) == 2
 
 
-def test_the_choice_leaves_state_and_streams_alone():
-    population = Population("cifar10_vae", 2, seed=0, backend="loop")
-    before = [population.X.clone(), population.buffers.clone()]
-    states = [generator.get_state() for generator in population.generators]
-    given = batch("cifar10_vae", 2)
-    chosen = fastest(population, given, ("loop", "threads", "graphs", "vmap"), steps=1)
-    assert chosen in ("loop", "threads", "vmap")
-    assert torch.equal(population.X, before[0])
-    assert torch.equal(population.buffers, before[1])
-    for generator, state in zip(population.generators, states, strict=True):
-        assert torch.equal(generator.get_state(), state)
-
-
 @pytest.mark.parametrize("error", [RuntimeError("out of memory"), AttributeError("gone")])
 def test_the_choice_skips_what_fails_or_disagrees(monkeypatch, caplog, error):
     def fails(workers):

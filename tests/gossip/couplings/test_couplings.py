@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
-from compiled_pulls import check_pulls
 from stepping import Stepping, fields, ring_matrix, states
 from weighted import random_weights
 
@@ -15,8 +15,46 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.couplings.pulls import solved
+from ngo.gossip.couplings.robust import trimmed_step
 from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.native.pool import in_order
+from ngo.native.shared_work import fits
+
+SPECIAL = torch.tensor([0.0, math.inf, -math.inf, math.nan])
+
+
+def pulled(coupling, z, weight, gamma, **fields):
+    """The pulls ``[k]`` on a worker at 0, by the compiled step and by the equation in float64."""
+    run, W = SimpleNamespace(**fields), torch.tensor([[0.0, weight], [weight, 0.0]]).double()
+    at = torch.stack([torch.zeros_like(z), z])
+    if not fits(at):
+        pytest.skip("nothing is compiled here")
+    entry = COUPLINGS[coupling]
+    new = entry.step(torch.zeros_like(at), W, gamma, run, at=at)
+    assert torch.equal(new[0][new[0].isfinite()], -new[1][new[1].isfinite()])
+    weights = torch.full((len(z), 1), weight).double()
+    return new[0].double(), entry.pull(z.double()[:, None], weights, gamma, run)[:, 0]
+
+
+def check_pulls(coupling, corner, weight, gamma, **fields):
+    """Relative errors are at most 1e-6; ``corner`` is a z near which the pull changes its form."""
+    sizes = 2.0 ** torch.linspace(-149, 127.9, 10_001, dtype=torch.float64)
+    near = corner * 2.0 ** torch.linspace(-20, 20, 10_001, dtype=torch.float64)
+    sizes = torch.cat([sizes, near[(near > 2.0**-149) & (near < 2.0**127.9)]])
+    z = torch.cat([sizes, -sizes]).float()
+    found, expected = pulled(coupling, z, weight, gamma, **fields)
+    normal = (expected.abs() > 2.0**-125) & (expected.abs() < 2.0**127.9)
+    assert normal.sum() > 10_000
+    assert (found / expected - 1)[normal].abs().max() < 1e-6
+    small = expected.abs() <= 2.0**-125
+    assert torch.allclose(found[small], expected[small], rtol=0, atol=2.0**-146)
+    found, _ = pulled(coupling, SPECIAL, weight, gamma, **fields)
+    assert found[0] == 0
+    assert found[1] == -found[2] >= 0
+    assert found[3].isnan()
+
 
 DOUBLE = {"dtype": torch.float64}
 
@@ -204,3 +242,26 @@ def test_trimmed_means_from_the_mean_to_the_median():
     for trim, mean in ((1, 9 / 4), (2, 2)):
         found = stepped(rows, "trimmed_mean", full, trim=trim, gamma=0.8)
         assert torch.allclose(found, rows + 0.8 * (mean - rows))
+
+
+def test_workers_of_different_degrees_with_models_of_another_time():
+    """A star and an isolated worker: neighbourhoods of six, two and one."""
+    X, Y = states(n=7)
+    graph = nx.star_graph(5)
+    graph.add_node(6)
+    W = MixingMatrix.of(mixing_matrix(graph))
+    found = trimmed_step(X, W, 0.5, 2, at=Y, out=torch.empty_like(X), spread=in_order)
+    hub = Y[:6].sort(0).values[2:4].mean(0)
+    assert torch.allclose(found[0], X[0] + 0.5 * (hub - Y[0]))
+    for leaf in range(1, 6):
+        assert torch.allclose(found[leaf], X[leaf] + 0.5 * ((Y[0] + Y[leaf]) / 2 - Y[leaf]))
+    assert torch.equal(found[6], X[6])
+
+
+def test_columns_do_not_depend_on_each_other_and_a_step_is_in_place():
+    X, _ = states(n=30, d=20_000)
+    W = MixingMatrix.of(mixing_matrix(nx.random_regular_graph(4, 30, seed=0)))
+    whole = trimmed_step(X, W, 1.0, 1, at=X, out=torch.empty_like(X), spread=in_order)
+    part = X[:, 7_000:7_010].clone()
+    assert torch.equal(trimmed_step(part, W, 1.0, 1, at=part, out=part, spread=in_order),
+                       whole[:, 7_000:7_010])  # fmt: skip

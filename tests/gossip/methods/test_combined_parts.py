@@ -7,20 +7,16 @@ import torch
 from by_worker import D, N
 from scipy.optimize import lsq_linear
 from stepping import Stepping
+from test_corrections import A, B, grad, gradients
 
-from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.network import Failures, unchanged
 from ngo.gossip.topologies.static import ring
 
-A, B = by_worker.problem()
-W = mixing_matrix(ring(N))
+W = MixingMatrix.of(mixing_matrix(ring(N)))
 BEST = by_worker.solution(A, B)
 UNBIASED = ("d2", "exact_diffusion", "gradient_tracking", "extra", "admm", "proxskip")
 MU, DECAY = 0.9, 0.1
-
-
-def grad(i, x):
-    return by_worker.gradient(A, B, i, x)
 
 
 def trained(method, steps, *, link_failure=0.0, absence=0.0, drop=None, **values):
@@ -32,11 +28,10 @@ def trained(method, steps, *, link_failure=0.0, absence=0.0, drop=None, **values
         if t == drop:
             stepping.run.lr /= 10
         absent = failures.absent(t)
-        stepping.W = failures.matrix(W, absent)
-        residuals = np.einsum("nij,nj->ni", A, stepping.X.numpy()) - B
-        G = torch.tensor(np.einsum("nij,ni->nj", A, residuals) / 8)
+        if link_failure or absence:
+            stepping.W = failures.matrix(W, absent)
         with unchanged(absent, stepping.X, *stepping.matrices.values()):
-            stepping.advance(G)
+            stepping.advance(gradients(stepping.X))
     return stepping.X.numpy()
 
 
@@ -56,7 +51,7 @@ def d2_with_momentum(steps, lr, gamma, *, nesterov):
         m = {i: MU * m[i] + g[i] for i in x}
         now = {i: x[i] - lr * (g[i] + MU * m[i] if nesterov else m[i]) for i in x}
         half = now if psi is None else {i: now[i] + x[i] - psi[i] for i in x}
-        x, psi = by_worker.pulled(W.numpy(), half, gamma, 1.0), now
+        x, psi = by_worker.pulled(W.dense().numpy(), half, gamma, 1.0), now
     return np.stack(list(x.values()))
 
 
@@ -66,27 +61,14 @@ def test_d2_with_momentum_is_its_reference(rule):
     assert np.allclose(trained("d2", 50, lr=0.02, rule=rule), expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", UNBIASED)
-def test_momentum_leaves_corrections_without_bias(method):
-    """Where it enlarges that of plain gossip."""
-    found = trained(method, 500, lr=0.05, rule="momentum")
-    assert np.abs(found - BEST).max() < 1e-8
-
-
 def test_adam_goes_with_gradient_tracking_and_not_with_d2():
     """At the optimum, y_i is 0 for all; D² cancels half steps whose sum is not 0 there."""
     errors = {
-        method: np.abs(trained(method, 800, lr=0.01, rule="adam") - BEST).max()
-        for method in ("gradient_tracking", "d2", "exact_diffusion")
+        method: np.abs(trained(method, steps, lr=0.01, rule="adam") - BEST).max()
+        for method, steps in (("gradient_tracking", 800), ("d2", 300), ("exact_diffusion", 300))
     }
     assert errors["gradient_tracking"] < 1e-6
     assert min(errors["d2"], errors["exact_diffusion"]) > 0.5
-
-
-@pytest.mark.parametrize("method", UNBIASED)
-def test_a_drop_of_the_learning_rate_leaves_workers_where_they_are(method):
-    found = trained(method, 510, lr=0.05, rule="momentum", drop=500, absence=0.1)
-    assert np.abs(found - BEST).max() < 1e-6
 
 
 @pytest.mark.parametrize("method", UNBIASED)
@@ -98,18 +80,18 @@ def test_weight_decay_is_that_of_the_regularised_problem(method):
 
 
 def test_weight_decay_of_adam_is_that_of_the_regularised_problem_and_adamws_is_not():
-    """AdamW ends near the minimum of the mean objective itself, the nearer the smaller η is."""
+    """AdamW ends near the minimum of the mean objective itself."""
 
     def relative_distance(found, to):
         return np.linalg.norm(found - to, axis=1).max() / np.linalg.norm(to)
 
-    adam, far, near = (
-        trained("gradient_tracking", steps, lr=lr, rule=rule, weight_decay=0.3)
-        for rule, lr, steps in (("adam", 0.01, 1000), ("adamw", 0.1, 1000), ("adamw", 0.01, 3000))
+    adam, adamw = (
+        trained("gradient_tracking", 1000, lr=0.01, rule=rule, weight_decay=0.3)
+        for rule in ("adam", "adamw")
     )
     assert relative_distance(adam, regularised(0.3)) < 1e-6
-    assert relative_distance(near, regularised(0.3)) > 0.3
-    assert 2 * relative_distance(near, BEST) < relative_distance(far, BEST) < 0.05
+    assert relative_distance(adamw, regularised(0.3)) > 0.3
+    assert relative_distance(adamw, BEST) < 0.05
 
 
 def test_weight_decay_of_adamw_bounds_the_entries():
@@ -124,5 +106,7 @@ def test_weight_decay_of_adamw_bounds_the_entries():
 
 @pytest.mark.parametrize("method", UNBIASED)
 def test_corrections_stay_without_bias_where_links_fail_and_workers_are_away(method):
-    found = trained(method, 700, lr=0.03, rule="momentum", link_failure=0.3, absence=0.2)
+    """Also after a drop of the learning rate."""
+    away = {"link_failure": 0.3, "absence": 0.2}
+    found = trained(method, 700, lr=0.03, rule="momentum", drop=690, **away)
     assert np.abs(found - BEST).max() < 1e-6

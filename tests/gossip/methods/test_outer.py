@@ -4,8 +4,9 @@ import by_worker
 import numpy as np
 import pytest
 import torch
-from by_worker import D, N, gradient, problem, pulled
+from by_worker import D, N, gradient, pulled
 from stepping import Stepping, ring_matrix, states
+from test_corrections import A, B, gradients
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
@@ -15,8 +16,7 @@ from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.topologies.varying import random_matching
 from ngo.training.resolve import resolve
 
-LR, H, OUTER = 0.03, 4, 50
-A, B = problem()
+LR, H, OUTER = 0.03, 4, 20
 RING, COMPLETE = mixing_matrix(ring(N)), mixing_matrix(complete(N))
 RATES = {"outer_lr": 0.7, "outer_momentum": 0.6}
 WHOLE = {"gamma": 1.0, "p": 1.0}
@@ -30,9 +30,7 @@ def found(method, W=None, *, outer_steps=OUTER, graphs=None, **values):
     for t in range(outer_steps * run["local_steps"]):
         if graphs is not None:
             stepping.W = graphs[t // run["local_steps"]]
-        rows = stepping.X.numpy()
-        G = np.stack([gradient(A, B, i, row) for i, row in enumerate(rows)])
-        stepping.advance(torch.tensor(G))
+        stepping.advance(gradients(stepping.X))
         if (t + 1) % run["local_steps"] == 0:
             models.append(stepping.X.numpy().copy())
     return np.stack(models)

@@ -1,15 +1,28 @@
-"""Methods that descend and average, at their own times: step by step."""
+"""Methods that descend and average, at their own times and on their own graphs."""
 
+from dataclasses import replace
+
+import by_worker
+import numpy as np
 import pytest
 import torch
-from runs import CONVEX, digits_run, trained
+from runs import CONVEX, digits_run
 from stepping import D, N, Stepping, ring_matrix, states
+from test_corrections import LR, A, B, grad, gradients, trained
 
+from ngo.cli.train_command import train
 from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import metropolis_hastings
+from ngo.gossip.method import METHODS
+from ngo.gossip.methods.gossip import equal_shares, within_cliques
+from ngo.gossip.mixing_matrix import MixingMatrix, metropolis_hastings, mixing_matrix
+from ngo.gossip.network import Network
+from ngo.gossip.schedule import learning_rate
+from ngo.gossip.topologies.static import complete, d_cliques, ring
+from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.resolve import resolve
 
 
@@ -132,5 +145,244 @@ def test_asynchronous_workers_learn(fields, tmp_path):
     """Where one is slow; with late and lost messages."""
     run = {**fields, "clock": "asynchronous", "epochs": 2, "eval_every": 2, "lr": 0.05}
     spec = digits_run(**CONVEX, **run)
-    rows, _ = trained(spec, loading.load(spec.dataset, tmp_path))
+    rows = train(spec, loading.load(spec.dataset, tmp_path)).rows
     assert rows[-1].consensus_loss < 0.1 * rows[0].consensus_loss
+
+
+def test_delay_0_is_ngo():
+    X, G = states()
+    undelayed, stale = (Stepping(name, X, ring_matrix()) for name in ("ngo", "delayed"))
+    for _ in range(4):
+        assert stale.advance(G) == undelayed.advance(G)
+    assert torch.equal(undelayed.X, stale.X)
+    assert stale.matrices == {}
+
+
+@pytest.mark.parametrize("delay", [1, 2, 3])
+def test_a_delayed_pull_is_that_of_the_state_some_steps_ago(delay):
+    """With no gradients, and all workers in agreement before the start."""
+    X0, _ = states()
+    stepping = Stepping("delayed", X0, ring_matrix(), delay=delay)
+    seen = []
+    for t in range(8):
+        X = stepping.X.clone()
+        seen.append(X)
+        pulled = t >= delay
+        expected = gossip_step(X, ring_matrix(), 0.2, 0.8, at=seen[t - delay]) if pulled else X
+        assert stepping.advance() == 2 * N
+        assert torch.equal(stepping.X, expected)
+        assert len(stepping.matrices) == min(t, delay) + 1
+
+
+def test_the_half_step_models_are_compared():
+    X0, G = states()
+    stepping = Stepping("delayed", X0, ring_matrix(), delay=1)
+    stepping.advance(G)
+    first = X0.sub(G, alpha=0.1)
+    stepping.advance(G)
+    half = first.sub(G, alpha=0.1)
+    assert torch.equal(stepping.X, gossip_step(half, ring_matrix(), 0.2, 0.8, at=first))
+
+
+def test_a_model_is_kept_if_its_exchange_fails():
+    """The step counts; at step t + τ its half-step models are compared all the same."""
+
+    class Failing(Network):
+        fails = False
+
+        def send(self, rows):
+            if self.fails:
+                raise ConnectionError
+            super().send(rows)
+
+    X0, _ = states()
+    stepping = Stepping("delayed", X0, ring_matrix(), delay=1, network=Failing())
+    stepping.network.fails = True
+    with pytest.raises(ConnectionError):
+        stepping.advance()
+    stepping.t += 1
+    stepping.network.fails = False
+    stepping.advance()
+    assert torch.equal(stepping.X, gossip_step(X0, ring_matrix(), 0.2, 0.8, at=X0))
+
+
+DIRECTED = TOPOLOGIES["directed_ring"].matrix(N)
+
+
+def test_async_push_sum_with_equal_weights_is_push_sum():
+    X, G = states()
+    ours, theirs = (Stepping(name, X, DIRECTED) for name in ("async_push_sum", "push_sum"))
+    for _ in range(5):
+        ours.advance(G)
+        theirs.advance(G)
+    assert torch.allclose(ours.X, theirs.X)
+
+
+def test_the_weighted_mean_is_conserved_and_a_step_is_eta_long_whatever_the_weight():
+    X, G = states()
+    stepping = Stepping("async_push_sum", X, DIRECTED)
+    w = torch.tensor([[0.5], [2.0], [0.25], [1.25], [1.0]], dtype=torch.float64)
+    stepping.matrices["w"] = w.clone()
+    stepping.advance(G)
+    expected = (w * (X - 0.1 * G)).sum(0)
+    assert torch.allclose((stepping.matrices["w"] * stepping.X).sum(0), expected)
+    assert torch.allclose(stepping.matrices["w"].sum(), w.sum())
+
+
+def test_a_weight_of_zero_leaves_the_model():
+    X, _ = states()
+    stepping = Stepping("async_push_sum", X, torch.eye(N).double())
+    stepping.matrices["w"] = torch.zeros(N, 1, dtype=torch.float64)
+    stepping.advance(torch.ones(N, D))
+    assert torch.allclose(stepping.X, X - 0.1)
+
+
+GRAPH = d_cliques(by_worker.N, 3, "every_pair")
+CLIQUES = mixing_matrix(GRAPH)
+
+
+def clique_averaging(grad, steps, lr, gamma, p, clique, pull):
+    """Each worker takes the mean gradient of its clique, then gossips along all edges."""
+    x = by_worker.start()
+    for _ in range(steps):
+        g = {i: grad(i, x[i]) for i in x}
+        half = {}
+        for i in x:
+            mine = [g[j] for j in x if j // clique == i // clique]
+            half[i] = x[i] - lr * sum(mine) / len(mine)
+        x = by_worker.pulled(CLIQUES.numpy(), half, gamma, p, pull)
+    return np.stack(list(x.values()))
+
+
+@pytest.mark.parametrize(("coupling", "p"), [("power", 1.0), ("capped", 0.8)])
+def test_clique_averaging_is_its_reference(coupling, p):
+    given = {"coupling": coupling, "cap": 0.5, "clique": 3}
+    found = trained("clique_averaging", CLIQUES, 50, lr=LR, gamma=0.6, p=p, **given)
+    expected = clique_averaging(grad, 50, LR, 0.6, p, 3, getattr(by_worker, coupling))
+    assert np.allclose(found, expected, rtol=0, atol=1e-9)
+
+
+def test_a_clique_of_one_worker_is_gossip_and_one_of_all_has_the_mean_gradient():
+    alone = trained("clique_averaging", CLIQUES, 50, lr=LR, gamma=0.6, p=1.0, clique=1)
+    assert np.allclose(
+        alone, trained("gossip", CLIQUES, 50, lr=LR, gamma=0.6, p=1.0), rtol=0, atol=1e-12
+    )
+    everyone = mixing_matrix(complete(by_worker.N))
+    found = trained("clique_averaging", everyone, 600, lr=LR, gamma=1.0, p=1.0, clique=6)
+    assert np.abs(found - by_worker.solution(A, B)).max() < 1e-7
+
+
+def test_models_cross_all_edges_and_gradients_those_within_cliques():
+    X = torch.zeros(by_worker.N, by_worker.D).double()
+    stepping = Stepping("clique_averaging", X, CLIQUES, clique=3)
+    inside = sum(i // 3 == j // 3 for i, j in GRAPH.edges)
+    assert stepping.advance() == 2 * (len(GRAPH.edges) + inside)
+    assert stepping.network.exchanges == 1
+
+
+def test_the_weights_within_cliques_conserve_the_mean_where_edges_are_missing():
+    C = within_cliques(MixingMatrix.of(CLIQUES), 3).dense()
+    block = torch.ones(3, 3).double() / 3
+    assert torch.allclose(C, torch.block_diag(block, block))
+    lost = MixingMatrix.of(CLIQUES).without(torch.arange(MixingMatrix.of(CLIQUES).edges) < 3)
+    C = within_cliques(lost, 4).dense()
+    assert torch.allclose(C.sum(1), torch.ones(6).double())
+    assert not C[:4, 4:].any()
+
+
+GRAPHS = {"epidemic_out": {"receivers": 2}, "epidemic_regular": {"degree": 2}}
+
+
+def drawn_graphs(name, steps):
+    """The directed edges (from, to) of each step, and its mixing matrix."""
+    topology = TOPOLOGIES[name]
+    streams = [torch_stream(0, "graphs"), torch_stream(0, "graphs")]
+    for _ in range(steps):
+        edges = topology.edges(by_worker.N, generator=streams[0], **GRAPHS[name])
+        both = edges if topology.directed else [*edges, *((j, i) for i, j in edges)]
+        yield both, topology.matrix(by_worker.N, generator=streams[1], **GRAPHS[name])
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_epidemic_is_its_reference(name):
+    """EL-Local and EL-Oracle: after its half step, each worker averages what it has."""
+    stepping = Stepping("epidemic", torch.zeros(by_worker.N, by_worker.D).double(), lr=LR)
+    x = by_worker.start()
+    for edges, W in drawn_graphs(name, 50):
+        stepping.W = W
+        stepping.advance(gradients(stepping.X))
+        half = {i: x[i] - LR * grad(i, x[i]) for i in x}
+        received = {i: [half[a] for a, b in edges if b == i] for i in x}
+        x = {i: sum([half[i], *received[i]]) / (1 + len(received[i])) for i in x}
+        assert np.allclose(stepping.X, np.stack(list(x.values())), rtol=0, atol=1e-9)
+
+
+def test_rows_sum_to_1_and_on_a_regular_graph_columns_do_too():
+    for name, conserves in (("epidemic_out", False), ("epidemic_regular", True)):
+        found = [equal_shares(MixingMatrix.of(W)).dense() for _, W in drawn_graphs(name, 10)]
+        assert all(torch.allclose(R.sum(1), torch.ones(by_worker.N).double()) for R in found)
+        sums = torch.stack([R.sum(0) for R in found])
+        assert torch.allclose(sums, torch.ones_like(sums)) == conserves
+
+
+def test_the_mean_is_conserved_on_average():
+    W = TOPOLOGIES["epidemic_out"].matrix
+    stream, n = torch_stream(0, "graphs"), 8
+    sums = [equal_shares(W(n, generator=stream, receivers=2)).dense().sum(0) for _ in range(1000)]
+    assert torch.allclose(torch.stack(sums).mean(0), torch.ones(n).double(), rtol=0, atol=0.06)
+
+
+RING = mixing_matrix(ring(by_worker.N))
+COSINE_STEPS = 100  # those of a run by ``Stepping``
+
+
+def rates(lr, warmup=0.0):
+    """Half a cosine, after a linear warm-up."""
+    cosine = lr * (1 + np.cos(np.pi * np.arange(COSINE_STEPS) / COSINE_STEPS)) / 2
+    return cosine * np.minimum(1, (1 + np.arange(COSINE_STEPS)) / (warmup * COSINE_STEPS or 1))
+
+
+def by_cosine(method, noise=0.0, **values):
+    """The states after each step of a run with half a cosine."""
+    X = torch.zeros(by_worker.N, by_worker.D).double()
+    stepping = Stepping(method, X, RING, lr=LR, lr_schedule="cosine", **values)
+    draws, states = np.random.default_rng(0), []
+    for t in range(COSINE_STEPS):
+        G = gradients(stepping.X) + torch.tensor(noise * draws.normal(size=stepping.X.shape))
+        lr = learning_rate(stepping.run, t, COSINE_STEPS)
+        METHODS[method].update(replace(stepping.step(G), lr=lr))
+        stepping.t += 1
+        states.append(stepping.X.numpy().copy())
+    return states
+
+
+@pytest.mark.parametrize(("power", "start"), [(3.0, 0.2), (1.0, 0.0), (2.0, 1.0)])
+@pytest.mark.parametrize(("coupling", "p"), [("power", 1.0), ("power", 0.9), ("capped", 0.8)])
+def test_dsgd_ac_is_its_reference(coupling, p, power, start):
+    """With x + γ_t Σ_j W_ij φ(x_j − x_i) − η_t g; γ_t falls with η_t from step s on."""
+    given = {"coupling": coupling, "cap": 0.5, "gamma": 0.4, "p": p, "warmup": 0.1}
+    found = by_cosine("dsgd_ac", ac_power=power, ac_start=start, **given)
+    x, etas, s = by_worker.start(), rates(LR, 0.1), round(max(start, 0.1) * COSINE_STEPS)
+    for t, eta in enumerate(etas):
+        gamma = 0.4 * (eta / etas[s]) ** power if t >= s else 0.4
+        g = {i: grad(i, x[i]) for i in x}
+        pulled = by_worker.pulled(RING.numpy(), x, gamma, p, getattr(by_worker, coupling))
+        x = {i: pulled[i] - eta * g[i] for i in x}
+        assert np.allclose(found[t], np.stack(list(x.values())), rtol=0, atol=1e-9)
+
+
+def test_dsgd_ac_with_a_constant_rate_is_gossip_that_combines_first():
+    found = trained("dsgd_ac", RING, 50, lr=LR, gamma=0.4, p=0.9, ac_power=3.0, ac_start=0.05)
+    given = {"lr": LR, "gamma": 0.4, "p": 0.9, "order": "combine_then_adapt"}
+    assert np.array_equal(found, trained("ngo", RING, 50, **given))
+
+
+def test_the_consensus_error_stays():
+    """With noise, V of gossip falls with η², and here less."""
+
+    def fall(method, **values):
+        V = [((x - x.mean(0)) ** 2).sum() for x in by_cosine(method, noise=3.0, p=1.0, **values)]
+        return np.mean(V[20:40]) / np.mean(V[80:90])
+
+    falls = fall("gossip", gamma=1.0), fall("dsgd_ac", gamma=1.0, ac_power=3.0, ac_start=0.05)
+    assert falls[0] > 10 * falls[1]

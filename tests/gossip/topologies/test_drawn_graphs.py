@@ -142,10 +142,10 @@ def test_each_worker_sends_to_so_many_others(n, receivers):
 
 def test_all_sets_of_receivers_are_equally_likely():
     """Each worker's, and not only each receiver: ten sets of two out of five others."""
-    found = draws("epidemic_out", 6, 3000, receivers=2)
+    found = draws("epidemic_out", 6, 1500, receivers=2)
     counts = Counter((i, tuple(j for a, j in edges if a == i)) for edges in found for i in range(6))
     assert len(counts) == 60
-    assert max(abs(count / 300 - 1) for count in counts.values()) < 0.25
+    assert max(abs(count / 150 - 1) for count in counts.values()) < 0.35
 
 
 @pytest.mark.parametrize(("n", "degree"), [(10, 1), (7, 2), (96, 7)])

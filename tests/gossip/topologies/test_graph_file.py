@@ -1,18 +1,54 @@
+"""Graphs in files: their formats, the names of their nodes, and what is refused."""
+
 import json
 import os
-from pathlib import Path
+from itertools import pairwise
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
-from graph_files import PATH, matrix, names_in, weighted, written
 from runs import run_in, tiny
+from scipy.io import mmwrite
 
 from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import metropolis_hastings
+from ngo.gossip.topologies.graph_file import file_nodes, numbered
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.resolve import resolve
-from ngo.training.results_version import named_files, results_version
+
+# A path on the workers 0 to 3, whose nodes have other names in the files, and another order.
+NAMES = ["a", "b", "c", "d"]
+PATH = nx.path_graph(4)
+
+
+def written(folder, ending, graph):
+    """The path of a file with ``graph`` on the nodes ``NAMES``, which it names in another order."""
+    named = nx.empty_graph(NAMES[::-1], create_using=type(graph))
+    named.add_edges_from((NAMES[i], NAMES[j], data) for i, j, data in graph.edges.data())
+    path = folder / f"graph{ending}"
+    if ending == ".json":
+        path.write_text(json.dumps(nx.node_link_data(named)))
+    else:
+        getattr(nx, f"write_{ending[1:]}")(named, path)
+    return str(path)
+
+
+def matrix(path, n=4, directed=False):
+    entry = TOPOLOGIES["directed_graph_file" if directed else "graph_file"]
+    entry.check_values(n, graph=path)
+    return entry.matrix(n, graph=path).dense()
+
+
+def names_in(n, path):
+    return file_nodes(["graph_file"], n, path)["names"]
+
+
+def weighted(*edges, directed=False):
+    graph = nx.DiGraph() if directed else nx.Graph()
+    graph.add_weighted_edges_from(edges)
+    return graph
+
 
 ENDINGS = [".edgelist", ".adjlist", ".graphml", ".gml", ".json"]
 
@@ -141,18 +177,6 @@ def test_nothing_waits_for_a_pipe(tmp_path):
             resolve({"topology": "graph_file", "graph": str(tmp_path / name), "workers": 3})
 
 
-def test_the_contents_decide_the_results_version(tmp_path):
-    path = written(tmp_path, ".gml", PATH)
-    spec = resolve({"topology": "graph_file", "graph": path, "workers": 4})
-    assert named_files(spec.values()) == {"graph": Path(path)}
-    assert named_files(resolve({}).values()) == {}
-    first = results_version(spec)
-    assert first == results_version(spec)
-    written(tmp_path, ".gml", nx.cycle_graph(4))
-    assert results_version(spec) != first
-    assert torch.allclose(matrix(path), TOPOLOGIES["ring"].matrix(4).dense())
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -167,3 +191,192 @@ def test_a_path_is_needed(tmp_path, monkeypatch, values, message):
     (tmp_path / "x.gml").touch()
     with pytest.raises(UserError, match=message):
         resolve({"topology": "graph_file", **values})
+
+
+def test_a_gml_file_need_not_say_that_it_has_parallel_edges(tmp_path):
+    path = tmp_path / "zoo.gml"
+    lines = ['Creator "the graph [ of Réunion"', "graph", "[", '  Network "Réunion"']
+    lines += [f'  node [ id {k} label "{name}" ]' for k, name in enumerate(("Z", "É", "A"))]
+    lines += ['  edge [ source 0 target 1 LinkLabel "a" ]', "  edge [ source 1 target 0 ]"]
+    path.write_text("\n".join([*lines, "  edge [ source 1 target 2 ]", "]"]), encoding="utf-8")
+    assert names_in(3, str(path)) == ["A", "Z", "É"]
+    assert matrix(str(path), 3).count_nonzero() == 7
+
+
+LINE = "0 1\n1 2\n"
+STAR = "1 2\n1 3\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "names"),
+    [
+        (f"3 2\n{LINE}", 3, "012"),
+        (f"# n m\n% n m\n\n3 2 # n m\n{LINE}", 3, "012"),
+        (f"3\n{LINE}", 3, "012"),
+        ("3 2\n1 2 0.5\n2 3 0.25\n", 3, "123"),  # weights tell counts from an edge
+        (f"3 4\n{LINE}1 0\n2 1\n", 3, "012"),  # each edge in both directions
+        (f"3 2\n{LINE}1 0\n2 1\n", 3, "012"),
+        (f"3 2\n{LINE}", 4, "0123"),  # an edge
+        ("4 3\n3 2\n2 1\n", 4, "1234"),  # an edge
+        ("2 1\n", 2, "12"),
+        (f"\ufeff{LINE}", 3, "012"),
+    ],
+)
+def test_a_first_line_may_count_nodes_and_edges(tmp_path, text, n, names):
+    (tmp_path / "own.edgelist").write_text(text, encoding="utf-8")
+    assert names_in(n, str(tmp_path / "own.edgelist")) == list(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.edgelist", f"3 5\n{LINE}", "'3 5', does not count the nodes and edges .*, 3 and 2"),
+        ("a.edgelist", f"4 2\n{LINE}", "'4 2', does not count the nodes and edges .*, 3 and 2"),
+        ("a.edgelist", f"4\n{LINE}", "'4', does not count the nodes and edges .*, 3 and 2"),
+        ("a.edgelist", f"3 2\n{STAR}", "'3 2', may be an edge, or count the nodes and edges"),
+        ("a.edgelist", f"{LINE}3\n", "a line has one node, '3'; an edge has two"),
+        ("a.edgelist", f"n\n{LINE}", "a line has one node, 'n'; an edge has two"),
+        ("a.edgelist", "0,1\n1,2\n", "a line has one node, '0,1'; an edge has two"),
+        ("a.edgelist", "0 1 .5\n1 0 .25\n1 2 .1\n", "with the weights 0.5 and 0.25; give it once"),
+        ("a.edgelist", "\0" * 1000, "a line has one node"),
+        ("a.adjlist", "3 2\n2\n1 3\n2\n", "'3 2', counts nodes and edges, as in METIS's format"),
+        ("a.adjlist", "3 2 0\n2\n1 3\n2\n", "counts nodes and edges, as in METIS's format"),
+        ("a.json", '{"nodes": [{"id": 1}, {"id": "1"}], "edges": []}', "two nodes of the name '1'"),
+    ],
+)
+def test_what_is_no_graph_for_sure_is_a_line(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=message) as error:
+        names_in(3, str(tmp_path / name))
+    assert len(str(error.value)) < 400
+
+
+COORDINATES = "%%MatrixMarket matrix coordinate"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pattern symmetric\n% a comment\n3 3 2\n2 1\n3 2\n",
+        "pattern symmetric\n3 3 3\n2 1\n3 2\n3 2\n",
+        "integer general\n3 3 4\n1 2 1\n2 1 1\n2 3 1\n3 2 1\n",
+        "real symmetric\n3 3 4\n1 1 7\n2 1 1\n3 1 0\n3 2 1\n",
+    ],
+)
+def test_a_matrix_of_ones_is_a_graph_without_weights(tmp_path, text):
+    (tmp_path / "a.mtx").write_text(f"{COORDINATES} {text}")
+    expected = metropolis_hastings(3, [(0, 1), (1, 2)]).dense()
+    assert torch.equal(matrix(str(tmp_path / "a.mtx"), 3), expected)
+    assert names_in(3, str(tmp_path / "a.mtx")) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_matrix_that_scipy_writes_is_the_mixing_matrix(tmp_path, directed):
+    graph = nx.cycle_graph(4, create_using=nx.DiGraph if directed else nx.Graph)
+    if not directed:
+        graph.remove_edge(0, 3)
+    for k, edge in enumerate(graph.edges):
+        graph.edges[edge]["weight"] = 2.0 ** -(k + 1)
+    mmwrite(tmp_path / "a.mtx", nx.to_scipy_sparse_array(graph))
+    same = written(tmp_path, ".gml", graph)
+    found = matrix(str(tmp_path / "a.mtx"), directed=directed)
+    assert torch.equal(found, matrix(same, directed=directed))
+    (tmp_path / "dense.mtx").write_text("")
+    mmwrite(tmp_path / "dense.mtx", nx.to_numpy_array(graph))
+    assert torch.equal(found, matrix(str(tmp_path / "dense.mtx"), directed=directed))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{COORDINATES} pattern general\n3 3 2\n1 2\n2 3\n", "is directed; it needs topology"),
+        (f"{COORDINATES} pattern general\n3 4 2\n1 2\n2 3\n", "has 3 rows and 4 columns"),
+        (f"{COORDINATES} pattern symmetric\n3 3 1\n2 1\n", "is not connected"),
+        (f"{COORDINATES} pattern symmetric\n4 4 3\n2 1\n3 2\n4 3\n", "workers: 3 is not the num"),
+        (f"{COORDINATES} pattern symmetric\n3 3 9\n2 1\n", "can't be read as .mtx: ValueError"),
+        (f"{COORDINATES} pattern symmetric\n3 3 2000000000\n2 1\n", "declares a content of"),
+        (f"{COORDINATES} pattern symmetric\n900000000 900000000 1\n2 1\n", "declares a content"),
+        ("%%MatrixMarket matrix array real general\n99999 99999\n1\n", "declares a content of"),
+        (f"{COORDINATES} complex symmetric\n3 3 2\n2 1 0 1\n3 2 0 1\n", "has the weight 1j"),
+        (f"{COORDINATES} real symmetric\n3 3 3\n2 1 .1\n2 1 .2\n3 2 .3\n", "weights 0.1 and 0.2"),
+        ("3 3 2\n2 1\n3 2\n", "can't be read as .mtx: ValueError: Line 1: Not a Matrix"),
+    ],
+)
+def test_a_matrix_that_is_no_such_graph_is_a_line(tmp_path, text, message):
+    (tmp_path / "a.mtx").write_text(text)
+    with pytest.raises(UserError, match=message):
+        matrix(str(tmp_path / "a.mtx"), 3)
+
+
+def path_of(*nodes):
+    """The path along ``nodes``, which are inserted in another order."""
+    graph = nx.empty_graph([nodes[k] for k in (2, 0, 3, 1)])
+    graph.add_edges_from(pairwise(nodes))
+    return graph
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8, float, np.float32, str, np.str_])
+def test_whole_numbers_of_any_type_are_workers_by_number(kind):
+    graph = numbered(path_of(*map(kind, range(4))), "key: it")
+    assert sorted(map(sorted, graph.edges)) == [[0, 1], [1, 2], [2, 3]]
+    nodes = list(map(kind, range(4)))
+    assert graph.graph == {"nodes": nodes, "names": ["0", "1", "2", "3"], "notes": []}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "names"),
+    [
+        ("abcd", "abcd"),
+        (["0", "1", "2", "10"], ["0", "1", "2", "10"]),  # not as text
+        ([1, 2, 3, 4], "1234"),
+        ([-2, -1, 0, 1], ["-2", "-1", "0", "1"]),
+        (["-2", "-1", "0", "1"], ["-2", "-1", "0", "1"]),
+        ([0.5, 1, 10.5, 11], ["0.5", "1", "10.5", "11"]),
+        ([(0, 0), (0, 2), (0, 10), (1, 0)], ["(0, 0)", "(0, 2)", "(0, 10)", "(1, 0)"]),
+        ([1, 10, 9, "x"], ["1", "10", "9", "x"]),  # of two kinds: as text
+    ],
+)
+def test_other_names_are_sorted_and_told(nodes, names):
+    graph = numbered(path_of(*nodes), "key: it")
+    assert sorted(map(sorted, graph.edges)) == [[0, 1], [1, 2], [2, 3]]
+    assert graph.graph["names"] == list(names)
+    (note,) = graph.graph["notes"]
+    told = ", ".join(f"{k} is {name!r}" for k, name in enumerate(names))
+    assert note == f"note: key: it has nodes with names: worker {told}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([0, 1, 2, "1"], "^key: it has two nodes of the name '1'; rename one[.]$"),
+        ([0, 1, 2, object()], "^key: it has the node <object"),
+        ([0, 1, 2, frozenset("ab")], "nodes must be numbers below 2.63, text, or tuples"),
+        ([0, 1, 2, float("nan")], "^key: it has the node nan; "),
+        ([0, 1, 2, 10**5000], "^key: it has the node this int; "),
+        ([0, 1, 2, (0, float("inf"))], "^key: it has the node .0, inf.; "),
+    ],
+)
+def test_nodes_without_an_order_or_a_name_are_refused(nodes, message):
+    with pytest.raises(UserError, match=message):
+        numbered(path_of(*nodes), "key: it")
+
+
+@pytest.mark.parametrize("kind", [nx.MultiGraph, nx.MultiDiGraph])
+def test_parallel_edges_are_one_edge_and_told_once(kind):
+    given = kind([(0, 1), (0, 1), (0, 1), (1, 2)])
+    graph = numbered(given, "key: it")
+    assert list(graph.edges) == [(0, 1), (1, 2)]
+    assert graph.is_directed() == given.is_directed()
+    assert not graph.is_multigraph()
+    assert graph.graph["notes"] == [
+        "note: key: it has edges more than once (2 repeat others); each counts once"
+    ]
+
+
+def test_parallel_edges_of_several_weights_are_refused():
+    given = nx.MultiGraph()
+    given.add_weighted_edges_from([(0, 1, 0.25), (0, 1, 0.25)])
+    assert list(numbered(given, "key: it").edges.data("weight")) == [(0, 1, 0.25)]
+    given.add_edge(1, 0, weight=0.5)
+    with pytest.raises(UserError, match=r"it has the edge \(0, 1\) with the weights 0.25 and 0.5"):
+        numbered(given, "key: it")

@@ -80,25 +80,11 @@ def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
     assert each.wires.messages == pytest.approx(2 * 80 / 4, abs=4)
 
 
-def test_models_are_used_with_the_weights_of_their_edges():
-    window = schedule(workers=5, topology="star").window(5)
-    assert sorted(zip(window.user, window.source, window.weight, strict=True)) == sorted(
-        [(0, i, 0.2) for i in range(1, 5)] + [(i, 0, 0.2) for i in range(1, 5)]
-    )
-
-
 @pytest.mark.parametrize("latency", [0.0, 1.5])
 @pytest.mark.parametrize(
     "fields",
     [
-        {"topology": "ring"},
-        {"topology": "star", "speed": "log_normal"},
-        {
-            "topology": "exponential",
-            "speed": "log_normal_workers",
-            "slow_workers": 2,
-            "slow_factor": 5,
-        },
+        {"topology": "star", "speed": "log_normal_workers", "slow_workers": 2, "slow_factor": 5},
         {"topology": "ring", "speed": "log_normal", "method": "local_sgd", "local_steps": 3},
     ],
 )
@@ -110,34 +96,7 @@ def test_messages_that_arrive_together_are_those_that_arrive_one_by_one(fields, 
         found, expected = (vars(one.window(until)) for one in (together, each))
         assert len(found.pop("matrices")) == len(expected.pop("matrices"))
         assert found == expected
-        assert together.live() <= each.live()
     assert (together.now, together.wires.messages) == (each.now, each.wires.messages)
-
-
-def test_rounds_and_turns_follow_what_steps_need():
-    window = schedule(workers=8, topology="random", speed="log_normal", latency=0.1).window(400)
-    last = {}
-    for k, (worker, t) in enumerate(ends(window)):
-        assert t == last.get(worker, (-1, -1))[0] + 1
-        assert window.gradient[k] == last.get(worker, (-1, -1))[1] + 1
-        assert window.gradient[k] <= window.round[k]
-        last[worker] = t, window.round[k]
-    place = list(zip(window.round, window.turn, strict=True))
-    assert window.user
-    for user, source in zip(window.user, window.source, strict=True):
-        assert place[source] < place[user] or user == source
-    assert max(window.round) < 150  # of 50 steps each
-
-
-def test_windows_are_one_schedule():
-    fields = {"workers": 6, "speed": "log_normal", "latency": 0.4, "message_loss": 0.2}
-    whole = schedule(**fields).window(90)
-    parts = schedule(**fields)
-    windows = [parts.window(until) for until in (10, 35, 36, 90)]
-    for name in ("worker", "t", "user", "source", "weight"):
-        joined = [value for each in windows for value in getattr(each, name)]
-        assert joined == getattr(whole, name)
-    assert [each.first for each in windows] == [0, 10, 35, 36]
 
 
 def test_all_messages_are_used_once_and_none_is_used_twice():

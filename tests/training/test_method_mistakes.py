@@ -1,9 +1,49 @@
-"""A method that uses what it has not declared is told in one line."""
+"""What a method of one's own does wrong is told in one line, with its name, file and line."""
+
+import sys
 
 import pytest
 from own_modules import quick, told
 
 from ngo.gossip.method import GOSSIP_FIELDS, METHODS, method
+
+
+def test_fit_names_a_method_that_fails(own_entries):
+    @method("sums", fields=("topology",))
+    def sums(step):
+        step.network.pull(step.X[:2], step.coupling, 1.0, step.run)
+
+    text = told(method="sums")
+    assert text.startswith("method 'sums' (test_method_mistakes.py, line ")
+    assert text.endswith("2 rows are exchanged among 3 workers.")
+
+
+def test_a_callbacks_own_error_is_raised_as_it_is(own_entries):
+    @method("stays", fields=("topology",))
+    def stays(step):
+        pass
+
+    def callback(state):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="^mine$"):
+        quick(method="stays", on_step=callback)
+
+
+def test_a_method_that_calls_sys_exit_is_named(own_entries):
+    @method("leaves", fields=("topology",))
+    def leaves(step):
+        sys.exit(0)
+
+    text = told(method="leaves")
+    assert text.startswith("method 'leaves' (test_method_mistakes.py, line ")
+    assert text.endswith("SystemExit: 0.")
+
+
+def test_a_callbacks_sys_exit_is_raised_as_it_is():
+    with pytest.raises(SystemExit):
+        quick(on_step=lambda state: sys.exit(3))
+
 
 pytestmark = pytest.mark.usefixtures("own_entries")
 
@@ -63,3 +103,13 @@ def test_with_all_fields_it_trains_and_a_server_needs_none():
 
     del METHODS["own"]
     assert quick(method=registered((), average)).metrics["V"].iloc[-1] < 1e-10
+
+
+def test_a_method_that_exchanges_twice_in_a_step_is_refused_in_virtual_time():
+    @method("twice", fields=GOSSIP_FIELDS, asynchronous=True, local_steps=1)
+    def twice(step):
+        step.gossip()
+        step.gossip()
+
+    line = told(method="twice", clock="asynchronous", speed="log_normal")
+    assert "clock: 'asynchronous' is not possible with a method that exchanges other than" in line

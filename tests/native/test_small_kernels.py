@@ -1,4 +1,7 @@
+"""Products, losses and relayed sums, against float64."""
+
 import math
+import random
 
 import pytest
 import torch
@@ -7,10 +10,44 @@ from torch.nn import functional as F
 from ngo.common.seeding import torch_stream
 from ngo.native import build
 from ngo.native.layer_chain import Chain, Layer
-from ngo.native.losses import LOSSES, check_targets
 from ngo.native.pool import in_order
+from ngo.native.product import matrix_product
+from ngo.native.relayed_sums import relayed_sums
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+
+
+def test_products_are_those_of_float64():
+    rng = random.Random(0)
+    for seed in range(300):
+        (m, n, k), generator = (rng.randint(1, 70) for _ in range(3)), torch_stream(seed, "test")
+        a = torch.randn(m, k, generator=generator)
+        if seed % 2:
+            a = a.T.contiguous().T
+        b, bias = torch.randn(k, n, generator=generator), torch.randn(m, generator=generator)
+        exact, size = a.double() @ b.double(), a.double().abs() @ b.double().abs() + 1
+        assert ((matrix_product(a, b) - exact).abs() <= 1e-6 * size).all()
+        found = matrix_product(a, b, bias).double() - bias[:, None]
+        assert ((found - exact).abs() <= 1e-6 * size + 1e-6).all()
+
+
+# The tree 0 – 1, 1 – 2: the edges (0, 1), (1, 0), (1, 2), (2, 1), as (receiver, sender).
+STARTS, SENDERS, TURNED = (torch.tensor(x) for x in ([0, 1, 3, 4], [1, 0, 2, 1], [1, 0, 3, 2]))
+
+
+def test_sums_along_a_path_of_three():
+    X = torch.tensor([[1.0], [10.0], [100.0]]).repeat(1, 700)
+    received = torch.zeros(4, 701)
+    received[:, :-1] = torch.tensor([[2.0], [3.0], [4.0], [5.0]])
+    received[:, -1] = 9
+    counts = torch.tensor([[2.0], [4.0], [8.0]])
+    relayed_sums(X, received, STARTS, SENDERS, TURNED, counts)
+    # 0 sends 1, 1 sends 10 + 4 to 0 and 10 + 3 to 2, 2 sends 100.
+    sums = torch.tensor([[14.0], [1.0], [100.0], [13.0]])
+    assert torch.equal(received[:, :-1], sums.expand(4, 700))
+    assert (received[:, -1] == 9).all()
+    means = torch.tensor([[15.0 / 2], [111.0 / 4], [113.0 / 8]])
+    assert torch.equal(X, means.expand(3, 700))
 
 
 def found(loss, outputs, targets):
@@ -62,14 +99,3 @@ def test_squared_error_is_the_mean_over_outputs(value):
     (wanted,) = torch.autograd.grad(expected.mean(), exact)
     assert same(losses, expected.detach())
     assert same(gradient, wanted)
-
-
-def test_the_targets_are_those_of_the_loss():
-    right = torch.zeros(5).long(), torch.zeros(5, 2), torch.zeros(5, 1, 3, 3).byte()
-    for loss, targets in zip(LOSSES, right, strict=True):
-        for given in right:
-            if given is targets:
-                check_targets(loss, given, 5, 2, (1, 3, 3))
-            else:
-                with pytest.raises(ValueError, match="targets must be a contiguous"):
-                    check_targets(loss, given, 5, 2, (1, 3, 3))

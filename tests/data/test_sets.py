@@ -1,0 +1,302 @@
+"""Each data set: its samples, and where they come from."""
+
+import hashlib
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import idx, real
+from tiny_mnist import tiny_mnist
+
+from ngo.common.registry import UserError
+from ngo.data import loading
+from ngo.data.dataset import DATASETS
+from ngo.data.owners import sample_owners
+from ngo.data.sets import markov_text
+from ngo.data.sets.cifar import CIFAR10, CIFAR100
+from ngo.data.sets.digits import digits_table
+from ngo.data.sets.least_squares import read_least_squares
+from ngo.data.sets.markov_text import (
+    chains,
+    entropy_rate,
+    read_markov_text,
+    smallest_losses,
+    stationary,
+)
+from ngo.data.sets.sine import read_sine
+from ngo.training.resolve import resolve
+
+
+def tiny_cifar(tmp_path, monkeypatch, name, files, key, count, train_samples):
+    """Replace the data set ``name``: each file has ``count`` images, and labels under ``key``.
+
+    Returns the data root, and the images and labels by file.
+    """
+    rng = np.random.default_rng(0)
+    contents, sums = {}, {}
+    for file in files:
+        images = rng.integers(0, 256, (count, 3072), dtype=np.uint8)
+        labels = rng.integers(0, DATASETS[name].classes, count).tolist()
+        contents[file.split("/")[1]] = images, labels
+        values = {b"data": images, key: labels, b"coarse_labels": [0] * count}
+        content = pickle.dumps(values, protocol=3)
+        content = content.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")  # released
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_bytes(content)
+        sums[file] = (hashlib.md5(content).hexdigest(),)
+    source = replace(DATASETS[name], files=sums, train_samples=train_samples)
+    monkeypatch.setitem(DATASETS, name, source)
+    return tmp_path, contents
+
+
+@pytest.fixture
+def cifar(tmp_path, monkeypatch):
+    """A data root with CIFAR-10's layout, two images per batch: images and labels by batch."""
+    return tiny_cifar(tmp_path, monkeypatch, "cifar10", CIFAR10, b"labels", 2, 10)
+
+
+def test_batches_are_stacked_in_order(cifar):
+    root, batches = cifar
+    data = loading.load("cifar10", root)
+    train = [batches[f"data_batch_{i}"] for i in range(1, 6)]
+    assert data.train_targets.tolist() == [label for _, labels in train for label in labels]
+    assert data.test_targets.tolist() == batches["test_batch"][1]
+    assert data.train_inputs.dtype == torch.uint8
+    assert data.train_inputs.shape == (10, 3, 32, 32)
+    # A row of a batch is all red values, then green, then blue; each row by row.
+    assert data.train_inputs[3, 1, 2, 5] == train[1][0][1, 1024 + 2 * 32 + 5]
+    assert data.mean.shape == data.std.shape == (3, 1, 1)
+    labels = loading.train_labels("cifar10", root)
+    assert labels.dtype == np.int64
+    assert labels.tolist() == data.train_targets.tolist()
+
+
+def test_labels_are_the_fine_ones(tmp_path, monkeypatch):
+    root, files = tiny_cifar(tmp_path, monkeypatch, "cifar100", CIFAR100, b"fine_labels", 4, 4)
+    data = loading.load("cifar100", root)
+    assert data.train_targets.tolist() == files["train"][1]
+    assert data.test_targets.tolist() == files["test"][1]
+    assert data.test_inputs[3, 1, 2, 5] == files["test"][0][3, 1024 + 2 * 32 + 5]
+
+
+def test_a_batch_with_a_flipped_bit_is_named(cifar):
+    root, _ = cifar
+    path = root / "cifar-10-batches-py/data_batch_3"
+    content = path.read_bytes()
+    path.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+    with pytest.raises(UserError, match="data_batch_3' is corrupt or truncated"):
+        loading.train_labels("cifar10", root)
+
+
+def test_real_cifar10():
+    root = real("cifar-10-batches-py/test_batch")
+    data = loading.load("cifar10", root)
+    assert data.train_inputs.shape == (50_000, 3, 32, 32)
+    assert torch.bincount(data.train_targets).tolist() == [5000] * 10
+    assert torch.bincount(data.test_targets).tolist() == [1000] * 10
+    assert data.mean.flatten().tolist() == pytest.approx([0.4914, 0.4822, 0.4465], abs=1e-4)
+    assert data.std.flatten().tolist() == pytest.approx([0.2470, 0.2435, 0.2616], abs=1e-4)
+
+
+def test_digits_are_scikit_learns(tmp_path):
+    from sklearn.datasets import load_digits
+
+    table = digits_table()
+    bundled = load_digits()
+    rows = {tuple(row) for row in table.tolist()}
+    assert len(table) == 1797
+    assert rows == {
+        (*image, label)
+        for image, label in zip(
+            bundled.data.astype(int).tolist(), bundled.target.tolist(), strict=True
+        )
+    }
+    data = loading.load("digits", tmp_path)
+    assert data.train_inputs.shape == (1437, 1, 28, 28)
+    assert data.test_inputs.shape == (360, 1, 28, 28)
+    assert len(data.train_inputs) == DATASETS["digits"].train_samples
+    assert data.train_targets.numpy().tolist() == loading.train_labels("digits", tmp_path).tolist()
+    assert int(data.train_inputs.max()) == 255
+    assert torch.unique(data.test_targets).tolist() == list(range(10))
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    return tiny_mnist(tmp_path, monkeypatch, "fashion_mnist", "FashionMNIST/raw")
+
+
+def test_images_and_labels_are_those_of_the_files(tiny):
+    name, root, contents = tiny
+    data = loading.load(name, root)
+    assert data.train_targets.tolist() == [3, 7]
+    assert data.test_targets.tolist() == [1]
+    assert loading.train_labels(name, root).tolist() == [3, 7]
+    for part, inputs in (("train", data.train_inputs), ("t10k", data.test_inputs)):
+        images = inputs[:, 0].numpy()
+        assert images.shape[1:] == (28, 28)
+        assert idx(np.asarray(images)) == contents[f"FashionMNIST/raw/{part}-images-idx3-ubyte"]
+
+
+def test_a_file_of_mnist_in_its_place_is_refused(tiny):
+    name, root, _ = tiny
+    path = root / "FashionMNIST/raw/t10k-labels-idx1-ubyte"
+    path.write_bytes(idx(np.array([2])))
+    with pytest.raises(UserError, match="t10k-labels-idx1-ubyte' is corrupt or truncated"):
+        loading.load(name, root)
+
+
+def test_real_mnist(mnist_root):
+    data = loading.load("mnist", mnist_root)
+    assert data.train_inputs.shape == (60_000, 1, 28, 28)
+    assert torch.bincount(data.test_targets).tolist() == [
+        980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009,
+    ]  # fmt: skip
+    assert (data.mean.item(), data.std.item()) == pytest.approx((0.1307, 0.3081), abs=1e-4)
+
+
+def test_the_sine_has_the_stated_noise():
+    data = read_sine(Path())
+    for x, y in (
+        (data.train_inputs, data.train_targets),
+        (data.test_inputs, data.test_targets),
+    ):
+        assert np.abs(x).max() == pytest.approx(np.pi, abs=0.01)
+        assert x.std() == pytest.approx(np.pi / 3**0.5, rel=0.02)  # uniform
+        noise = y - np.sin(x)
+        assert noise.std() == pytest.approx(0.1, rel=0.04)
+        assert abs(noise.mean()) < 0.01
+        assert abs(np.corrcoef(x.ravel(), noise.ravel())[0, 1]) < 0.06
+
+
+def test_the_sine_is_the_same_every_time():
+    first, second = read_sine(Path()), read_sine(Path())
+    for a, b in zip(vars(first).values(), vars(second).values(), strict=True):
+        assert a.dtype == np.float32
+        assert np.array_equal(a, b)
+    assert not set(first.train_inputs[:, 0].tolist()) & set(first.test_inputs[:5, 0].tolist())
+
+
+def test_training_and_test_set_have_one_solution():
+    data = read_least_squares(Path())
+    solution = np.linalg.lstsq(data.train_inputs, data.train_targets, rcond=None)[0]
+    for inputs, targets in (
+        (data.train_inputs, data.train_targets),
+        (data.test_inputs, data.test_targets),
+    ):
+        assert np.cov(inputs.T) == pytest.approx(np.eye(10), abs=0.12)
+        assert (targets - inputs @ solution).std() == pytest.approx(1, rel=0.04)
+    assert np.linalg.norm(solution) > 1
+
+
+def test_the_problem_is_the_same_every_time():
+    first, second = read_least_squares(Path()), read_least_squares(Path())
+    for a, b in zip(vars(first).values(), vars(second).values(), strict=True):
+        assert a.dtype == np.float32
+        assert np.array_equal(a, b)
+    assert not set(first.train_inputs[:, 0].tolist()) & set(first.test_inputs[:5, 0].tolist())
+
+
+TEXT = {"dataset": "markov_text", "model": "gpt_char", "task": "next_character"}
+
+
+def test_the_text_is_the_same_every_time():
+    first, second = read_markov_text(Path()), read_markov_text(Path())
+    for a, b in zip(vars(first).values(), vars(second).values(), strict=True):
+        assert np.array_equal(a, b)
+    assert first.train_inputs.shape == (16_000, 32)
+    assert set(np.unique(first.train_inputs)) == set(range(8))
+    assert first.train_targets.tolist() == [*range(16)] * 1000
+    assert first.test_targets.tolist() == [*range(16)] * 100
+    assert not np.array_equal(first.train_inputs[:1600], first.test_inputs)
+
+
+def test_the_distance_of_dialects_is_a_number():
+    """Dialects differ by a multiple of their own probabilities; at 0 they are one."""
+    whole, half, none = (chains(4, distance) for distance in (1, 0.5, 0))
+    for each in (whole, half, none):
+        assert each.sum(-1) == pytest.approx(np.ones((4, 8, 8)))
+    assert (none == none[0]).all()
+    assert half[1] - half[3] == pytest.approx((whole[1] - whole[3]) / 2)
+    assert abs(whole[1] - whole[3]).max() > 0.5
+    assert half == pytest.approx((whole + none) / 2)
+    assert np.array_equal(chains(2, 0.5), half[:2])  # a further dialect leaves the others alone
+
+
+@pytest.mark.parametrize("distance", [0, 0.5])
+def test_characters_follow_the_chain_of_their_author(distance):
+    """The share of each character after each two is the chain's, in the first ones too."""
+    arrays = read_markov_text(Path(), dialects=2, dialect_distance=distance)
+    text, found = arrays.train_inputs.astype(int), chains(2, distance)
+    for dialect, first in ((0, 0), (1, 8)):
+        own = text[(arrays.train_targets >= first) & (arrays.train_targets < first + 8)]
+        counts = np.zeros((8, 8, 8))
+        np.add.at(counts, (own[:, :-2], own[:, 1:-1], own[:, 2:]), 1)
+        seen = counts.sum(-1, keepdims=True)
+        often = seen[..., 0] > 5000
+        shares = counts / np.maximum(seen, 1)
+        assert abs(shares - found[dialect])[often].max() < 0.02
+        assert often.sum() > 5
+        start = np.bincount(own[:, 0] * 8 + own[:, 1], minlength=64) / len(own)
+        assert abs(start - stationary(found)[dialect].ravel()).max() < 0.015
+
+
+def test_the_entropy_of_a_chain_by_hand(monkeypatch):
+    """A fair coin that does not look back has ln 2; one that repeats the last character has 0."""
+    coin = np.zeros((1, 8, 8, 8))
+    coin[..., :2] = 0.5
+    monkeypatch.setattr(markov_text, "chains", lambda *options: coin)
+    assert entropy_rate(1) == pytest.approx(np.log(2))
+    text = np.array([[0, 1, 1, 0, 1]])
+    assert smallest_losses(text, 1) == pytest.approx([np.log(2)] * 2)
+    # The second dialect speaks the first character alone.
+    mute = np.zeros((1, 8, 8, 8))
+    mute[..., 0] = 1
+    monkeypatch.setattr(markov_text, "chains", lambda *options: np.concatenate([coin, mute]))
+    assert entropy_rate(2) == pytest.approx(np.log(2) / 2)
+    # Joint probabilities of 0, 00, 000, 0000: (2^-t + 1) / 2. After two zeros alone, the mute
+    # dialect has the probability 4/5.
+    joint = [(0.5**t + 1) / 2 for t in (1, 2, 3, 4)]
+    with_all, with_two = smallest_losses(np.zeros((1, 4)), 2)
+    assert with_all == pytest.approx(-np.log(joint[3] / joint[0]) / 3)
+    assert with_two == pytest.approx(-(np.log(joint[1] / joint[0]) + 2 * np.log(0.9)) / 3)
+
+
+def test_the_smallest_losses_of_the_test_set():
+    """With one dialect they are the chain's entropy and that of the second character; with more,
+    the characters before the last two tell dialects apart.
+    """
+    found = {}
+    for dialects, distance in ((1, 0.5), (8, 0), (8, 0.25), (8, 0.5)):
+        text = read_markov_text(Path(), dialects=dialects, dialect_distance=distance).test_inputs
+        found[dialects, distance] = smallest_losses(text, dialects, distance)
+    for one in ((1, 0.5), (8, 0)):
+        with_all, with_two = found[one]
+        assert with_all == pytest.approx(with_two)
+        assert with_all == pytest.approx(entropy_rate(*one), abs=0.04)
+    for several in ((8, 0.25), (8, 0.5)):
+        with_all, with_two = found[several]
+        assert entropy_rate(*several) < with_all < with_two < np.log(8)
+    assert found[1, 0.5][0] == pytest.approx(1.279, abs=5e-4)
+    assert found[8, 0.5] == pytest.approx([1.337, 1.665], abs=5e-4)
+
+
+def test_options_of_a_run_decide_the_text(tmp_path):
+    spec = resolve({**TEXT, "dialects": 1, "dialect_distance": 0.25})
+    data = loading.load("markov_text", tmp_path, run=spec)
+    expected = read_markov_text(tmp_path, dialects=1, dialect_distance=0.25)
+    assert np.array_equal(data.train_inputs.numpy(), expected.train_inputs)
+    default = loading.load("markov_text", tmp_path)
+    same = loading.load("markov_text", tmp_path, run=resolve(TEXT))
+    assert (default.train_inputs == same.train_inputs).all()
+    assert (default.train_inputs != data.train_inputs).any()
+    assert resolve(TEXT).id != spec.id
+    assert resolve(TEXT).partition_id == spec.partition_id
+
+
+def test_authors_own_their_samples(tmp_path):
+    assert sample_owners("markov_text", tmp_path).tolist() == [[k % 16] for k in range(16_000)]
+    labels = loading.train_labels("markov_text", tmp_path)
+    assert labels.tolist() == loading.load("markov_text", tmp_path).labels.tolist()
