@@ -13,8 +13,6 @@ from ngo.training.batches import Batches, BatchStream
 from ngo.training.virtual.links import LINKS
 from ngo.training.virtual.speeds import SPEEDS
 
-END, ARRIVAL = 1, 0
-
 
 class EventByEvent:
     """A run on links without queues. Two events never have the same time."""
