@@ -151,7 +151,7 @@ def run(block: Block, found: dict[str, object], environment: dict[str, str]) -> 
 
 
 def run_page(page: str, environment: dict[str, str], short: dict[str, str]) -> dict[str, object]:
-    """The variables after all blocks of a page that are run, with parts replaced as in ``short``."""
+    """The variables after a page's blocks that are run; ``short`` has what stands for parts."""
     found: dict[str, object] = {"__name__": "__main__"}
     for block in BLOCKS[page]:
         if block.reason is None:

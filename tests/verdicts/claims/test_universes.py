@@ -3,7 +3,6 @@
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -182,19 +181,6 @@ def test_a_column_that_it_names_and_its_table_lacks_is_a_mistake(tmp_path, chang
         judged(tmp_path, lambda settings: 3.0, UNIVERSES.replace(*change))
 
 
-def test_settings_may_be_named_and_cells_have_universes_too(tmp_path):
-    changed = UNIVERSES.replace("universes: {", "universes: {settings: [rate, rule], ").replace(
-        "unit: points", "unit: points, cells: {adam: {universe_rule: adam}}"
-    )
-    path = write_universes(
-        tmp_path, lambda settings: 3.0 if settings["step"] <= 0.4 else -2.0, claims=changed
-    )
-    whole, cell = verdicts.check(path, tmp_path)
-    assert whole.verdict == "undecided"
-    assert set(whole.multiverse.variance) == {"rate", "rule"}
-    assert cell.multiverse.of < 40
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -213,66 +199,6 @@ def test_a_mistake_is_one_line(tmp_path, change, said):
         )
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
-
-
-V_OVER_TRAINING = pd.read_parquet(Path(__file__).with_name("V_over_training.parquet"))
-"""V of gossip and NGO in all universes of the NGO paper that count (laptop tier)."""
-
-LOWER = """
-claims:
-  lower:
-    place: Section 5
-    says: NGO has a lower V than gossip in the mean over training
-    kind: order
-    from: runs
-    quantity: log_ratio
-    with: {of: {method: ngo}, to: {method: gossip}, value: {mean: V_loss}, over: [topology]}
-    below: 0
-    margin: 0.1
-    universes: {settings: [seed]}
-"""
-
-
-def own_sides(rows):
-    """By hand: the universes that count, with a lower V and with a higher one, in numbers."""
-    sides = []
-    for _, universe in rows.groupby("universe"):
-        effects = []
-        for _, graph in universe.groupby("topology", observed=True):
-            logs = []
-            for method in ("ngo", "gossip"):
-                run = graph[graph["method"] == method].sort_values("step")
-                steps, V = run["step"].to_numpy(float), run["V"].to_numpy(float)
-                assert steps[0] == 0
-                mean = np.sum(np.diff(steps) * V[1:]) / steps[-1]
-                logs.append(math.inf if run["diverged"].any() else math.log(mean))
-            effects.append(math.nan if min(logs) == math.inf else logs[0] - logs[1])
-        with np.errstate(invalid="ignore"):
-            sides.append(np.mean(effects))
-    found = np.array(sides)
-    return (~np.isnan(found)).sum(), (found < -0.1).sum(), (found > 0.1).sum()
-
-
-@pytest.mark.parametrize(
-    ("sample", "count", "lower", "higher"),
-    [("cifar10_iid", 36, 33, 67), ("cifar10_noniid", 25, 36, 60)],
-)
-def test_a_mean_over_training_without_step_0_is_beyond_the_margin_in_more_universes(
-    tmp_path, sample, count, lower, higher
-):
-    rows = V_OVER_TRAINING[V_OVER_TRAINING["sample"] == sample]
-    counted, fewer, more = own_sides(rows)
-    assert (counted, round(100 * fewer / counted), round(100 * more / counted)) == (
-        count, lower, higher
-    )  # fmt: skip
-    names = rows[["universe", "topology", "method"]].astype(str).agg("-".join, axis=1)
-    table = rows.rename(columns={"V": "V_loss"}).assign(run=names, universe_seed=rows["seed"])
-    table.to_parquet(tmp_path / "runs.parquet")
-    (tmp_path / "claims.yaml").write_text(LOWER)
-    row = verdicts.check(tmp_path / "claims.yaml", tmp_path)[0]
-    found = row.multiverse
-    assert (found.count, found.holds, found.reversed) == (counted, fewer, more)
-    assert found.both_diverged == found.of - found.count
 
 
 def test_rows_without_the_name_of_a_universe_are_refused(tmp_path):

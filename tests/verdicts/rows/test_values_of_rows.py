@@ -11,9 +11,9 @@ from measured_runs import ended, pairs, table
 from verdicts.registry import UserError
 from verdicts.rows.best_fields import FIRST_LOOK, at_best
 from verdicts.rows.equal_budgets import at_equal_bytes, at_equal_steps, shared_steps
-from verdicts.rows.evaluations import final, last_evaluations
+from verdicts.rows.evaluations import final
 from verdicts.rows.run_values import per_run, worst_of
-from verdicts.rows.seed_values import by_seed, logs, runs_by_seed, total, weighted_sum
+from verdicts.rows.seed_values import by_seed, runs_by_seed, total, weighted_sum
 
 CURVES = pd.DataFrame(
     {
@@ -196,12 +196,6 @@ def test_totals_with_infinities(values, expected):
     assert float(total(np.array(values, float))) == pytest.approx(expected, nan_ok=True)
 
 
-def test_logs():
-    assert logs(frame({(): [1, 0]})).iloc[:, 0].tolist() == [0, -INF]
-    with pytest.raises(UserError, match="negative"):
-        logs(frame({(): [1, -1]}))
-
-
 LOSSES = pd.DataFrame(
     {
         "run": ["a", "a", "b"], "step": [9, 0, 3], "test_loss": [1.0, 2.0, 3.0],
@@ -227,13 +221,6 @@ def test_a_run_that_diverged_in_any_row_has_diverged():
     last = final(LOSSES.assign(diverged=[False, True, False]))
     assert last["diverged"].tolist() == [True, False]
     assert math.isnan(last["test_loss"][0])
-
-
-def test_runs_of_two_universes_may_share_a_name():
-    rows = pd.concat([LOSSES.assign(universe=0), LOSSES.assign(universe=1)], ignore_index=True)
-    assert last_evaluations(rows)["V"].tolist() == [4, 6, 4, 6]
-    with pytest.raises(UserError, match="^universe: the run 'a' is in several; choose one in"):
-        final(rows)
 
 
 def two(share=0.5, **other):
@@ -315,19 +302,6 @@ def test_other_values_are_chosen_by_their_own_mean_logarithm():
     assert at_best(rows, ["gamma"], [], "V")["gamma"].unique() == [0.3]
 
 
-def test_each_group_has_its_own_best():
-    rows = table(
-        *(
-            ended(seed=s, p=p, gamma=g, held_out=0.5 + (g == best) / 10)
-            for p, best in ((0.7, 0.1), (0.9, 0.3))
-            for g in (0.1, 0.3)
-            for s in (0, 1)
-        )
-    )
-    found = at_best(rows, ["gamma"], ["p"]).drop_duplicates("p").set_index("p")["gamma"]
-    assert found.to_dict() == {0.7: 0.1, 0.9: 0.3}
-
-
 def test_the_seeds_of_the_first_look_choose_for_all():
     rows = runs({0.1: (0.5, 0.9), 0.3: (0.6, 0.3)})
     assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.1]
@@ -336,11 +310,3 @@ def test_the_seeds_of_the_first_look_choose_for_all():
         found = at_best(marked, ["gamma"], [], value)
         assert found["gamma"].unique() == [0.3]
         assert set(found["seed"]) == {0, 1}
-
-
-def test_errors():
-    rows = runs({0.1: (float("nan"), float("nan"))})
-    with pytest.raises(UserError, match="no run has a held-out accuracy"):
-        at_best(rows.assign(holdout_accuracy=float("nan")), ["gamma"], [])
-    with pytest.raises(UserError, match="best: there is no column 'gama'. Did you mean 'gamma'?"):
-        at_best(rows, ["gama"], [])

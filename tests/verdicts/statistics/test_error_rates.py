@@ -1,16 +1,19 @@
 """Verdicts on simulated data are no more often false than they should be."""
 
 import math
-import re
+from dataclasses import replace
 
 import pytest
-from conftest import REPOSITORY
 
 import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
 from verdicts.statistics.error_rates import (
-    SEEDS,
+    PLAN,
+    SEQUENTIAL,
     SITUATIONS,
+    TRUTHS,
     error_rates,
+    multiverse_rates,
+    sequential_rates,
 )
 
 SIMULATIONS = 1000
@@ -22,8 +25,10 @@ def limit(simulations: int) -> float:
     return ALPHA + 4 * math.sqrt(ALPHA * (1 - ALPHA) / simulations)
 
 
-def of(start: str):
-    return [each for each in SITUATIONS if each.name.startswith(start)]
+def of(start: str, situations=SITUATIONS):
+    found = [each for each in situations if each.name.startswith(start)]
+    assert found
+    return found
 
 
 @pytest.mark.slow
@@ -62,20 +67,59 @@ def test_what_is_below_the_margin_is_said_of_real_effects_below_it():
     assert said.iloc[0] > 0.1
 
 
-def test_the_rates_in_the_documentation():
-    """Where the noise is symmetric, each rate on the page is at most 5 %."""
-    page = (REPOSITORY / "docs/verdicts.md").read_text(encoding="utf-8")
-    simulations = int(re.search(r"From ([\d,]+) simulated", page)[1].replace(",", ""))
-    rates = []
-    for name in (each.name for each in SITUATIONS):
-        lines = page.partition(f"**{name}**\n\n")[2].partition("\n\n")[0].splitlines()
-        heads, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-        assert {row[0] for row in rows} == {"normal", "heavy tails", "paired", "skewed"}
-        for row in rows:
-            for head, cell in zip(heads, row, strict=True):
-                shares = cell.split(" / ")
-                if head.startswith(("false", "any")) and row[0] != "skewed":
-                    assert len(shares) == len(SEEDS)
-                    rates += [float(share) / 100 for share in shares]
-    assert len(rates) > 100
-    assert max(rates) <= limit(simulations) + 0.0005  # as rounded
+UNIVERSES = 60
+
+
+def truth_of(start):
+    return of(start, TRUTHS)[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["8 in 80", "8 in half", "2 where a"])
+def test_false_verdicts_over_universes_are_rare(start):
+    rates = multiverse_rates(UNIVERSES, [truth_of(start)], [(60, 1)])
+    assert rates["false"].max() <= limit(UNIVERSES)
+
+
+@pytest.mark.parametrize(
+    ("start", "verdict"),
+    [("4 every", "robust"), ("−4 every", "reversed"), ("4 where a", "depends"),
+     ("4 where one", "depends"), ("8 a", "depends")],
+)  # fmt: skip
+def test_what_is_there_is_found(start, verdict):
+    truth = truth_of(start)
+    assert truth.right == verdict
+    assert multiverse_rates(20, [truth], [(60, 3)])["power"].min() > 0.85
+
+
+def test_the_test_over_all_universes_keeps_its_level():
+    truth = replace(truth_of("0 everywhere"), noises=("normal", "heavy tails"))
+    rates = multiverse_rates(UNIVERSES, [truth], [(60, 1)])
+    assert rates["significant"].max() <= limit(UNIVERSES)
+    assert multiverse_rates(20, [truth_of("4 everywhere")], [(60, 1)])["significant"].min() == 1
+
+
+LOOKED = 120
+FALSE = ["false_holds", "false_fails", "false_equivalent"]
+
+
+@pytest.mark.parametrize(
+    "start", ["above 0: the mean is 0.5", "above 0: the mean is 1", "near 0: the mean is 1",
+              "paper: its value is 1 off"],
+)  # fmt: skip
+def test_false_verdicts_are_rare_at_the_end_of_all_looks(start):
+    rates = sequential_rates(LOOKED, of(start, SEQUENTIAL), ["heavy tails"])
+    assert rates["seeds"].tolist() == list(PLAN)
+    assert rates[FALSE].to_numpy().max() <= limit(LOOKED)
+    assert rates["false"].is_monotonic_increasing
+    assert (rates["used"] <= rates["seeds"]).all()
+
+
+def test_false_verdicts_in_a_family_at_different_looks_are_rare():
+    family = of("6 claims above 0: 3 means are 0, 3 are 1", SEQUENTIAL)
+    rates = sequential_rates(60, family, ["normal"])
+    assert rates[FALSE].to_numpy().max() <= limit(60)
+    assert rates["power"].is_monotonic_increasing
+    assert rates["power"].iloc[-1] > 0.99
+    # What is decided early takes no more seeds.
+    assert 40 < rates["used"].iloc[-1] < 60

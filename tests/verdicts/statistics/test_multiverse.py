@@ -1,6 +1,5 @@
 """Verdicts over universes."""
 
-import json
 import math
 
 import numpy as np
@@ -134,13 +133,3 @@ def test_what_was_not_written_is_refused(text):
     good = verdict(mixed(60, 30)).multiverse.as_json()
     with pytest.raises(UserError):
         multiverse_of("k", good.replace('"rule": ""', '"rule": 3'))
-
-
-def test_universes_in_which_both_sides_diverged_are_counted_apart():
-    effects = pd.Series(mixed(200, 187))
-    found = examined(effects, pd.DataFrame({"a": np.arange(200)}), 220, ABOVE, both_diverged=7)
-    (judged,) = judge_multiverses([found])
-    assert ", 20 more do not count (diverged on both sides: 7), over all p" in judged.reason
-    values = json.loads(judged.multiverse.as_json())
-    assert values.pop("both_diverged") == 7
-    assert multiverse_of("k", json.dumps(values)).both_diverged == 0  # a row from before

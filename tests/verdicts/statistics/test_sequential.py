@@ -8,7 +8,7 @@ from verdicts.statistics.evidence import evidence
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, judge
 from verdicts.statistics.power import chance, detectable, seeds_needed
-from verdicts.statistics.sequential import checked_plan, looks_taken, sequential, shares
+from verdicts.statistics.sequential import checked_plan, sequential, shares
 
 PLAN = (10, 20, 40)
 ABOVE = Expectation("above", 0.0, 1.0)
@@ -23,12 +23,6 @@ def test_the_shares_of_the_looks_are_all_of_alpha():
     for looks in range(1, 8):
         assert sum(shares(tuple(range(3, 3 + looks)))) == 1
     assert shares(()) == [1]
-
-
-def test_the_seeds_say_how_many_looks_were_taken():
-    assert [looks_taken(PLAN, count) for count in (0, 9, 10, 19, 20, 39, 40, 99)] == [
-        0, 0, 1, 1, 2, 2, 3, 3
-    ]  # fmt: skip
 
 
 def test_a_look_has_its_share_of_alpha():
