@@ -74,12 +74,3 @@ def test_a_diverged_run_has_no_gain():
     found = gain(sizes(lambda seed: seed == 1))
     assert found["diverged"].tolist() == [False, True, False] * 2
     assert found["difference"].isna().tolist() == [False, True, False] * 2
-
-
-def test_a_missing_run_has_no_gain_and_is_not_a_diverged_one():
-    rows = sizes()
-    missing = (rows["method"] == "ngo") & (rows["workers"] == 4) & (rows["seed"] == 0)
-    found = gain(rows[~missing])
-    assert (4, 0) not in found.index
-    assert len(found) == 5
-    assert not found["diverged"].any()

@@ -38,13 +38,6 @@ def test_the_mean_V_is_over_the_steps_so_far_and_not_of_the_start():
     assert curves.with_mean_V(uneven)["V_mean"].tolist()[1:] == [2, 3.5]
 
 
-def test_v_has_its_geometric_mean():
-    point = curves.points(rows([1.0, 10.0, 100.0]), ["method"], ["V"]).iloc[0]
-    assert point["mean"] == pytest.approx(10)
-    assert point["low"] * point["high"] == pytest.approx(100)
-    assert point["low"] > 0
-
-
 def test_a_diverged_run_is_counted_and_not_averaged():
     values = rows([1.0, math.inf, math.nan, 4.0], diverged=[3])
     point = curves.points(values, ["method"], ["V"]).iloc[0]
@@ -61,14 +54,6 @@ def test_a_run_that_ended_stays_diverged():
     table = curves.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["method"], "step", ["V"])
     assert table["diverged"].tolist() == [0, 0, 1, 1]
     assert table["mean"].tolist() == pytest.approx([0, 2, 3, 5])
-
-
-def test_two_seeds_have_no_interval():
-    for name in ("accuracy", "V"):
-        point = curves.points(rows([3.0, 99.0], name=name), ["method"], [name]).iloc[0]
-        assert point["mean"] > 0
-        assert math.isnan(point["low"])
-        assert math.isnan(point["high"])
 
 
 def test_intervals_end_where_the_value_does():

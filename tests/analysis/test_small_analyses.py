@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import TABLE1, TABLE_A2, cell, exponents, rates, run
+from made_up import TABLE1, TABLE_A2, cell, exponents, run
 from made_up import TABLE_S1 as REFERENCE
 from made_up_rounds import by_gamma, made
 from made_up_speed import trajectories as simulated
@@ -13,12 +13,11 @@ from made_up_speed import trajectories as simulated
 from ngo.analysis import mixers, published
 from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.dynamics import consensus_rounds, delay_limit_in_rounds
-from ngo.analysis.seed_means import check_apart, over_seeds
+from ngo.analysis.seed_means import check_apart
 from ngo.analysis.spectra import spectral_comparison
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError
 from ngo.measures.spectra import SpectraOptions, spectral_table
-from verdicts.rows.evaluations import final
 
 
 def test_each_p_has_its_own_floor():
@@ -27,11 +26,6 @@ def test_each_p_has_its_own_floor():
     for p, gamma in floor.index:
         assert floor[p, gamma] == pytest.approx(250 * (2 * gamma / 3) ** (1 / (1 - p)), rel=1e-6)
     assert len(floor) == 4
-
-
-def test_a_random_topology_and_linear_coupling_have_no_floor():
-    assert chatter_floor(rates().assign(topology="random")).empty
-    assert chatter_floor(exponents().query("p == 1")).empty
 
 
 def test_consensus_rounds_are_counted_for_each_p_and_delay():
@@ -109,11 +103,6 @@ def test_a_case_that_diverges_comes_last():
     assert set(found.loc["capped", "gamma"]) == {0.5}
 
 
-def test_rounding_error_has_a_floor():
-    table = mixers.with_mixers(made(lambda *_: 0.0))
-    assert (mixers.ends(table)["V_settled"] == 100 * mixers.LEAST).all()
-
-
 @pytest.mark.parametrize(
     ("dataset", "reference", "column", "number"),
     [
@@ -129,26 +118,6 @@ def test_the_papers_number_beside_ours(dataset, reference, column, number):
     rows = pd.DataFrame(cell("ring", "ngo", [0.5], partition="shards", dataset=dataset)[-1:])
     found = published.published_for(rows, reference, column)
     assert found.tolist() == pytest.approx([number], nan_ok=True)
-
-
-def test_the_data_set_of_the_papers_numbers():
-    assert published.sole_dataset(TABLE_A2) == "cifar10"
-    assert published.sole_dataset(TABLE1) is None
-
-
-def test_the_last_evaluation_of_a_diverged_run_has_no_scores():
-    rows = cell("ring", "ngo", [0.9, 0.8], diverged=[1])
-    last = final(pd.DataFrame(rows))
-    assert last["step"].tolist() == [9, 9]
-    assert last["consensus_accuracy"].tolist() == pytest.approx([0.9, math.nan], nan_ok=True)
-    assert last["train_loss"].isna().tolist() == [False, True]
-
-
-def test_means_over_seeds_keep_groups_without_a_topology():
-    last = final(pd.DataFrame(cell(None, "centralized", [0.7, 0.9])))
-    (row,) = over_seeds(last, ["topology", "method"], "consensus_accuracy").to_dict("records")
-    assert row["consensus_accuracy"] == pytest.approx(0.8)
-    assert math.isnan(row["consensus_accuracy_ci95"])
 
 
 def test_two_runs_of_one_seed_are_not_seeds():
@@ -196,9 +165,3 @@ def test_a_random_graphs_degree_is_judged_by_its_standard_error(degree, draws, p
     (row,) = spectral_comparison(random_graph(degree, draws), REFERENCE).to_dict("records")
     assert (row["paper_degree"], row["true_degree"]) == ("un", "u(n-1)")
     assert (row["degree_agrees"], row["true_degree_agrees"]) == (printed, true)
-
-
-def test_drawn_graphs_have_the_degree_u_times_n_minus_1():
-    drawn = spectral_table(SpectraOptions(topology=("random",), workers=(64,), draws=200))
-    (row,) = spectral_comparison(drawn, REFERENCE).to_dict("records")
-    assert (row["degree_agrees"], row["true_degree_agrees"]) == ("no", "yes")

@@ -101,14 +101,6 @@ def test_another_content_has_other_keys_and_stops_a_run(study):
     assert not set(keys_of(planned())) & set(before)
 
 
-def test_a_config_is_checked_without_the_data(study):
-    ngo(*example()[0])
-    (study / "data/marks.npz").unlink()
-    assert len(planned().training["mymarks"]) == 4
-    line = mistake("data", "--plugin", "marks.yaml", "marks")
-    assert line.startswith("data.root: marks is not in 'data' and can't be downloaded")
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -87,13 +87,6 @@ def test_jobs_and_their_runs_come_back_from_their_files(tier, tmp_path, monkeypa
         assert {spec.partition_id for spec in runs} <= plan.drawn[job.setting].keys()
 
 
-@pytest.mark.parametrize("tier", TIERS)
-def test_names_are_unique_names_of_files(tier):
-    names = [job.name for job in listed(jobs_of_tier(tier))]
-    assert len({name.lower() for name in names}) == len(names)
-    assert all(re.fullmatch(r"[\w.+-]{1,200}", name) for name in names)
-
-
 def test_a_large_combination_is_a_job_of_its_own_named_by_its_slug():
     large, small = resolve({"epochs": 50.0, "seed": 3}), some(2)
     made = {job.name: job for job in own_jobs([large, *small])}
@@ -130,16 +123,13 @@ def test_a_new_seed_renames_no_job_and_changes_the_keys_of_those_that_have_it():
 
 def test_a_combination_more_or_less_changes_hardly_any_job():
     specs = some(301)
-    draws = random.Random(0)
     whole = set(keys_of(own_jobs(specs[:-1])).items())
-    added, removed = [], []
-    for k in draws.sample(range(300), 20):
+    changed = []
+    for k in (3, 99, 202, 280):
         less = set(keys_of(own_jobs(specs[:k] + specs[k + 1 : 300])).items())
         more = set(keys_of(own_jobs([*specs[:300], replace(specs[k], gamma=0.123)])).items())
-        removed.append(len(less - whole))
-        added.append(len(more - whole))
-    assert np.mean(added) < 3
-    assert np.mean(removed) < 3
+        changed += [len(less - whole), len(more - whole)]
+    assert np.mean(changed) < 3
 
 
 def test_the_order_of_a_config_does_not_matter():
@@ -313,13 +303,3 @@ def test_a_drawing_has_all_partitions_of_a_setting(tier):
         wanted |= {(s, spec.partition_id) for s, spec in zip(settings, specs, strict=True)}
     assert drawn == wanted
     assert sum(len(each.specs) for each in made.values()) == len(drawn)
-
-
-def test_a_drawing_does_not_follow_what_decides_no_partition():
-    before = drawing_of(SPEC)
-    assert drawing_of(replace(SPEC, lr=0.123, topology="complete")) == before
-    assert drawing_of(replace(SPEC, workers=5)) != before
-    assert drawing_of(replace(SPEC, seed=5)) != before
-    both = drawings(own_plan([SPEC, replace(SPEC, seed=5)]))["one"]
-    assert both.datasets == ["mnist"]
-    assert both.key not in (before, drawing_of(replace(SPEC, seed=5)))

@@ -75,22 +75,6 @@ def test_the_runs_of_a_universe_are_paired():
         assert len({spec.partition_id for spec in specs}) == 2
 
 
-def test_a_smaller_count_drops_runs_and_changes_none():
-    large, small = (plan_with(count=count).training["universes_own"] for count in (6, 3))
-    assert {spec.id for spec in small} < {spec.id for spec in large}
-    assert len(small) == 9
-
-
-def test_entries_with_the_same_sample_share_runs():
-    config = config_of()
-    again = {**ENTRY, "count": 3, "compare": [{"method": ["ngo", "dsgd"]}]}
-    config["universes"] = {"own": ENTRY, "again": again}
-    plan = plan_of(config)
-    both = [{spec.id for spec in plan.training[f"universes_{name}"]} for name in ("own", "again")]
-    assert len(both[0] & both[1]) == 3
-    assert len(both[0] | both[1]) == 18 + 3
-
-
 def test_a_number_may_be_scaled_by_a_choice():
     plan = plan_with(scale={"lr": {"local_rule": {"momentum": 0.1}}})
     rules = set()

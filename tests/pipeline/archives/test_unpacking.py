@@ -1,14 +1,12 @@
 """The folder that an archive is unpacked into, for the workflow."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 from two_figures import ngo, packed, two_figures
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import read_archive, write_archive
-from ngo.pipeline.archives.collect import collect
+from ngo.pipeline.archives.archive import read_archive
 from ngo.pipeline.archives.unpacking import unpack
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
@@ -63,11 +61,3 @@ def test_an_archive_of_runs_alone_has_nothing_to_rebuild(configs, tmp_path):
     with pytest.raises(UserError, match="has finished runs and no tables or figures"):
         unpack(read_archive("runs.tar"), planned, tmp_path / "shipped")
     assert "leave out 'fig1'" in ngo("archive", "fig1", *packing, code=2)
-
-
-def test_an_archive_of_measurements_alone_is_unpacked(configs, tmp_path):
-    members = collect([Path(name) for name in configs], ["tableS1"])
-    write_archive("a.tar", members)
-    folder = unpack(read_archive("a.tar"), plan(read_config(configs)), tmp_path / "shipped")
-    (table,) = folder.rglob("*.parquet")
-    assert table.read_bytes() == members[str(table.relative_to(folder))]
