@@ -101,10 +101,7 @@ def test_the_file_of_a_table_is_executed_as_a_notebook(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            ["-p", "shares=1"],
-            "'shares' is unknown; allowed: metrics, out, share, tier. Did you mean",
-        ),
+        (["-p", "shares=1"], "'shares' is unknown; allowed: metrics, out, share, tier. Did you me"),
         (["-p", "tier=test"], "'metrics' is missing."),
     ],
 )

@@ -88,7 +88,6 @@ def test_a_checkpoint_of_another_version_of_a_plugin_is_refused(tmp_path):
     run += ["--epochs", 90000, "--threads", 1, "--out", tmp_path / "run"]
     plugin.write_text(code)
     assert "resum" in stopped(*run)
-    assert "resuming at step" in stopped(*run)
     plugin.write_text(f"{code}# Another byte.\n")
     err = stopped(*run)
     assert "resuming at step" not in err

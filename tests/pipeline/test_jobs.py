@@ -4,12 +4,11 @@ import random
 import re
 from collections import Counter
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from configs import TIERS, config_of, plan_of, plan_of_tier
+from configs import config_of, plan_of, plan_of_tier
 
 from ngo.common import plugins, versions
 from ngo.common.fields import file
@@ -22,11 +21,6 @@ from ngo.pipeline.jobs import LIMIT, MOST, Combination, drawings, jobs
 from ngo.pipeline.start import write_files
 from ngo.training.resolve import resolve
 from ngo.training.spec import RunSpec
-
-
-@cache
-def jobs_of_tier(tier):
-    return jobs(plan_of_tier(tier))
 
 
 def own_plan(specs, **changes):
@@ -54,10 +48,9 @@ def some(count, *, epochs=0.5, seeds=(0,)):
     return [resolve({"lr": lr, "epochs": epochs, "seed": s}) for lr in rates for s in seeds]
 
 
-@pytest.mark.parametrize("tier", TIERS)
-def test_each_run_of_an_experiment_is_in_one_of_its_jobs(tier):
-    plan = plan_of_tier(tier)
-    made = jobs_of_tier(tier)
+def test_each_run_of_an_experiment_is_in_one_of_its_jobs():
+    plan = plan_of_tier("paper")
+    made = jobs(plan)
     assert list(made) == list(plan.training)
     for name, specs in plan.training.items():
         found = Counter(spec.id for job in made[name] for spec in job.runs)
@@ -66,10 +59,9 @@ def test_each_run_of_an_experiment_is_in_one_of_its_jobs(tier):
     assert len(listed(made)) <= max(MOST, len(groups))
 
 
-@pytest.mark.parametrize("tier", TIERS)
-def test_jobs_and_their_runs_come_back_from_their_files(tier, tmp_path, monkeypatch):
+def test_jobs_and_their_runs_come_back_from_their_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    plan, made = plan_of_tier(tier), listed(jobs_of_tier(tier))
+    plan, made = plan_of_tier(), listed(jobs(plan_of_tier()))
     write_files(made)
     for job in made:
         content = read_job(Path(job.file), job.key)
@@ -292,9 +284,8 @@ def test_a_file_that_does_not_hash_to_the_key_is_refused_in_a_line(content, tmp_
     assert read_job(path, job_key("{}")) == {}
 
 
-@pytest.mark.parametrize("tier", TIERS)
-def test_a_drawing_has_all_partitions_of_a_setting(tier):
-    plan = plan_of_tier(tier)
+def test_a_drawing_has_all_partitions_of_a_setting():
+    plan = plan_of_tier()
     made = drawings(plan)
     drawn = {(name, spec.partition_id) for name, each in made.items() for spec in each.specs}
     wanted = {(plan.settings[spec.id], spec.partition_id) for spec in plan.runs.values()}

@@ -71,8 +71,12 @@ def test_models_are_kept_where_an_experiment_asks_for_them():
     assert not any(run in plan.snapshots for run in (r.id for r in plan.training["table1_tuned"]))
 
 
-@pytest.mark.parametrize("paths", tiers(REPOSITORY / "config"), ids=lambda p: p[-1].stem)
-def test_every_tier_is_valid(paths):
+@pytest.mark.parametrize(
+    "paths",
+    [paths for paths in tiers(REPOSITORY / "config") if paths[-1].stem not in ("config", *TIERS)],
+    ids=lambda paths: paths[-1].stem,
+)
+def test_every_other_tier_is_valid(paths):
     assert plan_of(read_config(paths)).runs
 
 

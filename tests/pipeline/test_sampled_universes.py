@@ -123,23 +123,16 @@ def test_the_table_is_made_again_when_its_values_have_changed():
     [
         ("settings", ["digit_iid"], "universes.digits.settings: 'digit_iid' is unknown"),
         ("count", 0, "universes.digits.count: 0 is not allowed; it must be .*1 or more"),
-        
         ("values", {}, "universes.digits.values: {} is not allowed"),
         ("values.seed", [0, 1], "universes.digits.values: 'seed' is unknown"),
-        
-        
         ("values.lr", {"from": 0.3, "to": 0.1}, "values.lr: from 0.3 must be below to 0.1"),
         ("values.lr", {"from": 0, "to": 0.1}, "universes.digits.values: lr: 0 is out of range"),
-        
         ("values.weights", {"from": 0, "to": 1}, "values.weights: .* is a range; weights takes a"),
-        
         ("values.weight_decay", {"from": 0, "to": 1, "log": True}, "weight_decay.log: it needs a"),
         ("values.accuracy_of", ["all"], "values.accuracy_of: 'all' is unknown; allowed: mean"),
         ("scale", {"momentum": {}}, "universes.digits.scale: 'momentum' is unknown; allowed: .*lr"),
-        
         ("scale", {"lr": {"weights": {"a": 1}}}, "scale.lr.weights: 'a' is unknown;.*uniform"),
         ("values.batch_size", [16, 400], r"universe \d.compare\[0\]: batch_size: 400 is larger th"),
-        
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_in_one_line(path, value, message):

@@ -79,7 +79,7 @@ def test_results_that_snakemake_does_not_know_are_refused_once(made, folder):
     assert told.startswith("results: 'results/demo' is here without .snakemake/metadata, so Snak")
     assert "--forceall" in told
     start.check(plan_of_tier(), [], forced=True)
-    start.check(plan_of_tier("laptop"), [], forced=False)
+    start.check(replace(plan_of_tier(), tier="laptop"), [], forced=False)
     start.RECORDS.mkdir(parents=True)
     start.check(plan_of_tier(), [], forced=False)
 

@@ -43,10 +43,7 @@ SIDES = CLAIM["with"]
         ({"where": {"methd": "B"}}, "a.where: 'methd' is unknown; allowed: .*mean 'method'"),
         ({"cells": {"x": {"siz": 1}}}, "a.cells.x: 'siz' is unknown; .*'size'"),
         ({"quantity": "level", "with": {}}, "a.with.value: 'accuracy' is unknown; allowed: meth"),
-        (
-            {"with": {**SIDES, "value": {"mean": "score"}}},
-            "a.with.value: .* needs the column 'run'",
-        ),
+        ({"with": {**SIDES, "value": {"mean": "score"}}}, "a.with.value: .* needs the column 'run"),
         (
             {"quantity": "best_difference", "with": {**SIDES, "by": "score"}},
             "a.with.choose: 'gamma' is unknown; allowed: method",

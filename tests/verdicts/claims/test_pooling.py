@@ -39,22 +39,10 @@ def test_claims_are_named_by_id_or_pattern_each_counts_once(tmp_path):
             {"b": {"every_cell": True, "cells": {"x": {"p": 1}}}, "p": pool("b")},
             "'b' can't be pooled: it does not say",
         ),
-        (
-            {"b": {"universes": {}}, "p": pool("b")},
-            "'b' can't be pooled: it is about universes, not about seeds",
-        ),
-        (
-            {"b": {"exact": True}, "p": pool("b")},
-            "'b' can't be pooled: it has no number of each seed that varies",
-        ),
-        (
-            {"b": {"unit": "points"}, "p": pool("b")},
-            "'b' can't be pooled: its unit is 'points', and that of 'p' is ''",
-        ),
-        (
-            {"p": pool("a-1", above=None, below=0)},
-            r"claims\.p\.below: not allowed with the quantity 'pooled', .* use above\.",
-        ),
+        ({"b": {"universes": {}}, "p": pool("b")}, "'b' can't be pooled: it is about universes, n"),
+        ({"b": {"exact": True}, "p": pool("b")}, "'b' can't be pooled: it has no number of each s"),
+        ({"b": {"unit": "points"}, "p": pool("b")}, "'b' can't be pooled: its unit is 'points', a"),
+        ({"p": pool("a-1", above=None, below=0)}, r"claims\.p\.below: not allowed with the quanti"),
         ({"p": {**pool("a-1"), "with": None}}, r"claims\.p\.with: 'claims' is missing"),
         ({"p": pool("a-1", gate="g")}, r"claims\.p: 'gate' is unknown"),
         ({"b": {"from": None}}, r"claims\.b: 'from' is missing"),

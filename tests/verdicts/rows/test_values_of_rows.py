@@ -14,6 +14,7 @@ from verdicts.rows.equal_budgets import at_equal_bytes, at_equal_steps, shared_s
 from verdicts.rows.evaluations import final
 from verdicts.rows.run_values import per_run, worst_of
 from verdicts.rows.seed_values import by_seed, runs_by_seed, total, weighted_sum
+from verdicts.rows.times import crossing, time_to
 
 CURVES = pd.DataFrame(
     {
@@ -155,10 +156,7 @@ def test_two_runs_of_a_seed_are_refused():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (
-            {"dataset": "b"},
-            "rows 2 and 4 have the same seed and differ in dataset; add it to 'over'",
-        ),
+        ({"dataset": "b"}, "rows 2 and 4 have the same seed and differ in dataset; add it to 'ove"),
         ({"score": 9.0}, "rows 2 and 4 have the same seed and differ in score alone; keep one"),
         ({}, "rows 2 and 4 are the same (seed 1); remove one."),
     ],
@@ -310,3 +308,47 @@ def test_the_seeds_of_the_first_look_choose_for_all():
         found = at_best(marked, ["gamma"], [], value)
         assert found["gamma"].unique() == [0.3]
         assert set(found["seed"]) == {0, 1}
+
+
+def course(name, losses, *, diverged=False):
+    """An evaluation every quarter of an epoch, 60 steps."""
+    frame = pd.DataFrame({"consensus_loss": losses, "step": 60 * np.arange(len(losses))})
+    frame = frame.assign(run=name, epoch=frame["step"] / 240, diverged=diverged)
+    return frame.assign(consensus_accuracy=1 - frame["consensus_loss"])
+
+
+def test_a_crossing_is_linear_between_evaluations():
+    x, y = np.array([0.0, 1, 2, 3]), np.array([0.1, 0.5, 0.4, 0.9])
+    assert crossing(x, y, 0.3) == pytest.approx(0.5)
+    assert crossing(x, y, 0.5) == 1
+    assert crossing(x, y, 0.1) == 0
+    assert crossing(x, y, 0.95) == math.inf
+    assert crossing(x, np.array([0.1, math.nan, 0.4, 0.9]), 0.4) == 2
+
+
+@pytest.mark.parametrize("size", [1000, 10_000])
+@pytest.mark.parametrize("factor", [0.01, None])
+def test_a_count_whose_share_is_a_target_in_percent_reaches_it(size, factor):
+    """94 · 0.01 is not 0.94 in floats: counts of samples decide, for all targets 0.1 … 99.9."""
+    for tenths in range(1, 1000):
+        target = tenths / 10 * factor if factor else tenths / 10 / 100
+        count = tenths * size // 1000  # exactly tenths / 1000
+        x, y = np.array([0.0, 1.0]), np.array([(count - 1) / size, count / size])
+        assert crossing(x, y, target) == pytest.approx(1), (tenths, size)
+        assert crossing(x, y - 1 / size, target) == math.inf, (tenths, size)
+        assert crossing(x, -y[::-1], -target) == pytest.approx(0), (tenths, size)
+
+
+def test_a_loss_falls_to_its_target_and_an_accuracy_rises():
+    metrics = pd.concat(
+        [
+            course("a", [0.9, 0.7, 0.3, 0.6]),
+            course("b", [0.9, 0.8, 0.7, 0.6]),
+            course("c", [0.9, 0.3, 0.3, math.nan], diverged=True),
+        ]
+    )
+    epochs = time_to(metrics, 0.5, "consensus_loss")
+    assert epochs["a"] == pytest.approx(0.375)
+    assert epochs[["b", "c"]].tolist() == [math.inf, math.inf]  # too late, diverged
+    steps = time_to(metrics, 0.5, "consensus_accuracy", "step")
+    assert steps["a"] == pytest.approx(90)
