@@ -2,6 +2,7 @@ import multiprocessing
 import os
 import signal
 import struct
+from contextlib import chdir
 from functools import partial
 from pathlib import Path
 
@@ -123,6 +124,23 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     train(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def shipped(tmp_path_factory):
+    """The archive of two figures, its configs and their plan; its folder has their inputs."""
+    from two_figures import packed, plan, read_config, two_figures
+
+    folder = tmp_path_factory.mktemp("shipped")
+    with chdir(folder):
+        configs = two_figures(folder)
+        return packed(configs), configs, plan(read_config(configs))
+
+
+@pytest.fixture
+def there(shipped, monkeypatch):
+    """The working directory is that folder. Tests change none of its files."""
+    monkeypatch.chdir(shipped[0].parent)
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,6 @@ from ngo.gossip.topology import Mixing
 from ngo.training.problem import Batches, BatchStream
 from ngo.training.virtual.clock import LINKS, SPEEDS
 
-END, ARRIVAL = 1, 0
-
 
 class EventByEvent:
     """A run on links without queues. Two events never have the same time."""

@@ -8,19 +8,14 @@ import textwrap
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 
 import click
 from conftest import REPOSITORY
 
 from ngo.cli.cli import main
-from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.paper import paper_of
 from verdicts import cli as judge
 
 TOOLS = ("ngo", "verdicts", "make", "snakemake")
-PIPELINE = {"all", "tables", "figures", "training", "assumptions", "report"}
 MINE = {"config/mine.yaml", "papers/tracking/config.yaml"}
 """Configs that pages tell to write."""
 
@@ -127,16 +122,8 @@ def mistakes(tool: str, words: list[str]) -> list[str]:
     return []
 
 
-def targets_of(configs: list[str]) -> set[str]:
-    """The targets of the workflow with these configs."""
-    known = [name for name in configs if name not in MINE]
-    config = read_config(REPOSITORY / name for name in ("config/config.yaml", *known))
-    tables = {f"{kind}_{name}" for kind in MEASUREMENTS for name in config.get(kind) or ()}
-    return PIPELINE | {"claims", *paper_of(config).figures, *config["training"], *tables}
-
-
 def unplanned(words: list[str]) -> list[str]:
-    """What Snakemake, or the workflow, does not know of a command: options, configs, targets."""
+    """What Snakemake does not know of a command: options, and configs that are not there."""
     from snakemake.cli import get_argument_parser
 
     if "--executor" in words:
@@ -150,10 +137,5 @@ def unplanned(words: list[str]) -> list[str]:
             given, unknown = get_argument_parser().parse_known_args(words)
     except SystemExit:
         return [said.getvalue()]
-    configs = [str(path) for path in given.configfile]
-    absent = {name for name in configs if not (REPOSITORY / name).exists()} - MINE
-    if unknown or absent:
-        return [*unknown, *absent]
-    names = targets_of(configs)
-    mine = MINE & set(configs)  # with experiments of its own
-    return [t for t in given.targets if Path(t).stem not in names and not mine]
+    configs = {str(path) for path in given.configfile}
+    return unknown + [name for name in configs - MINE if not (REPOSITORY / name).exists()]

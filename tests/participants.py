@@ -45,7 +45,6 @@ def smooth(generator):
 
 
 SMOOTH = Model(smooth, input_shape=(1, 28, 28), task="classification")
-SMOOTH_PARAMETERS = 12_730
 
 
 @pytest.fixture(scope="module", autouse=True)

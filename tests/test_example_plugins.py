@@ -33,20 +33,11 @@ def matrix(name, n, t=0):
     return Mixing(name, n, None).at(t).dense()
 
 
-def test_each_has_30_lines_at_most():
-    lines = {path.name: len(path.read_text().splitlines()) for path in EXAMPLES.glob("*.py")}
-    assert len(lines) == 11
-    assert max(lines.values()) <= 30
-
-
-@pytest.mark.parametrize("n", [2, 3, 7, 16, 20])
-def test_cliques_are_connected(n):
-    edges = TOPOLOGIES["cliques"].edges(n)
-    assert nx.is_connected(nx.Graph(edges))
-    assert len(nx.Graph(edges)) == n
-
-
 def test_four_cliques_of_four_mix_faster_than_the_ring():
+    for n in (2, 3, 7, 16, 20):
+        graph = nx.Graph(TOPOLOGIES["cliques"].edges(n))
+        assert nx.is_connected(graph)
+        assert len(graph) == n
     W = matrix("cliques", 16)
     assert len(TOPOLOGIES["cliques"].edges(16)) == 4 * 6 + 4
     for first in range(0, 16, 4):
@@ -119,19 +110,6 @@ def test_slowmo_is_its_algorithm(slow_lr, slow_momentum):
         sent = [stepping.advance(grad(stepping.X)) for _ in range(3)]
         assert sent == [2 * n, 2 * n, 2 * n + 2 * n]
         assert torch.allclose(stepping.X, x0.repeat(n, 1), rtol=0, atol=1e-12)
-
-
-def test_slowmo_without_gossip_is_diloco_with_heavy_ball():
-    n, lr = 5, 0.05
-    (grad, _), X = quadratics(n), gaussian(1, 3).repeat(n, 1)
-    slow = {"local_steps": 3, "slow_lr": 0.7, "slow_momentum": 0.6}
-    outer = {"local_steps": 3, "outer_lr": 0.7, "outer_momentum": 0.6, "outer_rule": "momentum"}
-    slowmo = Stepping("slowmo", X, torch.eye(n).double(), lr=lr, **slow)
-    diloco = Stepping("diloco", X, lr=lr, **outer)
-    for _ in range(30):
-        for stepping in (slowmo, diloco):
-            stepping.advance(grad(stepping.X))
-        assert torch.allclose(slowmo.X, diloco.X, rtol=0, atol=1e-12)
 
 
 def test_the_method_of_the_recipe_is_decentlam(own_entries, tmp_path):

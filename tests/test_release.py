@@ -41,13 +41,6 @@ def test_actions_are_pinned_and_jobs_are_limited(path):
     assert all(job["timeout-minutes"] for job in workflow["jobs"].values())
 
 
-def test_the_workflow_runs_the_same_script_and_the_wheel_check():
-    commands = [step["run"] for step in steps(REPOSITORY / ".github/workflows/check.yml")
-                if "run" in step]  # fmt: skip
-    assert "bash .ci/run" in commands
-    assert any("tools/release_check.py" in each for each in commands)
-
-
 def test_what_the_pipeline_adds_is_known_to_the_command_line():
     from packaging.requirements import Requirement
 

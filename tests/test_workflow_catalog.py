@@ -1,7 +1,4 @@
-"""What the Snakemake workflow catalogue asks of a repository with standardized usage.
-
-https://github.com/snakemake/snakemake-workflow-catalog
-"""
+"""The workflow, as one finds it in Snakemake's catalogue: the smallest config, and no package."""
 
 import os
 import re
@@ -10,10 +7,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
 import running
-import yaml
 from conftest import REPOSITORY
-
-CATALOG = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
 
 
 def snakemake(*arguments: str, options: tuple[str, ...] = (), **how: object) -> tuple[int, str]:
@@ -22,26 +16,6 @@ def snakemake(*arguments: str, options: tuple[str, ...] = (), **how: object) -> 
     process = running.start(command, **{"cwd": REPOSITORY, **how})
     said = "".join(running.ended(process, 240))
     return process.returncode, said
-
-
-def test_the_main_file_is_where_the_catalogue_looks_for_it():
-    assert (REPOSITORY / "workflow/Snakefile").is_file()
-    assert 'include: "workflow/Snakefile"' in (REPOSITORY / "Snakefile").read_text().splitlines()
-    rules = list((REPOSITORY / "workflow/rules").iterdir())
-    assert {path.suffix for path in rules if path.is_file()} == {".smk"}
-    readme = (REPOSITORY / "README.md").read_text().lower()
-    assert "snakemake" in readme
-    assert "workflow" in readme
-    assert (REPOSITORY / "config/README.md").read_text().startswith("# ")
-
-
-def test_the_usage_has_the_fields_that_the_catalogue_reads():
-    assert set(CATALOG) == {"mandatory-flags", "software-stack-deployment", "report"}
-    assert set(CATALOG["mandatory-flags"]) == {"desc", "flags"}
-    ways = CATALOG["software-stack-deployment"]
-    assert set(ways) == {"conda", "apptainer", "apptainer+conda"}
-    assert all(isinstance(way, bool) for way in ways.values())
-    assert CATALOG["report"] is True
 
 
 def test_the_smallest_config_gives_a_plan():

@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up import TABLE1
-from made_up_trials import candidate, near_at_two, paper, trial, trials
+from made_up_trials import candidate, near_at_two, trial, trials
 
 from ngo.analysis.calibration import (
     CALIBRATED,
     CONFIRMED,
     accuracies,
-    cells_of,
-    each_cell,
     nearest,
     ranking,
 )
@@ -77,14 +75,6 @@ def test_cells_that_confirm_take_no_part_in_the_choice():
     assert ranked["confirmed"].tolist() == pytest.approx([30, 2])
 
 
-def test_a_candidate_without_all_cells_to_confirm_says_so():
-    ranked = ranking(accuracies(trials(), TABLE1))
-    lacking = ranked[ranked["gamma"] == 0.2]
-    assert len(lacking) == 2  # readings
-    assert lacking["confirmed"].isna().all()
-    assert (lacking["calibrated"] > 0).all()
-
-
 def test_a_diverged_run_puts_its_candidate_last():
     runs = trials()
     healthy = (runs["gamma"] != 0.1) | (runs["method"] != "ngo") | (runs["topology"] != "ring")
@@ -96,18 +86,6 @@ def test_a_diverged_run_puts_its_candidate_last():
     ranked = ranking(accuracies(pd.concat([runs[healthy], pd.DataFrame(lost)]), TABLE1))
     assert ranked["gamma"].tolist() == [0.2, 0.2, 0.1, 0.1]
     assert ranked["calibrated"].isna().tolist() == [False, False, True, True]
-
-
-def test_a_run_that_diverges_later_counts_until_then():
-    runs = pd.DataFrame(
-        trial(("ring", "ngo"), "iid", lambda epoch, seed: 90.0, epochs=6.0, seeds=(0,))
-        + trial(("ring", "ngo"), "iid", lambda epoch, seed: 90.0, epochs=6.0, seeds=(1,))
-    )
-    last = (runs["seed"] == 1) & (runs["step"] == 2)
-    runs.loc[last, "diverged"] = True
-    runs = runs[(runs["seed"] == 0) | (runs["step"] <= 2)]
-    table = accuracies(runs, TABLE1).query("reading == 'consensus'").set_index("epochs")
-    assert table["measured"].isna().to_dict() == {2.0: False, 4.0: True, 6.0: True}
 
 
 def test_every_field_that_is_free_is_in_the_ranking():
@@ -131,32 +109,9 @@ def test_runs_that_differ_elsewhere_are_refused():
         accuracies(pd.concat([runs, again]), TABLE1)
 
 
-def test_the_cells_of_the_winner_are_the_papers():
-    table = accuracies(trials(), TABLE1)
-    cells = cells_of(table, first(table, common=False))
-    assert len(cells) == 14
-    assert cells["chosen_by"].sum() == 6
-    found = cells.set_index(["half", "topology", "method"])["measured"]
-    gossip = ("noniid", "complete", "gossip")
-    assert found[gossip] == pytest.approx(paper("mnist", "noniid")["complete", "gossip"] + 1)
-    assert len(cells_of(table, ranking(table).query("gamma == 0.2").iloc[0])) == 6
-
-
 def test_the_nearest_trial_of_each_cell():
     found = nearest(accuracies(trials(), TABLE1)).set_index(["half", "topology", "method"])
     assert len(found) == 14
     gaps = (found["measured"] - found["paper"]).abs()
     assert gaps["iid"].to_numpy() == pytest.approx(np.full(7, 3.0))
     assert gaps["noniid"].to_numpy() == pytest.approx(np.full(7, 1.0))
-
-
-def test_each_cell_beside_the_paper():
-    table = accuracies(trials(), TABLE1)
-    cells = each_cell(table, ranking(table))
-    assert len(cells) == 14
-    assert cells["topology"].tolist()[:3] == [None, "ring", "ring"]
-    by = cells.set_index(["half", "topology", "method"])
-    row = by.loc[("noniid", "complete", "ngo")]
-    assert row["candidate"] == pytest.approx(row["paper"] + 3)  # after 2 epochs, as the iid half
-    assert row["nearest"] == pytest.approx(row["paper"] + 1)
-    assert (row["epochs"], row["gamma"]) == (4, 0.1)

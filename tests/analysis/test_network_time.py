@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from rates import check_rate
 
-from ngo.analysis.network_time import NetworkModel, _received, network_seconds, read_network
+from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
 from ngo.common.registry import UserError
 from ngo.gossip.network import Failures
 from ngo.gossip.topology import topology
@@ -128,15 +127,6 @@ def test_a_hub_receives_its_messages_one_after_another(latency, step):
     assert found.tolist() == [0, step + latency + 80]
 
 
-def test_a_link_is_done_when_it_has_carried_what_arrives():
-    """Two messages of 3 s for worker 0, from workers 1 and 2; 2 begins at once, or 5 s later."""
-    edges = np.array([[0, 1, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)
-    sending = np.array([0.0, 3, 3])
-    for late, free, wanted in ((0, 0, 6), (1, 0, 6), (5, 0, 8), (0, 4, 10), (5, 1, 8)):
-        begin = np.array([0.0, 0, late])
-        assert _received(edges, begin, sending, 3, np.full(3, float(free)))[0] == wanted
-
-
 def test_a_ring_waits_less_for_slow_workers_than_a_complete_graph():
     """With free communication, between the slowest worker's own time and that of barriers."""
     free = NetworkModel(latency=0, bandwidth=np.inf, step=1, slow=0.1, slowdown=6)
@@ -148,11 +138,6 @@ def test_a_ring_waits_less_for_slow_workers_than_a_complete_graph():
     assert complete == server
     assert abs(complete - barrier) < 4 * 5 * np.sqrt(200 * 0.9**N * (1 - 0.9**N))
     assert 200 * 1.5 < ring < complete
-
-
-def test_all_slow_is_a_slower_machine():
-    slow = NetworkModel(0.5, 2000, 1, slow=1, slowdown=3)
-    assert network_seconds(run(), slow).equals(network_seconds(run(), PLAIN))
 
 
 @pytest.mark.parametrize(
@@ -167,11 +152,3 @@ def test_all_slow_is_a_slower_machine():
 def test_a_network_that_cannot_be_is_refused(values, message):
     with pytest.raises(UserError, match=message):
         read_network({"latency": 0.1, "bandwidth": 1e6, "step": 0.1, **values})
-
-
-def test_workers_are_slow_at_their_rate():
-    """A worker alone takes 1 s a step, and 2 s where it is slow."""
-    steps = 60_000
-    network = NetworkModel(latency=0, bandwidth=np.inf, step=1, slow=0.6, slowdown=2)
-    rows = run("centralized", None, workers=1, edges=[0, 2 * steps], steps=(0, steps))
-    check_rate(network_seconds(rows, network).iloc[-1] - steps, steps, 0.6, sees=0.021)

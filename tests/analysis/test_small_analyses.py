@@ -5,15 +5,21 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import TABLE1, TABLE_A2, cell, exponents, rates, run
+from made_up import TABLE1, TABLE_A2, cell, exponents, levels, metrics, run, sizes, tuned_runs
 from made_up import TABLE_S1 as REFERENCE
+from made_up import seeds_of as rows
+from made_up_combinations import combinations
 from made_up_rounds import by_gamma, made
 from made_up_speed import trajectories as simulated
 
-from ngo.analysis import mixers, published
+from ngo.analysis import comparisons, curves, mixers, published, tuning
 from ngo.analysis.chatter import chatter_floor
+from ngo.analysis.combinations import combination_table, with_parts
+from ngo.analysis.correlations import on_log_axis, pooled_correlation, within_seeds
+from ngo.analysis.criteria import ACCURACY
+from ngo.analysis.curves import scores
 from ngo.analysis.dynamics import consensus_rounds, delay_limit_in_rounds
-from ngo.analysis.seed_means import check_apart, over_seeds
+from ngo.analysis.seed_means import check_apart
 from ngo.analysis.spectra import spectral_comparison
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError
@@ -27,11 +33,6 @@ def test_each_p_has_its_own_floor():
     for p, gamma in floor.index:
         assert floor[p, gamma] == pytest.approx(250 * (2 * gamma / 3) ** (1 / (1 - p)), rel=1e-6)
     assert len(floor) == 4
-
-
-def test_a_random_topology_and_linear_coupling_have_no_floor():
-    assert chatter_floor(rates().assign(topology="random")).empty
-    assert chatter_floor(exponents().query("p == 1")).empty
 
 
 def test_consensus_rounds_are_counted_for_each_p_and_delay():
@@ -109,11 +110,6 @@ def test_a_case_that_diverges_comes_last():
     assert set(found.loc["capped", "gamma"]) == {0.5}
 
 
-def test_rounding_error_has_a_floor():
-    table = mixers.with_mixers(made(lambda *_: 0.0))
-    assert (mixers.ends(table)["V_settled"] == 100 * mixers.LEAST).all()
-
-
 @pytest.mark.parametrize(
     ("dataset", "reference", "column", "number"),
     [
@@ -129,26 +125,6 @@ def test_the_papers_number_beside_ours(dataset, reference, column, number):
     rows = pd.DataFrame(cell("ring", "ngo", [0.5], partition="shards", dataset=dataset)[-1:])
     found = published.published_for(rows, reference, column)
     assert found.tolist() == pytest.approx([number], nan_ok=True)
-
-
-def test_the_data_set_of_the_papers_numbers():
-    assert published.sole_dataset(TABLE_A2) == "cifar10"
-    assert published.sole_dataset(TABLE1) is None
-
-
-def test_the_last_evaluation_of_a_diverged_run_has_no_scores():
-    rows = cell("ring", "ngo", [0.9, 0.8], diverged=[1])
-    last = final(pd.DataFrame(rows))
-    assert last["step"].tolist() == [9, 9]
-    assert last["consensus_accuracy"].tolist() == pytest.approx([0.9, math.nan], nan_ok=True)
-    assert last["train_loss"].isna().tolist() == [False, True]
-
-
-def test_means_over_seeds_keep_groups_without_a_topology():
-    last = final(pd.DataFrame(cell(None, "centralized", [0.7, 0.9])))
-    (row,) = over_seeds(last, ["topology", "method"], "consensus_accuracy").to_dict("records")
-    assert row["consensus_accuracy"] == pytest.approx(0.8)
-    assert math.isnan(row["consensus_accuracy_ci95"])
 
 
 def test_two_runs_of_one_seed_are_not_seeds():
@@ -198,7 +174,223 @@ def test_a_random_graphs_degree_is_judged_by_its_standard_error(degree, draws, p
     assert (row["degree_agrees"], row["true_degree_agrees"]) == (printed, true)
 
 
-def test_drawn_graphs_have_the_degree_u_times_n_minus_1():
-    drawn = spectral_table(SpectraOptions(topology=("random",), workers=(64,), draws=200))
-    (row,) = spectral_comparison(drawn, REFERENCE).to_dict("records")
-    assert (row["degree_agrees"], row["true_degree_agrees"]) == ("no", "yes")
+def test_a_run_without_a_positive_v_is_on_no_log_axis():
+    ends = final(scores(metrics(run(0.5, 0.0), run(0.5, 2.0, method="gossip"))))
+    assert on_log_axis(ends).tolist() == [False, True]
+
+
+def test_within_seeds_against_numpy():
+    random = np.random.default_rng(0)
+    V, accuracy = np.exp(random.standard_normal((2, 4, 5)))
+    ends = pd.DataFrame(
+        {"seed": np.repeat(range(4), 5), "V": V.ravel(), "accuracy": accuracy.ravel()}
+    )
+    by_seed = within_seeds(ends, "accuracy")
+    for seed in range(4):
+        r = np.corrcoef(np.log(V[seed]), accuracy[seed])[0, 1]
+        slope = np.polyfit(np.log(V[seed]), accuracy[seed], 1)[0]
+        assert by_seed.loc[seed, ["r", "z", "slope"]].tolist() == pytest.approx(
+            [r, math.atanh(r), slope]
+        )
+    pooled = pooled_correlation(by_seed)
+    assert pooled.r == pytest.approx(math.tanh(by_seed["z"].mean()))
+    assert -1 <= pooled.low < pooled.r < pooled.high <= 1
+    assert pooled.seeds == 4
+
+
+def test_a_seed_whose_runs_all_diverged_has_no_correlation():
+    ends = final(scores(levels(lambda seed: seed == 1)))
+    ends.loc[ends["seed"] == 1, "accuracy"] = math.nan
+    by_seed = within_seeds(ends, "accuracy")
+    assert by_seed["z"].isna().to_dict() == {0: False, 1: True, 2: False}
+    assert pooled_correlation(by_seed).seeds == 2
+    assert pooled_correlation(by_seed.loc[[1]]).seeds == 0
+
+
+def test_a_method_is_its_correction_and_local_rule():
+    parts = with_parts(combinations())[["method", "local_rule", "p", "algorithm", "mixer"]]
+    found = {tuple(row)[3:] for row in parts.dropna().itertuples(index=False, name=None)}
+    methods = ("sgd", "momentum", "d2")
+    assert found == {(method, mixer) for method in methods for mixer in ("linear", "NGO", "capped")}
+    both = with_parts(combinations().assign(local_rule="momentum"))
+    assert set(both["algorithm"]) == {"momentum", "d2 + momentum", "centralized + momentum"}
+
+
+def test_each_is_at_its_best_and_compared_with_linear_gossip():
+    table = combination_table(combinations()).set_index(["algorithm", "mixer"])
+    assert (table.loc[("sgd", "linear"), ["gamma", "p", "lr"]] == [0.4, 1, 0.05]).all()
+    assert np.isclose(table.loc[("momentum", "linear"), "accuracy"], 71.5)
+    gains = table["gain"].dropna()
+    assert np.allclose(gains[("sgd", "NGO")], 3)
+    assert np.allclose(gains[("momentum", "capped")], 5)
+    assert np.allclose(gains[("d2", "capped")], 0)
+    assert len(gains) == 6
+    assert (table["diverged"] == 0).all()
+
+
+def test_a_value_at_which_a_run_diverged_comes_last():
+    table = combination_table(combinations(diverged={("sgd", "capped", 0.4)}))
+    table = table.set_index(["algorithm", "mixer"])
+    assert table.loc[("sgd", "capped"), "gamma"] == 0.2
+    assert table.loc[("sgd", "capped"), "diverged"] == 0
+    assert table.loc[("sgd", "NGO"), "gamma"] == 0.4
+
+
+def test_training_without_a_topology_has_a_row():
+    table = combination_table(combinations())
+    (row,) = table[table["algorithm"] == "centralized"].to_dict("records")
+    assert row["accuracy"] == 80
+    assert np.isnan(row["gain"])
+
+
+@pytest.fixture
+def tuned():
+    return tuned_runs()
+
+
+def test_gamma_is_chosen_by_held_out_accuracy_alone(tuned):
+    """Gossip ties at 0.1 and 0.3: the smaller one. NGO at 1 has a diverged run: it comes last."""
+    best = tuning.best_settings(tuning.tuning_grid(tuned)).set_index("method")
+    assert best["gamma"].to_dict() == pytest.approx(
+        {"centralized": math.nan, "gossip": 0.1, "ngo": 0.3}, nan_ok=True
+    )
+    assert best["held_out"].to_dict() == pytest.approx({"centralized": 80, "gossip": 60, "ngo": 70})
+    assert best.loc["gossip", "edge"] == "smallest"
+    assert best.loc[["centralized", "ngo"], "edge"].isna().all()
+    assert best["p_edge"].fillna("-").tolist() == ["-", "-", "largest"]
+
+
+def test_p_is_chosen_with_gamma(tuned):
+    better = tuned.copy()
+    better.loc[better["p"] == 0.7, "holdout_accuracy"] = 0.95
+    best = tuning.best_settings(tuning.tuning_grid(better)).set_index("method")
+    assert best.loc["ngo", ["p", "gamma", "p_edge"]].tolist() == [0.7, 0.1, "smallest"]
+    assert pd.isna(best.loc["ngo", "edge"])  # p = 0.7 was tried at one γ only
+
+
+def test_each_p_can_have_its_own_best_gamma(tuned):
+    best = tuning.best_settings(tuning.tuning_grid(tuned), ["method", "p"])
+    ngo = best[best["method"] == "ngo"].set_index("p")["gamma"]
+    assert ngo.to_dict() == {0.9: 0.3, 0.7: 0.1}
+
+
+def test_the_grid_has_the_accuracy_and_the_lost_runs_at_each_p_and_gamma(tuned):
+    grid = tuning.tuning_grid(tuned).set_index(["method", "p", "gamma"]).sort_index()
+    assert grid.loc["gossip", "test"].tolist() == pytest.approx([65, 95, 99])
+    assert grid.loc[("ngo", 0.9), "diverged"].tolist() == [0, 0, 1]
+
+
+T_3 = 4.302653 / math.sqrt(3)  # half-width of three values with standard deviation 1
+
+
+def test_table1_sets_ours_beside_the_papers():
+    runs = pd.DataFrame(
+        cell("ring", "ngo", [0.91, 0.94, 0.97])
+        + cell("ring", "gossip", [0.90, 0.92, 0.94])
+        + cell(None, "centralized", [0.97, 0.98, 0.99])
+    )
+    table = comparisons.comparison_table(runs, TABLE1, [ACCURACY])
+    assert table["method"].tolist() == ["centralized", "gossip", "ngo"]
+    assert table["paper"].tolist() == [97.47, 96.47, 96.52]
+    assert table["consensus"].tolist() == pytest.approx([98, 92, 94])
+    assert table["workers"].tolist() == pytest.approx([93, 87, 89])
+    assert table["consensus_minus_paper"].tolist() == pytest.approx([0.53, -4.47, -2.52])
+    assert table["seeds"].tolist() == [3, 3, 3]
+    assert (table["classes_min"].iloc[0], table["classes_max"].iloc[0]) == (8, 10)
+    # Differences 1, 2, 3: mean 2, standard deviation 1; only NGO's row has them.
+    assert table["ngo_minus_gossip"].isna().tolist() == [True, True, False]
+    assert table["ngo_minus_gossip"].iloc[2] == pytest.approx(2)
+    assert table["ngo_minus_gossip_ci95"].iloc[2] == pytest.approx(T_3, rel=1e-6)
+
+
+def test_pairing_is_by_seed():
+    """The seeds differ by 20 points, the methods by exactly 1: the paired interval is empty."""
+    runs = pd.DataFrame(
+        cell("ring", "gossip", [0.5, 0.7, 0.9]) + cell("ring", "ngo", [0.51, 0.71, 0.91])
+    )
+    paired = comparisons.ngo_minus_gossip(final(runs), "consensus_accuracy")
+    assert paired["ngo_minus_gossip"].tolist() == pytest.approx([0.01])
+    assert paired["ngo_minus_gossip_ci95"].tolist() == pytest.approx([0], abs=1e-12)
+
+
+def test_a_diverged_run_leaves_no_mean():
+    rows = cell("ring", "gossip", [0.9] * 3) + cell("ring", "ngo", [0.9, 0.1, 0.9], diverged=[1])
+    table = comparisons.comparison_table(pd.DataFrame(rows), TABLE1, [ACCURACY])
+    assert table["diverged"].tolist() == [0, 1]
+    assert math.isnan(table["consensus"].iloc[1])
+
+
+def test_runs_that_differ_in_no_column_are_refused():
+    runs = pd.DataFrame(cell("ring", "ngo", [0.9], gamma=0.1) + cell("ring", "ngo", [0.8], gamma=1))
+    with pytest.raises(UserError, match="there are mnist-iid-ring-ngo-0-.*0.1.*, mnist-iid.* 1"):
+        comparisons.comparison_table(runs, TABLE1, [ACCURACY])
+
+
+def gain(runs):
+    """``comparisons.gains`` of the accuracy at the end, by number of workers and seed."""
+    found = comparisons.gains(final(scores(runs)), ["workers"], "accuracy")
+    return found.set_index(["workers", "seed"])
+
+
+def test_a_gain_is_paired_by_seed():
+    found = gain(sizes())["difference"]
+    assert found[4].tolist() == pytest.approx([4, 4, 4])
+    assert found[16].tolist() == pytest.approx([16, 16, 16])
+
+
+def test_a_diverged_run_has_no_gain():
+    found = gain(sizes(lambda seed: seed == 1))
+    assert found["diverged"].tolist() == [False, True, False] * 2
+    assert found["difference"].isna().tolist() == [False, True, False] * 2
+
+
+def course(V_of_seeds, step=10):
+    """Evaluations of a run for each seed: V after 0, ``step``, 2 ``step`` …; NaN ends a run."""
+    table = []
+    for seed, values in enumerate(V_of_seeds):
+        for k, V in enumerate(values):
+            table.append(
+                {"run": f"r{seed}", "method": "ngo", "seed": seed, "step": k * (step + seed),
+                 "V": V, "diverged": math.isnan(V)}
+            )  # fmt: skip
+    return pd.DataFrame(table)
+
+
+def test_points_against_a_t_table():
+    found = curves.points(rows([11.0, 12.0, 13.0], name="accuracy"), ["method"], ["accuracy"])
+    point = found.iloc[0]
+    half = 4.302653 / math.sqrt(3)  # t(0.975, 2)
+    assert (point["mean"], point["seeds"], point["diverged"]) == (12, 3, 0)
+    assert [point["low"], point["high"]] == pytest.approx([12 - half, 12 + half], rel=1e-6)
+
+
+def test_the_mean_V_is_over_the_steps_so_far_and_not_of_the_start():
+    found = curves.with_mean_V(course([[9.0, 2.0, 4.0], [3.0, math.nan]]))["V_mean"].tolist()
+    assert found[1:3] == [2, 3]
+    assert np.isnan([found[0], *found[3:]]).all()
+    uneven = course([[9.0, 2.0, 4.0]]).assign(step=[0, 10, 40])
+    assert curves.with_mean_V(uneven)["V_mean"].tolist()[1:] == [2, 3.5]
+
+
+def test_a_diverged_run_is_counted_and_not_averaged():
+    values = rows([1.0, math.inf, math.nan, 4.0], diverged=[3])
+    point = curves.points(values, ["method"], ["V"]).iloc[0]
+    assert (point["mean"], point["seeds"], point["diverged"]) == (1, 1, 3)
+
+
+def test_evaluations_are_matched_by_their_number():
+    table = curves.along(course([[0, 2, 4], [0, 8, 16]]), ["method"], "step", ["V"])
+    assert table["step"].tolist() == [0, 10.5, 21]  # seeds own unequal numbers of samples
+    assert table["mean"].tolist() == pytest.approx([0, 4, 8])
+
+
+def test_a_run_that_ended_stays_diverged():
+    table = curves.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["method"], "step", ["V"])
+    assert table["diverged"].tolist() == [0, 0, 1, 1]
+    assert table["mean"].tolist() == pytest.approx([0, 2, 3, 5])
+
+
+def test_intervals_end_where_the_value_does():
+    for name, ends in (("accuracy", [0, 100]), ("difference", [-100, 100])):
+        point = curves.points(rows([-90.0, 0.0, 99.0], name=name), ["method"], [name]).iloc[0]
+        assert [point["low"], point["high"]] == ends

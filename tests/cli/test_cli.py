@@ -82,12 +82,3 @@ def test_the_shell_completes_commands_options_and_names():
     assert completed("train", "--local-rule", typed="ad") == ["adam", "adamw"]
     assert completed("train", "--device", typed="c") == ["cpu", "cuda"]
     assert completed("train", "--plugin", "absent.py", "--topology", typed="ri") == ["ring"]
-
-
-def test_the_shell_completes_names_of_plugins(tmp_path, own_entries):
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "from ngo.gossip.topology import TOPOLOGIES\n"
-        "TOPOLOGIES.add('own_graph', TOPOLOGIES['ring'])\n"
-    )
-    assert completed("train", "--plugin", file, "--topology", typed="own") == ["own_graph"]

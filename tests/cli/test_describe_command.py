@@ -7,15 +7,10 @@ import pytest
 from command_line import mistake, ngo
 from conftest import CONFIGS, REPOSITORY
 
-from ngo.common import plugins
-from ngo.data.dataset import DATASETS
-from ngo.data.described import DESCRIBED, identity
-from ngo.data.owners import OWNERS
+from ngo.data.described import identity
 from ngo.pipeline.archives.collect import of_this_code
 from ngo.pipeline.archives.packed_runs import read_run
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.jobs import drawings, jobs
-from ngo.pipeline.keys import data_set
 from ngo.pipeline.plan import plan
 
 pytestmark = pytest.mark.usefixtures("own_entries")
@@ -51,13 +46,6 @@ def planned():
     return plan(read_config([CONFIGS[0], "mine.yaml"]))
 
 
-def forget():
-    """Forget the description, as a new process does."""
-    plugins._loaded.clear()
-    for registry in (DATASETS, DESCRIBED, OWNERS):
-        del registry["marks"]
-
-
 def test_the_example_of_the_docs_trains(study):
     told = ngo(*example()[0])
     facts = "72 training samples of 1 × 28 × 28, 3 classes, with owners"
@@ -75,38 +63,6 @@ def test_the_example_of_the_docs_trains(study):
     owner = pd.read_parquet("p.parquet").assign(owner=lambda rows: rows["sample"] // 12)
     assert (owner.groupby("owner")["worker"].nunique() == 1).all()
     assert (owner.groupby("worker")["owner"].nunique() == 2).all()
-
-
-def keys_of(plan):
-    made = [*jobs(plan)["mymarks"], *drawings(plan).values()]
-    return [data_set("marks"), *(each.key for each in made if "mymarks" in each.file)]
-
-
-def test_another_content_has_other_keys_and_stops_a_run(study):
-    ngo(*example()[0])
-    first = planned()
-    run = first.training["mymarks"][0]
-    save_marks(np.random.default_rng(1))
-    flags = ["--plugin", "marks.yaml", *run.flags(), "--device", "cpu"]
-    line = mistake("data", "--plugin", "marks.yaml", "marks")
-    assert line.startswith("data.root: the content of 'data/marks.npz' is not the described one")
-    told = ngo("train", *flags, "--out", "run", code=2).splitlines()
-    assert told == [run.id, f"ngo: {line}"]
-    assert not (study / "run").exists()
-    before = keys_of(first)
-    forget()
-    assert keys_of(planned()) == before
-    forget()
-    ngo(*example()[0])
-    assert not set(keys_of(planned())) & set(before)
-
-
-def test_a_config_is_checked_without_the_data(study):
-    ngo(*example()[0])
-    (study / "data/marks.npz").unlink()
-    assert len(planned().training["mymarks"]) == 4
-    line = mistake("data", "--plugin", "marks.yaml", "marks")
-    assert line.startswith("data.root: marks is not in 'data' and can't be downloaded")
 
 
 @pytest.mark.parametrize(

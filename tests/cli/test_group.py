@@ -8,6 +8,15 @@ from command_line import mistake
 from ngo.cli.group import Commands
 
 
+def raising(error):
+    """A group whose command ``work`` raises the error."""
+
+    def work():
+        raise error
+
+    return Commands(commands={"work": click.Command("work", callback=work)})
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -18,18 +27,9 @@ from ngo.cli.group import Commands
     ],
 )
 def test_out_of_memory_is_a_line_and_other_errors_are_not(error):
-    @click.group(cls=Commands)
-    def group():
-        pass
-
-    @group.command()
-    @click.option("--wrong", is_flag=True)
-    def work(wrong):
-        raise RuntimeError("a mistake of ours") if wrong else error
-
-    line = mistake("work", group=group)
+    line = mistake("work", group=raising(error))
     assert line.startswith("out of memory; use fewer workers or threads: ")
-    result = CliRunner().invoke(group, ["work", "--wrong"])
+    result = CliRunner().invoke(raising(RuntimeError("a mistake of ours")), ["work"])
     assert str(result.exception) == "a mistake of ours"
 
 
@@ -40,31 +40,14 @@ def test_a_usual_word_as_an_option_is_told_ours():
 
 
 def test_a_library_of_the_pipeline_that_is_not_installed_is_a_line():
-    @click.group(cls=Commands)
-    def group():
-        pass
-
-    @group.command()
-    @click.argument("name")
-    def work(name):
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    line = mistake("work", "snakemake.cli", group=group)
+    line = mistake("work", group=raising(ModuleNotFoundError("", name="snakemake.cli")))
     assert line == (
         "snakemake is not installed; what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
     )
-    result = CliRunner().invoke(group, ["work", "mine"])
+    result = CliRunner().invoke(raising(ModuleNotFoundError("", name="mine")), ["work"])
     assert isinstance(result.exception, ModuleNotFoundError)
 
 
 def test_an_interrupted_command_says_so():
-    @click.group(cls=Commands)
-    def group():
-        pass
-
-    @group.command()
-    def work():
-        raise KeyboardInterrupt
-
-    result = CliRunner().invoke(group, ["work"])
+    result = CliRunner().invoke(raising(KeyboardInterrupt()), ["work"])
     assert (result.exit_code, result.stderr) == (130, "ngo: interrupted\n")

@@ -108,18 +108,6 @@ def test_a_command_writes_its_table_and_prints_its_summary(tmp_path):
     assert table["p"].unique().tolist() == [1, 0.9]
 
 
-def test_throughput_notes_the_options_without_effect(tmp_path, caplog):
-    out = tmp_path / "t.parquet"
-    small = ["--method", "gossip", "--workers", 1, "--steps", 1, "--repeats", 1]
-    result = run(
-        "throughput", "--dataset", "sine", "--p", 0.7, *small, "--device", "cpu", "--out", out
-    )
-    assert result.exit_code == 0, result.exception
-    assert "p 0.7 has no effect here: it is 1" in caplog.text
-    (row,) = pd.read_parquet(out).to_dict("records")
-    assert (row["model"], row["method"], row["device"]) == ("toy_net", "gossip", "cpu")
-
-
 def test_a_plugin_measurement_has_a_check_and_a_schema(edges):
     edges.read("edges.mine", {"topology": ["ring", "complete"], "workers": 5})
     with pytest.raises(UserError, match=r"^edges.mine.workers: 1 is out of range; .* 2 to 100\.$"):

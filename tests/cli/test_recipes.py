@@ -33,10 +33,6 @@ def recipes(own_entries, tmp_path):
     return options
 
 
-def test_the_page_of_plugins_has_the_file_of_topologies():
-    assert written("plugin") == written("topology")
-
-
 def test_a_run_with_the_recipes(recipes, tmp_path):
     words = {
         "--topology": "wheel",

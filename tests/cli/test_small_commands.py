@@ -2,30 +2,11 @@
 
 import json
 import os
-import shutil
 
 import pandas as pd
-import pytest
 from command_line import SMALL, mistake, ngo
-from conftest import CONFIGS
 
 from ngo.gossip.parts import REGISTRIES
-
-
-def test_rebuild_runs_in_the_repository(tmp_path, monkeypatch):
-    (tmp_path / "a.tar").write_bytes(b"")
-    monkeypatch.chdir(tmp_path)
-    assert mistake("rebuild", "a.tar") == (
-        "rebuild: no Snakefile in this folder; run it in the repository's folder."
-    )
-
-
-def test_an_archive_is_for_known_artefacts(tmp_path):
-    line = mistake(
-        "archive", "tabel1", "--config", "config/config.yaml", "--out", tmp_path / "a.tar"
-    )
-    assert "'tabel1' is unknown" in line
-    assert "Did you mean 'table1'?" in line
 
 
 def test_an_archive_never_replaces_a_file_that_it_packs(tmp_path):
@@ -66,11 +47,7 @@ def test_a_bundled_data_set_needs_no_files(tmp_path):
     assert facts == {"dataset": "digits", "train_samples": 1437, "files": {}}
 
 
-def test_an_unknown_data_set_is_refused():
-    assert mistake("data", "digts").endswith("Did you mean 'digits'?")
-
-
-def test_all_parts_are_listed():
+def test_all_parts_are_listed_and_json_has_all_facts():
     text = ngo("methods")
     for kind, registry in REGISTRIES.items():
         assert f"(--{kind.replace('_', '-')}):" in text
@@ -80,16 +57,12 @@ def test_all_parts_are_listed():
     assert "D² (Tang et al. 2018): gossip with a correction" in words
     assert "[the paper, Figure 1] Reads gamma, gamma_decay, v_threshold." in words
     assert max(map(len, text.splitlines())) <= 120
-
-
-def test_json_has_all_facts():
     found = json.loads(ngo("methods", "--json"))
     assert {kind: [each["name"] for each in listed] for kind, listed in found.items()} == {
         kind: sorted(registry) for kind, registry in REGISTRIES.items()
     }
     d2 = next(each for each in found["method"] if each["name"] == "d2")
     assert d2["local_rule"] == ["momentum", "nesterov", "sgd"]
-    assert d2["needs_every_message"] == ""
 
 
 def test_parts_of_plugins_are_listed(own_entries, tmp_path):
@@ -176,28 +149,8 @@ def test_runs_finds_mistakes_in_claims(tmp_path, caplog):
     assert mistake("runs", *configs).startswith("claims.a.with.value: 'acuracy' is unknown")
 
 
-def test_runs_alone_lists_the_tiers_and_names_files_that_are_no_tiers(tmp_path, monkeypatch):
-    (tmp_path / "config").mkdir()
-    for path in (CONFIGS[0], CONFIGS[2]):
-        shutil.copy(path, tmp_path / "config")
-    (tmp_path / "config/more.yaml").write_text("services: {}\n")
-    monkeypatch.chdir(tmp_path)
-    lines = ngo("runs").splitlines()
-    tiers = [line.partition(":")[0] for line in lines]
-    assert tiers == ["paper", "demo", "config/more.yaml is not a tier on its own"]
-
-
 def test_a_seed_is_chosen_by_the_verifier(tmp_path):
     (tmp_path / "a.tar").write_bytes(b"")
     assert "seed: it is missing; name one" in mistake("verify", tmp_path / "a.tar")
     assert "is refused: " in mistake("verify", tmp_path / "a.tar", "--sample", 0)
     assert "is refused: " in mistake("verify", tmp_path / "a.tar", "--seed", 1)
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [("--sample", -1, "sample: -1 "), ("--seed", "two", "seed: 'two' is not a number")],
-)
-def test_a_wrong_value_is_one_line(tmp_path, option, value, message):
-    (tmp_path / "a.tar").write_bytes(b"")
-    assert message in mistake("verify", tmp_path / "a.tar", "--seed", 1, option, value)

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -7,9 +8,12 @@ import pytest
 from command_line import SMALL, mistake, ngo
 from runs import digits_run
 
+from ngo.cli import local_run
+from ngo.cli.run_spec import spec_of_options
 from ngo.pipeline.jobs import Combination, Drawing, Job
 from ngo.pipeline.places import RUNS, partition_file
 from ngo.pipeline.start import write_files
+from ngo.training.checkpoint import Stopped
 
 
 def test_a_run_by_flags_and_again_by_its_record(tmp_path):
@@ -29,13 +33,9 @@ def test_a_run_by_flags_and_again_by_its_record(tmp_path):
     ("arguments", "message"),
     [
         (["--p", "1.2"], "p: 1.2 is out of range; it must be a number, 0.5 to 1"),
-        (["--lr", "nan"], "lr: nan is not finite"),
-        (["--topology", "rign"], "Did you mean 'ring'?"),
-        (["--partition", "dirichlet", "--beta", "0"], "beta: 0.0 is out of range"),
         (["--batch-size", "144"], "batch_size: 144 is larger than worker 7's share of 143"),
         (["--workers", "1"], "workers: 1 is too few"),
         (["--partition-file", __file__], "partition-file: "),
-        (["--spec", __file__], "is not a JSON object"),
     ],
 )
 def test_a_mistake_stops_before_anything_is_written(tmp_path, arguments, message):
@@ -82,20 +82,6 @@ def test_no_data_and_no_network(tmp_path, monkeypatch):
     out = ngo("train", *arguments, "--out", tmp_path / "run", code=2)
     assert "data.root: mnist is not in" in out
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_partition_file_of_others_trains_nothing(tmp_path):
-    import pandas as pd
-
-    pd.DataFrame({"worker": [0]}).to_parquet(tmp_path / "foreign.parquet")
-    how = ["--partition-file", tmp_path / "foreign.parquet", "--out", tmp_path / "run"]
-    assert "ngo did not write it" in mistake("train", *SMALL, *how)
-    assert not (tmp_path / "run").exists()
-
-
-def test_processes_are_refused_without_distributed(tmp_path):
-    line = mistake("train", *SMALL, "--processes", "2", "--out", tmp_path / "run")
-    assert line == "processes: this option needs --distributed."
 
 
 def test_a_snapshot_is_a_step_of_a_run_in_one_process(tmp_path):
@@ -170,3 +156,64 @@ def test_a_file_of_another_key_is_refused_by_both(job, key):
             Path(words[-1]).touch()
         assert mistake(*given).startswith(f"job: {file!r} is absent, or was changed after the job")
     assert not RUNS.exists()
+
+
+def test_a_run_logs_its_id_each_evaluation_and_the_outcome(tmp_path):
+    first, *evaluations, last = ngo("train", *SMALL, "--out", tmp_path / "run").splitlines()
+    assert re.fullmatch(r"digits-iid-ring-ngo-p0.95-s0-[0-9a-f]{8}", first)
+    assert [line.split()[1] for line in evaluations] == ["0.00", "0.22"]
+    assert re.fullmatch(rf"{first}: consensus model [\d.]+% after .* s → {tmp_path}/run", last)
+    again = ngo("train", *SMALL, "--out", tmp_path / "run")
+    assert "epoch" not in again.splitlines()[1]
+
+
+def test_a_stopped_run_exits_with_the_signals_code(tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise Stopped(15, 3, 9, resumes=True)
+
+    monkeypatch.setattr(local_run, "run", stopped)
+    out = ngo("train", *SMALL, "--out", tmp_path / "run", code=128 + 15)
+    assert out.splitlines()[-1] == "ngo: stopped at step 3 of 9; the same command resumes"
+
+
+def test_a_value_without_effect_is_named(tmp_path):
+    out = ngo("train", *SMALL, "--method", "gossip", "--p", "0.8", "--out", tmp_path / "a")
+    assert "note: p 0.8 has no effect here: it is 1" in out
+    out = ngo("train", *SMALL, "--method", "centralized", "--topology", "ring", "--out", tmp_path)
+    assert "note: topology ring has no effect here: it is not used" in out
+    own_rule = ("--method", "quasi_global", "--local-rule", "adam")
+    out = ngo("train", *SMALL, *own_rule, "--out", tmp_path / "b")
+    assert "note: local_rule adam has no effect here: it is 'sgd'" in out
+
+
+def test_the_default_model_classifies_if_one_that_fits_does():
+    for dataset, model in (("digits", "mnist_cnn"), ("cifar10", "cifar10_cnn")):
+        assert spec_of_options({"dataset": dataset, "batch_size": 4}).model == model
+
+
+def test_a_run_file_that_is_no_text_is_named(tmp_path):
+    for content, message in (
+        (b"PAR1\xcc", "is not a JSON object: "),
+        (b"[1]", "is not a JSON object"),
+        (b'{"spec": null}', "is not a JSON object"),
+        (b"[" * 100_000, "is not a JSON object: "),
+        (b'{"lr": NaN}', "lr: nan is not finite"),
+        (b'{"lr": [1]}', r"lr: [1] is not a number"),
+    ):
+        (tmp_path / "s.json").write_bytes(content)
+        line = mistake("train", *SMALL, "--spec", tmp_path / "s.json", "--out", tmp_path / "run")
+        assert message in line
+    assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
+
+
+@pytest.mark.parametrize(
+    ("how", "model", "task"),
+    [
+        (["--dataset", "sine"], "toy_net", "regression"),
+        (["--dataset", "digits", "--task", "vae"], "mnist_vae", "vae"),
+    ],
+)
+def test_the_model_follows_the_data_and_the_task_the_model(tmp_path, how, model, task):
+    ngo("train", *how, "--workers", "2", "--batch-size", "4", "--epochs", "1e-3", "--out", tmp_path)
+    spec = json.loads((tmp_path / "run.json").read_text())["spec"]
+    assert (spec["model"], spec["task"]) == (model, task)

@@ -1,5 +1,4 @@
 import pytest
-import yaml
 from conftest import CONFIGS, REPOSITORY
 
 from ngo.common.registry import UserError
@@ -122,25 +121,6 @@ def test_every_assumption_of_a_config_is_found(file):
     alone = by_key(file)
     assert len(alone) == len(marks) > 0
     assert all(item.reason for item in alone.values())
-
-
-def test_over_the_paper_config_all_are_found_but_those_replaced():
-    file = CONFIGS[-1]
-    overlay = yaml.safe_load(file.read_text())
-    kept = {key: item for key, item in by_key(BASE).items() if not stated(overlay, key)}
-    assert by_key(BASE, file) == kept | by_key(file)
-    assert len(kept) < len(by_key(BASE))
-
-
-def stated(config, key):
-    """Whether a config gives the value at a key, or the list that holds it."""
-    for name in key.split("[")[0].split("."):
-        if name not in config:
-            return False
-        config = config[name]
-        if not isinstance(config, dict):
-            return True
-    return False
 
 
 def test_another_paper_has_its_own_values_and_those_of_the_base_that_its_runs_use():

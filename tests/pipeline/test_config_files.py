@@ -26,49 +26,11 @@ def test_overlays_merge_mappings_and_replace_lists(tmp_path):
     assert config == {"x": {"y": 1, "z": [9]}, "w": 3}
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"a: [1", "is not valid YAML"),
-        (b"a: \xe9", "is not valid YAML: 'utf-8' codec can't decode"),
-        (b"a: 1" + b"0" * 5000, "is not valid YAML: "),
-        (b"[" * 1_000, "is nested more than 50 levels deep in line 1"),
-        (b"- 1\n", "must be a mapping"),
-        (None, "does not exist"),
-    ],
-)
-def test_a_file_that_is_no_config_is_named(tmp_path, content, message):
-    path = tmp_path / "c.yaml"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(UserError, match=message) as error:
-        read_config([path])
-    assert "\n" not in str(error.value)
-
-
 def test_what_is_laid_over_a_config_comes_after_it():
     base, overlay = (REPOSITORY / "config" / name for name in ("config.yaml", "demo.yaml"))
     assert read_config([base, overlay])["tier"] == "demo"
     with pytest.raises(UserError, match="config.yaml' is a base; name it before its overlays"):
         read_config([overlay, base])
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "first", "key"),
-    [
-        ("a: 1\nb: 2\na: 3\n", 3, 1, "a"),
-        ("x:\n  fig4:\n    p: [1]\n    q: 2\n    p: [2]\n", 5, 3, "p"),
-        ("a: [{b: 1, b: 1}]\n", 1, 1, "b"),
-    ],
-)
-def test_a_key_twice_is_named_with_its_lines(tmp_path, text, line, first, key):
-    (tmp_path / "c.yaml").write_text(text)
-    with pytest.raises(UserError) as told:
-        read_config([tmp_path / "c.yaml"])
-    assert str(told.value) == (
-        f"config: {str(tmp_path / 'c.yaml')!r}, line {line}: {key!r} is already defined in line "
-        f"{first}."
-    )
 
 
 def test_what_is_laid_over_a_merged_mapping_is_no_repetition(tmp_path):

@@ -47,8 +47,6 @@ def test_the_schema_has_the_fields_of_a_run_and_the_entries_of_plugins(own_entri
     [
         ("seeds", 0, "seeds: 0 is not allowed; it must be a list of seeds, or their number."),
         ("seeds", [True], "seeds[0]: True is not allowed; it must be a whole number, 0 or more."),
-        
-        
         ("tier", "x\n", "tier: 'x\\n' is not allowed; it must be a name of a-z, 0-9, _ and -."),
         ("defaults", [], "defaults: [] is not allowed; it must be a mapping of keys to values."),
         (
@@ -57,27 +55,16 @@ def test_the_schema_has_the_fields_of_a_run_and_the_entries_of_plugins(own_entri
             "training.fig2.snapshots[0]: 'last' is not allowed; it must be a whole number, 0 or "
             "more, or 'final'.",
         ),
-        
-        (
-            "training",
-            {"a b": {}},
-            "training: the name 'a b' is not allowed; it must be of letters, digits and _.",
-        ),
-        
-        (
-            "device",
-            "DELETE",
-            "config: 'device' is missing. An overlay goes after its base, config/config.yaml.",
-        ),
-        
+        ("training", {"a b": {}},
+         "training: the name 'a b' is not allowed; it must be of letters, digits and _."),
+        ("device", "DELETE",
+         "config: 'device' is missing. An overlay goes after its base, config/config.yaml."),
         (
             "artefacts.fig3.consensus_share",
             2,
             "artefacts.fig3.consensus_share: 2 is not allowed; it must be a number above 0 and at "
             "most 1.",
         ),
-        
-        
         ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda. Did you mean "
          "'cuda'?"),
     ],

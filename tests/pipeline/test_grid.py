@@ -3,7 +3,6 @@ from configs import config_of, plan_of
 
 from ngo.common.registry import UserError
 from ngo.training.resolve import resolve
-from ngo.training.spec import DEFAULTS
 
 
 def test_a_run_in_two_experiments_exists_once():
@@ -89,17 +88,6 @@ def test_a_grid_of_too_many_runs_is_refused_before_it_is_expanded(entry, runs):
     assert str(told.value).endswith("; the limit is 100,000.")
 
 
-def test_a_config_without_defaults_has_those_of_the_command_and_of_fit():
-    config = config_of()
-    del config["defaults"]
-    config["settings"] = {"plain": {"dataset": "mnist"}}
-    config["training"] = {"mine": {"settings": ["plain"], "compare": [{}], "seeds": 1}}
-    config |= {"partitions": {}, "throughput": {}, "alignment": {}, "samples": {}, "universes": {}}
-    (spec,) = plan_of(config).training["mine"]
-    assert spec == resolve({})
-    assert spec.gamma == 1
-
-
 @pytest.mark.parametrize("method", ["d2", "ngo"])
 def test_a_users_own_experiment_has_the_methods_own_defaults_and_not_the_papers(method):
     """As in ``fit``: γ = 1, and p = 1 but for NGO. The base says nothing else to all settings."""
@@ -111,8 +99,3 @@ def test_a_users_own_experiment_has_the_methods_own_defaults_and_not_the_papers(
     (spec,) = plan_of({**base, "only": ["myexp"]}).training["myexp"]
     assert spec == resolve({"method": method, **own})
     assert (spec.gamma, spec.p) == (1, 0.95 if method == "ngo" else 1)
-
-
-def test_what_the_base_states_for_all_settings_are_the_packages_defaults():
-    for name, value in config_of("paper")["defaults"].items():
-        assert value == DEFAULTS[name], name

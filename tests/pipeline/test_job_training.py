@@ -119,26 +119,27 @@ def changed_record(change):
     return damage
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        *(damaged_metrics, other_metrics, no_metrics, no_run, damaged_record, deep_record),
-        changed_record(lambda record: record["about"].update(code="0")),
-        changed_record(lambda record: record["versions"].update(torch="1.0")),
-        changed_record(lambda record: record["about"].update(distributed={"processes": 2})),
-        changed_record(lambda record: record["spec"].update(lr=0.123)),
-        changed_record(lambda record: record["about"].update(snapshots=7)),
-    ],
+DAMAGES = (
+    *(damaged_metrics, other_metrics, no_metrics, no_run, damaged_record, deep_record),
+    changed_record(lambda record: record["about"].update(code="0")),
+    changed_record(lambda record: record["versions"].update(torch="1.0")),
+    changed_record(lambda record: record["about"].update(distributed={"processes": 2})),
+    changed_record(lambda record: record["spec"].update(lr=0.123)),
+    changed_record(lambda record: record["about"].update(snapshots=7)),
 )
-def test_a_run_that_is_not_whole_or_made_otherwise_is_trained_again(damage, trainer):
-    table, _ = trainer.job()
+
+
+def test_a_run_that_is_not_whole_or_made_otherwise_is_trained_again(trainer):
+    specs = [SPECS[0], SPECS[2]]
+    table, _ = trainer.job(specs)
     victim = RUNS / SPECS[2].id
     whole, first = contents(victim), table.read_bytes()
-    damage(victim)
-    assert trainer.job() == (table, [SPECS[2]])
-    assert contents(victim)["metrics.parquet"] == whole["metrics.parquet"]
-    assert table.read_bytes() == first
-    assert trainer.job()[1] == []
+    for number, damage in enumerate(DAMAGES):
+        damage(victim)
+        assert trainer.job(specs) == (table, [SPECS[2]]), number
+        assert contents(victim)["metrics.parquet"] == whole["metrics.parquet"]
+        assert table.read_bytes() == first
+    assert trainer.job(specs)[1] == []
 
 
 def test_other_libraries_train_all_again(trainer, monkeypatch):
@@ -218,9 +219,8 @@ def test_a_run_that_fails_leaves_the_others_alone_and_is_named(trainer, caplog):
     assert trainer.job()[1] == SPECS[1:3]
 
 
-@pytest.mark.parametrize("threads", [2])
-def test_a_run_has_the_bytes_that_it_has_alone(threads, trainer, tmp_path):
-    trainer.how = {"threads": threads}
+def test_a_run_has_the_bytes_that_it_has_alone(trainer, tmp_path):
+    trainer.how = {"threads": 2}
     specs = [*SPECS, tiny(method="gossip", topology="random", u=0.4)]
     trainer.job(specs)
     for spec, path in zip(specs, metrics(specs), strict=True):

@@ -4,12 +4,11 @@ import random
 import re
 from collections import Counter
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from configs import TIERS, config_of, plan_of, plan_of_tier
+from configs import config_of, plan_of, plan_of_tier
 
 from ngo.common import plugins, versions
 from ngo.common.fields import file
@@ -22,11 +21,6 @@ from ngo.pipeline.jobs import LIMIT, MOST, Combination, drawings, jobs
 from ngo.pipeline.start import write_files
 from ngo.training.resolve import resolve
 from ngo.training.spec import RunSpec
-
-
-@cache
-def jobs_of_tier(tier):
-    return jobs(plan_of_tier(tier))
 
 
 def own_plan(specs, **changes):
@@ -54,10 +48,9 @@ def some(count, *, epochs=0.5, seeds=(0,)):
     return [resolve({"lr": lr, "epochs": epochs, "seed": s}) for lr in rates for s in seeds]
 
 
-@pytest.mark.parametrize("tier", TIERS)
-def test_each_run_of_an_experiment_is_in_one_of_its_jobs(tier):
-    plan = plan_of_tier(tier)
-    made = jobs_of_tier(tier)
+def test_each_run_of_an_experiment_is_in_one_of_its_jobs():
+    plan = plan_of_tier("paper")
+    made = jobs(plan)
     assert list(made) == list(plan.training)
     for name, specs in plan.training.items():
         found = Counter(spec.id for job in made[name] for spec in job.runs)
@@ -66,10 +59,9 @@ def test_each_run_of_an_experiment_is_in_one_of_its_jobs(tier):
     assert len(listed(made)) <= max(MOST, len(groups))
 
 
-@pytest.mark.parametrize("tier", TIERS)
-def test_jobs_and_their_runs_come_back_from_their_files(tier, tmp_path, monkeypatch):
+def test_jobs_and_their_runs_come_back_from_their_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    plan, made = plan_of_tier(tier), listed(jobs_of_tier(tier))
+    plan, made = plan_of_tier(), listed(jobs(plan_of_tier()))
     write_files(made)
     for job in made:
         content = read_job(Path(job.file), job.key)
@@ -85,13 +77,6 @@ def test_jobs_and_their_runs_come_back_from_their_files(tier, tmp_path, monkeypa
         }
         assert {plan.settings[spec.id] for spec in runs} == {job.setting}
         assert {spec.partition_id for spec in runs} <= plan.drawn[job.setting].keys()
-
-
-@pytest.mark.parametrize("tier", TIERS)
-def test_names_are_unique_names_of_files(tier):
-    names = [job.name for job in listed(jobs_of_tier(tier))]
-    assert len({name.lower() for name in names}) == len(names)
-    assert all(re.fullmatch(r"[\w.+-]{1,200}", name) for name in names)
 
 
 def test_a_large_combination_is_a_job_of_its_own_named_by_its_slug():
@@ -130,16 +115,13 @@ def test_a_new_seed_renames_no_job_and_changes_the_keys_of_those_that_have_it():
 
 def test_a_combination_more_or_less_changes_hardly_any_job():
     specs = some(301)
-    draws = random.Random(0)
     whole = set(keys_of(own_jobs(specs[:-1])).items())
-    added, removed = [], []
-    for k in draws.sample(range(300), 20):
+    changed = []
+    for k in (3, 99, 202, 280):
         less = set(keys_of(own_jobs(specs[:k] + specs[k + 1 : 300])).items())
         more = set(keys_of(own_jobs([*specs[:300], replace(specs[k], gamma=0.123)])).items())
-        removed.append(len(less - whole))
-        added.append(len(more - whole))
-    assert np.mean(added) < 3
-    assert np.mean(removed) < 3
+        changed += [len(less - whole), len(more - whole)]
+    assert np.mean(changed) < 3
 
 
 def test_the_order_of_a_config_does_not_matter():
@@ -302,9 +284,8 @@ def test_a_file_that_does_not_hash_to_the_key_is_refused_in_a_line(content, tmp_
     assert read_job(path, job_key("{}")) == {}
 
 
-@pytest.mark.parametrize("tier", TIERS)
-def test_a_drawing_has_all_partitions_of_a_setting(tier):
-    plan = plan_of_tier(tier)
+def test_a_drawing_has_all_partitions_of_a_setting():
+    plan = plan_of_tier()
     made = drawings(plan)
     drawn = {(name, spec.partition_id) for name, each in made.items() for spec in each.specs}
     wanted = {(plan.settings[spec.id], spec.partition_id) for spec in plan.runs.values()}
@@ -313,13 +294,3 @@ def test_a_drawing_has_all_partitions_of_a_setting(tier):
         wanted |= {(s, spec.partition_id) for s, spec in zip(settings, specs, strict=True)}
     assert drawn == wanted
     assert sum(len(each.specs) for each in made.values()) == len(drawn)
-
-
-def test_a_drawing_does_not_follow_what_decides_no_partition():
-    before = drawing_of(SPEC)
-    assert drawing_of(replace(SPEC, lr=0.123, topology="complete")) == before
-    assert drawing_of(replace(SPEC, workers=5)) != before
-    assert drawing_of(replace(SPEC, seed=5)) != before
-    both = drawings(own_plan([SPEC, replace(SPEC, seed=5)]))["one"]
-    assert both.datasets == ["mnist"]
-    assert both.key not in (before, drawing_of(replace(SPEC, seed=5)))

@@ -48,19 +48,6 @@ def test_every_artefact_has_its_data(tier):
             assert table in plan.training or of in planned[kind], (name, table)
 
 
-def test_the_papers_partitions():
-    """Supplement C.1: 300 shards, 2 a worker; 40 and 4; Dirichlet 0.5."""
-    plan = plan_of_tier("paper")
-    runs = {(r.dataset, r.partition): r for r in plan.training["table1"]}
-    mnist, cifar = runs["mnist", "shards"], runs["cifar10", "shards"]
-    assert (mnist.shards, mnist.shards_per_worker) == (300, 2)
-    assert (cifar.shards, cifar.shards_per_worker) == (40, 4)
-    assert runs["tinyimagenet", "dirichlet"].beta == 0.5
-    assert {r.workers for r in plan.training["fig7"]} == {4, 16, 36, 64}
-    assert len({r.samples // r.workers for r in plan.training["fig7"]}) == 1
-    assert {r.steps(50_000) for r in plan.training["figS3"]} == {1465}
-
-
 @pytest.mark.parametrize("tier", TIERS)
 def test_runs_of_a_seed_share_their_partition(tier):
     """What differs in the method alone has the same data on each worker."""
@@ -84,8 +71,12 @@ def test_models_are_kept_where_an_experiment_asks_for_them():
     assert not any(run in plan.snapshots for run in (r.id for r in plan.training["table1_tuned"]))
 
 
-@pytest.mark.parametrize("paths", tiers(REPOSITORY / "config"), ids=lambda p: p[-1].stem)
-def test_every_tier_is_valid(paths):
+@pytest.mark.parametrize(
+    "paths",
+    [paths for paths in tiers(REPOSITORY / "config") if paths[-1].stem not in ("config", *TIERS)],
+    ids=lambda paths: paths[-1].stem,
+)
+def test_every_other_tier_is_valid(paths):
     assert plan_of(read_config(paths)).runs
 
 
@@ -139,13 +130,6 @@ def test_a_network_is_a_parameter_of_what_is_priced():
     assert yaml.safe_load(text.removeprefix("network=")) == network
     assert "network" not in plan.parameters("methods")
     assert flags[-1] == "out=results/beyond"
-
-
-def test_a_network_has_these_numbers():
-    with pytest.raises(UserError, match=r"network\.far: .*'latence'.*'latency'"):
-        plan_of(
-            {**config_of("demo"), "network": {"far": {"latence": 1, "bandwidth": 1, "step": 1}}}
-        )
 
 
 @pytest.mark.usefixtures("own_level")

@@ -75,22 +75,6 @@ def test_the_runs_of_a_universe_are_paired():
         assert len({spec.partition_id for spec in specs}) == 2
 
 
-def test_a_smaller_count_drops_runs_and_changes_none():
-    large, small = (plan_with(count=count).training["universes_own"] for count in (6, 3))
-    assert {spec.id for spec in small} < {spec.id for spec in large}
-    assert len(small) == 9
-
-
-def test_entries_with_the_same_sample_share_runs():
-    config = config_of()
-    again = {**ENTRY, "count": 3, "compare": [{"method": ["ngo", "dsgd"]}]}
-    config["universes"] = {"own": ENTRY, "again": again}
-    plan = plan_of(config)
-    both = [{spec.id for spec in plan.training[f"universes_{name}"]} for name in ("own", "again")]
-    assert len(both[0] & both[1]) == 3
-    assert len(both[0] | both[1]) == 18 + 3
-
-
 def test_a_number_may_be_scaled_by_a_choice():
     plan = plan_with(scale={"lr": {"local_rule": {"momentum": 0.1}}})
     rules = set()
@@ -139,23 +123,16 @@ def test_the_table_is_made_again_when_its_values_have_changed():
     [
         ("settings", ["digit_iid"], "universes.digits.settings: 'digit_iid' is unknown"),
         ("count", 0, "universes.digits.count: 0 is not allowed; it must be .*1 or more"),
-        
         ("values", {}, "universes.digits.values: {} is not allowed"),
         ("values.seed", [0, 1], "universes.digits.values: 'seed' is unknown"),
-        
-        
         ("values.lr", {"from": 0.3, "to": 0.1}, "values.lr: from 0.3 must be below to 0.1"),
         ("values.lr", {"from": 0, "to": 0.1}, "universes.digits.values: lr: 0 is out of range"),
-        
         ("values.weights", {"from": 0, "to": 1}, "values.weights: .* is a range; weights takes a"),
-        
         ("values.weight_decay", {"from": 0, "to": 1, "log": True}, "weight_decay.log: it needs a"),
         ("values.accuracy_of", ["all"], "values.accuracy_of: 'all' is unknown; allowed: mean"),
         ("scale", {"momentum": {}}, "universes.digits.scale: 'momentum' is unknown; allowed: .*lr"),
-        
         ("scale", {"lr": {"weights": {"a": 1}}}, "scale.lr.weights: 'a' is unknown;.*uniform"),
         ("values.batch_size", [16, 400], r"universe \d.compare\[0\]: batch_size: 400 is larger th"),
-        
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_in_one_line(path, value, message):

@@ -4,11 +4,9 @@ import re
 from dataclasses import replace
 
 from conftest import REPOSITORY
-from made_up_board import BOARD, CELLS, CLAIMS, PAPERS, read_board
-from py_mini_racer import MiniRacer
+from made_up_board import BOARD, CELLS, CLAIMS, PAPERS, cell, read_board
 
 from ngo.report.board_pages import as_html, as_markdown
-from ngo.report.templates import FOLDER
 
 SCRIPT = "<script>x()</script> ![a](http://b) <img src=x onerror=x()> | `"
 TEXTS = {"title", "authors", "claim", "statement", "place", "remark", "effect", "interval",
@@ -22,20 +20,6 @@ def test_the_pages_of_the_repository_are_those_of_its_tables():
         assert page == render(read_board(REPOSITORY / "docs/board")), (
             f"{name} is out of date; run make board."
         )
-
-
-def test_the_evidence_of_each_claim_is_on_the_page_of_its_paper():
-    board = read_board(REPOSITORY / "docs/board")
-    for paper in board.papers:
-        if paper.archive:
-            assert (REPOSITORY / paper.archive).exists()
-            page = (REPOSITORY / f"docs/{paper.page}/claims.md").read_text(encoding="utf-8")
-            assert (REPOSITORY / f"docs/{paper.page}.md").exists()
-            rows = {
-                line.split('"')[1]: line for line in page.splitlines() if '<a id="claim' in line
-            }
-            for claim in board.claims_of(paper):
-                assert f"| {claim.verdict}" in rows[claim.anchor]
 
 
 def test_each_paper_and_claim_has_a_row_with_a_link_to_the_evidence():
@@ -90,33 +74,35 @@ def test_hostile_texts_are_neither_html_nor_links_nor_cells():
     assert widths <= {0, 3, 8, 9, 11}  # of the tables
 
 
-STUB = """
-const any = new Proxy(function () {}, {
-  get: (_, key) =>
-    ({[Symbol.iterator]: function* () {}, [Symbol.toPrimitive]: () => ""})[key] ?? any,
-  apply: () => any,
-});
-const table = (name, rows, columns) => ({
-  matches: (asked) => asked === name,
-  rows: Array.from({length: rows}, () => ({cells: Array.from({length: columns}, () => ({}))})),
-});
-const when = table(".when", 4, 6), matrix = table(".matrix", 2, 4), window = any, location = {};
-const chosen = {form: any, addEventListener() {}};
-const document = {
-  getElementById: () => any, querySelector: () => chosen,
-  querySelectorAll: (asked) => asked.includes("matrix") ? [when, matrix] : [],
-};
-const hidden = (parts) => JSON.stringify(parts.map((each) => each.hidden));
-"""
+def written(folder, board):
+    for name, content in board.files().items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return folder
 
 
-def test_the_filter_shows_the_row_and_the_column_of_a_setting():
-    options = re.search('<form id="setting" hidden>.*?</form>', as_html(BOARD), re.DOTALL)[0]
-    assert options.count("<option") == 1 + len(BOARD.settings())
-    assert ">skewed: 16 workers, data skewed by Dirichlet&#39;s β = 0.1<" in options
-    engine = MiniRacer()
-    engine.eval(STUB + (FOLDER / "page.js").read_text(encoding="utf-8"))
-    for place, said in ((2, "[false,true,false,true]"), (0, "[false,false,false,false]")):
-        engine.eval(f"chosen.selectedIndex = {place}; choose()")
-        assert engine.eval("hidden(when.rows)") == said
-        assert engine.eval("hidden(matrix.rows[1].cells)") == said
+def test_the_tables_are_read_as_they_were_written(tmp_path):
+    found = read_board(written(tmp_path, BOARD))
+    assert (found.papers, found.claims) == (PAPERS, CLAIMS)
+    assert found.files() == BOARD.files()
+    assert [each.shown for each in found.cells] == [each.shown for each in CELLS]
+
+
+def test_a_text_is_on_one_line_and_commas_and_quotes_stay(tmp_path):
+    said = 'a "b", c\n  d'
+    board = replace(BOARD, claims=(replace(CLAIMS[0], statement=said),))
+    (found,) = read_board(written(tmp_path, board)).claims
+    assert found.statement == 'a "b", c d'
+
+
+def test_a_cell_tells_its_estimate_and_its_conditions():
+    assert [each.shown for each in CELLS[2:5:2]] == ["not measured", "80.0 [79.0, 81.0]"]
+    assert cell("a", "b", -float("inf")).shown == "diverged"
+    assert cell("a", "b", 1, low=float("nan")).shown == "1.0"
+    assert CELLS[4].with_values == "D² (η = 0.1)"
+    every = {"skew": "0.1", "bandwidth": "2.5e+06", "stragglers": "0.0625", "lateness": "3",
+             "failing": "0.3", "liars": "1"}  # fmt: skip
+    assert cell("a", "b", **every).conditions == (
+        "16 workers, data skewed by Dirichlet's β = 0.1, 2.5 MB to send for each worker, 6.25 % of "
+        "the workers slow, messages 3 steps late, 30 % of the links failing, 1 of the workers lying"
+    )
+    assert cell("a", "b").conditions == "16 workers"

@@ -1,21 +1,17 @@
 """Pages of HTML: one file with every claim, table and figure, accessible, whose links resolve."""
 
-import base64
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 from made_up_board import BOARD
 from made_up_page import ROWS, contents
-from PIL import Image
 
 from ngo.report.board_pages import as_html
 from ngo.report.findings import findings
 from ngo.report.html_page import html_page, prose
 from ngo.report.shipped import Shipped
-from ngo.report.templates import FOLDER
 
 VOID = {"meta", "img", "input", "br", "link", "hr"}
 
@@ -135,19 +131,6 @@ def test_it_opens_with_the_answers(html, parsed):
     assert sections == ["answers", "topics", "every-claim", "results", "assumptions", "provenance"]
 
 
-def test_rows_carry_what_the_filters_ask_for(folder):
-    made = contents(folder)
-    marked = [replace(each, mark="trivial") if each.claim == "open" else each for each in ROWS]
-    page = html_page(replace(made, rows=marked))
-    rows = re.findall(
-        r'<tr id="claim-(.*?)".*?data-verdict="(.*?)" data-mark="(.*?)" data-topic="(.*?)">', page
-    )
-    assert rows == [
-        ("order", "holds", "", "1"), ("same", "equivalent", "", "1"), ("15", "fails", "", "2"),
-        ("open", "undecided", "trivial", ""), ("later", "not run", "", "2"),
-    ]  # fmt: skip
-
-
 def test_the_page_of_a_smaller_tier_has_the_shipped_answers_and_verdicts(folder, html):
     found = {"order": ("fails", "−3 <points>"), "elsewhere": ("holds", "1")}
     shipped = Shipped("own", "big", {"Is it better?": "No: <never>.", "Is it red?": "Yes."}, found)
@@ -157,21 +140,6 @@ def test_the_page_of_a_smaller_tier_has_the_shipped_answers_and_verdicts(folder,
     row = re.search(r'<tr id="claim-order".*?</tr>', page, re.DOTALL)[0]
     assert '<span class="badge fails">fails</span> −3 &lt;points&gt;</td>' in row
     assert "Shipped" not in html
-
-
-def test_a_figure_is_its_file_without_the_drawn_caption_which_is_text(folder, parsed):
-    ((_, image, _),) = parsed.all("img")
-    data = base64.b64decode(image["src"].removeprefix("data:image/png;base64,"))
-    assert data == (folder / "fig8.png").read_bytes()
-    with Image.open(folder / "fig8.png") as file:
-        rows = np.asarray(file.convert("L")).min(axis=1)
-    bottom = int(image["height"])  # the caption is below; the axes and their labels are above
-    assert rows[bottom:].min() < 200
-    assert rows[bottom - 2 : bottom + 2].min() > 250
-    style = re.search(r"^img {.*?}", (FOLDER / "page.css").read_text(), re.M | re.S)[0]
-    assert "object-fit: cover; object-position: top" in style  # so the page cuts it off
-    assert image["alt"] == "Figure 8: V"
-    assert "Bands: γ = 0.1. Tier made-up." in parsed.texts["fig8"]
 
 
 def test_text_is_escaped_and_descriptions_include_neither_html_nor_files(html, parsed):

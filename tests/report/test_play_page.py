@@ -61,16 +61,16 @@ def script():
 
 
 def random_setting(k):
-    """Setting k of 50: all couplings, and delays, failures, drift and noise in half of them each.
+    """Setting k of 24: all couplings, and delays, failures, drift and noise in half of them each.
 
-    The last ten have failing links and strong drift; values go up to the ends of the page's ranges.
+    The last eight have failing links and strong drift; values go up to the ends of their ranges.
 
     γ is small and rounds are few, so that no two workers come as close as rounding errors: at a
     tie, the sign of a difference would be that of its rounding.
     """
     draw = np.random.default_rng(k)
     coupling = ("power", "linear", "capped", "implicit")[k % 4]
-    strong = k >= 40
+    strong = k >= 16
     names = ("ring", "chain", "complete", "star", "torus", "exponential", "random")
     return {
         "graph": str(draw.choice(names)),
@@ -126,7 +126,7 @@ def by_the_package(setting, found):
     return torch.stack(states)
 
 
-@pytest.mark.parametrize("k", range(50))
+@pytest.mark.parametrize("k", range(24))
 def test_rounds_are_those_of_the_package(script, k):
     setting = random_setting(k)
     found = script("record", setting, ROUNDS)
@@ -150,12 +150,14 @@ def test_rounds_are_those_of_the_package(script, k):
             torch.testing.assert_close(V[t + 1], run.V[1], rtol=SAME, atol=SAME)
 
 
-@pytest.mark.parametrize("name", ["ring", "chain", "complete", "star", "torus", "exponential"])
-@pytest.mark.parametrize("n", [4, 9, 12, 100])
-def test_graphs_are_those_of_the_package(script, name, n):
-    assert script("network", {"graph": name, "n": n})["edges"] == [
-        list(edge) for edge in TOPOLOGIES[name].edges(n)
-    ]
+GRAPHS = ("ring", "chain", "complete", "star", "torus", "exponential")
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graphs_are_those_of_the_package(script, name):
+    for n in (4, 9, 12, 100):
+        found = script("network", {"graph": name, "n": n})["edges"]
+        assert found == [list(edge) for edge in TOPOLOGIES[name].edges(n)]
 
 
 def test_the_edges_of_a_matching_share_no_worker(script):
@@ -168,8 +170,8 @@ def test_the_edges_of_a_matching_share_no_worker(script):
             assert nx.is_matching(nx.Graph(taken), set(map(tuple, taken)))
 
 
-@pytest.mark.parametrize("name", ["ring", "chain", "complete", "star", "torus", "exponential"])
-@pytest.mark.parametrize("p", [0.5, 0.6, 0.9])
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("p", [0.5, 0.9])
 def test_predictions_are_the_bounds_of_the_package(script, name, p):
     gamma, n, V0 = 0.1, 10, 8.0
     W = TOPOLOGIES[name].matrix(n)

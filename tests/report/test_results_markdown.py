@@ -8,6 +8,7 @@ import pytest
 from made_up_page import ROWS, contents
 
 from ngo.report.findings import findings
+from ngo.report.provenance import provenance, seeds, tally
 from ngo.report.results_markdown import (
     ANSWER,
     BEGIN,
@@ -103,22 +104,6 @@ def test_a_summary_can_stand_in_the_folder_above(made):
     assert "is undecided" in summary(replace(made, findings=findings(only, None)), "own")
 
 
-def test_for_the_readme_an_answer_has_the_first_claim_of_each_kind_and_none_that_was_not_run():
-    block = (
-        "- Is it so? **Partly.**\n"
-        "  - Yes: [on A](own/claims.md#a) by 2 points \\[1, 3\\]; [on B](own/claims.md#b) by 1.\n"
-        "  - No: [on C](own/claims.md#c) (of 4 cells; 2 fail).\n"
-        "  - Not run: on D; on E.\n\n"
-        "Of 4 claims; [2](own/claims.md) hold.\n"
-    )
-    assert for_readme(block, "own") == (
-        "- Is it so? **Partly.**\n"
-        "  - Yes: [on A](docs/own/claims.md#a) by 2 points \\[1, 3\\].\n"
-        "  - No: [on C](docs/own/claims.md#c) (of 4 cells; 2 fail).\n\n"
-        "Of 4 claims; [2](docs/own/claims.md) hold.\n"
-    )
-
-
 def test_texts_of_findings_and_records_have_no_html_and_no_lines_of_their_own(made):
     hostile = "a <script>x()</script>\n\n# b ![c](http://d)"
     topics = [replace(each, title=hostile, about=hostile) for each in made.findings.topics]
@@ -142,3 +127,40 @@ def test_results_of_an_earlier_revision_say_so_at_the_top_of_every_page(made):
     for page in pages(made).values():
         assert not warned_of(page, "abc_1")
         assert "earlier revision" not in page
+
+
+def test_sections_and_the_claims_that_an_entry_shows(tmp_path):
+    made = contents(tmp_path)
+    assert [name for name, _ in made.sections()] == ["5.6 Stability", "Supplement", "Claims"]
+    shown = {entry.name: [each.claim for each in made.decided_by(entry)] for entry in made.shown}
+    assert shown == {"fig8": ["order", "open"], "tableS1": ["same", "15"], "claims": ["later"]}
+    assert sum(map(len, shown.values())) == len(ROWS)
+
+
+RECORD = {
+    "seed": 0, "source": "abc", "device": "cpu", "wall_seconds": 3600,
+    "about": {"code": "1", "instructions": "AVX2"}, "spec": {"dataset": "mnist"},
+    "versions": {"torch": "2.0"},
+}  # fmt: skip
+OTHER = RECORD | {"seed": 1, "source": "", "wall_seconds": 1800, "versions": {"torch": "2.1"}}
+
+
+def test_facts_of_runs_that_differ_have_numbers_of_runs():
+    facts = dict(provenance([RECORD, RECORD | {"seed": 4}, OTHER], ["config/a.yaml"], ["own.py"]))
+    assert facts["Runs"] == "3"
+    assert facts["Training time"] == "2.50 hours, the sum over runs"
+    assert facts["Source revision"] == "abc (2 runs), not recorded (1 run)"
+    assert facts["Results version"] == "1"
+    assert facts["Seeds"] == "0 to 1, 4"
+    assert facts["Version of torch"] == "2.0 (2 runs), 2.1 (1 run)"
+    assert facts["Config"] == "config/a.yaml"
+    assert facts["Plugins"] == "own.py"
+    assert "Processor" not in facts
+    assert dict(provenance([RECORD | {"processor": "x"}], []))["Processor"] == "x"
+
+
+def test_no_runs():
+    facts = dict(provenance([], []))
+    assert [facts[k] for k in ("Runs", "Source revision", "Seeds")] == ["0", "not recorded", "none"]
+    assert tally([{"a": {"b": 1}}, {"a": None}], "a", "b") == "1 (1 run), not recorded (1 run)"
+    assert seeds([3, 1, 2, 7, 7]) == "1 to 3, 7"

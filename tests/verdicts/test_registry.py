@@ -1,7 +1,14 @@
 import sys
+from importlib.util import find_spec
 
 import pytest
+from foreign import CLAIMS, write
+from running import finished, start
 
+import verdicts
+from verdicts import extensions
+from verdicts.cli import main
+from verdicts.quantity_registry import QUANTITIES, quantity
 from verdicts.registry import Registry, UserError, load_entries, nearest, printable, unknown
 
 
@@ -79,3 +86,62 @@ def test_characters_that_nobody_sees_are_escaped():
     hidden = "\u200b\ufeff\u00ad\u2060\U000e0041"
     assert printable(f"B{hidden}C") == "B\\u200b\\ufeff\\u00ad\\u2060\\ue0041C"
     assert printable("é γ − ’") == "é γ − ’"
+
+
+def test_a_quantity_knows_its_arguments(monkeypatch):
+    def slope(rows, of, minus=None, *, log=False):
+        return rows
+
+    monkeypatch.delitem(QUANTITIES, "test_slope", raising=False)
+    assert quantity("test_slope")(slope) is slope
+    entry = QUANTITIES.pop("test_slope")
+    assert entry.arguments == {"of": True, "minus": False, "log": False}
+    assert (entry.function, entry.cases) == (slope, False)
+    del QUANTITIES.definitions["test_slope"]
+
+
+def test_no_name_of_the_package_is_also_a_module():
+    assert [name for name in verdicts.__all__ if find_spec(f"verdicts.{name}")] == []
+
+
+def test_the_list_of_quantities_imports_no_numpy():
+    heavy = "{'numpy', 'pandas', 'scipy', 'pyarrow'}"
+    code = f"import sys, verdicts; print(sorted({heavy} & set(sys.modules)))"
+    assert finished(start([sys.executable, "-c", code])).strip() == "[]"
+
+
+MINE = """
+import verdicts
+
+@verdicts.quantity("median_score", unit="points")
+def median_score(rows):
+    return rows.groupby("seed")["score"].median()
+"""
+
+DIFFERENCE = "difference, with: {of: {method: C}, minus: {method: A}, value: score}, near: 0"
+
+
+@pytest.fixture
+def mine(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    yield str(tmp_path / "mine.py")
+    QUANTITIES.pop("median_score", None)
+    QUANTITIES.definitions.pop("median_score", None)
+
+
+def test_a_claim_is_about_a_quantity_of_ones_own(tmp_path, mine, capsys):
+    assert DIFFERENCE in CLAIMS
+    claims = write(tmp_path, CLAIMS.replace(DIFFERENCE, "median_score, near: 70"))
+    arguments = ["check", str(claims), "--tables", str(tmp_path)]
+    assert main(arguments) == 2
+    assert "'median_score' is unknown" in capsys.readouterr().err
+    assert main([*arguments, "--import", mine]) == 0
+    assert "holds      same" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["no_such_module", "no/such.py", "broken.py"])
+def test_what_cannot_be_imported_is_one_line(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text("1 / 0")
+    with pytest.raises(UserError, match=rf"^import: '{name}' can't be imported: [^\n]*$"):
+        extensions.load(name)

@@ -1,5 +1,6 @@
 """Rows of verdicts: how they are printed, written and read."""
 
+import json
 import math
 
 import pandas as pd
@@ -7,7 +8,8 @@ import pytest
 from made_up_page import NAN, ROWS, row
 
 from verdicts.registry import UserError
-from verdicts.row import as_table, number, read_rows
+from verdicts.render import as_json, as_markdown, as_page, board
+from verdicts.row import MARKED, as_table, counts, number, read_rows
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,75 @@ def test_a_wrong_table_is_refused_in_one_line(tmp_path):
     table.assign(verdict="hold").to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(UserError, match="verdict of order: 'hold' is unknown; .*'holds'"):
         read_rows(tmp_path / "a.csv")
+
+
+APART = [
+    row("copy", mark="trivial", mark_reason="a copy"),
+    row("fit", mark="circular", mark_reason="fitted", verdict="fails"),
+]
+
+
+def test_verdicts_are_counted_without_cells_and_trivial_and_circular_claims_apart():
+    one = dict.fromkeys(("holds", "fails", "equivalent", "undecided", "not run"), 1)
+    cell = row("order", cell="ring", verdict="fails")
+    assert counts([*ROWS, cell, *APART]) == {**one, MARKED: 2}
+    assert counts([]) == dict.fromkeys([*one, MARKED], 0)
+
+
+FOUND = {
+    "says": "A > B", "estimate": 2.345, "low": 1.845, "high": 2.845, "margin": math.nan,
+    "p_adjusted": 0.01234, "p_equivalent_adjusted": 0.9, "detectable": 0.678, "seeds_needed": 5.0,
+    "shows": "table1",
+}  # fmt: skip
+
+
+def printed(**changes):
+    return board.print_board([row("a", **{**FOUND, **changes})]).iloc[0]
+
+
+def test_a_claim_is_a_line():
+    assert printed().to_dict() == {
+        "Claim": "a", "Place": "Table 1", "Statement": "A > B", "Verdict": "holds",
+        "Expected": "above 0", "Measured": "2.35 points", "95 % interval": "1.84 to 2.85",
+        "n": "20", "p": "0.012", "Smallest effect": "0.678", "Seeds needed": "5", "Reason": "–",
+        "Shown in": "table1",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "p"),
+    [
+        ({"p_adjusted": 0.0001}, "< 0.001"),
+        ({"relation": "near", "margin": 1.0, "p_equivalent_adjusted": 0.02}, "0.020"),
+        ({"relation": "near", "margin": 1.0, "verdict": "fails"}, "0.012"),
+        ({"p_adjusted": math.nan}, "–"),
+    ],
+)
+def test_the_p_value_that_decided(changes, p):
+    assert printed(**changes)["p"] == p
+
+
+CELL = row("order", cell="ring", verdict="fails")
+HOSTILE = row("x", says="<script>alert(1)</script> | *b*", reason="<img src=x>")
+
+
+def test_markdown_has_a_row_for_each_claim_and_each_cell():
+    page = as_markdown([*ROWS, CELL])
+    assert page.count("\n| ") == len(ROWS) + 1 + 2 + 2  # heads, rules and rows
+    assert "## Parts of claims" in page
+    assert "## Parts of claims" not in as_markdown(ROWS)
+    assert r"\<script\>alert(1)\</script\> \| \*b\*" in as_markdown([HOSTILE])
+
+
+def test_json_has_no_number_that_json_lacks():
+    found = json.loads(as_json([row("a", seeds_needed=math.inf, met=math.nan)]))
+    assert found["version"] == 1
+    assert (found["rows"][0]["seeds_needed"], found["rows"][0]["met"]) == ("Infinity", None)
+
+
+def test_nothing_in_a_claim_becomes_markup():
+    page = as_page([HOSTILE], title="<b>")
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "<title>&lt;b&gt;</title>" in page
+    assert '<td class="verdict holds">holds</td>' in page

@@ -1,10 +1,12 @@
+import errno
 import os
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import yaml
 
-from verdicts.files import Unfit, UniqueKeys, read_mapping
+from verdicts.files import Unfit, UniqueKeys, read_mapping, regular_file, write_together
 from verdicts.registry import UserError
 
 
@@ -115,3 +117,36 @@ def test_a_value_that_contains_itself_is_refused(tmp_path, text):
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(UserError, match="more than 1,000,000 values"):
         read_mapping(tmp_path / "a.yaml", "own")
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_a_device_and_a_large_file_are_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink("/dev/zero", tmp_path / "zero")
+    os.symlink("loop", tmp_path / "loop")
+    for name in ("pipe", "zero", "", "loop", "absent", "a" * 5000, "nul\0"):
+        with pytest.raises(
+            UserError, match=r"^key: '.*' (can't be read: [^\n]+|does not exist)[.]"
+        ):
+            regular_file(tmp_path / name, "key", 10)
+    (tmp_path / "file").write_text("x" * 11)
+    assert regular_file(tmp_path / "file", "key", 11) == tmp_path / "file"
+    with pytest.raises(UserError, match="has 11 bytes; at most 10"):
+        regular_file(tmp_path / "file", "key", 10)
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    contents = {"a.txt": "one", "b.txt": "two"}
+    write_together(tmp_path / "out", contents, [])
+    write = Path.write_bytes
+
+    def full(path, content):
+        if path.name == "b.txt":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(UserError, match=r"^out: '.*out': No space left on device\.$"):
+        write_together(tmp_path / "out", {"a.txt": "new", "b.txt": "new"}, [])
+    found = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
+    assert found == contents

@@ -74,18 +74,6 @@ def test_logs_hold_no_warning(clone):
         assert "warning" not in path.read_text().lower(), path
 
 
-def test_the_tidy_table_is_the_runs(clone):
-    tidy = pd.read_parquet(clone.root / "results/test/metrics/table1.parquet")
-    assert tidy["run"].nunique() == 6
-    for name, rows in tidy.groupby("run"):
-        run = json.loads((clone.root / f"results/runs/{name}/run.json").read_text())
-        assert rows["diverged"].iloc[-1] == run["final"]["diverged"]
-        if run["final"]["diverged"]:
-            continue
-        assert rows["consensus_loss"].iloc[-1] == run["final"]["consensus_loss"]
-        assert rows["gamma"].unique().tolist() == [run["spec"]["gamma"]]
-
-
 def test_a_second_time_nothing_is_to_be_done(clone):
     assert "Nothing to be done" in clone.snakemake(*TARGETS)
 
@@ -107,16 +95,6 @@ def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
     clone.snakemake(*TARGETS)
     assert clone.artefacts() == before
     assert {run.split()[0] for run in clone.trained() - trained} == {victim.name}
-
-
-def test_a_run_that_is_asked_for_by_hand_has_the_bytes_of_the_job(clone, tmp_path):
-    """With one thread and with two."""
-    record = json.loads(next(clone.root.glob("results/runs/*ring-ngo*/run.json")).read_text())
-    for threads in ("1", "2"):
-        out = str(tmp_path / threads)
-        clone.ngo(*record["command"][1:], "--threads", threads, "--out", out)
-        metrics = (tmp_path / threads / "metrics.parquet").read_bytes()
-        assert metrics == (clone.root / f"results/runs/{record['id']}/metrics.parquet").read_bytes()
 
 
 def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(clone, tmp_path):

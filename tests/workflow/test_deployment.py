@@ -64,14 +64,3 @@ def test_an_image_that_is_not_built_is_one_line(stand_in):
         pytest.skip("the image is there")
     said = snakemake(stand_in, "-n", "fig3", "--sdm", "apptainer", code=1)
     assert_one_line(said, "^ngo: container: .*; build it in .*: apptainer build ")
-
-
-def test_the_recipe_has_the_lock_and_the_package():
-    text = (REPOSITORY / "workflow/envs/ngo.def").read_text()
-    files, post = text.split("%files")[1].split("%test")[0].split("%post")
-    for line in files.strip().splitlines():
-        source, place = line.split()
-        assert (REPOSITORY / source).exists()
-        assert place == f"/opt/ngo/{source}"
-    assert "--require-hashes -r /opt/ngo/requirements.lock" in post
-    assert post.strip().endswith("/opt/ngo")

@@ -118,9 +118,7 @@ def test_a_second_time_nothing_is_to_be_done(clone):
     ("name", "uses"),
     [
         ("cliques", lambda spec: spec["topology"] == "cliques"),
-        ("local_adam", lambda spec: spec["local_rule"] == "adam_cosine"),
         ("csv_data", lambda spec: True),
-        ("hinge", lambda spec: svm(spec)),
         ("disagreement", lambda spec: False),
     ],
 )

@@ -1,11 +1,9 @@
 import math
 
-import numpy as np
 import pytest
 from measured_runs import ended, evaluations, table
 
 from verdicts.registry import UserError
-from verdicts.rows.evaluations import crossing
 from verdicts.rows.run_values import per_run
 
 
@@ -64,21 +62,6 @@ def test_the_time_to_a_target_is_linear_between_evaluations():
     assert value(timed, {"joules_to_loss": 0.75}) == pytest.approx(300)
     with pytest.raises(UserError, match="joules: not all of these runs have it"):
         value(rows, {"joules_to_accuracy": 70})
-
-
-@pytest.mark.parametrize("target", [94, 35, 41, 47, 57, 69, 70, 82, 83, 95, 94.5, 0.7])
-def test_940_of_1000_samples_reach_94_percent(target):
-    count = round(10 * target)
-    rows = evaluations([{"step": k, "accuracy": (count - 1 + k) / 1000} for k in (0, 1)])
-    assert value(rows, {"steps_to_accuracy": target}) == pytest.approx(1)
-    assert value(rows[:1], {"steps_to_accuracy": target}) == math.inf
-
-
-def test_a_target_that_is_reached_and_lost_counts_from_the_first_time():
-    x, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 4.0, 1.0, 5.0])
-    assert crossing(x, y, 2.0) == pytest.approx(0.5)
-    assert crossing(x, np.array([3.0, 4.0, 5.0, 6.0]), 2.0) == 0
-    assert crossing(x, np.array([np.nan, 4.0, 5.0, 6.0]), 2.0) == 1
 
 
 def curve(*accuracies):

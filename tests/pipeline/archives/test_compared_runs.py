@@ -8,7 +8,7 @@ import pytest
 from finished_runs import made_up_run
 from runs import tiny
 
-from ngo.pipeline.archives.agreement import MULTIPLE, Made, compared, difference, other_rounding
+from ngo.pipeline.archives.agreement import MULTIPLE, Made, compared, difference
 from ngo.pipeline.archives.making_again import made_run
 
 RUN = made_run(made_up_run(tiny()))
@@ -48,13 +48,6 @@ def test_bits_must_be_the_same_on_the_same_kind_of_processor_only(key):
     assert asked[-1]["NGO_MARCH"] == "none"
     far = dataclasses.replace(by(1, 2.0), where=other.where)
     assert compared(far, again)[1].startswith("V at step 10: ")
-
-
-def test_another_rounding_is_of_the_other_kernels_and_narrower_vectors():
-    wide = other_rounding(dataclasses.replace(RUN, where=("One", "2.0", "cpu", "AVX512", "k")))
-    assert (wide["NGO_MARCH"], wide["ATEN_CPU_CAPABILITY"]) == ("none", "avx2")
-    narrow = other_rounding(dataclasses.replace(RUN, where=("One", "2.0", "cpu", "AVX2", None)))
-    assert (narrow["NGO_MARCH"], narrow["ATEN_CPU_CAPABILITY"]) == ("native", "default")
 
 
 def test_one_bit_is_a_difference():

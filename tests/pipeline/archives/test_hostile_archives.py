@@ -27,7 +27,6 @@ from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
 
 CODE = b"open('canary', 'w').close()\n"
 CONFIG = "config/config.yaml"
-DIGITS = "results/data/digits.json"
 
 
 @pytest.fixture(scope="module")

@@ -49,15 +49,6 @@ def test_the_order_of_runs_does_not_matter_and_bits_stay(tmp_path):
             assert found.columns[name].dtype == column.dtype
 
 
-def test_runs_with_other_columns_keep_theirs():
-    long, short = made_up_run(SPECS[0]), made_up_run(SPECS[1], rows=2)
-    del short.columns["holdout_loss"]
-    found = unpacked(packed([long, short]))
-    assert "holdout_loss" in found[long.id].columns
-    assert list(found[short.id].columns) == list(short.columns)
-    assert len(found[short.id].columns["V"]) == 2
-
-
 def test_files_that_are_not_of_one_run_are_refused(tmp_path):
     write_run(tmp_path / "a", made_up_run(SPECS[0]))
     write_run(tmp_path / "b", made_up_run(SPECS[1]))

@@ -1,18 +1,16 @@
 """Runs of an archive put back, and those that are not."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from finished_runs import CAMPAIGN, campaign, made_up_run
-from runs import contents, run_in, tiny
+from runs import contents
 
 from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data.loading import train_labels
-from ngo.data.partition import parts_digest
 from ngo.pipeline.archives import restore as stage
 from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
 from ngo.pipeline.archives.collect import RUNS, collect_finished
@@ -131,27 +129,10 @@ def test_nothing_is_written_while_the_workflow_runs(own, tmp_path):
     assert len(restore(own[0]).restored) == 4
 
 
-def test_a_digest_of_parts_is_that_of_a_trained_run(tmp_path):
-    spec = tiny()
-    run_in(spec, tmp_path)
-    record = json.loads((tmp_path / "run.json").read_text())
-    parts = draw(spec, train_labels(spec.dataset, tmp_path))
-    assert record["about"]["parts"] == parts_digest(parts)
-
-
 def named(archive, configs=(), trusted=False):
     """The runs of the config by which an archive is restored."""
     with stage.chosen(archive, configs, trusted=trusted, tell=print) as planned:
         return set(planned.runs)
-
-
-def test_by_default_the_configs_are_those_in_the_archive(own, tmp_path):
-    _, planned, _ = own
-    archive = read_archive("a.tar")
-    (tmp_path / "config.yaml").write_text("a local file of this name: 1\n")
-    assert named(archive) == set(planned.runs)
-    other, more = campaign(tmp_path, seeds=[5])
-    assert named(archive, other) == set(more.runs)
 
 
 def test_a_file_that_decides_runs_is_here_as_it_is_in_the_archive(own, tmp_path):

@@ -4,7 +4,6 @@ import io
 
 import pandas as pd
 import pytest
-from two_figures import packed, two_figures
 
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError
@@ -12,21 +11,18 @@ from ngo.pipeline.archives import limits
 from ngo.pipeline.archives.archive import Archive, read_archive
 from ngo.pipeline.archives.collect import with_runs
 from ngo.pipeline.archives.run_tables import absent_run, joined_tables, needed_tables, relabelled
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.plan import plan
 
 
 @pytest.fixture
-def configs(tmp_path, monkeypatch):
-    """Those of two figures, whose inputs are in the working directory."""
-    monkeypatch.chdir(tmp_path)
-    return two_figures(tmp_path)
+def opened(shipped, there):
+    """The archive of two figures, and the plan."""
+    return read_archive(shipped[0]), shipped[2]
 
 
 def test_tables_of_its_runs_are_refused_if_one_is_absent_or_if_they_are_too_large(
-    configs, monkeypatch
+    opened, monkeypatch
 ):
-    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+    read, planned = opened
     names = needed_tables(read, planned)
     assert names == ["figS6"]
     assert absent_run(read, planned, names) is None
@@ -41,9 +37,9 @@ def test_tables_of_its_runs_are_refused_if_one_is_absent_or_if_they_are_too_larg
 
 
 def test_the_rows_of_runs_in_several_universes_are_repeated_and_count_for_the_limit(
-    configs, monkeypatch
+    opened, monkeypatch
 ):
-    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+    read, planned = opened
     ((_, content),) = joined_tables(read, planned, ["figS6"])
     table = pd.read_parquet(io.BytesIO(content))
     universes = [Universe(k, {"lr": 0.1 * k}, tuple(read.runs)) for k in range(50)]
@@ -57,8 +53,8 @@ def test_the_rows_of_runs_in_several_universes_are_repeated_and_count_for_the_li
         dict(joined_tables(read, planned, ["figS6"]))
 
 
-def test_texts_count_for_the_limit_in_each_row(configs, monkeypatch):
-    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+def test_texts_count_for_the_limit_in_each_row(opened, monkeypatch):
+    read, planned = opened
     run = read.runs[min(read.runs)]
     run.record["spec"]["of_a_plugin"] = "a" * 10**6
     monkeypatch.setattr(limits, "JOINED", 10**6)
@@ -68,8 +64,8 @@ def test_texts_count_for_the_limit_in_each_row(configs, monkeypatch):
     assert dict(joined_tables(read, planned, ["figS6"]))
 
 
-def test_a_run_under_the_name_of_another_is_refused(configs):
-    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+def test_a_run_under_the_name_of_another_is_refused(opened):
+    read, planned = opened
     assert relabelled(read, planned) is None
     name = min(read.runs)
     read.runs[name].record["spec"]["workers"] += 1
@@ -79,8 +75,8 @@ def test_a_run_under_the_name_of_another_is_refused(configs):
 
 
 @pytest.mark.parametrize("value", [10**23, [[1], "a"], "\ud800"])
-def test_runs_with_values_that_no_table_has_are_refused(configs, value):
-    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+def test_runs_with_values_that_no_table_has_are_refused(opened, value):
+    read, planned = opened
     for run in read.runs.values():
         run.record["spec"]["of_a_plugin"] = value if run.id == min(read.runs) else None
     with pytest.raises(UserError, match="is refused: its runs can't be joined"):

@@ -1,29 +1,24 @@
 """The folder that an archive is unpacked into, for the workflow."""
 
 import hashlib
+import sys
 from pathlib import Path
 
 import pytest
-from two_figures import ngo, packed, two_figures
+from conftest import REPOSITORY
+from two_figures import ngo
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import read_archive, write_archive
-from ngo.pipeline.archives.collect import collect
+from ngo.pipeline.archives.archive import read_archive
+from ngo.pipeline.archives.rebuilding import command
 from ngo.pipeline.archives.unpacking import unpack
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.plan import plan
 from ngo.training.tidy import aggregate, write_tidy
 
 
-@pytest.fixture
-def configs(tmp_path, monkeypatch):
-    """Those of two figures, whose inputs are in the working directory."""
-    monkeypatch.chdir(tmp_path)
-    return two_figures(tmp_path)
-
-
-def test_it_is_unpacked_into_a_folder_of_its_own_with_the_tables_of_its_runs(configs, tmp_path):
-    path, planned = packed(configs), plan(read_config(configs))
+def test_it_is_unpacked_into_a_folder_of_its_own_with_the_tables_of_its_runs(
+    shipped, there, tmp_path
+):
+    path, _, planned = shipped
     read = read_archive(path)
     folder = unpack(read, planned, tmp_path / "shipped")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -52,9 +47,10 @@ def test_it_is_unpacked_into_a_folder_of_its_own_with_the_tables_of_its_runs(con
         unpack(read, planned, tmp_path / "shipped")
 
 
-def test_an_archive_of_runs_alone_has_nothing_to_rebuild(configs, tmp_path):
+def test_an_archive_of_runs_alone_has_nothing_to_rebuild(shipped, there, tmp_path):
+    _, configs, planned = shipped
     packing = ["--finished", *(f"--config={name}" for name in configs), "--out", "runs.tar"]
-    out, planned = ngo("archive", *packing), plan(read_config(configs))
+    out = ngo("archive", *packing)
     total, count = len(planned.runs), len(planned.training["figS6"])
     assert (
         f"runs of the config: {total}, packed: {count}, of another results version: 0, not fin"
@@ -65,9 +61,16 @@ def test_an_archive_of_runs_alone_has_nothing_to_rebuild(configs, tmp_path):
     assert "leave out 'fig1'" in ngo("archive", "fig1", *packing, code=2)
 
 
-def test_an_archive_of_measurements_alone_is_unpacked(configs, tmp_path):
-    members = collect([Path(name) for name in configs], ["tableS1"])
-    write_archive("a.tar", members)
-    folder = unpack(read_archive("a.tar"), plan(read_config(configs)), tmp_path / "shipped")
-    (table,) = folder.rglob("*.parquet")
-    assert table.read_bytes() == members[str(table.relative_to(folder))]
+def test_the_workflow_is_the_repositorys_and_imports_nothing_from_a_folder(monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    about = {"artefacts": [], "configs": ["config/config.yaml", "config/b.yaml"], "whole": False}
+    words = command(Path("unpacked"), about, [])
+    assert words[:4] == [sys.executable, "-P", "-m", "snakemake"]
+
+    def after(option):
+        return words[words.index(option) + 1]
+
+    assert after("--snakefile") == str(REPOSITORY / "Snakefile")
+    assert after("--workflow-profile") == str((REPOSITORY / "workflow/profiles/local").resolve())
+    assert after("--configfile") == str(REPOSITORY / "unpacked/config/b.yaml")
+    assert after("--directory") == "unpacked"

@@ -20,6 +20,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.crate import CRATE
+from ngo.pipeline.archives.drawing import drawn, missed
 from ngo.pipeline.archives.making_again import made_run, measure_again, train_again
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import packed
@@ -191,3 +192,22 @@ def test_a_run_and_a_case_are_made_again_in_processes_of_their_own(members, tmp_
         assert rows.where == again.where
         with pytest.raises(UserError, match="^verify: spectra_own: topology ring, n 4: "):
             measure_again(spectra, 0, planned, {"PYTHONHOME": "/no such folder"})
+
+
+def test_a_run_is_drawn_uniformly_by_the_seed():
+    names = [f"run{k}" for k in range(10)]
+    assert drawn(names, 3, 1) == drawn(names[::-1], 3, 1)
+    assert drawn(names, 99, 1) == names
+    counts = dict.fromkeys(names, 0)
+    for seed in range(3000):
+        for name in drawn(names, 2, seed):
+            counts[name] += 1
+    assert all(500 < count < 700 for count in counts.values())  # 600 ± 4.5 standard deviations
+
+
+def test_the_probability_of_missing_a_forgery_is_that_of_drawing_without_replacement():
+    assert missed(20, 0, 0.5) == 1
+    assert missed(20, 20, 0) == 0  # a share of 0 stands for a single one
+    assert missed(20, 3, 1) == 0
+    misses = sum(not any(name < 2 for name in drawn(range(20), 3, seed)) for seed in range(3000))
+    assert abs(missed(20, 3, 0.1) - misses / 3000) < 0.035

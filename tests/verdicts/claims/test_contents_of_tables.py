@@ -51,12 +51,9 @@ def refused(folder, *tables, **changes):
     [
         ({"step": "s9"}, "t.csv: step: 's9' in row 3 is not a whole number."),
         ({"step": "inf"}, "t.csv: step: inf in row 3 is not a whole number below 2^53."),
-        ({"step": None}, "t.csv: row 3 has no step."),
         ({"seed": None}, "t.csv: row 3 has no seed."),
-        ({"seed": 2.0**53}, "t.csv: seed: 9007199254740992.0 in row 3 is not a whole number be"),
         ({"seed": 7}, "t.csv: run 'A0' has the seeds 0 and 7; give each run its own name."),
         ({"score": "bad"}, "t.csv: score: 'bad' in row 3 is not a number."),
-        ({"score": "1e400"}, "t.csv: score: '1e400' in row 3 is too large."),
         ({"step": 10}, "t.csv: rows 2 and 3 are both of run 'A0' at step 10 and differ in score;"),
     ],
 )
@@ -109,12 +106,6 @@ def test_runs_of_two_sides_or_universes_may_have_one_name(tmp_path):
     assert said.startswith("t.csv: rows 1 and 25 are both of run 'A0' at step 9 and differ in data")
 
 
-def test_runs_with_several_rows_need_steps(tmp_path):
-    said = refused(tmp_path, runs().drop(columns="step"))
-    assert said.startswith("t.csv: rows 1 and 2 are both of run 'A0' and differ in score; keep one")
-    assert said.endswith("and each row a step.")
-
-
 def test_tables_that_have_the_same_run_must_agree(tmp_path):
     assert check(tmp_path, runs(), runs()).estimate == pytest.approx(3)
     said = "t.csv and u.csv: run 'A0' at step 100 differs in score; keep one of them."
@@ -133,12 +124,3 @@ def test_a_column_of_times_is_no_number(tmp_path):
     assert said.startswith("t.parquet: score: it has datetime64[")
     rows = runs().assign(score=pd.Timedelta(1))
     assert "it has timedelta64[" in refused(tmp_path, rows, kind="parquet")
-
-
-def test_the_universes_of_one_claim_are_checked_as_in_a_verdict(tmp_path):
-    rows = pd.concat([runs(step="x").assign(universe=k) for k in (0, 1)])
-    claim = {"margin": 1, "universes": {}}
-    said = refused(tmp_path, rows, **claim)
-    with pytest.raises(UserError) as caught:
-        verdicts.specification_curve(tmp_path / "claims.yaml", tmp_path, "c")
-    assert str(caught.value) == said == "t.csv: step: 'x' in row 3 is not a whole number."

@@ -96,9 +96,3 @@ def test_a_diverged_run_has_the_worst_value(first):
         check_gate(gate(column="loss", take="max", above=None, below=1), lost, {})
     with pytest.raises(UserError, match="max diverged is 1, must be below 0.5"):
         check_gate(gate(column="diverged", take="max", above=None, below=0.5), rows, {})
-
-
-def test_a_gate_reads_all_universes_whose_runs_share_names():
-    rows = pd.concat([ROWS.assign(universe=0, score=0.1), ROWS.assign(universe=1)])
-    with pytest.raises(UserError, match="min score is 0.1, must be above 0.7"):
-        check_gate(gate(), rows.iloc[::-1].reset_index(drop=True), {})

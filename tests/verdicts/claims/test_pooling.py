@@ -3,7 +3,7 @@
 import pytest
 from quantities_for_tests import CLAIM, quantities, write  # noqa: F401
 
-from verdicts.claims.claims_file import OF_ROWS, read_claims
+from verdicts.claims.claims_file import read_claims
 from verdicts.registry import UserError
 
 pytestmark = pytest.mark.usefixtures("quantities")
@@ -30,41 +30,21 @@ def test_claims_are_named_by_id_or_pattern_each_counts_once(tmp_path):
         ({"p": pool("a-2")}, r"claims\.p\.with\.claims: 'a-2' is unknown; .* Did you mean 'a-1'"),
         ({"p": pool("b-*")}, r"claims\.p\.with\.claims: 'b-\*' is unknown"),
         ({"p": pool(3)}, r"claims\.p\.with\.claims: \[3\] is not allowed; it must be a name, or"),
-        ({"p": pool()}, r"claims\.p\.with\.claims: \[\] is not allowed; it must be a name, or"),
         ({"q": pool("a-1"), "p": pool("q")}, "'q' can't be pooled: it is a pooled claim"),
         (
             {"b": {"kind": "equality", "above": None, "near": 1, "margin": 1}, "p": pool("*")},
             "'b' can't be pooled: it does not say that one number is above or below a value",
         ),
         (
-            {"b": {"quantity": "within", "with": {"limit": 1}, "above": None}, "p": pool("b")},
-            "'b' can't be pooled: it does not say",
-        ),
-        (
             {"b": {"every_cell": True, "cells": {"x": {"p": 1}}}, "p": pool("b")},
             "'b' can't be pooled: it does not say",
         ),
-        (
-            {"b": {"universes": {}}, "p": pool("b")},
-            "'b' can't be pooled: it is about universes, not about seeds",
-        ),
-        (
-            {"b": {"exact": True}, "p": pool("b")},
-            "'b' can't be pooled: it has no number of each seed that varies",
-        ),
-        (
-            {"b": {"unit": "points"}, "p": pool("b")},
-            "'b' can't be pooled: its unit is 'points', and that of 'p' is ''",
-        ),
-        (
-            {"p": pool("a-1", above=None, below=0)},
-            r"claims\.p\.below: not allowed with the quantity 'pooled', .* use above\.",
-        ),
+        ({"b": {"universes": {}}, "p": pool("b")}, "'b' can't be pooled: it is about universes, n"),
+        ({"b": {"exact": True}, "p": pool("b")}, "'b' can't be pooled: it has no number of each s"),
+        ({"b": {"unit": "points"}, "p": pool("b")}, "'b' can't be pooled: its unit is 'points', a"),
+        ({"p": pool("a-1", above=None, below=0)}, r"claims\.p\.below: not allowed with the quanti"),
         ({"p": {**pool("a-1"), "with": None}}, r"claims\.p\.with: 'claims' is missing"),
-        *[
-            ({"p": pool("a-1", **{key: value})}, rf"claims\.p: '{key}' is unknown")
-            for key, value in zip(OF_ROWS, ("t", {}, "g", {}, True, {}), strict=True)
-        ],
+        ({"p": pool("a-1", gate="g")}, r"claims\.p: 'gate' is unknown"),
         ({"b": {"from": None}}, r"claims\.b: 'from' is missing"),
     ],
 )
@@ -72,4 +52,3 @@ def test_mistakes_are_one_line(tmp_path, claims, message):
     with pytest.raises(UserError, match=message) as error:
         read(tmp_path, {"a-1": {}, **claims})
     assert "\n" not in str(error.value)
-    assert CLAIM["from"] == "t"

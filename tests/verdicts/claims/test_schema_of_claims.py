@@ -8,22 +8,7 @@ import yaml
 from foreign import CLAIMS, write
 
 import verdicts
-from verdicts.claims.claims_file import CLAIM_KEYS, GATE_KEYS, KINDS, SECTIONS, TAKEN, schema
 from verdicts.cli import main
-from verdicts.quantity_registry import QUANTITIES
-
-
-def test_the_schema_has_the_keys_and_names_of_the_reader():
-    sections = schema()["properties"]
-    claim, gate = (
-        sections[name]["additionalProperties"]["properties"] for name in ("defaults", "gates")
-    )
-    assert set(sections) == set(SECTIONS)
-    assert set(claim) == {*CLAIM_KEYS, "for_each", "defaults"}
-    assert set(gate) == {*GATE_KEYS, "for_each"}
-    assert claim["kind"]["enum"] == list(KINDS)
-    assert gate["take"]["anyOf"][0]["enum"] == list(TAKEN)
-    assert claim["quantity"]["enum"] == gate["quantity"]["enum"] == sorted(QUANTITIES)
 
 
 def test_the_schema_accepts_claims_files_and_refuses_what_the_reader_refuses(tmp_path, capsys):

@@ -22,17 +22,14 @@ def read(tmp_path, claims):
 @pytest.mark.parametrize(
     ("quantity", "given", "unit"),
     [
-        ("difference", SIDES, "points"),
         ("difference", {**SIDES, "value": "workers_accuracy_mean"}, "share of 1"),
         ("difference", {**SIDES, "value": {"max": "consensus_accuracy"}}, "share of 1"),
         ("difference", {**SIDES, "value": {"steps_to_accuracy": 90}}, "steps"),
         ("difference", {**SIDES, "value": "loss"}, "of loss"),
         ("difference", {**SIDES, "value": "score"}, ""),
-        ("level", {"log": True}, ""),
         ("log_ratio", {**TO, "value": "loss"}, "log ratio"),
         ("slope", {"along": "p"}, "points for 1 of p"),
         ("slope", {"along": "workers", "log_along": True}, "points for a factor e of workers"),
-        ("slope_on_V", {}, "points for a factor e of V"),
     ],
 )
 def test_the_unit_follows_from_the_quantity_and_its_value(tmp_path, quantity, given, unit):

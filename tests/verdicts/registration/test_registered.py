@@ -1,6 +1,5 @@
 """The file that says when claims were registered."""
 
-import resource
 import subprocess
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -64,20 +63,6 @@ def test_the_date_and_the_revision_are_those_of_now(tmp_path):
     head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
     found = read_registration(tmp_path / "claims.registered.yaml").claims["a"]
     assert [each.revision for each in found] == ["", head]
-
-
-def test_a_file_that_can_not_be_written_stays_as_it_was(tmp_path):
-    out, *_ = register(claims(tmp_path, a=0))
-    kept, path = out.read_bytes(), claims(tmp_path, **{f"c{k}": 0 for k in range(99)})
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-    try:
-        with pytest.raises(UserError, match="^out: .*: File too large"):
-            register(path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert {each.name for each in tmp_path.iterdir()} == {path.name, out.name}
-    assert out.read_bytes() == kept
 
 
 def test_the_file_has_a_line_for_each_form_and_is_read_as_it_was_written(tmp_path):

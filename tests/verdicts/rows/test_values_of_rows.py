@@ -13,12 +13,13 @@ from verdicts.rows.best_fields import FIRST_LOOK, at_best
 from verdicts.rows.evaluations import (
     at_equal_bytes,
     at_equal_steps,
+    crossing,
     final,
-    last_evaluations,
     shared_steps,
+    time_to,
 )
 from verdicts.rows.run_values import per_run, worst_of
-from verdicts.rows.seed_values import by_seed, logs, runs_by_seed, total, weighted_sum
+from verdicts.rows.seed_values import by_seed, runs_by_seed, total, weighted_sum
 
 CURVES = pd.DataFrame(
     {
@@ -150,7 +151,7 @@ def test_seeds_by_keys():
 
 def test_two_runs_of_a_seed_are_refused():
     rows = pairs([0.5], [0.1])
-    said = "^runs gossip-s0 and ngo-s0 have the same seed and differ in .*method"
+    said = "^runs gossip-s0 and ngo-s0 have the same seed and differ in method; add it to"
     with pytest.raises(UserError, match=said):
         by_seed(pairs([0.5, 0.6], [0.1, 0.2]), {}, "accuracy")
     with pytest.raises(UserError, match="over: there is no column 'methd'. Did you mean"):
@@ -160,11 +161,8 @@ def test_two_runs_of_a_seed_are_refused():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (
-            {"dataset": "b"},
-            "rows 2 and 4 have the same seed and differ in dataset; add what tells them apart",
-        ),
-        ({"score": 9.0}, "rows 2 and 4 have the same seed and differ in score; add what"),
+        ({"dataset": "b"}, "rows 2 and 4 have the same seed and differ in dataset; add it to 'ove"),
+        ({"score": 9.0}, "rows 2 and 4 have the same seed and differ in score alone; keep one"),
         ({}, "rows 2 and 4 are the same (seed 1); remove one."),
     ],
 )
@@ -201,12 +199,6 @@ def test_totals_with_infinities(values, expected):
     assert float(total(np.array(values, float))) == pytest.approx(expected, nan_ok=True)
 
 
-def test_logs():
-    assert logs(frame({(): [1, 0]})).iloc[:, 0].tolist() == [0, -INF]
-    with pytest.raises(UserError, match="negative"):
-        logs(frame({(): [1, -1]}))
-
-
 LOSSES = pd.DataFrame(
     {
         "run": ["a", "a", "b"], "step": [9, 0, 3], "test_loss": [1.0, 2.0, 3.0],
@@ -232,13 +224,6 @@ def test_a_run_that_diverged_in_any_row_has_diverged():
     last = final(LOSSES.assign(diverged=[False, True, False]))
     assert last["diverged"].tolist() == [True, False]
     assert math.isnan(last["test_loss"][0])
-
-
-def test_runs_of_two_universes_may_share_a_name():
-    rows = pd.concat([LOSSES.assign(universe=0), LOSSES.assign(universe=1)], ignore_index=True)
-    assert last_evaluations(rows)["V"].tolist() == [4, 6, 4, 6]
-    with pytest.raises(UserError, match="^universe: the run 'a' is in several; choose one in"):
-        final(rows)
 
 
 def two(share=0.5, **other):
@@ -320,19 +305,6 @@ def test_other_values_are_chosen_by_their_own_mean_logarithm():
     assert at_best(rows, ["gamma"], [], "V")["gamma"].unique() == [0.3]
 
 
-def test_each_group_has_its_own_best():
-    rows = table(
-        *(
-            ended(seed=s, p=p, gamma=g, held_out=0.5 + (g == best) / 10)
-            for p, best in ((0.7, 0.1), (0.9, 0.3))
-            for g in (0.1, 0.3)
-            for s in (0, 1)
-        )
-    )
-    found = at_best(rows, ["gamma"], ["p"]).drop_duplicates("p").set_index("p")["gamma"]
-    assert found.to_dict() == {0.7: 0.1, 0.9: 0.3}
-
-
 def test_the_seeds_of_the_first_look_choose_for_all():
     rows = runs({0.1: (0.5, 0.9), 0.3: (0.6, 0.3)})
     assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.1]
@@ -343,9 +315,45 @@ def test_the_seeds_of_the_first_look_choose_for_all():
         assert set(found["seed"]) == {0, 1}
 
 
-def test_errors():
-    rows = runs({0.1: (float("nan"), float("nan"))})
-    with pytest.raises(UserError, match="no run has a held-out accuracy"):
-        at_best(rows.assign(holdout_accuracy=float("nan")), ["gamma"], [])
-    with pytest.raises(UserError, match="best: there is no column 'gama'. Did you mean 'gamma'?"):
-        at_best(rows, ["gama"], [])
+def course(name, losses, *, diverged=False):
+    """An evaluation every quarter of an epoch, 60 steps."""
+    frame = pd.DataFrame({"consensus_loss": losses, "step": 60 * np.arange(len(losses))})
+    frame = frame.assign(run=name, epoch=frame["step"] / 240, diverged=diverged)
+    return frame.assign(consensus_accuracy=1 - frame["consensus_loss"])
+
+
+def test_a_crossing_is_linear_between_evaluations():
+    x, y = np.array([0.0, 1, 2, 3]), np.array([0.1, 0.5, 0.4, 0.9])
+    assert crossing(x, y, 0.3) == pytest.approx(0.5)
+    assert crossing(x, y, 0.5) == 1
+    assert crossing(x, y, 0.1) == 0
+    assert crossing(x, y, 0.95) == math.inf
+    assert crossing(x, np.array([0.1, math.nan, 0.4, 0.9]), 0.4) == 2
+
+
+@pytest.mark.parametrize("size", [1000, 10_000])
+@pytest.mark.parametrize("factor", [0.01, None])
+def test_a_count_whose_share_is_a_target_in_percent_reaches_it(size, factor):
+    """94 · 0.01 is not 0.94 in floats: counts of samples decide, for all targets 0.1 … 99.9."""
+    for tenths in range(1, 1000):
+        target = tenths / 10 * factor if factor else tenths / 10 / 100
+        count = tenths * size // 1000  # exactly tenths / 1000
+        x, y = np.array([0.0, 1.0]), np.array([(count - 1) / size, count / size])
+        assert crossing(x, y, target) == pytest.approx(1), (tenths, size)
+        assert crossing(x, y - 1 / size, target) == math.inf, (tenths, size)
+        assert crossing(x, -y[::-1], -target) == pytest.approx(0), (tenths, size)
+
+
+def test_a_loss_falls_to_its_target_and_an_accuracy_rises():
+    metrics = pd.concat(
+        [
+            course("a", [0.9, 0.7, 0.3, 0.6]),
+            course("b", [0.9, 0.8, 0.7, 0.6]),
+            course("c", [0.9, 0.3, 0.3, math.nan], diverged=True),
+        ]
+    )
+    epochs = time_to(metrics, 0.5, "consensus_loss")
+    assert epochs["a"] == pytest.approx(0.375)
+    assert epochs[["b", "c"]].tolist() == [math.inf, math.inf]  # too late, diverged
+    steps = time_to(metrics, 0.5, "consensus_accuracy", "step")
+    assert steps["a"] == pytest.approx(90)
