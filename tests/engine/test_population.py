@@ -11,7 +11,6 @@ from ngo.engine.backend import INITIALIZATIONS, Stacked, restored
 from ngo.engine.population import Population
 from ngo.models.architectures import mnist_cnn
 from ngo.models.model import Model
-from ngo.native.layer_chain import Chain
 
 
 def batch(n, b=8, seed=0):
@@ -82,19 +81,6 @@ def test_evaluation_is_the_plain_mean_without_dropout():
         )
         hits = (outputs.argmax(1) == targets.flatten()).double().mean().item()
         assert scores.worker_accuracies[i] == pytest.approx(hits)
-
-
-def test_compiled_scores_that_differ_are_not_used(monkeypatch, caplog):
-    given = [list(each) for each in batch(2)]
-    population = Population("mnist_cnn", 2, seed=0)
-    right = Population("mnist_cnn", 2, seed=0, backend="loop").evaluate(*given)
-    scores = Chain.scores
-    monkeypatch.setattr(Chain, "scores", lambda *given: [1.1 * each for each in scores(*given)])
-    assert population.evaluate(*given) == right
-    assert population.evaluate(*given) == right
-    assert caplog.messages == [
-        "evaluation: compiled losses differ from the modules'; modules are used"
-    ]
 
 
 def test_buffers_are_local_and_averaged_in_the_consensus_model():

@@ -109,7 +109,7 @@ def test_a_new_paper_is_a_new_folder(own, tmp_path):
 def test_a_name_without_a_folder_is_one_line(own):
     config = read_config(configs(own))
     config["paper"] = {**PAPER, "name": "ow"}
-    names = ", ".join(sorted(["own", *(path.name for path in REPOSITORY.glob("papers/*"))]))
+    names = ", ".join(sorted(["ngo", "own", *(path.name for path in REPOSITORY.glob("papers/*"))]))
     message = rf"^paper.name: 'ow' is unknown; allowed: {names}. Did you mean 'own'\?$"
     with pytest.raises(UserError, match=message):
         plan_of(config)

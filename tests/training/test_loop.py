@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from runs import digits_run, trained, without_clock
+from runs import digits_run, train, trained, without_clock
 from torch.nn import functional as F
 
-from ngo.cli.train_command import train
 from ngo.data import loading
 from ngo.engine.population import Scores
 from ngo.training.evaluation import evaluated_workers, evaluation_steps, make_evaluation

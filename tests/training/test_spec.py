@@ -7,8 +7,8 @@ from dataclasses import asdict, fields
 
 import pytest
 from running import finished, start
+from runs import train
 
-from ngo.cli.train_command import train
 from ngo.common import options
 from ngo.common.fields import above, at_least, number, whole
 from ngo.common.registry import UserError

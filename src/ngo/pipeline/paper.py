@@ -132,4 +132,4 @@ def _reference(name: str) -> str:
 def _names() -> list[str]:
     """The names of the papers that are here."""
     folders = [path for root in (Path(), REPOSITORY) for path in (root / PAPERS).glob("*/")]
-    return sorted({folder.name for folder in folders})
+    return sorted({NGO, *(folder.name for folder in folders)})

@@ -6,11 +6,10 @@ import by_worker
 import numpy as np
 import pytest
 import torch
-from runs import CONVEX, digits_run
+from runs import CONVEX, digits_run, train
 from stepping import D, N, Stepping, ring_matrix, states
 from test_corrections import LR, A, B, grad, gradients, trained
 
-from ngo.cli.train_command import train
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
