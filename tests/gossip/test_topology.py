@@ -127,8 +127,8 @@ def test_a_topology_may_have_weights_of_its_own(own_entries):
     ("matrix", "reason"),
     [
         ([[0.5, 0.5]], r"has shape \[1, 2\], and not \[2, 2\]"),
-        ([[0.9, 0.2], [0.2, 0.9]], "has columns that do not sum to 1; networkx.from_numpy_array"),
-        ([[0.9, 0.2], [0.1, 0.8]], "is not symmetric; a directed topology is declared"),
+        ([[0.9, 0.2], [0.2, 0.9]], "has columns that do not sum to 1; networkx.*"),
+        ([[0.9, 0.2], [0.1, 0.8]], "is not symmetric; a directed topology .*"),
         ([[1.5, -0.5], [-0.5, 1.5]], "has entries that are not finite numbers of 0 or more"),
         ([[float("nan"), 0.5], [0.5, 0.5]], "has entries that are not finite numbers of 0 or more"),
         ("edges", r"is not a matrix \(.*\)"),

@@ -284,21 +284,6 @@ def test_callbacks_see_every_step_and_evaluation():
     assert run.stopped is None
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda metrics: metrics.__setitem__("mine", 1.0),
-        lambda metrics: metrics.update(mine=1.0),
-        lambda metrics: metrics.pop("V"),
-        lambda metrics: metrics.__ior__({"mine": 1.0}),
-    ],
-)
-def test_metrics_that_a_callback_changes_are_refused_and_not_lost(change):
-    line = told(on_evaluation=lambda state: change(state.metrics))
-    assert line.startswith("metrics: they can't be changed in a callback")
-    assert "\n" not in line
-
-
 def test_a_callback_may_change_copies_of_the_metrics():
     seen = []
 

@@ -7,18 +7,14 @@ from dataclasses import asdict, fields
 
 import pytest
 from running import finished, start
-from runs import train
 
+from ngo.cli.train_command import train
 from ngo.common import options
-from ngo.common.fields import above, at_least, number, whole
+from ngo.common.fields import at_least, number, whole
 from ngo.common.registry import UserError
-from ngo.data.partition import partition
-from ngo.gossip.compression import compression
 from ngo.gossip.coupling import coupling
 from ngo.gossip.local_rule import local_rule
 from ngo.gossip.method import method
-from ngo.gossip.schedule import lr_schedule
-from ngo.gossip.topology import topology
 from ngo.training.evaluation import Evaluation
 from ngo.training.fit import fit
 from ngo.training.resolve import resolve
@@ -190,14 +186,6 @@ def test_every_option_and_argument_has_a_reserved_name():
 
 
 pytestmark = pytest.mark.usefixtures("own_entries")
-
-
-@pytest.mark.parametrize(
-    "register", [compression, coupling, local_rule, lr_schedule, method, partition, topology]
-)
-def test_the_earlier_name_of_options_is_told(register):
-    with pytest.raises(UserError, match=f"^{register.__name__}: settings=… is called opt"):
-        register("mine", settings={"rate": number("a rate", 0.5, above(0))})
 
 
 def test_a_value_that_is_not_declared_is_told():

@@ -28,7 +28,7 @@ TAKEN = (
     *("data", "partition", "train", "runs", "aggregate", "classes", "notebook"),
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
-    *("artefacts", "restore", "verify", "methods", "describe", "only", "network"),
+    *("artefacts", "figures", "restore", "verify", "methods", "describe", "only", "network"),
     *("findings", "fields", "schema", "paper", "first_seed", "universes"),
 )
 

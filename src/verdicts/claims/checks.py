@@ -13,7 +13,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
-from verdicts.claims.entries import mapping
+from verdicts.claims.entries import selections
 from verdicts.claims.units import check_margins, measured_column
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, nearest, shown, unknown
@@ -176,20 +176,6 @@ def named_columns(key: str, entry: Claim | Gate) -> Iterator[tuple[str, object]]
         for name, value in QUANTITIES[entry.quantity].given("Column", entry.arguments):
             for each in value if isinstance(value, list | tuple) else [value]:
                 yield f"{key}.with.{name}", each
-
-
-def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:
-    """The arguments of a quantity that select rows, each with its place; a term has a weight too.
-
-    ``key`` is the place of the claim or gate. Raises a UserError for an argument of another type.
-    """
-    kinds = QUANTITIES[str(entry.quantity)].kinds
-    for name, value in entry.arguments.items():
-        place = f"{key}.with.{name}"
-        for each in value if isinstance(value, list) else [value]:
-            if "Selection" in kinds[name] and each is not None:
-                fields = mapping(place, each).items()
-                yield place, {column: wanted for column, wanted in fields if column != "weight"}
 
 
 KEPT = (UNIVERSE, "run", "step", "seed", "diverged")

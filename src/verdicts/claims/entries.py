@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from verdicts.claims.claim import Claim, Gate
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, check, printable, unknown
+from verdicts.rows.selection import Selection
 
 
 def check_keys(
@@ -60,3 +63,17 @@ def boolean(key: str, value: Any) -> bool:
     """A boolean."""
     check(isinstance(value, bool), key, value, "it must be true or false")
     return value
+
+
+def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:
+    """The arguments of a quantity that select rows, each with its place; a term has a weight too.
+
+    ``key`` is the place of the claim or gate. Raises a UserError for an argument of another type.
+    """
+    kinds = QUANTITIES[str(entry.quantity)].kinds
+    for name, value in entry.arguments.items():
+        place = f"{key}.with.{name}"
+        for each in value if isinstance(value, list) else [value]:
+            if "Selection" in kinds[name] and each is not None:
+                fields = mapping(place, each).items()
+                yield place, {column: wanted for column, wanted in fields if column != "weight"}

@@ -193,7 +193,7 @@ def test_a_file_that_is_no_text_or_is_absent_is_refused(tmp_path):
 
 
 def test_a_large_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("ngo.training.virtual.traces.LARGEST", 10)
+    monkeypatch.setattr("ngo.training.virtual.clock.LARGEST", 10)
     with pytest.raises(UserError, match="at most 10"):
         read(tmp_path, "time,worker,seconds\n")
 
