@@ -13,13 +13,12 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.archive_options import trust_option
+from ngo.cli.archive_commands import trust_option
 from ngo.cli.parameters import FOLDER, INPUT
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import read_archive
-from ngo.pipeline.archives.archive_plan import archived_plan
-from ngo.pipeline.archives.unpacking import unpack
+from ngo.pipeline.archives.archive import archived_plan, read_archive
+from ngo.pipeline.archives.rebuilding import unpack
 from ngo.pipeline.config_files import CONFIG, PAPERS, SEEDS
 from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents

@@ -18,8 +18,14 @@ from results_page import REPOSITORY
 from ngo.cli.field_options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives.archive import OLDER, Archive, Members, read_archive, write_archive
-from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.archive import (
+    OLDER,
+    Archive,
+    Members,
+    archived_plan,
+    read_archive,
+    write_archive,
+)
 from ngo.pipeline.archives.collect import with_runs
 from ngo.pipeline.archives.drawing import Drawn
 from ngo.pipeline.archives.members import ABOUT

@@ -20,7 +20,7 @@ def test_commands_set_up_their_process_and_the_library_does_not(code, interval):
 
 def test_freed_memory_is_kept_once_a_process_is_prepared():
     code = (
-        "import numpy as np; from ngo.cli import process; process.prepare()\n"
+        "import numpy as np; from ngo.cli import log; log.prepare()\n"
         "def rss(): return int(open('/proc/self/statm').read().split()[1])\n"
         "x = np.ones(3 << 20); full = rss(); del x; print(full - rss())"
     )

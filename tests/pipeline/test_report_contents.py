@@ -18,7 +18,7 @@ from ngo.analysis.results import write
 from ngo.common.registry import UserError
 from ngo.figures.pages import page
 from ngo.figures.tables import as_markdown
-from ngo.pipeline.archives.claim_basis import bases
+from ngo.pipeline.archives.drawing import bases
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import plan

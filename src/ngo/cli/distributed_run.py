@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from ngo.cli import log, process
+from ngo.cli import log
 from ngo.cli.local_run import print_outcome
 from ngo.cli.log import LOG
 from ngo.common import plugins
@@ -80,7 +80,7 @@ def _child(
 ) -> None:
     """Take part, after setting up this new process like its parent."""
     log.configure()
-    process.prepare()
+    log.prepare()
     plugins.load_installed()
     plugins.load(files, key="plugin")
     _take_part(spec, out, root, how)

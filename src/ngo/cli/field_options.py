@@ -1,4 +1,4 @@
-"""Options for fields: those of a run, and those of a measurement."""
+"""Options for fields: those of a run, by section of the help, and those of a measurement."""
 
 from __future__ import annotations
 
@@ -8,13 +8,45 @@ from pathlib import Path
 import click
 
 from ngo.cli.parameters import ROOT, FieldType, told_apart
-from ngo.cli.sections import COMMAND, SECTIONS, section_of
 from ngo.common.fields import Field, wanted
 from ngo.common.options import DECLARED
 from ngo.data import download
 from ngo.data.dataset import DATASETS
 from ngo.training.resolve import default_in_words
 from ngo.training.spec import FIELDS, flag
+
+COMMAND = "Files, processes and devices"
+"""The section of options that are no fields of a run."""
+
+SECTIONS = {
+    "Data and task": (
+        *("dataset", "model", "task", "augmentation", "partition", "shards", "shards_per_worker"),
+        *("samples_per_worker", "beta", "holdout"),
+    ),
+    "Workers and graph": ("workers", "topology", "u", "weights"),
+    "Method and gossip": (
+        *("method", "initialization", "order", "coupling", "p", "compression", "gamma"),
+        *("gamma_decay", "local_steps", "delay", "v_threshold", "schedule"),
+    ),
+    "Local steps": (
+        *("local_rule", "lr", "lr_schedule", "warmup", "weight_decay", "batch_size"),
+        *("short_share", "epochs"),
+    ),
+    "Failures and liars": ("link_failure", "absence", "attack"),
+    "Virtual time": ("clock",),
+    "Evaluation": ("eval_every", "eval_images", "eval_workers"),
+    "Computation": ("seed", "precision", "backend"),
+}
+"""The fields of a run in each section; an option that an entry declares follows its owner."""
+
+_OF = {name: title for title, names in SECTIONS.items() for name in names}
+
+
+def section_of(name: str) -> str:
+    """The section of an option."""
+    while name not in _OF and name in DECLARED:
+        name = DECLARED[name].owners[0]
+    return _OF.get(name, COMMAND)
 
 
 class FieldOption(click.Option):

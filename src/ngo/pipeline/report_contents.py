@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ngo.figures.declaration import Declared
 from ngo.pipeline.archives.archive import ABOUT, OLDER
-from ngo.pipeline.archives.claim_basis import bases
+from ngo.pipeline.archives.drawing import bases
 from ngo.pipeline.config_files import place, read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan

@@ -13,10 +13,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ngo.pipeline.archives.archive import OLDER, Archive, content_of, read_archive, sha256
-from ngo.pipeline.archives.archive_plan import archived_plan
-from ngo.pipeline.archives.claim_basis import bases
-from ngo.pipeline.archives.drawing import Group
+from ngo.pipeline.archives.archive import (
+    OLDER,
+    Archive,
+    archived_plan,
+    content_of,
+    read_archive,
+    sha256,
+)
+from ngo.pipeline.archives.drawing import Group, bases
 from ngo.pipeline.archives.run_tables import joined_tables
 from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
 from ngo.pipeline.paper import Paper

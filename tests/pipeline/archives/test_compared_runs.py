@@ -8,8 +8,14 @@ import pytest
 from finished_runs import made_up_run
 from runs import tiny
 
-from ngo.pipeline.archives.agreement import MULTIPLE, Made, compared, difference, other_rounding
-from ngo.pipeline.archives.making_again import made_run
+from ngo.pipeline.archives.making_again import (
+    MULTIPLE,
+    Made,
+    compared,
+    difference,
+    made_run,
+    other_rounding,
+)
 
 RUN = made_run(made_up_run(tiny()))
 ACCURACY = RUN.table["consensus_accuracy"]

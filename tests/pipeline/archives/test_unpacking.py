@@ -9,7 +9,7 @@ from two_figures import ngo, packed, two_figures
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import read_archive, write_archive
 from ngo.pipeline.archives.collect import collect
-from ngo.pipeline.archives.unpacking import unpack
+from ngo.pipeline.archives.rebuilding import unpack
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 from ngo.training.tidy import aggregate, write_tidy

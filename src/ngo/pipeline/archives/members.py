@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import limits
-from ngo.pipeline.archives.crate import CRATE, WORKFLOW
 from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
 from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.paper import NGO, REPOSITORY, published
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 ABOUT = "archive.json"
 SUMS = "SHA256SUMS"
+CRATE = "ro-crate-metadata.json"
+WORKFLOW = "Snakefile"
 
 #: In archives of an earlier version; nothing reads it.
 CARRIED = "carried.json"

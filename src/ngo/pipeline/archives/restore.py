@@ -9,8 +9,7 @@ from pathlib import Path
 
 from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.archive_plan import Tell, archived_plan
+from ngo.pipeline.archives.archive import Archive, Tell, archived_plan
 from ngo.pipeline.archives.collect import of_this_code
 from ngo.pipeline.archives.members import deciding_members
 from ngo.pipeline.archives.packed_runs import revisions, run_here, write_run

@@ -15,14 +15,12 @@ from pathlib import Path
 from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.archives.agreement import compared
 from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.claim_basis import bases
-from ngo.pipeline.archives.collect import of_this_code
-from ngo.pipeline.archives.crate import crate_fault
-from ngo.pipeline.archives.drawing import Drawn, Group
+from ngo.pipeline.archives.collect import crate_fault, of_this_code
+from ngo.pipeline.archives.drawing import Drawn, Group, bases
 from ngo.pipeline.archives.making_again import (
     Measured,
+    compared,
     made_run,
     measure_again,
     train_again,
