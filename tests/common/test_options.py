@@ -5,13 +5,7 @@ import pytest
 from ngo.common.fields import above, number, whole, within
 from ngo.common.options import DECLARED, declare
 from ngo.common.registry import UserError
-from ngo.data.partition import partition
-from ngo.gossip.compression import compression
-from ngo.gossip.coupling import coupling
-from ngo.gossip.local_rule import local_rule
-from ngo.gossip.lr_schedule import lr_schedule
 from ngo.gossip.method import method
-from ngo.gossip.topology import topology
 
 pytestmark = pytest.mark.usefixtures("own_entries")
 
@@ -35,14 +29,6 @@ def test_entries_of_one_registry_share_an_option_and_others_do_not():
     ):
         with pytest.raises(UserError, match="field of a run: 'window' is registered already"):
             declare(kind, "third", options)
-
-
-@pytest.mark.parametrize(
-    "register", [compression, coupling, local_rule, lr_schedule, method, partition, topology]
-)
-def test_the_earlier_name_of_options_is_told(register):
-    with pytest.raises(UserError, match=f"^{register.__name__}: settings=… is called opt"):
-        register("mine", settings={"rate": number("a rate", 0.5, above(0))})
 
 
 def test_a_value_that_is_not_declared_is_told():

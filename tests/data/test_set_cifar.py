@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -6,7 +8,7 @@ from tiny_cifar import tiny_cifar
 
 from ngo.common.registry import UserError
 from ngo.data import loading
-from ngo.data.sets.cifar import CIFAR10, CIFAR100
+from ngo.data.sets.cifar import CIFAR10, CIFAR100, read_batch
 
 
 @pytest.fixture
@@ -46,6 +48,16 @@ def test_a_batch_with_a_flipped_bit_is_named(cifar):
     path.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
     with pytest.raises(UserError, match="data_batch_3' is corrupt or truncated"):
         loading.train_labels("cifar10", root)
+
+
+@pytest.mark.parametrize("content", [b"cos\nsystem\nC\x09touch ran\x85R.", pickle.dumps([1]), b""])
+def test_a_file_of_other_things_is_refused_and_runs_nothing(content, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "b").write_bytes(content)
+    with pytest.raises(UserError, match="^data.root: '.*b' is not a batch: ") as told:
+        read_batch(tmp_path / "b", b"labels", "a batch")
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_real_cifar10():

@@ -27,6 +27,7 @@ from ngo.data import download
 from ngo.pipeline.archives import rebuilding
 from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
 from ngo.pipeline.archives.collect import collect, collect_finished
+from ngo.pipeline.archives.packed_runs import revisions
 from ngo.pipeline.archives.rebuilding import unpack
 
 if TYPE_CHECKING:
@@ -143,16 +144,15 @@ def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
     from ngo.pipeline.archives import restore as stage
 
     read = read_archive(archive)
-    choice = stage.chosen(read, configs, trusted=trusted, tell=click.echo)
-    with choice as planned:
+    with stage.chosen(read, configs, trusted=trusted, tell=click.echo) as planned:
         found = stage.restore(read, planned)
-    if found.other_code:
+    if other := found[stage.OTHER_CODE]:
         LOG.warning(
             "note: runs of another results version are trained again; the revision that made them "
             "restores them: %s.",
-            found.made_by,
+            revisions(read.runs[name].record for name in other),
         )
-    click.echo(found.line)
+    click.echo(stage.told(found, planned))
 
 
 SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))

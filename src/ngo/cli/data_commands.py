@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import RunCommand, data_root_option, keep_data, run_fields
+from ngo.cli.field_options import RunCommand, data_root_option, run_fields
 from ngo.cli.parameters import INPUT, RESULT, ROOT, FieldType
 from ngo.cli.run_spec import spec_of_options
 from ngo.common.fields import Field, fields_of, within
@@ -31,7 +31,6 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
     """
     source = DATASETS[name]
     root = download.data_root(data_root)
-    keep_data(name, root)
     download.prepare(name, root)
     samples = len(source.read_labels(root))
     if source.folder is not None or name in DESCRIBED:
@@ -83,7 +82,7 @@ def describe(
     """Describe your own data set, so that configs can name it.
 
     PATH is a folder of images, with a folder for each class in PATH/train and PATH/test (or
-    PATH/val); or a file of arrays (.npz, .h5) with x_train, y_train, x_test and y_test, and
+    PATH/val); or a file of arrays (.npz) with x_train, y_train, x_test and y_test, and
     owner_train if samples have owners. The description has the size, the shape and a digest of the
     data; commands read it with --plugin, and configs name it among their plugins.
 
@@ -166,7 +165,6 @@ def partition(
     from ngo.data.partition import samples_by_class
     from ngo.training.partition_file import read, write
 
-    keep_data(spec.dataset, root)
     write(out, [spec], root)
     labels, parts = loading.train_labels(spec.dataset, root), read(out, spec)
     sizes = [len(part) for part in parts]

@@ -31,20 +31,18 @@ def train_distributed(
     *,
     processes: int | None,
     timeout: float,
-    on_failure: str,
     **how: object,
 ) -> None:
     """Train ``spec`` in new ``processes``, or take part as a process that torchrun started."""
-    policy = {"timeout": timeout, "on_failure": on_failure}
-    how |= policy
+    how["timeout"] = timeout
     if processes is None:
         _join(spec, out, root, how)
         return
-    check(spec, out, processes, on_failure)
+    check(spec, out, processes)
     LOG.info(spec.id)
     files = [each.path for each in plugins.loaded() if each.module.startswith(plugins.PREFIX)]
     with _ended_by_sigterm():
-        launch(partial(_child, files, spec, out, root, how), processes, **policy)
+        launch(partial(_child, files, spec, out, root, how), processes, timeout=timeout)
 
 
 @contextmanager

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import click
 
-from ngo.cli.parameters import ROOT, FieldType, told_apart
+from ngo.cli.parameters import ROOT, FieldType
 from ngo.common.fields import Field, wanted
 from ngo.common.options import DECLARED
 from ngo.data import download
-from ngo.data.dataset import DATASETS
 from ngo.training.resolve import default_in_words
 from ngo.training.spec import FIELDS, flag
 
@@ -139,12 +137,6 @@ def run_fields(*names: str) -> Callable:
     told = {"model": "the first that fits the data set", "task": "the model's"}
     words = {name: told.get(name, default_in_words(name)) for name in names}
     return field_options({name: (FIELDS[name], f"[default: {words[name]}]", {}) for name in names})
-
-
-def keep_data(dataset: str, root: Path) -> None:
-    """Raise a UserError if the present command would write a file of the data set that it reads."""
-    for file in DATASETS[dataset].files:
-        told_apart("dataset", root / file, click.get_current_context())
 
 
 data_root_option = click.option(

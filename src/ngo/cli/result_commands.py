@@ -10,7 +10,6 @@ import click
 from ngo.cli.parameters import INPUT, RESULT, configs_option, table_option
 from ngo.common.damaged import removed_if_damaged
 from ngo.common.files import write_text
-from ngo.common.paths import same_file
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline import assumptions as found_assumptions
 from ngo.pipeline.config_files import read_config
@@ -121,11 +120,5 @@ def report(configs: tuple[Path, ...], out: Path) -> None:
     if out.resolve().suffix != ".html":
         raise UserError(f"out: {str(out.resolve())!r} must end in .html.")
     contents = report_contents(configs)
-    for table in (
-        contents.assumptions,
-        *(each for entry in contents.shown for each in entry.tables),
-    ):
-        if same_file(out, f"{table}.html"):
-            raise UserError(f"out: {str(out)!r} is a table of the page; choose another path.")
     write_text(out, html_page(contents))
     click.echo(f"{len(contents.rows)} claims, {len(contents.shown)} tables and figures → {out}")

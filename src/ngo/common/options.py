@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from ngo.common.fields import Field, field_of
@@ -44,18 +43,6 @@ def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
             DECLARED.add(name, field)
             DECLARED.definitions[name] = owner
     return tuple(options or ())
-
-
-def takes_options(register: Callable[P, R]) -> Callable[P, R]:
-    """A decorator that takes ``options=``: their earlier name, ``settings=``, is a UserError."""
-
-    @wraps(register)
-    def checked(*arguments: P.args, **named: P.kwargs) -> R:
-        if "settings" in named:
-            raise UserError(f"{register.__name__}: settings=… is called options=… now; rename it.")
-        return register(*arguments, **named)
-
-    return checked
 
 
 def reserve(names: Iterable[str]) -> None:

@@ -192,7 +192,7 @@ def _is_names(value: object) -> bool:
 # Each key of a description: whether a value is allowed, and what is.
 _KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "dataset": (_is_text, "a name"),
-    "file": (_is_text, f"a path that ends in {', '.join(array_files.SUFFIXES)}"),
+    "file": (_is_text, f"a path that ends in {array_files.SUFFIX}"),
     "folder": (_is_text, "a path"),
     "arrays": (_is_names, f"a mapping of {', '.join([*ROLES, OWNER])} to names in the file"),
     "train_samples": (
@@ -231,7 +231,7 @@ def parsed(key: str, values: Mapping[str, object]) -> Description:
             raise UserError(f"{key}: {name!r} is missing; ngo describe writes a description.")
     if ("file" in values) == ("folder" in values):
         raise UserError(f"{key}: name a file or a folder, and not both.")
-    if not values.get("file", ".npz").endswith(array_files.SUFFIXES):
+    if not values.get("file", ".npz").endswith(array_files.SUFFIX):
         raise UserError(f"{key}: file: {values['file']!r} must be {_KEYS['file'][1]}.")
     shape = tuple(values["input_shape"])
     if "folder" in values and not (len(shape) == 3 and shape[0] in image_folder.MODES):

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from ngo.common.fields import at_least, whole
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry, UserError
 
 Parts = list[np.ndarray]
@@ -59,7 +59,6 @@ class Rule:
 PARTITIONS: Registry[Rule] = Registry("partition")
 
 
-@takes_options
 def partition(
     name: str,
     *,

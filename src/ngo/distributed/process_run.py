@@ -23,10 +23,8 @@ from ngo.data import loading
 from ngo.data.partition import WHOLE, Parts
 from ngo.distributed.meeting import Meeting, open_meeting
 from ngo.distributed.participant import Participant
-from ngo.distributed.process_group import Group
+from ngo.distributed.process_group import LEADER, Group
 from ngo.distributed.process_network import shares
-from ngo.gossip.schedule import topologies
-from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
 from ngo.training import earlier
 from ngo.training.checkpoint import NAME as CHECKPOINT
@@ -44,7 +42,7 @@ from ngo.training.trial import check_problem
 log = logging.getLogger("ngo")
 
 
-def check(spec: RunSpec, out: Path, processes: int, on_failure: str) -> None:
+def check(spec: RunSpec, out: Path, processes: int) -> None:
     """Raise a UserError for what a distributed run does not support."""
     if processes > spec.workers:
         raise UserError(
@@ -60,13 +58,6 @@ def check(spec: RunSpec, out: Path, processes: int, on_failure: str) -> None:
             f"clock: {spec.clock!r} is simulated time, and the workers of a distributed run have "
             f"real time; it must be steps."
         )
-    for name in topologies(spec) if on_failure == "drop" else ():
-        if (topology := TOPOLOGIES[name]).directed or topology.weighted:
-            kind = "is directed" if topology.directed else "has its own weights"
-            raise UserError(
-                f"on-failure: 'drop' recomputes the weights of edges after a loss, but "
-                f"topology {name!r} {kind}; allowed: stop."
-            )
     if out.resolve().name == spec.id:
         raise UserError(
             f"out: the folder {str(out)!r} has the name of the simulated run, whose bytes differ "
@@ -83,7 +74,6 @@ def run(
     device: str = "auto",
     threads: int | None = None,
     timeout: float,
-    on_failure: str = "stop",
     overwrite: bool = False,
     report: Callable[[Evaluation], None] = lambda row: None,
 ) -> Evaluation | None:
@@ -93,8 +83,8 @@ def run(
     evaluation; other processes return None. Earlier results in ``out``, and ``overwrite``, have the
     same effect as there.
 
-    ``run.json`` also has ``distributed``: the number of processes, the lost ones, and the traffic
-    up to each evaluation. The run's name in the metrics has a suffix if it has lost a process.
+    ``run.json`` also has ``distributed``: the number of processes, and the traffic up to each
+    evaluation.
     """
     meeting = open_meeting(timeout)
     me, processes = meeting.me, meeting.size
@@ -102,10 +92,10 @@ def run(
     with ExitStack() as lock:
         # This may take long, and timeouts apply to members of a group: it comes before the group.
         with meeting.failure_published():
-            terms = {"WORLD_SIZE": processes, "on_failure": on_failure, "timeout": timeout}
+            terms = {"WORLD_SIZE": processes, "timeout": timeout}
             terms |= {"version": ngo.__version__, "torch": str(torch.__version__), **spec.values()}
             meeting.agree("run", {**terms, "code": results_version(spec)}, timeout)
-            check(spec, out, processes, on_failure)
+            check(spec, out, processes)
             place = _place(device, meeting)
             own = shares(spec.workers, processes)[me]
             data = loading.load(spec.dataset, root, place, spec)
@@ -116,7 +106,7 @@ def run(
             origin = make_origin(spec, problem, place, distributed={"processes": processes})
             names = ("train_samples", "test_samples", "data_digest", "parts")
             meeting.agree("data", {name: origin.about[name] for name in names})
-            if me == 0:
+            if me == LEADER:
                 finished = _lock_folder(out, origin.about, overwrite, lock)
             problem = problem.restricted_to(own)  # frees the samples of other workers
             del data
@@ -128,27 +118,24 @@ def run(
             meeting.leave()
             return finished
         group = Group(meeting, timeout)
-        for note in origin.notes if me == 0 else ():
+        for note in origin.notes if me == LEADER else ():
             log.info(note)
-        participant = Participant(spec, problem, stepper, group, on_failure, report)
+        participant = Participant(spec, problem, stepper, group, report)
 
         def write() -> None:
-            lost = sum(len(entry["workers"]) for entry in participant.lost)
-            name = spec.id + f"-lost{lost}" * bool(lost)
-            how = {"processes": processes, "on_failure": on_failure, "lost": participant.lost}
             facts = {
                 "snapshots": [],
                 "workers_evaluated": len(problem.evaluated),
                 "backend": stepper.population.backend,
-                "distributed": {**how, "evaluations": participant.traffic},
+                "distributed": {"processes": processes, "evaluations": participant.traffic},
             }
             earlier.clear(out)
-            write_results(out, origin, participant.rows, stepper.population.d, facts, name)
+            write_results(out, origin, participant.rows, stepper.population.d, facts)
             (out / CHECKPOINT).unlink(missing_ok=True)
             meeting.ask("set", "written", "")
 
         participant.train(write)
-        return participant.rows[-1] if me == group.leader else None
+        return participant.rows[-1] if me == LEADER else None
 
 
 def _place(device: str, meeting: Meeting) -> str:

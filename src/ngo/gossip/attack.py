@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, number, whole
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ ATTACKS: Registry[Attack] = Registry("attack")
 LIARS: Options = {"liars": whole("number of workers that lie, the last ones", 1, at_least(1))}
 
 
-@takes_options
 def attack(name: str, *, options: Options | None = None, version: int = 1) -> Callable[[Lie], Lie]:
     """Register a lie under the name that configs and commands use (key ``attack``).
 

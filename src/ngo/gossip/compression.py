@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, number, whole, within
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry
 from ngo.native.pool import Map, in_order
 
@@ -91,7 +91,6 @@ class Compression:
 COMPRESSIONS: Registry[Compression] = Registry("compression")
 
 
-@takes_options
 def compression(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[type[Codec]], type[Codec]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry
 from ngo.native.pool import Map, in_order
 
@@ -76,7 +76,6 @@ class Coupling:
 COUPLINGS: Registry[Coupling] = Registry("coupling")
 
 
-@takes_options
 def coupling(
     name: str,
     *,

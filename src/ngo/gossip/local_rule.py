@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import below, number
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ class LocalRule:
 LOCAL_RULES: Registry[LocalRule] = Registry("local_rule")
 
 
-@takes_options
 def local_rule(
     name: str,
     *,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ngo.common.fields import above, number
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry
 from ngo.gossip.step import Run
 
@@ -27,7 +27,6 @@ class LrSchedule:
 LR_SCHEDULES: Registry[LrSchedule] = Registry("lr_schedule")
 
 
-@takes_options
 def lr_schedule(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[Factor], Factor]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
@@ -79,7 +79,6 @@ class Method:
 METHODS: Registry[Method] = Registry("method")
 
 
-@takes_options
 def method(
     name: str,
     *,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ngo.common.fields import above, choice, number
-from ngo.common.options import DECLARED, Options, declare, takes_options
+from ngo.common.options import DECLARED, Options, declare
 from ngo.common.registry import Registry, UserError, unknown
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 
@@ -45,7 +45,6 @@ class Schedule:
 SCHEDULES: Registry[Schedule] = Registry("schedule")
 
 
-@takes_options
 def schedule(
     name: str,
     *,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry, UserError, in_a_line
 from ngo.gossip.weight_rule import METROPOLIS, WEIGHT_RULES
 
@@ -134,7 +134,6 @@ class Topology:
 TOPOLOGIES: Registry[Topology] = Registry("topology")
 
 
-@takes_options
 def topology(
     name: str,
     *,

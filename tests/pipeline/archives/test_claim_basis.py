@@ -6,9 +6,7 @@ import pytest
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import read_archive
 from ngo.pipeline.archives.drawing import bases
-from ngo.pipeline.archives.verification import measured_tables
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 
@@ -35,16 +33,6 @@ def test_a_difference_rests_on_both_sides_and_no_other_runs(planned):
     sides = [spec for spec in planned.training["table1"] if spec.method in ("gossip", "ngo")]
     wanted = {spec.id for spec in sides if (spec.dataset, spec.partition) == ("mnist", "shards")}
     assert set(found.runs) == wanted
-
-
-def test_a_theorem_rests_on_the_part_that_its_quantity_reads(planned):
-    archive = read_archive(REPOSITORY / "results/archive/laptop-metrics.tar")
-    tables, _ = measured_tables(archive, planned)
-    (theory,) = (each for each in tables if each.kind == "theory")
-    kinds = {"15": "bounds", "8": "speedup", "14": "means", "28": "marginal", "24": "degrees"}
-    for claim, kind in kinds.items():
-        (number,) = basis(planned, claim, [theory]).cases["theory_theory"]
-        assert theory.cases[number].facts == {"kind": kind}
 
 
 def test_a_table_that_can_not_be_made_again_is_named(planned):

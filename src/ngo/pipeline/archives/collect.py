@@ -13,13 +13,12 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import quote
 
 import ngo
 from ngo.common import versions
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline.archives.archive import Members, content_of
-from ngo.pipeline.archives.members import ABOUT, CARRIED, CRATE, WORKFLOW, named_members
+from ngo.pipeline.archives.members import ABOUT, CRATE, WORKFLOW, named_members
 from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, packed, read_run, revisions
 from ngo.pipeline.archives.run_tables import ALL, run_tables
 from ngo.pipeline.config_files import CONFIG, place, read_config
@@ -91,7 +90,7 @@ def with_runs(
 
     ``described`` is what ``archive.json`` says.
     """
-    kept = {name: value for name, value in members.items() if name not in (CARRIED, CRATE)}
+    kept = {name: value for name, value in members.items() if name != CRATE}
     if not runs:  # measurements only: nothing was trained, and nothing has a date
         return kept
     kept |= packed(runs)
@@ -189,17 +188,3 @@ def crate(members: Mapping[str, bytes], about: Mapping, records: Iterable[Mappin
         elif name.startswith("results/"):
             action.append_to("result", file)
     return json.dumps(made.metadata.generate(), indent=1, ensure_ascii=False).encode()
-
-
-def crate_fault(members: Mapping[str, bytes], runs: bool) -> str | None:
-    """What is wrong with the provenance of an archive that has ``runs``; None if nothing is."""
-    if CRATE not in members:
-        return f"{CRATE} is missing" if runs else None
-    try:
-        graph = json.loads(members[CRATE])["@graph"]
-        sums = {entity["@id"]: entity.get("sha256") for entity in graph}
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        return f"{CRATE} can't be read ({error})"
-    described = (name for name in sorted(members) if quote(name) in sums and name != CRATE)
-    wrong = (name for name in described if sums[quote(name)] != sha256(members[name]).hexdigest())
-    return next((f"its sum of {name} is another" for name in wrong), None)

@@ -14,13 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import unknown
 from ngo.pipeline.archives.making_again import Measured
 from ngo.pipeline.archives.run_tables import specs_of
 from ngo.pipeline.plan import Plan
 from verdicts.claims.claim import Claim
 from verdicts.claims.names import selections
-from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.selection import Selection, matches
 
 if TYPE_CHECKING:
@@ -98,10 +97,6 @@ def _odds(done: str, size: int, count: int) -> str:
     )
 
 
-# The most cases that are changed in turn: the quantity is computed twice for each.
-MOST_CHANGED = 50
-
-
 def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Group]:
     """What each of the named claims rests on, of all runs of the plan and the measured tables.
 
@@ -159,44 +154,10 @@ def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
 
 
 def _cases(measured: Measured, claim: Claim) -> list[int]:
-    """The numbers of the cases of a measured table that a claim rests on."""
+    """The numbers of the cases of a measured table that a claim selects and compares."""
     rows = _compared(measured.table, claim)
     names = list(measured.cases[0].facts)
     if not names:
         return [0] if len(rows) else []
     found = set(rows[names].drop_duplicates().itertuples(index=False, name=None))
-    numbers = [k for k, case in enumerate(measured.cases) if tuple(case.facts.values()) in found]
-    if len(numbers) > MOST_CHANGED:
-        return numbers
-    whole = _result(claim, rows)
-    needed = [
-        k
-        for k in numbers
-        if any(not _same(whole, _result(claim, changed)) for changed in _changed(rows, measured, k))
-    ]
-    return needed or numbers
-
-
-def _changed(rows: pd.DataFrame, measured: Measured, number: int) -> Iterator[pd.DataFrame]:
-    """The rows with the numbers of a case made much smaller, and much larger."""
-    of_case = measured.of_case(rows, number)
-    facts = measured.cases[number].facts
-    names = [name for name in rows.select_dtypes("float") if name not in facts]
-    for factor, more in ((1e-6, 0.0), (1e6, 1.0)):
-        changed = rows.copy()
-        changed.loc[of_case, names] = rows.loc[of_case, names] * factor + more
-        yield changed
-
-
-def _result(claim: Claim, rows: pd.DataFrame) -> object:
-    """What the claim's quantity says of rows; the reason if it can say nothing."""
-    try:
-        return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
-    except (UserError, LookupError, ValueError) as error:
-        return str(error)
-
-
-def _same(a: object, b: object) -> bool:
-    if isinstance(a, str) or isinstance(b, str):
-        return isinstance(a, str) and isinstance(b, str) and a == b
-    return type(a) is type(b) and a.reset_index(drop=True).equals(b.reset_index(drop=True))
+    return [k for k, case in enumerate(measured.cases) if tuple(case.facts.values()) in found]

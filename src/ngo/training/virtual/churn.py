@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ngo.common.fields import file
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry, UserError, shown
 from ngo.training.virtual.traces import from_zero, read_trace, worker_of
 
@@ -29,7 +29,6 @@ class ChurnEntry:
 CHURN: Registry[ChurnEntry] = Registry("churn")
 
 
-@takes_options
 def churn(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[Changes], Changes]:

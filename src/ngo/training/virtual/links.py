@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from ngo.common.fields import at_least, file, number, within
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry
 from ngo.common.seeding import stream_seed
 from ngo.training.virtual.traces import from_zero, read_trace, worker_of
@@ -39,7 +39,6 @@ UNIFORM = {
 }
 
 
-@takes_options
 def links(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[Links], Links]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ngo.common.fields import at_least, file, number, whole, within
-from ngo.common.options import Options, declare, takes_options
+from ngo.common.options import Options, declare
 from ngo.common.registry import Registry, UserError
 from ngo.common.seeding import numpy_stream
 from ngo.training.virtual.traces import above_zero, from_zero, read_trace, worker_of
@@ -44,7 +44,6 @@ SPREAD = {**STEP, "speed_spread": number("σ of the logarithm of seconds", 0.5, 
 BLOCK = 64
 
 
-@takes_options
 def speed(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[Speed], Speed]:
