@@ -11,6 +11,7 @@ from ngo.cli import log
 from ngo.cli.group import PLUGIN, Commands
 from ngo.common.former import present
 
+#: The sections of the help, with the module of each command.
 SECTIONS = {
     "Run": {
         "train": "ngo.cli.train_command",
@@ -35,7 +36,6 @@ SECTIONS = {
         "report": "ngo.cli.result_commands",
     },
 }
-"""The sections of the help, with the module of each command."""
 
 
 def measurements() -> Mapping[str, click.Command]:

@@ -13,9 +13,10 @@ from ngo.data import download
 from ngo.training.resolve import default_in_words
 from ngo.training.spec import FIELDS, flag
 
+#: The section of options that are no fields of a run.
 COMMAND = "Files, processes and devices"
-"""The section of options that are no fields of a run."""
 
+#: The fields of a run in each section; an option that an entry declares follows its owner.
 SECTIONS = {
     "Data and task": (
         *("dataset", "model", "task", "augmentation", "partition", "shards", "shards_per_worker"),
@@ -35,7 +36,6 @@ SECTIONS = {
     "Evaluation": ("eval_every", "eval_images", "eval_workers"),
     "Computation": ("seed", "precision", "backend"),
 }
-"""The fields of a run in each section; an option that an entry declares follows its owner."""
 
 _OF = {name: title for title, names in SECTIONS.items() for name in names}
 

@@ -71,8 +71,8 @@ def named(words: Iterable[str]) -> Iterator[str]:
             yield word.partition("=")[2]
 
 
+#: Before a paragraph of a help text: click keeps its lines.
 KEEP = "\b\n"
-"""Before a paragraph of a help text: click keeps its lines."""
 
 
 class Mistake(click.ClickException):

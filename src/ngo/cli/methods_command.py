@@ -51,11 +51,11 @@ NOTES = {
     "with p near 1/2.",
 }
 
+#: Of lines of text, …
 WIDTH = 100
-"""Of lines of text, …"""
 
+#: … and of the table of methods, which a narrower terminal shows as text.
 TABLE_WIDTH = 120
-"""… and of the table of methods, which a narrower terminal shows as text."""
 
 # Fields that all decentralized methods read, or whose values or use the table of methods shows.
 IN_TABLE = ("topology", "coupling", "compression", *DECENTRALIZED, *ATTACKED)

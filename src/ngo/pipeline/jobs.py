@@ -29,11 +29,11 @@ from ngo.pipeline.work import cost, requested_memory
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 
+#: What combinations of one job cost together, at most, for one seed (see ``work.cost``).
 LIMIT = 1_000_000
-"""What combinations of one job cost together, at most, for one seed (see ``work.cost``)."""
 
+#: The most jobs of a tier, about: above it, the limit is doubled.
 MOST = 200
-"""The most jobs of a tier, about: above it, the limit is doubled."""
 
 
 @dataclass(frozen=True)

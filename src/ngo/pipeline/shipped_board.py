@@ -35,8 +35,8 @@ from verdicts.statistics.judgement import NOT_RUN
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The table of methods in settings, of the tier ``SETTINGS``.
 MATRIX = "matrix"
-"""The table of methods in settings, of the tier ``SETTINGS``."""
 
 SETTINGS = "board"
 

@@ -23,8 +23,8 @@ from ngo.pipeline.plan import Plan
 
 ROOM = 2**20  # bytes: with less, jobs could not even write their logs
 
+#: What Snakemake keeps of how each file was made.
 RECORDS = Path(".snakemake/metadata")
-"""What Snakemake keeps of how each file was made."""
 
 LOCK = ".snakemake/ngo.lock"
 

@@ -13,8 +13,8 @@ from ngo.data.dataset import DATASETS
 from ngo.gossip.method import METHODS
 from ngo.training.spec import RunSpec
 
+#: The numbers of an image of MNIST.
 MNIST = 28 * 28
-"""The numbers of an image of MNIST."""
 
 # Test samples of a data set: as many as MNIST and CIFAR-10 have.
 TEST_SAMPLES = 10_000

@@ -20,8 +20,8 @@ from verdicts.statistics.judgement import (
     VERDICTS,
 )
 
+#: The verdicts that the table of papers counts.
 COLUMNS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
-"""The verdicts that the table of papers counts."""
 
 
 def as_markdown(board: Board) -> str:

@@ -24,19 +24,19 @@ class BoardPaper:
     tier: str
     title: str
     authors: str
+    #: Where it can be read; empty if it is nowhere online.
     address: str
-    """Where it can be read; empty if it is nowhere online."""
+    #: What it claims, in a sentence.
     claim: str
-    """What it claims, in a sentence."""
+    #: The name of its page in docs/; empty if it was not run.
     page: str = ""
-    """The name of its page in docs/; empty if it was not run."""
+    #: The path of its archive in the repository; empty if it was not run.
     archive: str = ""
-    """The path of its archive in the repository; empty if it was not run."""
+    #: That of the archive.
     sha256: str = ""
-    """That of the archive."""
     runs: int = 0
+    #: Whether the archive is marked as made by an earlier revision of the code.
     older: bool = False
-    """Whether the archive is marked as made by an earlier revision of the code."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class BoardClaim:
     """A claim with its verdict."""
 
     tier: str
+    #: Its id.
     claim: str
-    """Its id."""
     statement: str
     place: str
     verdict: str
     remark: str
     effect: str
     interval: str
+    #: The number of seeds, or of a theorem's cases.
     seeds: str
-    """The number of seeds, or of a theorem's cases."""
+    #: Data sets, workers and steps of the runs that decide it, or what is measured.
     scale: str
-    """Data sets, workers and steps of the runs that decide it, or what is measured."""
+    #: How many runs decide it.
     runs: int
-    """How many runs decide it."""
 
     @property
     def ours(self) -> bool:
@@ -85,34 +85,34 @@ class BoardCell:
 
     setting: str
     workers: str
+    #: β of Dirichlet's distribution; empty for iid data.
     skew: str
-    """β of Dirichlet's distribution; empty for iid data."""
+    #: The bytes that a worker may send in a run.
     bandwidth: str
-    """The bytes that a worker may send in a run."""
+    #: The share of slow workers.
     stragglers: str
-    """The share of slow workers."""
+    #: How many steps a message takes.
     lateness: str
-    """How many steps a message takes."""
+    #: The probability that a link fails in a step.
     failing: str
-    """The probability that a link fails in a step."""
+    #: The number of workers that lie.
     liars: str
-    """The number of workers that lie."""
     method: str
     measure: str
+    #: Accuracy in percent; −inf if runs diverged.
     estimate: float
-    """Accuracy in percent; −inf if runs diverged."""
+    #: The lower end of the 95 % interval.
     low: float
-    """The lower end of the 95 % interval."""
     high: float
     seeds: str
+    #: Whether no method has a better estimate in the setting; a reference is never the best.
     best: bool
-    """Whether no method has a better estimate in the setting; a reference is never the best."""
+    #: Whether the interval of the paired difference to the best includes 0.
     within: bool
-    """Whether the interval of the paired difference to the best includes 0."""
+    #: Whether that of the difference to DSGD is above 0.
     beats_dsgd: bool
-    """Whether that of the difference to DSGD is above 0."""
+    #: The best values.
     chosen: str
-    """The best values."""
 
     @property
     def measured(self) -> bool:
@@ -146,6 +146,7 @@ def _percent(text: str) -> str:
     return f"{100 * float(text):.3g} %"
 
 
+#: The columns of ``BoardCell`` that describe a setting, and how their values are told.
 CONDITIONS: dict[str, Callable[[str], str]] = {
     "workers": lambda text: f"{text} workers",
     "skew": lambda text: f"data skewed by Dirichlet's β = {text}",
@@ -155,7 +156,6 @@ CONDITIONS: dict[str, Callable[[str], str]] = {
     "failing": lambda text: f"{_percent(text)} of the links failing",
     "liars": lambda text: f"{text} of the workers lying",
 }
-"""The columns of ``BoardCell`` that describe a setting, and how their values are told."""
 
 
 FILES: dict[type, str] = {

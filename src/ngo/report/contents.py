@@ -20,12 +20,12 @@ class Shown:
     name: str
     title: str
     section: str
+    #: What it shows, what the paper says, and what to look at (reStructuredText).
     about: str
-    """What it shows, what the paper says, and what to look at (reStructuredText)."""
+    #: PNG files.
     figures: tuple[Path, ...]
-    """PNG files."""
+    #: Paths without suffixes; .md and .html exist.
     tables: tuple[Path, ...]
-    """Paths without suffixes; .md and .html exist."""
 
     @property
     def names(self) -> list[str]:
@@ -39,20 +39,20 @@ class Contents:
     """The verdicts, the findings, every table and figure, the assumptions, and the provenance."""
 
     tier: str
+    #: The config's section ``paper``: title, authors, address, claim.
     paper: Mapping[str, str]
-    """The config's section ``paper``: title, authors, address, claim."""
     rows: Sequence[Row]
     findings: Findings
     shown: Sequence[Shown]
+    #: The name of the entry of ``shown`` that has all verdicts in full.
     ledger: str
-    """The name of the entry of ``shown`` that has all verdicts in full."""
+    #: The path of the list of assumptions, without its suffix.
     assumptions: Path
-    """The path of the list of assumptions, without its suffix."""
     provenance: Sequence[tuple[str, str]]
+    #: The shipped campaign, if it is another one on the same paper.
     shipped: Shipped | None = None
-    """The shipped campaign, if it is another one on the same paper."""
+    #: The revisions that made the results, if the archive is marked as made by earlier ones.
     older: str = ""
-    """The revisions that made the results, if the archive is marked as made by earlier ones."""
 
     @property
     def warning(self) -> str:

@@ -6,8 +6,8 @@ from markupsafe import Markup
 
 from ngo.report.templates import file, rendered
 
+#: The parts of the script, in order.
 SCRIPTS = ("mathematics", "setting", "drawing", "page", "input")
-"""The parts of the script, in order."""
 
 
 def play_page() -> str:

@@ -17,21 +17,21 @@ from verdicts.statistics.judgement import NOT_RUN
 if TYPE_CHECKING:
     from ngo.report.contents import Contents
 
+#: Its place in the repository.
 SHIPPED = Path("docs/results/shipped.json")
-"""Its place in the repository."""
 
 
 @dataclass(frozen=True)
 class Shipped:
     """The answers and the verdicts of the shipped campaign: the content of the file."""
 
+    #: The name of its paper.
     paper: str
-    """The name of its paper."""
     tier: str
+    #: A sentence for each question.
     answers: Mapping[str, str]
-    """A sentence for each question."""
+    #: Of each claim that was run, by id: the verdict, and what was measured.
     verdicts: Mapping[str, Sequence[str]]
-    """Of each claim that was run, by id: the verdict, and what was measured."""
 
 
 def as_shipped(contents: Contents) -> str:

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from ngo.figures.markdown_text import inert
 from verdicts.render.markdown import escaped
 
+#: The templates, the style sheets and the scripts.
 FOLDER = Path(__file__).with_name("page")
-"""The templates, the style sheets and the scripts."""
 
 
 def rendered(template: str, **values: object) -> str:

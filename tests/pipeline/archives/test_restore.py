@@ -104,7 +104,7 @@ def test_runs_of_other_code_are_not_restored(own, tmp_path, monkeypatch):
 
 def test_the_campaign_may_gain_seeds_and_lose_runs(own, tmp_path):
     configs, _ = campaign(tmp_path, seeds=[1, 2, 3])
-    _, line = restore(configs)
+    found, line = restore(configs)
     assert line == ("2 runs restored, 2 not in the config; 4 of the test tier's runs left to train")
     assert all("-s1-" in name for name in found[stage.RESTORED])
 
