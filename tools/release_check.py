@@ -63,12 +63,12 @@ def build(source: Path, out: Path) -> Path:
     return wheel
 
 
-def environment(python: str, place: Path, wheel: Path, newest: bool) -> Path:
-    """The scripts of a new environment with a wheel and the libraries that it needs."""
+def environment(python: str, place: Path, newest: bool, *packages: Path | str) -> Path:
+    """The scripts of a new environment with packages and the libraries that they need."""
     run(UV, "venv", "--quiet", "--python", python, place, at=place.parent)
     pins = () if newest else ("--constraint", REPOSITORY / "requirements.lock")
     install = ("pip", "install", "--quiet", "--python", place / "bin/python")
-    run(UV, *install, *pins, wheel, at=place.parent)
+    run(UV, *install, *pins, *packages, at=place.parent)
     return place / "bin"
 
 
@@ -93,8 +93,9 @@ def main() -> None:
         (at / "scores.csv").write_text(TABLE)
         (at / "claims.yaml").write_text(CLAIMS)
         (at / "example.py").write_text(example())
-        judge = environment(options.python, at / "judge", wheels["judge"], options.newest)
-        library = environment(options.python, at / "library", wheels["ngo"], options.newest)
+        judge = environment(options.python, at / "judge", options.newest, wheels["judge"])
+        drawn = wheels["ngo"], "matplotlib"  # for the example
+        library = environment(options.python, at / "library", options.newest, *drawn)
         for scripts in (judge, library):
             told = run(scripts / "verdicts", "check", "claims.yaml", "--tables", ".", at=at)
             assert "Of 1 claim, 1 holds" in told, told

@@ -10,7 +10,7 @@ from conftest import CONFIGS, REPOSITORY
 from ngo.common import plugins
 from ngo.data.dataset import DATASETS
 from ngo.data.described import DESCRIBED, identity
-from ngo.data.owners import OWNERS
+from ngo.data.partition import OWNERS
 from ngo.pipeline.archives.collect import of_this_code
 from ngo.pipeline.archives.packed_runs import read_run
 from ngo.pipeline.config_files import read_config

@@ -2,7 +2,7 @@ import torch
 from rates import check_rate, check_uniform
 
 from ngo.common.seeding import torch_stream
-from ngo.data.augmentations.crop_flip import PADDING, crop_flip
+from ngo.data.augmentation import PADDING, crop_flip
 
 
 def coded(b, size=8):

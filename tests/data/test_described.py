@@ -10,7 +10,7 @@ from ngo.data import loading
 from ngo.data.dataset import DATASETS
 from ngo.data.describe import as_text, describe
 from ngo.data.described import digest, identity
-from ngo.data.owners import OWNERS, sample_owners
+from ngo.data.partition import OWNERS, sample_owners
 
 pytestmark = pytest.mark.usefixtures("own_entries")
 

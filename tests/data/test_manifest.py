@@ -1,7 +1,7 @@
 import json
 
 from ngo.data.dataset import DATASETS
-from ngo.data.manifest import manifest_text
+from ngo.data.described import manifest_text
 
 
 def test_a_manifest_names_the_files_and_their_checksums():

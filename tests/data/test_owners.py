@@ -6,8 +6,7 @@ import pytest
 import ngo
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
-from ngo.data.owners import OWNERS, by_owner, sample_owners
-from ngo.data.partition import PARTITIONS
+from ngo.data.partition import OWNERS, PARTITIONS, by_owner, sample_owners
 
 
 @pytest.fixture

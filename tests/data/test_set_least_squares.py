@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngo.data.sets.least_squares import read_least_squares
+from ngo.data.sets.regression import read_least_squares
 
 
 def test_training_and_test_set_have_one_solution():

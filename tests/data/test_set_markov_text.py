@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ngo.data import loading
-from ngo.data.owners import sample_owners
+from ngo.data.partition import sample_owners
 from ngo.data.sets import markov_text
 from ngo.data.sets.markov_text import (
     chains,

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngo.data.sets.sine import read_sine
+from ngo.data.sets.regression import read_sine
 
 
 def test_the_sine_has_the_stated_noise():

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from ngo.data.dataset import test_samples as samples_of
 from ngo.data.loading import load
-from ngo.data.test_part import test_samples as samples_of
 
 
 def test_classes_are_balanced_and_the_part_is_fixed():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import CONFIGS
 
-from ngo.pipeline.overview import overview
+from ngo.cli.list_commands import overview
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from runs import digits_run, tiny
 
 from ngo.data.dataset import DATASETS
-from ngo.pipeline.work import cost, evaluation_count, models, work
+from ngo.pipeline.jobs import cost, evaluation_count, models, work
 from ngo.training.evaluation import evaluation_steps
 
 TEST = 10_000  # as many test samples are assumed

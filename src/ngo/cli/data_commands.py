@@ -14,8 +14,7 @@ from ngo.common.files import write_text
 from ngo.common.registry import UserError, unknown
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
-from ngo.data.described import DESCRIBED, OWNER, ROLES
-from ngo.data.manifest import manifest_text
+from ngo.data.described import DESCRIBED, OWNER, ROLES, manifest_text
 from ngo.training.spec import RunSpec
 
 

@@ -7,6 +7,7 @@ digest.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from ngo.common.registry import Registry, UserError, shown, unknown
 from ngo.data import array_files, image_folder
 from ngo.data.content import content_digest
 from ngo.data.dataset import DATASETS, Arrays, Source
-from ngo.data.owners import OWNERS
+from ngo.data.partition import OWNERS
 
 # The arrays that a file must have. A description may give them other names.
 ROLES = ("x_train", "y_train", "x_test", "y_test")
@@ -240,3 +241,11 @@ def parsed(key: str, values: Mapping[str, object]) -> Description:
             f"channels, which the images of a folder need."
         )
     return Description(**{**values, "input_shape": shape})
+
+
+def manifest_text(name: str, samples: int) -> str:
+    """The manifest, as JSON, of a data set with this number of training ``samples``."""
+    facts = {"dataset": name, "train_samples": samples, "files": DATASETS[name].files}
+    if name in DESCRIBED:
+        facts["content"] = identity(name)
+    return json.dumps(facts, indent=2) + "\n"

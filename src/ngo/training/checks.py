@@ -9,8 +9,7 @@ import numpy as np
 from ngo.common.registry import UserError, unknown, unknown_field
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Source
-from ngo.data.owners import OWNERS, by_owner
-from ngo.data.partition import PARTITIONS, REFUSED, WHOLE, Parts, Rule
+from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, WHOLE, Parts, Rule, by_owner
 from ngo.gossip.connected import check_connected
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES

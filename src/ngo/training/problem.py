@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from ngo.common.registry import UserError
-from ngo.data.dataset import Dataset
+from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import WHOLE, Parts, samples_by_class
-from ngo.data.test_part import test_samples
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
 from ngo.training.checks import check_share, smallest_share

@@ -14,7 +14,7 @@ import numpy as np
 from ngo.common.fields import number, whole, within
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Arrays, dataset
-from ngo.data.owners import owners
+from ngo.data.partition import owners
 
 CHARACTERS = 8
 LENGTH = 32  # characters of a sample: 31 predictions

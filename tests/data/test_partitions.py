@@ -1,0 +1,262 @@
+"""The partitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from partition_cases import LABELS, assert_disjoint, stream
+from rates import check_mean
+
+from ngo.common.registry import UserError
+from ngo.common.seeding import numpy_stream
+from ngo.data.heterogeneity import hellinger_to_global
+from ngo.data.partition import PARTITIONS, samples_by_class
+from ngo.data.partitions import (
+    dirichlet,
+    dirichlet_min,
+    equal,
+    greedy_swap,
+    iid,
+    natural,
+    quantity,
+    shards,
+    skew,
+)
+
+
+@settings(deadline=None)
+@given(n=st.integers(1, 50), seed=st.integers(0, 100))
+def test_iid_is_exhaustive_and_even(n, seed):
+    parts = iid(LABELS, n, generator=stream(seed))
+    assert_disjoint(parts, 600)
+    assert sum(map(len, parts)) == 600
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_more_workers_than_samples():
+    with pytest.raises(UserError, match="workers: 601 is out of range; it must be 1 to 600"):
+        iid(LABELS, 601, generator=stream())
+
+
+@pytest.mark.parametrize("n", [1, 4, 16])
+def test_equal_shares_for_any_number_of_workers(n):
+    parts = equal(np.zeros(200), n, samples_per_worker=12, generator=numpy_stream(0, "test"))
+    assert [len(part) for part in parts] == [12] * n
+    assert_disjoint(parts, 200)
+    assert PARTITIONS["equal"].owned(200, n, samples_per_worker=12) == 12 * n
+    assert PARTITIONS["equal"].smallest_share(200, n, samples_per_worker=12) == 12
+
+
+def test_more_shares_than_samples():
+    with pytest.raises(UserError, match="workers × samples_per_worker: 204 is out of range"):
+        equal(np.zeros(200), 17, samples_per_worker=12, generator=numpy_stream(0, "test"))
+
+
+@given(n=st.integers(1, 20), beta=st.floats(0.01, 50), seed=st.integers(0, 100))
+def test_quantity_is_exhaustive_and_no_share_is_smaller_than_the_smallest(n, beta, seed):
+    parts = quantity(LABELS, n, beta=beta, smallest=5, generator=stream(seed))
+    assert_disjoint(parts, 600)
+    assert sum(map(len, parts)) == 600
+    assert min(map(len, parts)) >= 5
+
+
+def test_sizes_are_skewed_and_labels_are_not():
+    def measured(beta):
+        parts = quantity(LABELS, 5, beta=beta, smallest=40, generator=stream())
+        return max(map(len, parts)), hellinger_to_global(samples_by_class(LABELS, parts, 10))
+
+    most, distance = measured(0.1)
+    even, _ = measured(1e6)
+    assert most > 300
+    assert even == pytest.approx(120, abs=2)
+    assert distance < 0.2  # 40 samples of ten classes: the distance is that of the draw
+
+
+def test_the_proportions_are_drawn_from_the_dirichlet_distribution():
+    """Σ s² of the shares of Dir_n(β) has the mean (β + 1) / (n β + 1): β to 3 %."""
+    n, m, beta, smallest = 300, 10_000, 0.5, 2
+    generator = stream()
+
+    def moment(beta):
+        return (beta + 1) / (n * beta + 1)
+
+    drawn = {"beta": beta, "smallest": smallest, "generator": generator}
+    draws = [quantity(np.zeros(m), n, **drawn) for _ in range(1000)]
+    sizes = np.array([[len(part) - smallest for part in parts] for parts in draws])
+    found = np.square(sizes / (m - n * smallest)).sum(1)
+    check_mean(found, moment(beta), sees=1 - moment(1.03 * beta) / moment(beta))
+
+
+def test_more_than_all_samples():
+    with pytest.raises(UserError, match="workers × smallest: 606 is out of range"):
+        quantity(LABELS, 6, beta=1.0, smallest=101, generator=stream())
+
+
+def drawn(n, number, per_worker, seed=0, labels=LABELS):
+    return shards(labels, n, shards=number, shards_per_worker=per_worker, generator=stream(seed))
+
+
+@settings(deadline=None)
+@given(n=st.integers(1, 12), per_worker=st.integers(1, 4), seed=st.integers(0, 100))
+def test_shards_are_disjoint_and_of_few_classes(n, per_worker, seed):
+    parts = drawn(n, 60, per_worker, seed)
+    assert_disjoint(parts, 600)
+    assert [len(part) for part in parts] == [10 * per_worker] * n
+    for part in parts:  # 60 shards of 10 within classes of 60: a shard is of one class
+        assert len(np.unique(LABELS[part])) <= per_worker
+
+
+def test_no_draw_gives_owners_to_more_samples_than_the_rule_says():
+    """600 samples in 7 shards: five of 86 and two of 85."""
+    owned = {sum(map(len, drawn(2, 7, 1, seed))) for seed in range(40)}
+    assert owned == {170, 171, 172}
+    rule = PARTITIONS["shards"]
+    assert rule.owned(600, 2, shards=7, shards_per_worker=1) == 172
+    assert rule.owned(600, 3, shards=7, shards_per_worker=2) == 5 * 86 + 85
+    assert rule.smallest_share(600, 3, shards=7, shards_per_worker=2) == 2 * 85
+
+
+def test_taking_every_shard_takes_every_sample():
+    parts = drawn(10, 40, 4)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(600))
+
+
+def test_the_papers_mnist_setting_uses_4000_images():
+    parts = drawn(10, 300, 2, labels=np.repeat(np.arange(10), 6000))
+    assert [len(part) for part in parts] == [400] * 10
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (601, "shards: 601 is out of range; it must be 1 to 600 .samples."),
+        (19, "workers × shards_per_worker: 20 is out of range; it must be 1 to 19 .shards."),
+    ],
+)
+def test_too_many_or_too_few_shards(number, message):
+    with pytest.raises(UserError, match=message):
+        drawn(10, number, 2)
+
+
+TEN_LABELS = np.tile(np.arange(10), 600)
+SHARDS = {"shards": 200, "shards_per_worker": 2}
+
+
+def two_each(name, **values):
+    """100 workers with two shards each."""
+    stream = numpy_stream(0, "partition")
+    return PARTITIONS[name].assign(TEN_LABELS, 100, **SHARDS, **values, generator=stream)
+
+
+def skews(parts):
+    """Of cliques of ten consecutive workers."""
+    counts = samples_by_class(TEN_LABELS, parts, 10)
+    return skew(counts.reshape(10, 10, 10).sum(1), np.full(10, 0.1))
+
+
+def test_workers_have_the_parts_of_shards_in_another_order():
+    parts, shards = two_each("cliques", label_clique=10), two_each("shards")
+    assert sorted(map(tuple, parts)) == sorted(map(tuple, shards))
+    assert not all(map(np.array_equal, parts, shards))
+
+
+def test_each_clique_has_nearly_the_labels_of_all_data():
+    """Where those of ten random workers are far off."""
+    assert skews(two_each("shards")).mean() > 0.4
+    assert skews(two_each("cliques", label_clique=10)).mean() < 0.1
+
+
+def test_the_skew_of_a_clique_by_hand():
+    """Two thirds and a third of two labels, and not a half each: 1/6 + 1/6."""
+    assert skew(np.array([4, 2]), np.array([0.5, 0.5])) == 1 / 3
+
+
+def test_swaps_never_make_it_worse_and_find_the_obvious():
+    """Four workers of one label each: every clique of two gets both labels."""
+    counts = np.array([[5, 0], [5, 0], [0, 5], [0, 5]])
+    for seed in range(5):
+        order = greedy_swap(counts, np.array([0.5, 0.5]), 2, np.random.default_rng(seed))
+        assert sorted(order) == [0, 1, 2, 3]
+        assert (counts[order].reshape(2, 2, 2).sum(1) == 5).all()
+
+
+@settings(deadline=None)
+@given(n=st.integers(1, 20), beta=st.floats(0.05, 50), seed=st.integers(0, 100))
+def test_dirichlet_is_exhaustive(n, beta, seed):
+    parts = dirichlet(LABELS, n, beta=beta, generator=stream(seed))
+    assert_disjoint(parts, 600)
+    assert sum(map(len, parts)) == 600
+
+
+@pytest.mark.parametrize("beta", [0, -1.0])
+def test_a_concentration_that_is_not_positive(beta):
+    with pytest.raises(UserError, match=f"beta: {beta} is out of range; it must be above 0"):
+        dirichlet(LABELS, 5, beta=beta, generator=stream())
+
+
+def test_shares_have_the_moments_of_their_concentration():
+    """Σ s² of the shares of Dir_n(β) has the mean (β + 1) / (n β + 1): β to 3 %."""
+    n, m, beta, labels, generator = 300, 10_000, 0.5, np.zeros(10_000, int), stream()
+
+    def moment(beta):
+        return (beta + 1) / (n * beta + 1)
+
+    draws = [dirichlet(labels, n, beta=beta, generator=generator) for _ in range(1000)]
+    sizes = np.array([[len(part) for part in parts] for parts in draws])
+    found = np.square(sizes / m).sum(1)
+    check_mean(found, moment(beta), sees=1 - moment(1.03 * beta) / moment(beta))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_worker_has_the_smallest_share_and_each_sample_one_owner(seed):
+    parts = dirichlet_min(LABELS, 6, beta=0.3, smallest=40, generator=stream(seed))
+    assert min(map(len, parts)) >= 40
+    assert sum(map(len, parts)) == 600
+    assert_disjoint(parts, 600)
+
+
+def test_a_first_draw_that_is_large_enough_is_that_of_dirichlet():
+    plain = dirichlet(LABELS, 6, beta=0.5, generator=stream())
+    least = min(map(len, plain))
+    same = dirichlet_min(LABELS, 6, beta=0.5, smallest=least, generator=stream())
+    other = dirichlet_min(LABELS, 6, beta=0.5, smallest=least + 1, generator=stream())
+    assert all(np.array_equal(a, b) for a, b in zip(plain, same, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(plain, other, strict=True))
+
+
+def test_a_share_that_no_draw_has_is_named():
+    with pytest.raises(UserError, match="smallest: 99 samples for each of 6 workers are in none"):
+        dirichlet_min(LABELS, 6, beta=0.01, smallest=99, generator=stream())
+    with pytest.raises(UserError, match="workers × smallest: 606 is out of range"):
+        dirichlet_min(LABELS, 6, beta=1, smallest=101, generator=stream())
+
+
+OWNERS = np.random.default_rng(0).integers(0, 7, 200)[:, None]
+
+
+def test_as_many_owners_as_workers_are_assigned_in_their_order():
+    parts = natural(OWNERS, 7, generator=stream())
+    assert all((OWNERS[part, 0] == i).all() for i, part in enumerate(parts))
+    assert sum(map(len, parts)) == 200
+    assert_disjoint(parts, 200)
+
+
+def test_more_owners_are_dealt_out_whole_evenly_and_by_the_seed():
+    parts = natural(OWNERS, 3, generator=stream())
+    owned = [set(OWNERS[part, 0].tolist()) for part in parts]
+    assert sorted(map(len, owned)) == [2, 2, 3]
+    assert set.union(*owned) == set(range(7))
+    assert sum(map(len, parts)) == 200
+    assert_disjoint(parts, 200)
+    again, other = natural(OWNERS, 3, generator=stream()), natural(OWNERS, 3, generator=stream(1))
+    assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(parts, other, strict=True))
+
+
+def test_fewer_owners_than_workers_and_labels_are_refused():
+    with pytest.raises(UserError, match=r"workers: 8 is out of range; .* 1 to 7 \(owners\)"):
+        natural(OWNERS, 8, generator=stream())
+    with pytest.raises(UserError, match=r"'natural' needs the owners of the samples"):
+        natural(OWNERS[:, 0], 7, generator=stream())
