@@ -12,7 +12,7 @@ LIMIT = 20.0  # seconds that a message may take
 
 
 class ThreadGroup:
-    """A ``process_group.Group`` whose messages go through queues."""
+    """A ``meeting.Group`` whose messages go through queues."""
 
     def __init__(self, me, size, queues):
         self.me, self.size, self.sent = me, size, Counter()

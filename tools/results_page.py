@@ -22,11 +22,10 @@ from ngo.pipeline.archives.rebuilding import unpack
 from ngo.pipeline.config_files import CONFIG, PAPERS, SEEDS
 from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents
-from ngo.report.contents import Contents, text
-from ngo.report.play_page import play_page
+from ngo.report.contents import SHIPPED, Contents, as_shipped, text
 from ngo.report.results_markdown import for_readme, replaced, results_markdown, summary, summary_of
-from ngo.report.shipped import SHIPPED, as_shipped
 from ngo.report.small_images import small_png
+from ngo.report.templates import play_page
 
 REPOSITORY = Path(__file__).parents[1]
 

@@ -1,9 +1,9 @@
 import json
 
 import pytest
-from command_line import SMALL, mistake, ngo
+from command_line import SMALL, ngo
 
-from ngo.cli.run_spec import spec_of_options
+from ngo.cli.field_options import spec_of_options
 
 
 def test_a_value_without_effect_is_named(tmp_path):
@@ -25,21 +25,6 @@ def test_the_default_model_classifies_if_one_that_fits_does(dataset, model):
     if dataset.startswith("cifar"):
         vae = spec_of_options({"dataset": dataset, "batch_size": 4, "task": "vae"})
         assert vae.model == "cifar10_vae"
-
-
-def test_a_run_file_that_is_no_text_is_named(tmp_path):
-    for content, message in (
-        (b"PAR1\xcc", "is not a JSON object: "),
-        (b"[1]", "is not a JSON object"),
-        (b'{"spec": null}', "is not a JSON object"),
-        (b"[" * 100_000, "is not a JSON object: "),
-        (b'{"lr": NaN}', "lr: nan is not finite"),
-        (b'{"lr": [1]}', r"lr: [1] is not a number"),
-    ):
-        (tmp_path / "s.json").write_bytes(content)
-        line = mistake("train", *SMALL, "--spec", tmp_path / "s.json", "--out", tmp_path / "run")
-        assert message in line
-    assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
 
 
 @pytest.mark.parametrize(

@@ -82,16 +82,6 @@ def test_all_parts_are_listed():
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_json_has_all_facts():
-    found = json.loads(ngo("methods", "--json"))
-    assert {kind: [each["name"] for each in listed] for kind, listed in found.items()} == {
-        kind: sorted(registry) for kind, registry in REGISTRIES.items()
-    }
-    d2 = next(each for each in found["method"] if each["name"] == "d2")
-    assert d2["local_rule"] == ["momentum", "nesterov", "sgd"]
-    assert d2["needs_every_message"] == ""
-
-
 def test_parts_of_plugins_are_listed(own_entries, tmp_path):
     lines = [
         "import ngo",

@@ -23,9 +23,9 @@ from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import report_contents
+from ngo.report.contents import SHIPPED, as_shipped
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
-from ngo.report.shipped import SHIPPED, as_shipped
 from verdicts.registration.registered import Entry, Registration, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]

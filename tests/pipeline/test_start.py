@@ -73,14 +73,6 @@ def test_the_names_of_rules_are_known():
     assert {"train", "partition", "measure_alone"} <= rules <= start.NAMES
 
 
-def test_results_of_an_earlier_release_are_refused(folder):
-    (folder / "results/partitions").mkdir(parents=True)
-    told = refused(plan_of_tier(), forced=True)
-    assert told.startswith("results: this folder is of a release whose runs had no numbers; move ")
-    (folder / "results").rename(folder / "results.old")
-    start.check(plan_of_tier(), [], forced=False)
-
-
 @pytest.mark.parametrize("made", [tidy_table("demo", "fig4"), partition_file("demo", "digits_iid")])
 def test_results_that_snakemake_does_not_know_are_refused_once(made, folder):
     path = folder / made

@@ -7,7 +7,7 @@ from conftest import REPOSITORY
 from made_up_board import BOARD, CELLS, CLAIMS, PAPERS, read_board
 from py_mini_racer import MiniRacer
 
-from ngo.report.board_pages import as_html, as_markdown
+from ngo.report.board import as_html, as_markdown
 from ngo.report.templates import FOLDER
 
 SCRIPT = "<script>x()</script> ![a](http://b) <img src=x onerror=x()> | `"

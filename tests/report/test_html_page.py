@@ -11,10 +11,10 @@ from made_up_board import BOARD
 from made_up_page import ROWS, contents
 from PIL import Image
 
-from ngo.report.board_pages import as_html
+from ngo.report.board import as_html
+from ngo.report.contents import Shipped
 from ngo.report.findings import findings
 from ngo.report.html_page import html_page, prose
-from ngo.report.shipped import Shipped
 from ngo.report.templates import FOLDER
 
 VOID = {"meta", "img", "input", "br", "link", "hr"}

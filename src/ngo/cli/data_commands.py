@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import RunCommand, data_root_option, run_fields
+from ngo.cli.field_options import RunCommand, data_root_option, run_fields, spec_of_options
 from ngo.cli.parameters import INPUT, RESULT, ROOT, FieldType
-from ngo.cli.run_spec import spec_of_options
 from ngo.common.fields import Field, fields_of, within
 from ngo.common.files import write_text
 from ngo.common.registry import UserError, unknown

@@ -1,4 +1,4 @@
-"""Options for fields: those of a run, by section of the help, and those of a measurement."""
+"""Options for fields, by section of the help, and the run or the measurement that they give."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping
 
 import click
 
+from ngo.cli.log import LOG
 from ngo.cli.parameters import ROOT, FieldType
 from ngo.common.fields import Field, wanted
 from ngo.common.options import DECLARED
 from ngo.data import download
-from ngo.training.resolve import default_in_words
-from ngo.training.spec import FIELDS, flag
+from ngo.data.dataset import DATASETS
+from ngo.models.model import MODELS
+from ngo.models.task import TASKS
+from ngo.training.resolve import default_in_words, in_words, resolve
+from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, flag
 
 #: The section of options that are no fields of a run.
 COMMAND = "Files, processes and devices"
@@ -145,3 +149,28 @@ data_root_option = click.option(
     help=f"Folder of the data sets  [default: ${download.ROOT_VARIABLE}, "
     f"else {download.DEFAULT_ROOT}/]",
 )
+
+
+def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
+    """The run of the ``given`` options. An option with no effect on it is logged.
+
+    By default the model fits the data set: of the first of TASKS for which there is one, and with
+    the data set's name if there is one. The default task is the model's.
+    """
+    values = {name: value for name, value in given.items() if value is not None}
+    dataset = values.get("dataset", DEFAULTS["dataset"])
+    shape = DATASETS[dataset].input_shape
+    tasks = [values["task"]] if "task" in values else list(TASKS)
+    fitting = [n for n, m in MODELS.items() if m.input_shape == shape and m.task in tasks]
+    fitting.sort(
+        key=lambda name: (tasks.index(MODELS[name].task), not name.startswith(f"{dataset}_"))
+    )
+    model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
+    implied = {"model": model, "task": MODELS[model].task}
+    spec = resolve({}, {**implied, **needed, **values})
+    for name, value in values.items():
+        used = getattr(spec, name)
+        if used != value:
+            instead = "it is not used" if used is None else f"it is {in_words(used)}"
+            LOG.warning("note: %s %s has no effect here: %s", name, value, instead)
+    return spec

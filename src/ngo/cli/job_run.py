@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ngo.common.damaged import removed_if_damaged
 from ngo.common.devices import claimed
+from ngo.common.files import removed_if_damaged
 from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline.job_training import train_job

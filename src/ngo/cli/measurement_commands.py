@@ -15,9 +15,9 @@ from ngo.cli.field_options import (
     default_text,
     field_options,
     run_fields,
+    spec_of_options,
 )
 from ngo.cli.parameters import INPUT, device_option, table_option
-from ngo.cli.run_spec import spec_of_options
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import fields_of
 from ngo.data import download

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
 from shutil import get_terminal_size
 from textwrap import fill
 
@@ -62,8 +60,7 @@ IN_TABLE = ("topology", "coupling", "compression", *DECENTRALIZED, *ATTACKED)
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON.")
-def methods(as_json: bool) -> None:
+def methods() -> None:
     """List methods and other parts of a step, and which go together.
 
     Each part is a value of the option in brackets: --method names a method. Its text ends with its
@@ -75,13 +72,6 @@ def methods(as_json: bool) -> None:
     """
     found = {kind: parts(kind) for kind in REGISTRIES}
     found["method"] = all_methods()
-    if as_json:
-        click.echo(
-            json.dumps(
-                {k: [asdict(p) for p in v] for k, v in found.items()}, indent=2, ensure_ascii=False
-            )
-        )
-        return
     for kind, each in found.items():
         click.echo(_listed(kind, each))
     click.echo("What goes together\n")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ngo.cli.parameters import INPUT, RESULT, configs_option, table_option
-from ngo.common.damaged import removed_if_damaged
-from ngo.common.files import write_text
+from ngo.common.files import removed_if_damaged, write_text
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline import assumptions as found_assumptions
 from ngo.pipeline.config_files import read_config

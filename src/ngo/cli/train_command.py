@@ -7,7 +7,12 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import RunCommand, data_root_option, run_fields
+from ngo.cli.field_options import (
+    RunCommand,
+    data_root_option,
+    run_fields,
+    spec_of_options,
+)
 from ngo.cli.log import LOG
 from ngo.cli.parameters import (
     FOLDER,
@@ -17,7 +22,6 @@ from ngo.cli.parameters import (
     device_option,
     threads_option,
 )
-from ngo.cli.run_spec import read_spec_values, spec_of_options
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import Field, within
 from ngo.common.options import DECLARED
@@ -31,7 +35,6 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 
 @click.command(cls=RunCommand)
 @run_fields(*(name for name in FIELDS if name not in DECLARED))
-@click.option("--spec", "spec_file", type=INPUT, help="Run as JSON; options override its values.")
 @click.option(
     "--partition-file", type=INPUT, help="Output of `ngo partition`  [default: draw it here]"
 )
@@ -73,7 +76,6 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 @click.option("--key", help="The hash of the file --job.")
 @click.option("--out", type=FOLDER, help="Folder for metrics.parquet and run.json.")
 def train(
-    spec_file: Path | None,
     partition_file: Path | None,
     data_root: Path | None,
     device: str,
@@ -118,9 +120,6 @@ def train(
         return
     if out is None:
         raise UserError("out: the option --out is missing; name a folder for the run.")
-    if spec_file is not None:
-        values = {name: value for name, value in given.items() if value is not None}
-        given = {**read_spec_values(spec_file), **values}
     spec = spec_of_options(given)
     steps = [_snapshot(step) for step in snapshots]
     chosen(device)

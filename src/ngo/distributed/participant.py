@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from ngo.common.registry import UserError
-from ngo.distributed.process_group import LEADER, Group, PeerUnreachable
+from ngo.distributed.meeting import LEADER, Group, PeerUnreachable
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.engine.population import Population, Scores
 from ngo.native.pool import one_intra_op_thread

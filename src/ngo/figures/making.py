@@ -14,8 +14,7 @@ from typing import Any
 import pandas as pd
 
 from ngo.analysis.published import sole_dataset
-from ngo.common.damaged import removed_if_damaged
-from ngo.common.files import write_text
+from ngo.common.files import removed_if_damaged, write_text
 from ngo.common.registry import UserError
 from ngo.figures import captions, plots
 from ngo.figures.declaration import ANY, Declared, read_declared

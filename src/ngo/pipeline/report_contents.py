@@ -14,10 +14,9 @@ from ngo.pipeline.archives.drawing import bases
 from ngo.pipeline.config_files import place, read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
-from ngo.report.contents import Contents, Shown, text
+from ngo.report.contents import SHIPPED, Contents, Shipped, Shown, read_shipped, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
-from ngo.report.shipped import SHIPPED, Shipped, read_shipped
 from verdicts.registration.registered import as_date, read_registration, registration_path
 from verdicts.registration.standing import with_standing
 from verdicts.row import read_rows

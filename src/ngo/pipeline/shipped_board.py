@@ -27,7 +27,7 @@ from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
 from ngo.pipeline.paper import Paper
 from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table
 from ngo.pipeline.plan import Plan
-from ngo.report.board_tables import Board, BoardCell, BoardClaim, BoardPaper
+from ngo.report.board import Board, BoardCell, BoardClaim, BoardPaper
 from verdicts.ledger import judged
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN

@@ -53,11 +53,6 @@ def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
         if name in NAMES or name.startswith(measured):
             raise UserError(f"training: {name!r} is a name of the pipeline's own; choose another.")
     check_folders(plan.tier)
-    if Path("results/partitions").is_dir():
-        raise UserError(
-            "results: this folder is of a release whose runs had no numbers; move it away (mv "
-            "results results.old), and make restore ARCHIVE=… puts the runs of an archive back."
-        )
     folder = Path(tier_folder(plan.tier))
     unpacked = Path("archive.json").exists()  # in it only tables and figures are made
     if not (forced or unpacked or RECORDS.exists()) and any(folder.glob("*/*.parquet")):
