@@ -16,11 +16,7 @@ from results_page import REPOSITORY
 from ngo.cli.field_options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives.archive import (
-    OLDER,
-    archived_plan,
-    read_archive,
-)
+from ngo.pipeline.archives.archive import OLDER, archived_plan, read_archive
 from ngo.pipeline.archives.drawing import Drawn
 from ngo.pipeline.archives.verification import LONG, Verification
 

@@ -129,8 +129,11 @@ def test_no_output_replaces_an_input(tmp_path, words, param, option, first):
 
 def test_no_output_replaces_a_plugin_or_another_output(own_entries, tmp_path):
     (tmp_path / "mine.py").write_text("")
-    for words in (["--plugin", tmp_path / "mine.py", "fields"], ["fields", "--plugin"]):
-        more = [tmp_path / "mine.py"] if words[0] == "fields" else []
+    for words in (
+        ["--plugin", tmp_path / "mine.py", "data", "digits"],
+        ["data", "digits", "--plugin"],
+    ):
+        more = [tmp_path / "mine.py"] if words[0] == "data" else []
         line = mistake(*words, *more, "--out", tmp_path / "mine.py")
         assert "is the file of plugin" in line
     both = ["--out", tmp_path / "a.csv", "--plot", tmp_path / "a.csv"]

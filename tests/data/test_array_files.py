@@ -63,7 +63,7 @@ def refusal(path, name="x"):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (npy("(1000000000000,)"), "'x' declares 1000000000000 bytes, and there are 0"),
+        (npy("(1000000000000,)"), "'x.npy' declares 1000000000000 bytes, and there are 0"),
         (npy("(-1, -3)", b"abc"), "negative"),
         (npy("(True,)", b"a"), "can't be read: "),
         (npy("(4294967296,) * 9"), "can't be read: "),

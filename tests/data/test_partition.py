@@ -69,7 +69,7 @@ def test_the_samples_of_each_class_on_each_worker():
     assert counts.tolist() == [[1, 1, 0, 0], [1, 0, 0, 0]]
 
 
-@pytest.mark.parametrize("first", ["partition", "partitions.dirichlet", "partitions.quantity"])
+@pytest.mark.parametrize("first", ["partition", "partitions"])
 def test_rules_are_known_without_torch_and_imported_in_any_order(first):
     code = (
         f"import sys, ngo.data.{first}; from ngo.data.partition import PARTITIONS;"

@@ -30,7 +30,7 @@ def stationary(probabilities: np.ndarray) -> np.ndarray:
 
 def entropy_rate(dialects: int = DIALECTS, dialect_distance: float = DISTANCE) -> float:
     """The mean entropy of a character after two others, in nats, if the dialect is known."""
-    found = chains(dialects, dialect_distance)
+    found = markov_text.chains(dialects, dialect_distance)
     surprise = -np.log(np.where(found > 0, found, 1))
     each = np.einsum("kab,kabc,kabc->k", stationary(found), found, surprise)
     return float(each[dialect_of(dialects)].mean())
@@ -47,7 +47,7 @@ def smallest_losses(
     which tell the dialects apart: in expectation, no model has a smaller loss. The second takes
     the last two characters alone.
     """
-    text, found = np.asarray(text, np.int64), chains(dialects, dialect_distance)
+    text, found = np.asarray(text, np.int64), markov_text.chains(dialects, dialect_distance)
     share = np.bincount(dialect_of(dialects), minlength=dialects) / AUTHORS
     pairs = share[:, None, None] * stationary(found)  # joint with the dialect
     first, second = text[:, 0], text[:, 1]

@@ -6,11 +6,7 @@ from hypothesis import strategies as st
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topologies.varying import random_graph
-from ngo.gossip.weights import (
-    checked_matrix,
-    mixing_matrix,
-    outgoing_shares,
-)
+from ngo.gossip.weights import checked_matrix, mixing_matrix, outgoing_shares
 
 
 def assert_doubly_stochastic(W: torch.Tensor) -> None:

@@ -1,7 +1,6 @@
 """An archive in which fields of a run have their former names."""
 
 import io
-import json
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,7 @@ from ngo.common import former
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import restore
 from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
-from ngo.pipeline.archives.collect import of_this_code, with_runs
-from ngo.pipeline.archives.members import ABOUT
+from ngo.pipeline.archives.collect import of_this_code
 from ngo.pipeline.archives.packed_runs import packed, read_run
 from ngo.pipeline.archives.rebuilding import unpack
 from ngo.pipeline.archives.verification import Verification
@@ -40,7 +38,7 @@ def under_former_names(path):
     members |= packed(runs)
     table = joined([(run.columns, run.facts, run.record) for run in runs]).to_pandas()
     members[TABLE] = in_parquet(table.rename(columns=OLD))
-    return with_runs(members, json.loads(members[ABOUT]), runs)
+    return members
 
 
 def with_old(values):

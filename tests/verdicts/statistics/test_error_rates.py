@@ -7,11 +7,7 @@ import pytest
 from conftest import REPOSITORY
 
 import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
-from verdicts.statistics.error_rates import (
-    SEEDS,
-    SITUATIONS,
-    error_rates,
-)
+from verdicts.statistics.error_rates import SEEDS, SITUATIONS, error_rates
 
 SIMULATIONS = 1000
 ALPHA = 0.05
