@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +14,11 @@ from ngo.cli.parameters import configs_option
 from ngo.common.fields import wanted
 from ngo.common.registry import UserError
 from ngo.pipeline.config_files import CONFIG, read_config, tiers
-from ngo.pipeline.plan import Plan, plan
 from ngo.training.resolve import default_in_words
 from ngo.training.spec import FIELDS
+
+if TYPE_CHECKING:
+    from ngo.pipeline.plan import Plan
 
 
 def summary(plan: Plan) -> str:
@@ -31,6 +34,8 @@ def summary(plan: Plan) -> str:
 
 def overview(folder: str | Path = CONFIG.parent) -> Iterator[str]:
     """A line for each tier in ``folder``, and for each file that is not one, with the reason."""
+    from ngo.pipeline.plan import plan
+
     found: dict[str, Path] = {}
     for paths in tiers(folder):
         path = paths[-1]
@@ -58,6 +63,8 @@ def runs(configs: tuple[Path, ...], as_json: bool) -> None:
     List the runs of the demo, in the repository's folder:
       ngo runs --config config/config.yaml --config config/demo.yaml
     """
+    from ngo.pipeline.plan import plan
+
     if not configs:
         for line in overview():
             click.echo(line)
