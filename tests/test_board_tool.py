@@ -3,10 +3,10 @@
 import pytest
 from click.testing import CliRunner
 from conftest import REPOSITORY
-from made_up_board import BOARD, CLAIMS
+from made_up_board import BOARD, CELLS
 
 FILES = ["docs/board/papers.csv", "docs/board/claims.csv",
-         "docs/board.md", "docs/board.html"]  # fmt: skip
+         "docs/board/matrix.csv", "docs/board.md", "docs/board.html"]  # fmt: skip
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_all_files_are_written_and_are_the_same_each_time(tool, tmp_path):
         answer = CliRunner().invoke(tool.main)
         assert answer.exit_code == 0, answer.exception
         assert answer.output.splitlines() == [f"→ {name}" for name in FILES]
-    assert (tmp_path / FILES[1]).read_text().count("\n") == 1 + len(CLAIMS)
+    assert (tmp_path / FILES[2]).read_text().count("\n") == 1 + len(CELLS)
     assert CliRunner().invoke(tool.main, ["--check"]).exit_code == 0
 
 

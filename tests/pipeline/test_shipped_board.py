@@ -1,14 +1,22 @@
 """The tables of the board, from small archives."""
 
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
 import pytest
 import yaml
 from conftest import REPOSITORY
-from made_up_board import read_board
+from made_up_board import CELLS, read_board
 from small_archives import CLAIMS, in_this_process, members_in
 
 from ngo.common.registry import UserError
+from ngo.figures.declaration import read_declared
 from ngo.pipeline import shipped_board as board
-from ngo.pipeline.archives.archive import read_archive, sha256, write_archive
+from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
+from ngo.pipeline.places import tidy_table
+from ngo.report.board import as_csv
 
 
 @pytest.fixture
@@ -59,6 +67,45 @@ def test_a_changed_archive_is_refused(repository):
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(UserError, match="is refused"):
         board.shipped_board(repository, str)
+
+
+def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
+    """A missing number is empty or NaN, a whole one has no point, and six digits are kept."""
+    table = pd.DataFrame([cell.__dict__ for cell in CELLS])
+    table["workers"] = table["workers"].astype(int)
+    table["skew"] = pd.to_numeric(table["skew"])
+    table["liars"] = table["liars"].astype(float)
+    assert as_csv(type(CELLS[0]), board.cells_of(table)) == as_csv(type(CELLS[0]), CELLS)
+    (cell,) = board.cells_of(table.iloc[:1].assign(estimate=math.pi, low=math.nan))
+    assert cell.estimate == 3.14159
+    assert math.isnan(cell.low)
+
+
+MATRIX = '''"""Twice the numbers."""
+
+from ngo.figures.declaration import table
+
+
+@table("matrix", section="1", title="Methods", reads={"iid": "own"})
+def numbers(iid):
+    return 2 * iid
+'''
+
+
+def test_the_matrix_is_made_by_its_file_from_the_tables_of_the_archive(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("matrix.py").write_text(MATRIX)
+    path = tidy_table("board", "own")
+    pd.DataFrame({"x": [1, 2]}).to_parquet("own.parquet")
+    archive = Archive("a.tar", {path: Path("own.parquet").read_bytes()})
+    planned = SimpleNamespace(
+        tier="board",
+        training={},
+        tables=lambda name: ["own"],
+        artefacts={"matrix": read_declared(Path("matrix.py"))},
+        parameters=lambda name: {"iid": path, "tier": "board", "out": "results/board"},
+    )
+    assert list(board.matrix_of(planned, archive)["x"]) == [2, 4]
 
 
 def test_the_board_of_the_repository_is_of_its_archives():

@@ -7,7 +7,9 @@ verdicts are made from its runs and its measurements by this repository's code.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +27,18 @@ from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
 from ngo.pipeline.paper import Paper
 from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table
 from ngo.pipeline.plan import Plan
-from ngo.report.board import Board, BoardClaim, BoardPaper
+from ngo.report.board import Board, BoardCell, BoardClaim, BoardPaper
 from verdicts.ledger import judged
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: The table of methods in settings, of the tier ``SETTINGS``.
+MATRIX = "matrix"
+
+SETTINGS = "board"
 
 
 def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
@@ -41,6 +48,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
     """
     papers: list[BoardPaper] = []
     claims: list[BoardClaim] = []
+    cells: list[BoardCell] = []
     shipped = shipped_metrics(root)
     for tier in sorted(shipped, key=lambda tier: (tier != FIRST, tier)):
         path = shipped[tier]
@@ -58,9 +66,11 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
                 )
             )
             claims += claims_of(planned, archive)
+            if planned.tier == SETTINGS and MATRIX in planned.artefacts:
+                cells += cells_of(matrix_of(planned, archive))
         tell(f"{papers[-1].archive}: {sum(each.tier == planned.tier for each in claims)} claims")
     papers += not_run(root, {paper.tier for paper in papers})
-    return Board(tuple(papers), tuple(claims))
+    return Board(tuple(papers), tuple(claims), tuple(cells))
 
 
 def not_run(root: Path, known: Iterable[str]) -> list[BoardPaper]:
@@ -132,3 +142,42 @@ def scale(group: Group, planned: Plan, archive: Archive) -> str:
 def _range(values: Iterable[float], unit: str) -> str:
     low, high = min(values), max(values)
     return f"{low:,.0f} {unit}" if low == high else f"{low:,.0f} to {high:,.0f} {unit}"
+
+
+def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
+    """The table of methods in settings, made by its file in the repository.
+
+    The tidy tables that it reads are written to the working directory, that of the plan.
+    """
+    from ngo.analysis import results
+    from ngo.figures.making import Opened
+
+    for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
+        results.write(table, tidy_table(planned.tier, name))
+    entry = planned.artefacts[MATRIX]
+    own = ("tier", "out")
+    given = {name: each for name, each in planned.parameters(MATRIX).items() if name not in own}
+    made = Opened(entry.source).numbers(**given)
+    return made if not isinstance(made, dict) else made[MATRIX]
+
+
+def cells_of(table: pd.DataFrame) -> list[BoardCell]:
+    """The rows of the table of methods in settings; a missing value is empty, or NaN."""
+    kinds = {field.name: str(field.type) for field in fields(BoardCell)}
+    parse = {"float": _number, "bool": bool, "str": _shown}
+    return [
+        BoardCell(**{name: parse[kind](row[name]) for name, kind in kinds.items()})
+        for row in table.astype(object).to_dict("records")
+    ]
+
+
+def _number(value: float) -> float:
+    """With six digits, as in the file."""
+    return float(f"{value:.6g}")
+
+
+def _shown(value: object) -> str:
+    """A cell as text; a whole number has no point."""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:g}"
+    return str(value)

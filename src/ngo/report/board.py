@@ -1,6 +1,6 @@
-"""The board: all papers, and all claims with their verdicts.
+"""The board: all papers, all claims with their verdicts, and the methods in each setting.
 
-``make board`` writes both tables as CSV from the shipped archives, and the pages from them, as
+``make board`` writes the three tables as CSV from the shipped archives, and the pages from them, as
 Markdown and as one HTML file, for docs/: links lead to the papers' own pages and to the shipped
 archives. Texts are printed as on the papers' own pages.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 
 from ngo.report.templates import file, rendered
@@ -24,6 +25,8 @@ from verdicts.statistics.judgement import (
     UNDECIDED,
     VERDICTS,
 )
+
+NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
@@ -85,33 +88,123 @@ class BoardClaim:
         return f"claim-{self.claim}"
 
 
+@dataclass(frozen=True)
+class BoardCell:
+    """A method in a setting, at its best values. Without an estimate it was not measured.
+
+    A condition that does not hold is empty or 0.
+    """
+
+    setting: str
+    workers: str
+    #: β of Dirichlet's distribution; empty for iid data.
+    skew: str
+    #: The bytes that a worker may send in a run.
+    bandwidth: str
+    #: The share of slow workers.
+    stragglers: str
+    #: How many steps a message takes.
+    lateness: str
+    #: The probability that a link fails in a step.
+    failing: str
+    #: The number of workers that lie.
+    liars: str
+    method: str
+    measure: str
+    #: Accuracy in percent; −inf if runs diverged.
+    estimate: float
+    #: The lower end of the 95 % interval.
+    low: float
+    high: float
+    seeds: str
+    #: Whether no method has a better estimate in the setting; a reference is never the best.
+    best: bool
+    #: Whether the interval of the paired difference to the best includes 0.
+    within: bool
+    #: Whether that of the difference to DSGD is above 0.
+    beats_dsgd: bool
+    #: The best values.
+    chosen: str
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is an estimate."""
+        return not math.isnan(self.estimate)
+
+    @property
+    def shown(self) -> str:
+        """``91.2 [90.5, 91.9]``, or that it was not measured."""
+        if not self.measured:
+            return NOT_MEASURED
+        if math.isinf(self.estimate):
+            return "diverged"
+        if not math.isfinite(self.high - self.low):
+            return f"{self.estimate:.1f}"
+        return f"{self.estimate:.1f} [{self.low:.1f}, {self.high:.1f}]"
+
+    @property
+    def with_values(self) -> str:
+        """The method with its best values: ``NGO (p = 0.9)``."""
+        return f"{self.method} ({self.chosen})" if self.chosen else self.method
+
+    @property
+    def conditions(self) -> str:
+        """The setting in words: ``16 workers, Dirichlet β 0.1``."""
+        values = {name: getattr(self, name) for name in CONDITIONS}
+        return ", ".join(CONDITIONS[k](text) for k, text in values.items() if text not in ("", "0"))
+
+
+def _percent(text: str) -> str:
+    return f"{100 * float(text):.3g} %"
+
+
+#: The columns of ``BoardCell`` that describe a setting, and how their values are told.
+CONDITIONS: dict[str, Callable[[str], str]] = {
+    "workers": lambda text: f"{text} workers",
+    "skew": lambda text: f"data skewed by Dirichlet's β = {text}",
+    "bandwidth": lambda text: f"{float(text) / 1e6:.3g} MB to send for each worker",
+    "stragglers": lambda text: f"{_percent(text)} of the workers slow",
+    "lateness": lambda text: f"messages {text} steps late",
+    "failing": lambda text: f"{_percent(text)} of the links failing",
+    "liars": lambda text: f"{text} of the workers lying",
+}
+
+
 FILES: dict[type, str] = {
     BoardPaper: "papers.csv",
     BoardClaim: "claims.csv",
+    BoardCell: "matrix.csv",
 }
 
 
 @dataclass(frozen=True)
 class Board:
-    """The two tables."""
+    """The three tables."""
 
     papers: tuple[BoardPaper, ...]
     claims: tuple[BoardClaim, ...]
+    cells: tuple[BoardCell, ...]
 
     def files(self) -> dict[str, str]:
         """The content of the CSV files, by name."""
-        return {
-            FILES[kind]: as_csv(kind, rows)
-            for kind, rows in ((BoardPaper, self.papers), (BoardClaim, self.claims))
-        }
+        tables: tuple[tuple, ...] = (self.papers, self.claims, self.cells)
+        found = zip(FILES.items(), tables, strict=True)
+        return {name: as_csv(kind, rows) for (kind, name), rows in found}
 
     def claims_of(self, paper: BoardPaper) -> list[BoardClaim]:
         """The claims of a paper."""
         return [each for each in self.claims if each.tier == paper.tier]
 
+    def settings(self) -> dict[str, list[BoardCell]]:
+        """The methods in each setting, in the order of the table."""
+        found: dict[str, list[BoardCell]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.setting, []).append(cell)
+        return found
+
 
 def as_csv(kind: type, rows: Iterable[object]) -> str:
-    """A table of rows of ``kind`` as CSV."""
+    """A table of rows of ``kind`` as CSV: six digits for a number, nothing for NaN."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     names = [field.name for field in fields(kind)]
@@ -123,6 +216,8 @@ def as_csv(kind: type, rows: Iterable[object]) -> str:
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else ""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
     return " ".join(str(value).split())
 
 
@@ -148,6 +243,10 @@ def _values(board: Board) -> dict[str, object]:
         "told": told(board),
         "columns": COLUMNS,
         "used": [each for each in (*VERDICTS, *OVER_UNIVERSES) if each in verdicts],
+        "grid": grid(board),
+        "whens": whens(board),
+        "evidence": "settings/figures.md#matrix",
+        "not_measured": NOT_MEASURED,
         "counts": counts,
         "helps": helps,
     }
@@ -170,6 +269,35 @@ def helps(claims: Iterable[BoardClaim]) -> str:
     """The verdicts on the claims that nonlinear gossip helps there: ``1 holds, 2 fails``."""
     found = counts(claim for claim in claims if claim.ours)
     return ", ".join(f"{number} {verdict}" for verdict, number in found.items() if number)
+
+
+def grid(board: Board) -> dict[str, dict[str, BoardCell]]:
+    """The cells by method, then by setting."""
+    found: dict[str, dict[str, BoardCell]] = {}
+    for cell in board.cells:
+        found.setdefault(cell.method, {})[cell.setting] = cell
+    return found
+
+
+def whens(board: Board) -> list[dict[str, str]]:
+    """What to use when: each setting with its methods; nothing if none was measured."""
+    found = []
+    for setting, cells in board.settings().items():
+        best = [cell for cell in cells if cell.best]
+        none = "none" if best else ""
+        within = "; ".join(cell.method for cell in cells if cell.within and not cell.best)
+        found.append(
+            {
+                "setting": setting,
+                "conditions": cells[0].conditions,
+                "measure": cells[0].measure,
+                "best": "; ".join(cell.with_values for cell in best),
+                "within": within or none,
+                "beats": "; ".join(cell.method for cell in cells if cell.beats_dsgd) or none,
+                "seeds": best[0].seeds if best else "",
+            }
+        )
+    return found if any(cell.measured for cell in board.cells) else []
 
 
 def _many(number: int, word: str) -> str:

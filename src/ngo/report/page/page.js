@@ -46,13 +46,33 @@ function show() {
   document.getElementById("found").textContent = `${count} of ${rows.length} claims`;
 }
 
+// What to use when: the chosen setting is a row of the first table and a column of the second.
+const setting = document.querySelector("#setting select");
+
+function choose() {
+  const other = (k) => k > 0 && setting.selectedIndex > 0 && k !== setting.selectedIndex;
+  for (const table of setting ? document.querySelectorAll("table.when, table.matrix") : []) {
+    [...table.rows].forEach((row, k) => {
+      if (table.matches(".when")) row.hidden = other(k);
+      else [...row.cells].forEach((cell, column) => { cell.hidden = other(column); });
+    });
+  }
+}
+
+if (setting) {
+  setting.form.hidden = false;
+  setting.addEventListener("input", choose);
+}
+
 // A link to a claim shows it, whatever is filtered or folded.
 function reveal() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
   if (target.hidden) {
     form.reset();
+    setting?.form.reset();
     show();
+    choose();
   }
   for (let each = target.closest("details"); each; each = each.parentElement.closest("details")) each.open = true;
   target.scrollIntoView();
