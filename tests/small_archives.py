@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +19,7 @@ from ngo.measures import theory_table as theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.pipeline.archives import verification
 from ngo.pipeline.archives.archive import Archive, write_archive
-from ngo.pipeline.archives.collect import RUNS, collect_finished
+from ngo.pipeline.archives.collect import RUNS, collect_finished, with_runs
 from ngo.pipeline.archives.making_again import Made, made_run, where
 from ngo.pipeline.archives.packed_runs import packed, read_run
 from ngo.pipeline.places import tidy_table
@@ -73,7 +74,13 @@ def members_in(folder: Path) -> dict[str, bytes]:
     configs, _ = small_campaign(folder)
     found = [name for name in (THEORY, SPECTRA) if Path(name).exists()]
     tables = {name: Path(name).read_bytes() for name in found}
-    return {**collect_finished(configs)[0], **tables}
+    return fitted({**collect_finished(configs)[0], **tables})
+
+
+def fitted(members: dict[str, bytes]) -> dict[str, bytes]:
+    """The same members, with the provenance that fits them."""
+    runs = Archive("own.tar", members).runs
+    return with_runs(members, json.loads(members["archive.json"]), list(runs.values()))
 
 
 def in_this_process(monkeypatch, folder: Path) -> None:
@@ -112,7 +119,7 @@ def forged(members, change, *, record=True):
     if record:
         final |= {name: columns[name][-1].item() for name in ("V", "consensus_accuracy")}
     runs[run.id] = dataclasses.replace(run, columns=columns, record={**run.record, "final": final})
-    return {**members, **packed(runs.values())}, run.id
+    return fitted({**members, **packed(runs.values())}), run.id
 
 
 def in_parquet(table: pd.DataFrame) -> bytes:
@@ -125,4 +132,4 @@ def in_parquet(table: pd.DataFrame) -> bytes:
 def forged_table(members, name, change):
     """The archive with ``change`` made to a table."""
     table = pd.read_parquet(io.BytesIO(members[name]))
-    return {**members, name: in_parquet(change(table))}
+    return fitted({**members, name: in_parquet(change(table))})

@@ -210,7 +210,7 @@ def _keep_lines(command: click.Command) -> None:
 # What the extra ``pipeline`` installs, as it is imported.
 PIPELINE = {
     "docutils", "ipykernel", "jinja2", "jsonschema", "markupsafe", "matplotlib", "nbformat",
-    "papermill", "pygments", "pylatexenc", "ruamel", "seaborn", "snakemake",
+    "papermill", "pygments", "pylatexenc", "rocrate", "ruamel", "seaborn", "snakemake",
 }  # fmt: skip
 
 # What torch and Python say when the system refuses more memory or threads.

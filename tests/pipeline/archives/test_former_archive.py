@@ -1,6 +1,7 @@
 """An archive in which fields of a run have their former names."""
 
 import io
+import json
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,8 @@ from ngo.common import former
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import restore
 from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
-from ngo.pipeline.archives.collect import of_this_code
+from ngo.pipeline.archives.collect import of_this_code, with_runs
+from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import packed, read_run
 from ngo.pipeline.archives.rebuilding import unpack
 from ngo.pipeline.archives.verification import Verification
@@ -38,7 +40,7 @@ def under_former_names(path):
     members |= packed(runs)
     table = joined([(run.columns, run.facts, run.record) for run in runs]).to_pandas()
     members[TABLE] = in_parquet(table.rename(columns=OLD))
-    return members
+    return with_runs(members, json.loads(members[ABOUT]), runs)
 
 
 def with_old(values):
@@ -79,7 +81,7 @@ def test_its_runs_come_back_under_present_names(old, tmp_path):
     archive = read_archive(old[0])
     with restore.chosen(archive, trusted=False, tell=pytest.fail) as found:
         result = restore.restore(archive, found)
-    assert len(result.restored) == len(found.runs) == 9
+    assert len(result[restore.RESTORED]) == len(found.runs) == 9
     for name in result.restored:
         assert read_run(restore.RUNS / name).facts["method"] == found.runs[name].method
 

@@ -8,8 +8,9 @@ from two_figures import packed, two_figures
 
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError
-from ngo.pipeline.archives import limits, packed_runs
+from ngo.pipeline.archives import limits
 from ngo.pipeline.archives.archive import Archive, read_archive
+from ngo.pipeline.archives.collect import with_runs
 from ngo.pipeline.archives.run_tables import absent_run, joined_tables, needed_tables, relabelled
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
@@ -30,7 +31,7 @@ def test_tables_of_its_runs_are_refused_if_one_is_absent_or_if_they_are_too_larg
     assert names == ["figS6"]
     assert absent_run(read, planned, names) is None
     first, *others = read.runs.values()
-    less = Archive("a.tar", {**read.members, **packed_runs.packed(others)})
+    less = Archive("a.tar", with_runs(read.members, read.about, others))
     with pytest.raises(UserError, match=f"'a.tar' is refused: the run {first.id} is not in it"):
         dict(joined_tables(less, planned, names))
     assert absent_run(less, planned, names) == first.id

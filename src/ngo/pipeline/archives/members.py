@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 ABOUT = "archive.json"
 SUMS = "SHA256SUMS"
-#: In archives that earlier versions packed; nothing reads it.
 CRATE = "ro-crate-metadata.json"
 WORKFLOW = "Snakefile"
 
