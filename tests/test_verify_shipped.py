@@ -10,6 +10,8 @@ from small_archives import in_this_process, members_in
 
 from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
 from ngo.pipeline.archives.collect import with_runs
+from ngo.pipeline.places import shipped_metrics
+from ngo.report.results_markdown import BEGIN
 
 
 @pytest.fixture
@@ -60,9 +62,34 @@ def of_another_version(members, **about):
     return with_runs({**members, ABOUT: json.dumps(described).encode()}, described, runs)
 
 
-def test_runs_of_another_version_fail_unless_the_archive_is_marked(shipped, own):
+def test_runs_of_another_version_fail_unless_the_archive_is_marked(
+    shipped, own, monkeypatch, tmp_path
+):
     assert answer(shipped, of_another_version(own), code=1) == (
-        "FAIL  own.tar: 4 runs of another results version; train them again\n"
+        "FAIL  own.tar: 4 runs of another results version; train them again, or mark it "
+        "(--mark-older)\n"
     )
-    marked = of_another_version(own, **{OLDER: "0123abc"})
-    assert answer(shipped, marked) == "pass  own.tar: marked as made by 0123abc\n"
+    older = shipped.older(Archive("own.tar", of_another_version(own)))
+    told = answer(shipped, older)
+    made_by = Archive("own.tar", older).about[OLDER]
+    assert made_by in {run.record["source"] for run in Archive("own.tar", own).runs.values()}
+    assert told == f"pass  own.tar: marked as made by {made_by}; it has no page\n"
+    monkeypatch.setattr(shipped, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(shipped, "pages_of", lambda *_, **of: ["docs/a.md", "docs/page.md"])
+    page = tmp_path / "docs/page.md"
+    page.parent.mkdir()
+    warned = f"# Results\n\n**an earlier revision of the code (0123abc).**\n\n{BEGIN}\n"
+    (tmp_path / "docs/a.md").write_text(warned)
+    page.write_text(f"# Results\n\n{BEGIN}\n")
+    marked = of_another_version(own, whole=True, **{OLDER: "0123abc"})
+    assert "but docs/page.md does not say so" in answer(shipped, marked, code=1)
+    page.write_text(warned)
+    said = "marked as made by 0123abc, as docs/a.md, docs/page.md say"
+    assert said in answer(shipped, marked)
+
+
+def test_the_pages_of_the_shipped_tiers_are_here(shipped):
+    tiers = {*shipped_metrics(REPOSITORY), "calibration"}
+    pages = [page for tier in tiers for page in shipped.pages_of(tier, whole=True)]
+    assert "docs/d2/claims.md" in pages
+    assert [page for page in pages if not (REPOSITORY / page).exists()] == []

@@ -17,6 +17,7 @@ from ngo.report.results_markdown import (
     results_markdown,
     summary,
     summary_of,
+    warned_of,
 )  # fmt: skip
 
 
@@ -136,5 +137,8 @@ def test_results_of_an_earlier_revision_say_so_at_the_top_of_every_page(made):
         assert page.startswith("# ")
         assert page.split("\n\n")[1].startswith("**These results were made by an earlier revision")
         assert "of the code (abc\\_1)" in page
+        assert warned_of(page, "abc_1")
+        assert not warned_of(page, "abc_2")
     for page in pages(made).values():
+        assert not warned_of(page, "abc_1")
         assert "earlier revision" not in page

@@ -24,8 +24,11 @@ from verdicts.statistics.judgement import NOT_RUN
 BEGIN = "<!-- summary: written by make results-page -->"
 END = "<!-- end of the summary -->"
 
-#: How a line under a question begins.
 ANSWER = "  - "
+"""How a line under a question begins."""
+
+TOP = 4
+"""How many paragraphs of a page are its top."""
 
 
 def results_markdown(contents: Contents, name: str, assumptions: str) -> dict[str, str]:
@@ -53,6 +56,11 @@ def results_markdown(contents: Contents, name: str, assumptions: str) -> dict[st
         f"{name}/figures.md": "figures",
     }
     return {path: rendered(f"{page}.md.jinja", **values) for path, page in pages.items()}
+
+
+def warned_of(page: str, older: str) -> bool:
+    """Whether a page says at its top that the revisions ``older`` made the results."""
+    return f"earlier revision of the code ({escaped(older)})" in "".join(page.split("\n\n")[:TOP])
 
 
 def summary(contents: Contents, name: str) -> str:

@@ -80,9 +80,9 @@ def test_it_verifies(old):
 def test_its_runs_come_back_under_present_names(old, tmp_path):
     archive = read_archive(old[0])
     with restore.chosen(archive, trusted=False, tell=pytest.fail) as found:
-        result = restore.restore(archive, found)
-    assert len(result[restore.RESTORED]) == len(found.runs) == 9
-    for name in result.restored:
+        restored = restore.restore(archive, found)[restore.RESTORED]
+    assert len(restored) == len(found.runs) == 9
+    for name in restored:
         assert read_run(restore.RUNS / name).facts["method"] == found.runs[name].method
 
 
