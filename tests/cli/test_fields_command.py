@@ -1,8 +1,10 @@
-"""``ngo fields``."""
+"""``ngo fields`` and ``ngo schema``."""
 
+import json
 import re
 
 from command_line import ngo
+from jsonschema import Draft202012Validator
 
 from ngo.common import plugins
 from ngo.training.spec import FIELDS
@@ -37,10 +39,21 @@ def test_every_field_is_listed_with_its_meaning_its_values_and_its_readers():
     )
 
 
-def test_options_of_plugins_are_listed(own_entries, tmp_path):
+def test_options_of_plugins_are_listed_and_in_the_schema(own_entries, tmp_path):
     path = tmp_path / "limits.py"
     path.write_text(PLUGIN)
     assert listed("--plugin", path)["limit"] == (
         "largest pull: a number, above 0, at most 9. Default 0.5. Read with coupling limited."
     )
+    schema = json.loads(ngo("schema", "--plugin", path))
+    assert schema["$defs"]["run"]["properties"]["limit"]["maximum"] == 9
     assert plugins.loaded()
+
+
+def test_the_schema_is_printed_or_written(tmp_path):
+    text = ngo("schema")
+    schema = json.loads(text)
+    Draft202012Validator.check_schema(schema)
+    assert "ring" in schema["$defs"]["run"]["properties"]["topology"]["enum"]
+    assert ngo("schema", "--out", tmp_path / "config.schema.json") == ""
+    assert (tmp_path / "config.schema.json").read_text() == text

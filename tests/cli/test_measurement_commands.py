@@ -120,7 +120,7 @@ def test_throughput_notes_the_options_without_effect(tmp_path, caplog):
     assert (row["model"], row["method"], row["device"]) == ("toy_net", "gossip", "cpu")
 
 
-def test_a_plugin_measurement_has_a_check(edges):
+def test_a_plugin_measurement_has_a_check_and_a_schema(edges):
     edges.read("edges.mine", {"topology": ["ring", "complete"], "workers": 5})
     with pytest.raises(UserError, match=r"^edges.mine.workers: 1 is out of range; .* 2 to 100\.$"):
         edges.read("edges.mine", {"topology": ["ring"], "workers": 1})
@@ -128,6 +128,7 @@ def test_a_plugin_measurement_has_a_check(edges):
         edges.read("edges.mine", {"topology": ["ring"], "workers": 13})
     with pytest.raises(UserError, match="^edges.mine: 'wrkers' is unknown.*Did you mean 'workers'"):
         edges.read("edges.mine", {"wrkers": 1})
+    assert edges.schema["properties"]["workers"]["maximum"] == 100
     assert MEASUREMENTS.definitions["edges"] == "ngo_plugin_edges:edge_table"
 
 

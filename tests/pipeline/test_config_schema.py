@@ -1,8 +1,45 @@
 import pytest
+import yaml
 from configs import changed, config_of, plan_of
+from conftest import REPOSITORY
+from jsonschema import Draft202012Validator
 
+from ngo.common.fields import above, number
 from ngo.common.registry import UserError
+from ngo.gossip.coupling import coupling
 from ngo.pipeline.config_files import GONE, without_gone
+from ngo.pipeline.config_schema import config_schema, overlay_schema
+from ngo.training.spec import FIELDS
+
+
+@pytest.mark.parametrize("tier", ["paper", "laptop", "demo"])
+def test_the_shipped_configs_follow_the_schema(tier):
+    schema = config_schema(values=True)
+    Draft202012Validator.check_schema(schema)
+    assert not list(Draft202012Validator(schema).iter_errors(config_of(tier)))
+
+
+def test_an_overlay_follows_the_schema_for_editors():
+    schema = overlay_schema()
+    Draft202012Validator.check_schema(schema)
+    is_valid = Draft202012Validator(schema).is_valid
+    for path in sorted((REPOSITORY / "config").glob("*.yaml")):
+        assert is_valid(yaml.safe_load(path.read_text())), path
+    assert is_valid({"tier": "mine", "training": {"fig7": None}})
+    assert not is_valid({"teir": "mine"})
+    assert not is_valid({"defaults": {"topology": "rign"}})
+    assert not is_valid({"defaults": {"lr": 0}})
+
+
+def test_the_schema_has_the_fields_of_a_run_and_the_entries_of_plugins(own_entries):
+    coupling("limited", options={"limit": number("largest pull", 1.0, above(0))})(print)
+    definitions = config_schema(values=True)["$defs"]
+    for name in ("run", "case"):
+        assert list(definitions[name]["properties"]) == list(FIELDS)
+    run = definitions["run"]["properties"]
+    assert run["workers"]["type"] == "integer"
+    assert run["limit"]["exclusiveMinimum"] == 0
+    assert "limited" in run["coupling"]["enum"]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,9 @@ SECTIONS = {
         "restore": "ngo.cli.archive_commands",
         "verify": "ngo.cli.archive_commands",
     },
+    "Develop": {
+        "schema": "ngo.cli.list_commands",
+    },
     "": {  # not in the help: the pipeline calls them
         "aggregate": "ngo.cli.result_commands",
         "classes": "ngo.cli.result_commands",

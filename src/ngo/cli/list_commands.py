@@ -1,4 +1,4 @@
-"""``ngo runs`` and ``ngo fields``: the runs of a config, and the fields of a run."""
+"""``ngo runs``, ``fields`` and ``schema``: the runs of a config, and what it may have."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ngo.cli.log import LOG
-from ngo.cli.parameters import configs_option
+from ngo.cli.parameters import RESULT, configs_option
 from ngo.common.fields import wanted
+from ngo.common.files import write_text
 from ngo.common.registry import UserError
 from ngo.pipeline.config_files import CONFIG, read_config, tiers
 from ngo.training.resolve import default_in_words
@@ -111,6 +112,26 @@ def fields() -> None:
     formatter.write_paragraph()
     formatter.write_dl([(name, about(name)) for name in FIELDS])
     click.echo(formatter.getvalue(), nl=False)
+
+
+@click.command()
+@click.option("--out", type=RESULT, help="File to write (JSON)  [default: standard output]")
+def schema(out: Path | None) -> None:
+    """Print the JSON Schema of a config, for editors: they complete and check keys and names.
+
+    With `# yaml-language-server: $schema=FILE` as its first line, a config is checked against FILE.
+    The entries of plugins are known, too.
+
+    Write the schema to a file:
+      ngo schema --out ngo.schema.json
+    """
+    from ngo.pipeline.config_schema import overlay_schema
+
+    text = json.dumps(overlay_schema(), indent=2, ensure_ascii=False)
+    if out is None:
+        click.echo(text)
+        return
+    write_text(out, text + "\n")
 
 
 def about(name: str) -> str:

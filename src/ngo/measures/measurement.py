@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ngo.common.fields import fields_of, from_mapping
+from ngo.common.fields import Schema, fields_of, from_mapping, schema_of
 from ngo.common.registry import Registry, UserError
 from ngo.common.types import Table
 
@@ -29,7 +29,7 @@ TAKEN = (
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "restore", "verify", "methods", "describe", "only", "network"),
-    *("findings", "fields", "paper", "first_seed", "universes"),
+    *("findings", "fields", "schema", "paper", "first_seed", "universes"),
 )
 
 # The largest product of options that together decide the memory of a measurement.
@@ -115,6 +115,15 @@ class Measurement:
         if self.run_fields and own.pop("setting", None) is None:
             raise UserError(f"{key}: 'setting' is missing.")
         return from_mapping(self.options, own, key)
+
+    @property
+    def schema(self) -> Schema:
+        """The JSON Schema of an entry of a config."""
+        own = schema_of(self.options)
+        if self.run_fields:
+            own["properties"] = {"setting": {"type": "string"}, **own["properties"]}
+            own["required"] = ["setting", *own.get("required", [])]
+        return own
 
 
 MEASUREMENTS: Registry[Measurement] = Registry("measurement")

@@ -6,27 +6,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 
-from ngo.common.fields import as_number
+from ngo.common.devices import DEVICES
+from ngo.common.fields import Schema, as_number, mapping_schema
 from ngo.common.registry import UserError, nearest, shown, unknown, unknown_field
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.training.spec import FIELDS, FINAL
-
-Schema = dict[str, object]
-
-
-def mapping_schema(properties: Mapping[str, object]) -> Schema:
-    """The JSON Schema of a mapping with these keys and no others; ``name?`` is optional."""
-    required = [key for key in properties if not key.endswith("?")]
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        **({"required": required} if required else {}),
-        "properties": {key.removesuffix("?"): schema for key, schema in properties.items()},
-    }
 
 
 def _pattern(pattern: str, description: str) -> Schema:
@@ -68,7 +57,7 @@ _SEEDS: Schema = {
     "description": "a list of seeds, or their number",
 }
 _RUN: Schema = {"$ref": "#/$defs/run"}
-_CASES = _list(_RUN)
+_CASES = _list({"$ref": "#/$defs/case"})
 #: See ``pipeline.paper.Paper``.
 _PAPER = mapping_schema(
     {"name": _ID, "title": _TEXT, "authors": _TEXT, "address": _ADDRESS, "claim": _TEXT}
@@ -111,7 +100,6 @@ _NETWORK = mapping_schema(
 _CONFIG: Schema = {
     "paper?": _PAPER,
     "tier": _pattern("[a-z0-9_-]+", "a name of a-z, 0-9, _ and -"),
-    "device": _TEXT,
     "threads": _whole(1, 1024),
     "seeds_per_job?": _whole(1, 10**6),
     "plugins?": {**_TEXTS, "minItems": 0},
@@ -131,25 +119,51 @@ _CONFIG: Schema = {
 }
 
 
-def config_schema() -> Schema:
+def config_schema(*, values: bool = False) -> Schema:
     """The schema of a config, with the entries that plugins have registered.
 
-    The values of runs and measurements are free: their own checks explain mistakes better.
+    Without ``values``, the values of runs and measurements are free: their own checks explain
+    mistakes better.
     """
     memory = {f"{name}?": _RESOURCES["mem_mb"] for name in DATASETS}
     train = mapping_schema({**_RESOURCES, "mem_mb_of?": mapping_schema(memory)})
+    run = {f"{name}?": field.schema if values else True for name, field in FIELDS.items()}
+    one = {f"{name}?": {"$ref": f"#/$defs/run/properties/{name}"} for name in FIELDS}
+    case = {name: {"anyOf": [each, _list(each)]} if values else True for name, each in one.items()}
     config = {
         **_CONFIG,
+        "device": {"enum": list(DEVICES)} if values else _TEXT,
         "resources": mapping_schema({"train": train, "measure": mapping_schema(_RESOURCES)}),
-        **{f"{name}?": _named(_measurement(each)) for name, each in MEASUREMENTS.items()},
+        **{f"{name}?": _named(_measurement(each, values)) for name, each in MEASUREMENTS.items()},
     }
     return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "description": "The config of the pipeline. config/README.md explains every key.",
         **mapping_schema(config),
-        "$defs": {"run": mapping_schema(dict.fromkeys((f"{name}?" for name in FIELDS), True))},
+        "$defs": {"run": mapping_schema(run), "case": mapping_schema(case)},
     }
 
 
-def _measurement(entry: Measurement) -> Schema:
+def overlay_schema() -> Schema:
+    """The schema of a config or an overlay, for editors.
+
+    An overlay may leave out any key, and null leaves out an experiment.
+    """
+
+    def partial(part: Any) -> Any:
+        if isinstance(part, list):
+            return [partial(each) for each in part]
+        if not isinstance(part, Mapping):
+            return part
+        found = {key: partial(value) for key, value in part.items() if key != "required"}
+        return {**found, "type": ["object", "null"]} if found.get("type") == "object" else found
+
+    return partial(config_schema(values=True))
+
+
+def _measurement(entry: Measurement, values: bool) -> Schema:
+    if values:
+        return entry.schema
     own = {"setting": _TEXT} if entry.run_fields else {}
     return {"type": "object", "required": [*own], "properties": own}
 
