@@ -22,7 +22,7 @@ STEPS = 50
 
 def lying_networks(processes, attack, run):
     """The network of one process, and those of several, with the same liars."""
-    several = networks(N, processes)
+    several, _ = networks(N, processes)
     for network in (alone := SharedMatrix(), *several):
         network.liars = Liars(ATTACKS[attack], run, 0, HONEST)
     return alone, several

@@ -22,6 +22,8 @@ from ngo.common.locks import try_lock
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.distributed.process_run import check
+from ngo.gossip.method import METHODS, Method
+from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.training import run as simulated_run
 
 
@@ -54,6 +56,7 @@ def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
     assert_equal_runs(ours, theirs)
     assert len(theirs["step"]) == 4
     assert facts["run"] == spec.id
+    assert how["lost"] == []
     # What is counted where tensors are sent agrees with the metrics.
     traffic = how["evaluations"]
     assert [row["models_sent"] for row in traffic] == theirs["messages"].tolist()
@@ -115,7 +118,7 @@ def test_a_folder_that_holds_a_run_is_safe(tmp_path):
     holds = f"out: .* holds the finished run {spec.id}, with"
     other = convex_spec(workers=3, epochs=0.05, lr=0.01)
     with pytest.raises(UserError, match=f"{holds} lr 0.02 and not 0.01; .* with --overwrite"):
-        distributed(other, 2, tmp_path)
+        distributed(other, 2, tmp_path, on_failure="drop")
     with pytest.raises(UserError, match=f"{holds} distributed .*'processes': 2.* and not .*: 3"):
         distributed(spec, 3, tmp_path)
     with pytest.raises(UserError, match=f"{holds} distributed .* and not None"):
@@ -140,19 +143,20 @@ def die_at_the_data():
     loading.load = lambda *arguments: end()
 
 
-def test_a_process_that_dies_while_data_are_loaded_is_not_waited_for(tmp_path):
+@pytest.mark.parametrize("on_failure", ["stop", "drop"])
+def test_a_process_that_dies_while_data_are_loaded_is_not_waited_for(on_failure, tmp_path):
     scenario = partial(only, 1, die_at_the_data)
     died = "before the first step, process 1 was killed by SIGKILL"
     with pytest.raises(UserError, match=died):
-        distributed(convex_spec(workers=3), 3, tmp_path, scenario)
+        distributed(convex_spec(workers=3), 3, tmp_path, scenario, on_failure=on_failure)
 
 
-def refused(tmp_path, processes=2, name="out", **fields):
+def refused(tmp_path, on_failure="stop", processes=2, name="out", **fields):
     """The message with which a run is refused; empty if it is not."""
     spec = spec_of(workers=4, **fields)
     message = ""
     try:
-        check(spec, tmp_path / (name or spec.id), processes)
+        check(spec, tmp_path / (name or spec.id), processes, on_failure)
     except UserError as error:
         message = str(error)
     assert "\n" not in message
@@ -166,6 +170,22 @@ def test_mistakes_are_one_line(tmp_path):
     assert "has the name of the simulated run" in refusal(name=None)
     assert refusal(attack="alie") == ""
     assert refusal(clock="waiting").startswith("clock: 'waiting' is simulated time")
+
+
+def test_no_worker_is_dropped_from_directed_or_weighted_graphs(tmp_path, monkeypatch):
+    ngo, one_way = METHODS["ngo"], TOPOLOGIES["directed_ring"].define
+    weighted = TOPOLOGIES["ring"].matrix
+    monkeypatch.setitem(METHODS, "push", Method(ngo.update, ("topology",), directed=True))
+    monkeypatch.setitem(TOPOLOGIES, "one_way", Topology("one_way", one_way, True, False, ()))
+    monkeypatch.setitem(TOPOLOGIES, "own", Topology("own", weighted, False, True, ()))
+    directed = {"method": "push", "topology": "one_way"}
+    assert refused(tmp_path, "drop") == refused(tmp_path, "drop", method="centralized") == ""
+    assert refused(tmp_path, "drop", **directed) == (
+        "on-failure: 'drop' recomputes the weights of edges after a loss, but topology "
+        "'one_way' is directed; allowed: stop."
+    )
+    assert "'own' has its own weights; allowed: stop." in refused(tmp_path, "drop", topology="own")
+    assert refused(tmp_path, **directed) == refused(tmp_path, topology="own") == ""
 
 
 def test_torchrun_starts_the_processes(tmp_path):

@@ -5,8 +5,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_graph
-from ngo.gossip.weights import checked_matrix, mixing_matrix, outgoing_shares
+from ngo.gossip.weights import (
+    checked_matrix,
+    metropolis_hastings,
+    mixing_matrix,
+    outgoing_shares,
+    uniform_weights,
+    without_workers,
+)
 
 
 def assert_doubly_stochastic(W: torch.Tensor) -> None:
@@ -54,6 +62,22 @@ def test_a_checked_matrix_may_be_off_by_rounding():
     W = W.double() / W.double().sum(0)
     assert torch.equal(checked_matrix("own", W, 3, directed=False).dense(), W)
     assert torch.equal(checked_matrix("own", W.numpy(), 3, directed=False).dense(), W)
+
+
+def test_without_a_worker_the_weights_are_those_of_the_rest():
+    """A ring that loses worker 2 is the path 3 – 4 – 0 – 1."""
+    W = without_workers(mixing_matrix(ring(5)), {2}, metropolis_hastings).dense()
+    assert_doubly_stochastic(W)
+    assert W[2, 2] == 1
+    rest = [3, 4, 0, 1]
+    assert torch.equal(W[rest][:, rest], mixing_matrix(nx.path_graph(4)))
+
+
+def test_without_a_worker_uniform_weights_are_those_of_the_largest_degree_left():
+    """Without its centre's neighbour 3, the star of degree 4 has the degree 3."""
+    W = without_workers(uniform_weights(5, [(0, i) for i in range(1, 5)]), {3}, uniform_weights)
+    assert W.pairs[2].tolist() == [1 / 4] * 3
+    assert_doubly_stochastic(W.dense())
 
 
 def test_a_directed_graph_has_no_symmetric_weights():

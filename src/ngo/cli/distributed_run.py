@@ -26,17 +26,19 @@ def train_distributed(
     *,
     processes: int | None,
     timeout: float,
+    on_failure: str,
     **how: object,
 ) -> None:
     """Train ``spec`` in new ``processes``, or take part as a process that torchrun started."""
-    how["timeout"] = timeout
+    policy = {"timeout": timeout, "on_failure": on_failure}
+    how |= policy
     if processes is None:
         _join(spec, out, root, how)
         return
-    check(spec, out, processes)
+    check(spec, out, processes, on_failure)
     LOG.info(spec.id)
     files = [each.path for each in plugins.loaded() if each.module.startswith(plugins.PREFIX)]
-    launch(partial(_child, files, spec, out, root, how), processes, timeout=timeout)
+    launch(partial(_child, files, spec, out, root, how), processes, **policy)
 
 
 def _join(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:

@@ -1,18 +1,21 @@
-"""What one process of a distributed run does: steps and evaluations."""
+"""What one process of a distributed run does: steps, evaluations, and rejoining after a loss."""
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 
 import torch
 import torch.distributed as dist
 
 from ngo.common.registry import UserError
-from ngo.distributed.meeting import LEADER, Group, PeerUnreachable
+from ngo.distributed.meeting import Group, PeerUnreachable, Written
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.engine.population import Population, Scores
 from ngo.native.pool import one_intra_op_thread
@@ -20,6 +23,8 @@ from ngo.training.evaluation import Evaluation, evaluation_steps, make_evaluatio
 from ngo.training.problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
+
+log = logging.getLogger("ngo")
 
 numbers = partial(torch.tensor, dtype=torch.float64)
 
@@ -40,6 +45,8 @@ class Participant:
     #: The evaluations so far, and what all processes had sent up to each.
     rows: list[Evaluation]
     traffic: list[dict[str, int]]
+    #: The processes lost so far: process, workers, step and exit reason of each.
+    lost: list[dict[str, object]]
 
     def __init__(
         self,
@@ -47,11 +54,12 @@ class Participant:
         problem: Problem,
         stepper: Stepper,
         group: Group,
+        on_failure: str,
         report: Callable[[Evaluation], None],
     ) -> None:
         """The leader calls ``report`` with each evaluation."""
         self._spec, self._problem, self._stepper = spec, problem, stepper
-        self._group = group
+        self._group, self._on_failure = group, on_failure
         self._network = ProcessNetwork(group, spec.workers, stepper.population.spread)
         stepper.connect(self._network)
         self._report = report
@@ -63,49 +71,67 @@ class Participant:
         self._start = time.perf_counter()
         # The steps after which the run is evaluated.
         self._due = set(evaluation_steps(spec, problem.owned))
-        # The counts since the start, and up to the last evaluation.
+        # The step from which all processes continue after a loss.
+        self._resume = 0
+        # Whether workers that share one model may have different ones, after a loss.
+        self._apart = False
+        # The counts since the start, up to the last evaluation, and up to the last attempt at one.
         self._total: Counter[str] = Counter()
-        self._recorded: Counter[str] = Counter()
-        self.rows, self.traffic = [], []
+        self._recorded = self._reported = self._total.copy()
+        self.rows, self.traffic, self.lost = [], [], []
+
+    @property
+    def _last(self) -> int:
+        """The step of the last evaluation."""
+        return self.rows[-1].step if self.rows else -1
+
+    @property
+    def _over(self) -> bool:
+        return self._last == self._problem.last_step or bool(self.rows and self.rows[-1].diverged)
 
     @one_intra_op_thread()
     def train(self, write: Callable[[], None]) -> None:
         """Train to the end, where the leader calls ``write``; no process returns before that.
 
-        If a process is lost before, a UserError says which.
+        After a loss with ``on_failure`` "drop", the others continue from the step of the most
+        advanced process; those behind catch up alone, without exchanges. An interrupted evaluation
+        is repeated at that step.
         """
-        group, stepper = self._group, self._stepper
-        try:
-            while not self._over:
-                last = self.rows[-1].step if self.rows else -1
-                if last < stepper.t and stepper.t in self._due:
-                    self.evaluate()
-                else:
-                    self.step()
-            if group.me == LEADER:
-                write()
-            group.total(torch.zeros(1))
-            return
-        except PeerUnreachable:
-            pass  # the error refers to messages, which keep connections open: release it first
-        if lost := group.lost():
-            reasons = "; ".join(f"{self._network.describe(q)} {how}" for q, how in lost.items())
-            raise UserError(
-                f"distributed: process {group.me} stops after step {stepper.t}: {reasons}."
-            )
+        group = self._group
+        while True:
+            try:
+                while not self._over:
+                    self._proceed()
+                if group.me == group.leader:
+                    write()
+                group.total(torch.zeros(1))
+                return
+            except PeerUnreachable:
+                pass  # the error refers to messages, which keep connections open: release it first
+            try:
+                self.rejoin()
+            except Written:
+                return
 
-    @property
-    def _over(self) -> bool:
-        last = self.rows[-1] if self.rows else None
-        return last is not None and (last.step == self._problem.last_step or last.diverged)
+    def _proceed(self) -> None:
+        """Make the evaluation that is due, or else take one step."""
+        t, caught_up = self._stepper.t, self._stepper.t >= self._resume
+        if self._apart and caught_up:
+            X = self._stepper.population.X
+            X.copy_(self._network.uncounted_mean(X))
+            self._apart = False
+        if self._last < t and caught_up and t in self._due:
+            self.evaluate()
+        else:
+            self.step(alone=not caught_up)
 
-    def step(self) -> None:
+    def step(self, *, alone: bool) -> None:
         """Take one step with the own workers."""
         losses = self._stepper.gradients().double()
         told = losses[: self._honest(self._network.own)]
         self._total.update(loss=float(told.sum()), losses=len(told))
         self._total["samples"] += len(losses) * self._spec.batch_size
-        self._stepper.update()
+        self._stepper.update(alone=alone)
 
     def _honest(self, workers: range) -> int:
         """How many of a process's ``workers`` do not lie: the first ones."""
@@ -114,25 +140,25 @@ class Participant:
     def evaluate(self) -> None:
         """Evaluate the own workers and, as the leader, the mean of all."""
         network, population, problem = self._network, self._stepper.population, self._problem
-        t, group, own = self._stepper.t, self._group, network.own
+        t, group, own, remaining = self._stepper.t, self._group, network.own, network.remaining
         counted = {"messages": network.messages, "message_bytes": network.bytes_sent}
-        now = Counter({**self._total, **group.sent, **counted})
+        now = self._reported = Counter({**self._total, **group.sent, **counted})
         ours = [i for i in problem.evaluated if i in own]
         scores = population.evaluate(*problem.test_at(t), workers=[i - own.start for i in ours])
         each = numbers([[0] * self._spec.workers] * 2)
         each[:, ours] = numbers([scores.worker_losses, scores.worker_accuracies])
         new = numbers([now[name] - self._recorded[name] for name in COUNTS])
-        k, honest = self._honest(own), self._spec.honest
+        k, honest = self._honest(own), sum(i < self._spec.honest for i in remaining)
         buffers = population.buffers[:k].double().sum(0).cpu()
         sums = group.total(torch.cat([new, each.flatten(), buffers]))
         new, each, buffers = sums.split([len(COUNTS), each.numel(), len(buffers)])
         counts = dict(zip(COUNTS, new.tolist(), strict=True))
-        losses, accuracies = each.view(2, -1)[:, problem.evaluated]
+        losses, accuracies = each.view(2, -1)[:, [i for i in problem.evaluated if i in remaining]]
         mean, V = network.moments(population.X[:k], honest)
         seen = population.counts[:k].amax(0) if k else torch.zeros_like(population.counts[0])
         seen = group.total(seen, dist.ReduceOp.MAX)
         found = numbers([0] * 4)
-        if group.me == LEADER:
+        if group.me == group.leader:
             model = self._consensus
             model.X[0], model.buffers[0], model.counts[0] = mean, buffers / honest, seen
             sets = [problem.test_at(t), *filter(None, [problem.holdout])]
@@ -155,8 +181,63 @@ class Participant:
         )
         sent = self.traffic[-1] if self.traffic else Counter()
         traffic = {name: int(counts[name]) + sent[name] for name in SENT}
-        self._recorded = now
+        self._add(row, {"step": t, "processes": len(group.members), **traffic})
+
+    def _add(self, row: Evaluation, traffic: dict[str, int]) -> None:
+        self._recorded = self._reported  # all have told theirs before one has a row
         self.rows.append(row)
-        self.traffic.append({"step": t, **traffic})
-        if group.me == LEADER:
+        self.traffic.append(traffic)
+        if self._group.me == self._group.leader:
             self._report(row)
+
+    def rejoin(self) -> None:
+        """Connect to the remaining processes, and continue from the last evaluation."""
+        network, group = self._network, self._group
+        network.copies.clear()  # of rows that one process has changed, and another may not have
+        lost: dict[int, str] = {}
+        connected = False
+        while not connected:
+            group.close()
+            lost |= self._roll_call()
+            with suppress(PeerUnreachable):
+                group.connect()
+                connected = True
+        for q, reason in lost.items():
+            step = max(self._stepper.t, self._resume)
+            self.lost.append(
+                {"process": q, "workers": list(network.shares[q]), "step": step, "how": reason}
+            )
+            if group.me == group.leader:
+                log.warning("%s %s: continuing without it", network.describe(q), reason)
+        if any(self._last < mark <= self._resume for mark in self._due):
+            self._due.add(self._resume)
+        self._apart = self._spec.topology is None
+
+    def _roll_call(self) -> dict[int, str]:
+        """The exit reasons of the lost processes; this one learns where the others are.
+
+        All resume from the step of the most advanced one, with its number of exchanges. One may
+        have made an evaluation that another has not.
+        """
+        network, group, done = self._network, self._group, self._stepper.t
+        last = [asdict(self.rows[-1]), self.traffic[-1]] if self.rows else []
+        state = {"done": [done, network.exchanges], "rows": len(self.rows), "last": last}
+        lost, states = group.roll_call(state, self._on_failure)
+        stopped = f"distributed: process {group.me} stops after step {done}:"
+        if self._on_failure == "stop":
+            reasons = "; ".join(f"{network.describe(q)} {reason}" for q, reason in lost.items())
+            raise UserError(
+                f"{stopped} {reasons or 'a connection broke'}. With --on-failure drop the others "
+                f"continue."
+            )
+        if group.me in lost:
+            raise UserError(
+                f"{stopped} it was silent for longer than --timeout {group.timeout:g}, and the "
+                f"others continued without it."
+            )
+        self._resume, network.exchanges = max(each["done"] for each in states)
+        most = max(states, key=lambda each: each["rows"])
+        if most["rows"] > len(self.rows):
+            row, traffic = most["last"]
+            self._add(Evaluation(**row), traffic)
+        return lost

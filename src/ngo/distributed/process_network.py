@@ -20,6 +20,8 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, check_rows
 from ngo.gossip.step import Run
 from ngo.gossip.steps.linear import linear_step, mix
+from ngo.gossip.weight_rule import WEIGHT_RULES
+from ngo.gossip.weights import without_workers
 from ngo.native.pool import Map
 
 
@@ -38,19 +40,36 @@ class ProcessNetwork(Network):
         super().__init__()
         self.group = group
         self._spread = spread
-        self.workers, self.shares = workers, shares(workers, group.size)
+        self.shares = shares(workers, len(group.members))
         self.own = self.shares[group.me]
+
+    @property
+    def remaining(self) -> list[int]:
+        """The workers whose processes are not lost."""
+        return list(chain(*(self.shares[q] for q in self.group.members)))
+
+    def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
+        """Begin a step with its mixing matrix, recomputed without lost workers."""
+        lost = set(chain(*self.shares)) - set(self.remaining)
+        if lost and W is not None:
+            W = without_workers(W, lost, WEIGHT_RULES[self.weights])
+        super().set_matrix(W)
 
     def mean(self, rows: torch.Tensor) -> torch.Tensor:
         """Counted as if a parameter server made it."""
         self.refuse_liars()
+        mean = self.uncounted_mean(rows)
         self.count(2 * len(rows), rows)
-        return self.group.total(rows.sum(0)) / self.workers
+        return mean
+
+    def uncounted_mean(self, rows: torch.Tensor) -> torch.Tensor:
+        """The mean of all workers' rows, for an operation that is not part of the method."""
+        return self.group.total(rows.sum(0)) / len(self.remaining)
 
     def index(self, rows: torch.Tensor) -> float:
         """The spread of all rows."""
         self.refuse_liars()
-        return float(self.moments(rows, self.workers)[1])
+        return float(self.moments(rows, len(self.remaining))[1])
 
     def moments(self, rows: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The mean row ``[d]`` of the ``n`` rows of all processes, and their spread Σ‖xᵢ − x̄‖²."""

@@ -21,9 +21,11 @@ from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.partition import WHOLE, Parts
-from ngo.distributed.meeting import LEADER, Group, Meeting, open_meeting
+from ngo.distributed.meeting import Group, Meeting, open_meeting
 from ngo.distributed.participant import Participant
 from ngo.distributed.process_network import shares
+from ngo.gossip.schedule import topologies
+from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
 from ngo.training import earlier
 from ngo.training.checkpoint import NAME as CHECKPOINT
@@ -41,7 +43,7 @@ from ngo.training.trial import check_problem
 log = logging.getLogger("ngo")
 
 
-def check(spec: RunSpec, out: Path, processes: int) -> None:
+def check(spec: RunSpec, out: Path, processes: int, on_failure: str) -> None:
     """Raise a UserError for what a distributed run does not support."""
     if processes > spec.workers:
         raise UserError(
@@ -57,6 +59,13 @@ def check(spec: RunSpec, out: Path, processes: int) -> None:
             f"clock: {spec.clock!r} is simulated time, and the workers of a distributed run have "
             f"real time; it must be steps."
         )
+    for name in topologies(spec) if on_failure == "drop" else ():
+        if (topology := TOPOLOGIES[name]).directed or topology.weighted:
+            kind = "is directed" if topology.directed else "has its own weights"
+            raise UserError(
+                f"on-failure: 'drop' recomputes the weights of edges after a loss, but "
+                f"topology {name!r} {kind}; allowed: stop."
+            )
     if out.resolve().name == spec.id:
         raise UserError(
             f"out: the folder {str(out)!r} has the name of the simulated run, whose bytes differ "
@@ -73,6 +82,7 @@ def run(
     device: str = "auto",
     threads: int | None = None,
     timeout: float,
+    on_failure: str = "stop",
     overwrite: bool = False,
     report: Callable[[Evaluation], None] = lambda row: None,
 ) -> Evaluation | None:
@@ -82,8 +92,8 @@ def run(
     evaluation; other processes return None. Earlier results in ``out``, and ``overwrite``, have the
     same effect as there.
 
-    ``run.json`` also has ``distributed``: the number of processes, and the traffic up to each
-    evaluation.
+    ``run.json`` also has ``distributed``: the number of processes, the lost ones, and the traffic
+    up to each evaluation. The run's name in the metrics has a suffix if it has lost a process.
     """
     meeting = open_meeting(timeout)
     me, processes = meeting.me, meeting.size
@@ -91,10 +101,10 @@ def run(
     with ExitStack() as lock:
         # This may take long, and timeouts apply to members of a group: it comes before the group.
         with meeting.failure_published():
-            terms = {"WORLD_SIZE": processes, "timeout": timeout}
+            terms = {"WORLD_SIZE": processes, "on_failure": on_failure, "timeout": timeout}
             terms |= {"version": ngo.__version__, "torch": str(torch.__version__), **spec.values()}
             meeting.agree("run", {**terms, "code": results_version(spec)}, timeout)
-            check(spec, out, processes)
+            check(spec, out, processes, on_failure)
             place = _place(device, meeting)
             own = shares(spec.workers, processes)[me]
             data = loading.load(spec.dataset, root, place, spec)
@@ -105,7 +115,7 @@ def run(
             origin = make_origin(spec, problem, place, distributed={"processes": processes})
             names = ("train_samples", "test_samples", "data_digest", "parts")
             meeting.agree("data", {name: origin.about[name] for name in names})
-            if me == LEADER:
+            if me == 0:
                 finished = _lock_folder(out, origin.about, overwrite, lock)
             problem = problem.restricted_to(own)  # frees the samples of other workers
             del data
@@ -117,24 +127,27 @@ def run(
             meeting.leave()
             return finished
         group = Group(meeting, timeout)
-        for note in origin.notes if me == LEADER else ():
+        for note in origin.notes if me == 0 else ():
             log.info(note)
-        participant = Participant(spec, problem, stepper, group, report)
+        participant = Participant(spec, problem, stepper, group, on_failure, report)
 
         def write() -> None:
+            lost = sum(len(entry["workers"]) for entry in participant.lost)
+            name = spec.id + f"-lost{lost}" * bool(lost)
+            how = {"processes": processes, "on_failure": on_failure, "lost": participant.lost}
             facts = {
                 "snapshots": [],
                 "workers_evaluated": len(problem.evaluated),
                 "backend": stepper.population.backend,
-                "distributed": {"processes": processes, "evaluations": participant.traffic},
+                "distributed": {**how, "evaluations": participant.traffic},
             }
             earlier.clear(out)
-            write_results(out, origin, participant.rows, stepper.population.d, facts)
+            write_results(out, origin, participant.rows, stepper.population.d, facts, name)
             (out / CHECKPOINT).unlink(missing_ok=True)
             meeting.ask("set", "written", "")
 
         participant.train(write)
-        return participant.rows[-1] if me == LEADER else None
+        return participant.rows[-1] if me == group.leader else None
 
 
 def _place(device: str, meeting: Meeting) -> str:

@@ -24,15 +24,16 @@ MISTAKE_EXIT_CODE = 2
 LOOPBACK, ADDRESS = "lo0" if sys.platform == "darwin" else "lo", "127.0.0.1"
 
 
-def launch(work: Callable[[], object], processes: int, *, timeout: float) -> None:
+def launch(work: Callable[[], object], processes: int, *, timeout: float, on_failure: str) -> None:
     """Call ``work``, which is pickled, in new processes on this machine, and wait for them.
 
     Each has the environment that torchrun would give it, and ends with this process. Unlike with
     torchrun, the failure of one process does not end the others, and no process accepts connections
     from other machines.
 
-    A UserError is raised if a process fails before the results are written; the others have
-    ``timeout`` seconds to stop.
+    A UserError is raised if a process fails with ``on_failure`` "stop"; the others have ``timeout``
+    seconds to stop. With "drop" it is raised if all processes fail, or if none has set the key
+    ``written`` of the store.
     """
     # The server has imported torch, and computes nothing: its forks start at once.
     context = multiprocessing.get_context("forkserver")
@@ -56,7 +57,8 @@ def launch(work: Callable[[], object], processes: int, *, timeout: float) -> Non
         running = {process.sentinel: k for k, process in enumerate(started)}
         while running:
             ready = wait(running, timeout)
-            if not ready and (failed or store.check(["written"])):
+            over = (failed and on_failure == "stop") or store.check(["written"])
+            if over and not ready:
                 break  # the remaining processes hang
             for sentinel in ready:
                 k = running.pop(sentinel)
@@ -71,11 +73,13 @@ def launch(work: Callable[[], object], processes: int, *, timeout: float) -> Non
             if process.pid:
                 process.kill()
                 process.join()
-    if failed:
+    if failed and (on_failure == "stop" or len(failed) == processes):
         if store.check([MISTAKE]):
             raise UserError(store.get(MISTAKE).decode())
         k, reason = next(iter(failed.items()))
         raise UserError(f"distributed: process {k} of {processes} {reason}.")
+    if not store.check(["written"]):
+        raise UserError("distributed: the process that had to write the results was lost.")
 
 
 def _loopback_store() -> dist.TCPStore:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ngo.common.registry import UserError
+from ngo.gossip.weight_rule import METROPOLIS
 from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Network(ABC):
 
     #: Whether the graph is directed.
     directed = False
+    #: The rule for the weights of a graph that has lost workers.
+    weights = METROPOLIS
     #: The workers that lie in pulls and mixes, if there are any.
     liars: Liars | None = None
     #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).

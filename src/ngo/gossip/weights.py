@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from ngo.common.registry import UserError, in_a_line
-from ngo.gossip.mixing_matrix import MixingMatrix, order_by
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, order_by
 from ngo.gossip.topology import simple
+from ngo.gossip.weight_rule import WeightRule
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -106,6 +107,14 @@ def checked_matrix(name: str, matrix: Any, n: int, *, directed: bool) -> MixingM
     if not directed and _asymmetry(W) > TOLERANCE:
         raise _refused(name, "is not symmetric; declare the topology directed=True")
     return W
+
+
+def without_workers(W: Matrix, lost: Collection[int], rule: WeightRule) -> MixingMatrix:
+    """Weights by a ``rule`` on the graph of ``W`` without the edges of the ``lost``."""
+    W = MixingMatrix.of(W)
+    edges = torch.stack(W.pairs[:2], 1)
+    kept = ~torch.isin(edges, torch.tensor(sorted(lost))).any(1)
+    return rule(W.n, edges[kept].numpy())
 
 
 def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[torch.Tensor, torch.Tensor]:

@@ -29,6 +29,7 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.schedule import ScheduledMixing, scheduled
 from ngo.gossip.step import Matrices, Step
+from ngo.gossip.weight_rule import METROPOLIS
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
@@ -129,6 +130,7 @@ class Stepper:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
         self.network = network
         self.network.directed = self._mixing is not None and self._mixing.directed
+        self.network.weights = self._spec.weights or METROPOLIS
         if self._spec.liars:
             attack = ATTACKS[self._spec.attack or HONEST]
             self.network.liars = Liars(attack, self._fields, self._spec.seed, self._spec.honest)
@@ -169,10 +171,11 @@ class Stepper:
         with unchanged(self._absent_rows, population.buffers, population.counts):
             return self.population.gradients(self._batches)
 
-    def update(self) -> None:
+    def update(self, *, alone: bool = False) -> None:
         """The second half: the method's update with the gradients.
 
-        The step counts as taken even if the network fails.
+        The step counts as taken even if the network fails. With ``alone`` the workers exchange
+        nothing, and nothing is counted.
         """
         t, X = self.t, self.population.X
         W = None
@@ -181,6 +184,8 @@ class Stepper:
         self.t += 1
         self._W = W
         network: Any = self.network
+        if alone:
+            network, W = SharedMatrix(self.population.spread), MixingMatrix.identity(len(X))
         network.set_matrix(W)
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")

@@ -69,6 +69,21 @@ def test_no_bias_on_heterogeneous_data():
     assert np.abs(found - best).max() < 1e-9
 
 
+def test_a_tree_that_falls_apart_relays_within_its_parts():
+    """After the loss of a worker; messages that were on their way are lost with it."""
+    X = torch.randn(5, 2, generator=torch_stream(0, "X"), dtype=torch.float64)
+    stepping = Stepping("relay_sum", X, mixing_matrix(chain(5)))
+    for _ in range(3):
+        assert stepping.advance() == 8
+    stepping.W = mixing_matrix(nx.Graph([(0, 1), (2, 2), (3, 4)]))
+    assert stepping.advance() == 4
+    for _ in range(60):
+        stepping.advance()
+    assert torch.allclose(stepping.X[0], stepping.X[1])
+    assert torch.allclose(stepping.X[3], stepping.X[4])
+    assert not torch.allclose(stepping.X[0], stepping.X[4])
+
+
 @pytest.mark.parametrize(("name", "count"), [("ring", 10), ("complete", 45)])
 def test_it_needs_a_tree(name, count):
     with pytest.raises(UserError) as error:

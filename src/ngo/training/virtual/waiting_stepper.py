@@ -30,11 +30,11 @@ class WaitingStepper(Stepper):
         """Virtual seconds until the last worker has taken the step, and joules."""
         return {"virtual_seconds": float(self._times.done.max()), "joules": self._energy()}
 
-    def update(self) -> None:
+    def update(self, *, alone: bool = False) -> None:
         """The second half of the step, and its time."""
         network = self.network
         messages, sent = network.messages, network.bytes_sent
-        super().update()
+        super().update(alone=alone)
         messages, sent = network.messages - messages, network.bytes_sent - sent
         self._times.step(self._W, self._absent, messages, sent)
 
