@@ -19,8 +19,7 @@ from ngo.data import loading
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
 from ngo.data.described import DESCRIBED
-from ngo.data.owners import OWNERS
-from ngo.data.partition import PARTITIONS
+from ngo.data.partition import OWNERS, PARTITIONS
 from ngo.engine.backend import BACKENDS, Stacked
 from ngo.engine.population import Population
 from ngo.gossip.attack import ATTACKS

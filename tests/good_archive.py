@@ -6,8 +6,8 @@ import yaml
 from finished_runs import campaign, made_up_run
 from runs import run_in
 
+from ngo.data.described import manifest_text
 from ngo.data.loading import train_labels
-from ngo.data.manifest import manifest_text
 from ngo.pipeline.archives.archive import write_archive
 from ngo.pipeline.archives.collect import RUNS, collect
 from ngo.pipeline.archives.packed_runs import write_run

@@ -4,7 +4,7 @@ import csv
 import math
 from dataclasses import fields
 
-from ngo.report.board_tables import FILES, Board, BoardCell, BoardClaim, BoardPaper
+from ngo.report.board import FILES, Board, BoardCell, BoardClaim, BoardPaper
 
 PAPERS = (
     BoardPaper("first", "First | paper", "A. Author", "https://example.org/1", "All is well.",

@@ -16,9 +16,8 @@ from torch import nn
 
 from ngo.common.columns import read_columns
 from ngo.distributed import process_run
-from ngo.distributed.meeting import Meeting, Place
+from ngo.distributed.meeting import Group, Meeting, Place
 from ngo.distributed.participant import Participant
-from ngo.distributed.process_group import Group
 from ngo.distributed.processes import launch
 from ngo.engine.population import Population
 from ngo.models.layers import Dropout

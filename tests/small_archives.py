@@ -18,10 +18,9 @@ from ngo.cli import cli
 from ngo.measures import theory_table as theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.pipeline.archives import verification
-from ngo.pipeline.archives.agreement import Made
 from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.collect import RUNS, collect_finished, with_runs
-from ngo.pipeline.archives.making_again import made_run, where
+from ngo.pipeline.archives.making_again import Made, made_run, where
 from ngo.pipeline.archives.packed_runs import packed, read_run
 from ngo.pipeline.places import tidy_table
 

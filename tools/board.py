@@ -10,8 +10,7 @@ import click
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
 from ngo.pipeline.shipped_board import shipped_board
-from ngo.report.board_pages import as_html, as_markdown
-from ngo.report.board_tables import Board
+from ngo.report.board import Board, as_html, as_markdown
 
 REPOSITORY = Path(__file__).parents[1]
 PAGES = {"docs/board.md": as_markdown, "docs/board.html": as_html}

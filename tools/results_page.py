@@ -13,21 +13,19 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.archive_options import trust_option
+from ngo.cli.archive_commands import trust_option
 from ngo.cli.parameters import FOLDER, INPUT
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import read_archive
-from ngo.pipeline.archives.archive_plan import archived_plan
-from ngo.pipeline.archives.unpacking import unpack
+from ngo.pipeline.archives.archive import archived_plan, read_archive
+from ngo.pipeline.archives.rebuilding import unpack
 from ngo.pipeline.config_files import CONFIG, PAPERS, SEEDS
 from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents
-from ngo.report.contents import Contents, text
-from ngo.report.play_page import play_page
+from ngo.report.contents import SHIPPED, Contents, as_shipped, text
 from ngo.report.results_markdown import for_readme, replaced, results_markdown, summary, summary_of
-from ngo.report.shipped import SHIPPED, as_shipped
 from ngo.report.small_images import small_png
+from ngo.report.templates import play_page
 
 REPOSITORY = Path(__file__).parents[1]
 

@@ -128,7 +128,7 @@ def printed(text: str) -> str:
 
 def fields() -> str:
     """The page of the fields of a run."""
-    from ngo.cli.fields_command import about
+    from ngo.cli.list_commands import about
     from ngo.training.spec import FIELDS
 
     head = (

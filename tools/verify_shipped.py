@@ -18,8 +18,14 @@ from results_page import REPOSITORY
 from ngo.cli.field_options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives.archive import OLDER, Archive, Members, read_archive, write_archive
-from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.archive import (
+    OLDER,
+    Archive,
+    Members,
+    archived_plan,
+    read_archive,
+    write_archive,
+)
 from ngo.pipeline.archives.collect import with_runs
 from ngo.pipeline.archives.drawing import Drawn
 from ngo.pipeline.archives.members import ABOUT
@@ -39,14 +45,13 @@ from ngo.report.results_markdown import warned_of
 )
 @data_root_option
 def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -> None:
-    """Check ARCHIVES, by default those in results/archive and in the folders of papers."""
+    """Check ARCHIVES, by default those in results/archive."""
     if mark_older:
         for path in archives:
             write_archive(path, older(read_archive(path)))
         return
-    shipped = ("results/archive/*.tar", "papers/*/archive/*.tar")
     failed = 0
-    for path in archives or sorted(path for each in shipped for path in REPOSITORY.glob(each)):
+    for path in archives or sorted(REPOSITORY.glob("results/archive/*.tar")):
         try:
             lines = list(checked(path, download.data_root(data_root).resolve()))
         except UserError as error:

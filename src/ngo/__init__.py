@@ -36,7 +36,7 @@ _INTERFACE = {
     "Codec": ("ngo.gossip.compression", "Codec"),
     "model": ("ngo.models.model", "model"),
     "dataset": ("ngo.data.dataset", "dataset"),
-    "owners": ("ngo.data.owners", "owners"),
+    "owners": ("ngo.data.partition", "owners"),
     "partition": ("ngo.data.partition", "partition"),
     "task": ("ngo.models.task", "task"),
     "measurement": ("ngo.measures.measurement", "measurement"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ngo.common.registry import load_entries
 
 PACKAGES = {
-    "ngo.data": ("ngo.data.sets", "ngo.data.augmentations", "ngo.data.partitions"),
+    "ngo.data": ("ngo.data.sets", "ngo.data.augmentation", "ngo.data.partitions"),
     "ngo.gossip": (
         *("ngo.gossip.topologies", "ngo.gossip.couplings", "ngo.gossip.compression"),
         *("ngo.gossip.local_rule", "ngo.gossip.schedule"),

@@ -122,27 +122,15 @@ def test_no_output_replaces_an_input(tmp_path, words, param, option, first):
     assert (tmp_path / "in.tar").read_text() == "mine"
 
 
-def test_no_output_replaces_a_plugin_a_data_file_or_another_output(own_entries, tmp_path):
+def test_no_output_replaces_a_plugin_or_another_output(own_entries, tmp_path):
     (tmp_path / "mine.py").write_text("")
-    for words in (["--plugin", tmp_path / "mine.py", "schema"], ["schema", "--plugin"]):
-        more = [tmp_path / "mine.py"] if words[0] == "schema" else []
+    for words in (
+        ["--plugin", tmp_path / "mine.py", "data", "digits"],
+        ["data", "digits", "--plugin"],
+    ):
+        more = [tmp_path / "mine.py"] if words[0] == "data" else []
         line = mistake(*words, *more, "--out", tmp_path / "mine.py")
         assert "is the file of plugin" in line
-    arrays = tmp_path / "x.npz"
-    (tmp_path / "own.py").write_text(
-        "import ngo\n"
-        "facts = {'input_shape': (1, 28, 28), 'classes': 2, 'files': ['x.npz']}\n"
-        "@ngo.dataset('own', train_samples=8, **facts)\n"
-        "def own(root):\n"
-        "    raise AssertionError\n"
-    )
-    arrays.write_text("mine")
-    own = ["--plugin", tmp_path / "own.py", "--data-root", tmp_path, "--out", arrays]
-    assert "is the file of dataset" in mistake("data", *own, "own")
-    assert "is the file of dataset" in mistake(
-        "partition", *own, "--dataset", "own", "--workers", 2
-    )
-    assert arrays.read_text() == "mine"
     both = ["--out", tmp_path / "a.csv", "--plot", tmp_path / "a.csv"]
     assert "plot: " in mistake("partition", "--dataset", "digits", *both)
 

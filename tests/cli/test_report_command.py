@@ -21,13 +21,9 @@ def test_the_page_is_written(tmp_path, monkeypatch):
     assert html.endswith("</html>\n")
 
 
-def test_a_page_replaces_no_table_that_it_shows(tmp_path, monkeypatch):
+def test_a_page_replaces_no_config(tmp_path, monkeypatch):
     made = contents(tmp_path)
     monkeypatch.setattr(report_contents, "report_contents", lambda configs: made)
-    (tmp_path / "link.html").symlink_to(f"{made.assumptions}.html")
-    table = next(table for entry in made.shown for table in entry.tables)
-    for out in (f"{made.assumptions}.html", f"{table}.html", "link.html"):
-        assert "is a table of the page" in mistake("report", *CONFIG, "--out", tmp_path / out)
     assert "must end in .html" in mistake("report", *CONFIG, "--out", tmp_path / "claims.yaml")
     assert "is the file of config" in mistake("report", *CONFIG, "--out", CONFIG[1])
 

@@ -9,7 +9,7 @@ from hostile_images import POSTSCRIPT, bomb
 from PIL import Image
 
 from ngo.common.registry import UserError
-from ngo.data.decoding import decoded_images
+from ngo.data.image_folder import decoded_images
 
 
 def test_images_are_converted_in_order(tmp_path):

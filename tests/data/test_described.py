@@ -14,7 +14,7 @@ from ngo.data import loading
 from ngo.data.dataset import DATASETS
 from ngo.data.describe import as_text, describe
 from ngo.data.described import digest, identity
-from ngo.data.owners import OWNERS, sample_owners
+from ngo.data.partition import OWNERS, sample_owners
 
 
 def test_the_facts_of_a_file_are_found(tmp_path):
@@ -230,7 +230,7 @@ def test_a_name_is_described_once(marks, tmp_path):
         ({"sha256": None}, "sha256: None is not allowed"),
         ({"arrays": {"x": "y"}}, "arrays: .* it must be a mapping of x_train, y_train, "),
         ({"folder": "birds"}, "name a file or a folder, and not both"),
-        ({"file": "marks.csv"}, "file: 'marks.csv' must be a path that ends in .npz, .h5, .hdf5"),
+        ({"file": "marks.csv"}, "file: 'marks.csv' must be a path that ends in .npz"),
     ],
 )
 def test_a_wrong_description_is_explained_in_one_line(marks, tmp_path, change, message):

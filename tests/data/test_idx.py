@@ -6,7 +6,7 @@ import pytest
 from conftest import idx
 
 from ngo.common.registry import UserError
-from ngo.data.idx import read_idx
+from ngo.data.sets.mnist import read_idx
 
 
 def test_idx_files_plain_and_compressed(tmp_path):

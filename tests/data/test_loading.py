@@ -13,10 +13,10 @@ from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.data.augmentations.crop_flip import PADDING, crop_flip
+from ngo.data.augmentation import PADDING, crop_flip
 from ngo.data.dataset import DATASETS, Arrays
+from ngo.data.dataset import test_samples as samples_of
 from ngo.data.loading import load
-from ngo.data.test_part import test_samples as samples_of
 
 
 @pytest.fixture

@@ -16,16 +16,25 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS
 from ngo.data.heterogeneity import hellinger_to_global
-from ngo.data.owners import OWNERS, by_owner, sample_owners
-from ngo.data.partition import PARTITIONS, check_parts, samples_by_class
-from ngo.data.partitions.cliques import greedy_swap, skew
-from ngo.data.partitions.dirichlet import dirichlet
-from ngo.data.partitions.dirichlet_min import dirichlet_min
-from ngo.data.partitions.equal import equal
-from ngo.data.partitions.iid import iid
-from ngo.data.partitions.natural import natural
-from ngo.data.partitions.quantity import quantity
-from ngo.data.partitions.shards import shards
+from ngo.data.partition import (
+    OWNERS,
+    PARTITIONS,
+    by_owner,
+    check_parts,
+    sample_owners,
+    samples_by_class,
+)
+from ngo.data.partitions import (
+    dirichlet,
+    dirichlet_min,
+    equal,
+    greedy_swap,
+    iid,
+    natural,
+    quantity,
+    shards,
+    skew,
+)
 
 # 60 samples of each of 10 classes, in random order.
 LABELS = np.repeat(np.arange(10), 60)[numpy_stream(0, "test/labels").permutation(600)]

@@ -14,7 +14,7 @@ from stepping import Stepping
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.distributed.process_group import PeerUnreachable
+from ngo.distributed.meeting import PeerUnreachable
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.attack import HONEST as NO_ATTACK

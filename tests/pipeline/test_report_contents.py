@@ -16,16 +16,16 @@ from PIL import Image
 
 from ngo.analysis.results import write
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.claim_basis import bases
+from ngo.pipeline.archives.drawing import bases
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import report_contents
 from ngo.printing.pages import page
 from ngo.printing.tables import as_markdown
+from ngo.report.contents import SHIPPED, as_shipped
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
-from ngo.report.shipped import SHIPPED, as_shipped
 from verdicts.registration import Entry, Registration, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]

@@ -16,7 +16,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
 from ngo.pipeline.places import tidy_table
-from ngo.report.board_tables import as_csv
+from ngo.report.board import as_csv
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs import digits_run
 
-from ngo.pipeline.work import evaluation_count, work
+from ngo.pipeline.jobs import evaluation_count, work
 from ngo.training.evaluation import evaluation_steps
 
 TEST = 10_000  # as many test samples are assumed

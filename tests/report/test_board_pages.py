@@ -6,7 +6,7 @@ from dataclasses import replace
 from conftest import REPOSITORY
 from made_up_board import BOARD, CELLS, CLAIMS, PAPERS, cell, read_board
 
-from ngo.report.board_pages import as_html, as_markdown
+from ngo.report.board import as_html, as_markdown
 
 SCRIPT = "<script>x()</script> ![a](http://b) <img src=x onerror=x()> | `"
 TEXTS = {"title", "authors", "claim", "statement", "place", "remark", "effect", "interval",

@@ -8,9 +8,9 @@ from conftest import REPOSITORY
 from made_up_board import BOARD
 from made_up_page import contents
 
-from ngo.report.board_pages import as_html
+from ngo.report.board import as_html
 from ngo.report.html_page import html_page
-from ngo.report.play_page import play_page
+from ngo.report.templates import play_page
 
 PAGE = (REPOSITORY / "docs/play.html").as_uri()
 

@@ -8,10 +8,10 @@ import pytest
 from made_up_board import BOARD
 from made_up_page import ROWS, contents
 
-from ngo.report.board_pages import as_html
+from ngo.report.board import as_html
+from ngo.report.contents import Shipped
 from ngo.report.findings import findings
 from ngo.report.html_page import html_page, prose
-from ngo.report.shipped import Shipped
 
 VOID = {"meta", "img", "input", "br", "link", "hr"}
 

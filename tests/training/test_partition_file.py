@@ -8,7 +8,7 @@ from pyarrow import parquet
 from runs import digits_run
 
 from ngo.common.registry import UserError
-from ngo.data.owners import owners
+from ngo.data.partition import owners
 from ngo.training.partition_file import check_shares, draw, held_out, parts_by_owner, read, write
 from ngo.training.resolve import resolve
 

@@ -12,8 +12,7 @@ from good_archive import CLAIMS, FINDINGS, good_archive
 from running import finished, start
 
 from ngo.pipeline.archives.archive import read_archive, tar_of
-from ngo.report.play_page import play_page
-from ngo.report.templates import FOLDER
+from ngo.report.templates import FOLDER, play_page
 
 OWN = (FOLDER / "page.js").read_text(encoding="utf-8").strip()
 SCRIPT = "<script>x()</script> ![a](http://b) <img src=x onerror=x()>"

@@ -17,8 +17,8 @@ from tabulate import tabulate
 
 FOLDER = Path(__file__).parent
 ENVIRONMENTS = Path(".frameworks")
+#: States agree to float32's rounding if they differ by less, relative to the largest entry.
 ROUNDING = 1e-4
-"""States agree to float32's rounding if they differ by less, relative to the largest entry."""
 
 
 def measured(case: Case) -> dict:

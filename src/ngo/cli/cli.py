@@ -7,38 +7,38 @@ from collections.abc import Mapping
 import click
 
 import ngo
-from ngo.cli import plugin_option, process
-from ngo.cli.group import Commands
+from ngo.cli import log
+from ngo.cli.group import PLUGIN, Commands
 from ngo.common.former import present
 
+#: The sections of the help, with the module of each command.
 SECTIONS = {
     "Run": {
         "train": "ngo.cli.train_command",
-        "runs": "ngo.cli.runs_command",
-        "fields": "ngo.cli.fields_command",
+        "runs": "ngo.cli.list_commands",
+        "fields": "ngo.cli.list_commands",
         "methods": "ngo.cli.methods_command",
-        "data": "ngo.cli.data_command",
-        "describe": "ngo.cli.describe_command",
-        "partition": "ngo.cli.partition_command",
+        "data": "ngo.cli.data_commands",
+        "describe": "ngo.cli.data_commands",
+        "partition": "ngo.cli.data_commands",
     },
     "Archive": {
-        "archive": "ngo.cli.archive_command",
-        "rebuild": "ngo.cli.archive_command",
-        "restore": "ngo.cli.restore_command",
-        "verify": "ngo.cli.verify_command",
+        "archive": "ngo.cli.archive_commands",
+        "rebuild": "ngo.cli.archive_commands",
+        "restore": "ngo.cli.archive_commands",
+        "verify": "ngo.cli.archive_commands",
     },
     "Develop": {
-        "schema": "ngo.cli.fields_command",
+        "schema": "ngo.cli.list_commands",
     },
     "": {  # not in the help: the pipeline calls them
-        "aggregate": "ngo.cli.aggregate_command",
-        "classes": "ngo.cli.aggregate_command",
+        "aggregate": "ngo.cli.result_commands",
+        "classes": "ngo.cli.result_commands",
         "notebook": "ngo.cli.notebook_command",
-        "assumptions": "ngo.cli.assumptions_command",
-        "report": "ngo.cli.report_command",
+        "assumptions": "ngo.cli.result_commands",
+        "report": "ngo.cli.result_commands",
     },
 }
-"""The sections of the help, with the module of each command."""
 
 
 def measurements() -> Mapping[str, click.Command]:
@@ -52,7 +52,7 @@ def measurements() -> Mapping[str, click.Command]:
     cls=Commands,
     sections=SECTIONS,
     measurements=measurements,
-    params=[plugin_option.OPTION],
+    params=[PLUGIN],
     context_settings={
         "help_option_names": ["-h", "--help"],
         "token_normalize_func": lambda name: present(name, "command line"),
@@ -81,4 +81,4 @@ def main() -> None:
     names of methods, graphs, … (for zsh and fish, see docs/commands.md):
       eval "$(_NGO_COMPLETE=bash_source ngo)"
     """
-    process.prepare()
+    log.prepare()

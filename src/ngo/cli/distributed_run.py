@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
-from ngo.cli import log, process
+from ngo.cli import log
 from ngo.cli.local_run import print_outcome
 from ngo.cli.log import LOG
 from ngo.common import plugins
@@ -20,8 +17,6 @@ from ngo.distributed.process_run import check, run
 from ngo.distributed.processes import MISTAKE_EXIT_CODE, launch
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.spec import RunSpec
-
-NO_CHECKPOINT = "a distributed run has no checkpoint: the same command starts over"
 
 
 def train_distributed(
@@ -43,24 +38,7 @@ def train_distributed(
     check(spec, out, processes, on_failure)
     LOG.info(spec.id)
     files = [each.path for each in plugins.loaded() if each.module.startswith(plugins.PREFIX)]
-    with _ended_by_sigterm():
-        launch(partial(_child, files, spec, out, root, how), processes, **policy)
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """End this process on SIGTERM as on Ctrl-C: after cleaning up, with a line that says so."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)  # while cleaning up
-        LOG.error("ngo: stopped by SIGTERM, with all processes of the run; %s", NO_CHECKPOINT)
-        sys.exit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    launch(partial(_child, files, spec, out, root, how), processes, **policy)
 
 
 def _join(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
@@ -80,7 +58,7 @@ def _child(
 ) -> None:
     """Take part, after setting up this new process like its parent."""
     log.configure()
-    process.prepare()
+    log.prepare()
     plugins.load_installed()
     plugins.load(files, key="plugin")
     _take_part(spec, out, root, how)

@@ -1,20 +1,54 @@
-"""Options for fields: those of a run, and those of a measurement."""
+"""Options for fields, by section of the help, and the run or the measurement that they give."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import click
 
-from ngo.cli.parameters import ROOT, FieldType, told_apart
-from ngo.cli.sections import COMMAND, SECTIONS, section_of
+from ngo.cli.log import LOG
+from ngo.cli.parameters import ROOT, FieldType
 from ngo.common.fields import Field, wanted
 from ngo.common.options import DECLARED
 from ngo.data import download
 from ngo.data.dataset import DATASETS
-from ngo.training.resolve import default_in_words
-from ngo.training.spec import FIELDS, flag
+from ngo.models.model import MODELS
+from ngo.models.task import TASKS
+from ngo.training.resolve import default_in_words, in_words, resolve
+from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, flag
+
+#: The section of options that are no fields of a run.
+COMMAND = "Files, processes and devices"
+
+#: The fields of a run in each section; an option that an entry declares follows its owner.
+SECTIONS = {
+    "Data and task": (
+        *("dataset", "model", "task", "augmentation", "partition", "shards", "shards_per_worker"),
+        *("samples_per_worker", "beta", "holdout"),
+    ),
+    "Workers and graph": ("workers", "topology", "u", "weights"),
+    "Method and gossip": (
+        *("method", "initialization", "order", "coupling", "p", "compression", "gamma"),
+        *("gamma_decay", "local_steps", "delay", "v_threshold", "schedule"),
+    ),
+    "Local steps": (
+        *("local_rule", "lr", "lr_schedule", "warmup", "weight_decay", "batch_size"),
+        *("short_share", "epochs"),
+    ),
+    "Failures and liars": ("link_failure", "absence", "attack"),
+    "Virtual time": ("clock",),
+    "Evaluation": ("eval_every", "eval_images", "eval_workers"),
+    "Computation": ("seed", "precision", "backend"),
+}
+
+_OF = {name: title for title, names in SECTIONS.items() for name in names}
+
+
+def section_of(name: str) -> str:
+    """The section of an option."""
+    while name not in _OF and name in DECLARED:
+        name = DECLARED[name].owners[0]
+    return _OF.get(name, COMMAND)
 
 
 class FieldOption(click.Option):
@@ -109,15 +143,34 @@ def run_fields(*names: str) -> Callable:
     return field_options({name: (FIELDS[name], f"[default: {words[name]}]", {}) for name in names})
 
 
-def keep_data(dataset: str, root: Path) -> None:
-    """Raise a UserError if the present command would write a file of the data set that it reads."""
-    for file in DATASETS[dataset].files:
-        told_apart("dataset", root / file, click.get_current_context())
-
-
 data_root_option = click.option(
     "--data-root",
     type=ROOT,
     help=f"Folder of the data sets  [default: ${download.ROOT_VARIABLE}, "
     f"else {download.DEFAULT_ROOT}/]",
 )
+
+
+def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
+    """The run of the ``given`` options. An option with no effect on it is logged.
+
+    By default the model fits the data set: of the first of TASKS for which there is one, and with
+    the data set's name if there is one. The default task is the model's.
+    """
+    values = {name: value for name, value in given.items() if value is not None}
+    dataset = values.get("dataset", DEFAULTS["dataset"])
+    shape = DATASETS[dataset].input_shape
+    tasks = [values["task"]] if "task" in values else list(TASKS)
+    fitting = [n for n, m in MODELS.items() if m.input_shape == shape and m.task in tasks]
+    fitting.sort(
+        key=lambda name: (tasks.index(MODELS[name].task), not name.startswith(f"{dataset}_"))
+    )
+    model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
+    implied = {"model": model, "task": MODELS[model].task}
+    spec = resolve({}, {**implied, **needed, **values})
+    for name, value in values.items():
+        used = getattr(spec, name)
+        if used != value:
+            instead = "it is not used" if used is None else f"it is {in_words(used)}"
+            LOG.warning("note: %s %s has no effect here: %s", name, value, instead)
+    return spec

@@ -1,4 +1,7 @@
-"""A group of commands that are imported on first use, and whose errors are one line each."""
+"""A group of commands that are imported on first use, and whose errors are one line each.
+
+Every command has the option ``--plugin FILE``, and the group itself.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,70 @@ import ast
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import click
 import click.shell_completion
 
-from ngo.cli import log, plugin_option
+from ngo.cli import log
 from ngo.cli.log import LOG
+from ngo.cli.parameters import told_apart
 from ngo.common import plugins
 from ngo.common.registry import UserError, usual
 
+FLAG = "--plugin"
+
+
+def _load(context: click.Context, option: click.Parameter, files: tuple[str, ...]) -> None:
+    key = FLAG.lstrip("-")
+    plugins.load(files, key)
+    for file in files:
+        told_apart(key, file, context)
+
+
+PLUGIN = click.Option(
+    [FLAG],
+    multiple=True,
+    type=click.Path(),  # for the shell: it completes files
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=_load,
+    help="Python file with topologies, methods, … to add  [may be repeated]",
+)
+
+
+def add_option(command: click.Command) -> click.Command:
+    """Give ``command`` the option, unless it has it."""
+    if PLUGIN not in command.params:
+        command.params.append(PLUGIN)
+    return command
+
+
+def load_named(words: Iterable[str]) -> None:
+    """Load the plugins that the command line ``words`` name.
+
+    A command parses its own options too late: a plugin may define the command.
+    """
+    plugins.load(named(words), key=FLAG.lstrip("-"))
+
+
+def named(words: Iterable[str]) -> Iterator[str]:
+    """The files that the command line ``words`` name as plugins."""
+    words = iter(words)
+    for word in words:
+        if word == "--":
+            return
+        if word == FLAG:
+            yield from (file for file in [next(words, None)] if file is not None)
+        elif word.startswith(f"{FLAG}="):
+            yield word.partition("=")[2]
+
+
+#: Before a paragraph of a help text: click keeps its lines.
 KEEP = "\b\n"
-"""Before a paragraph of a help text: click keeps its lines."""
 
 
 class Mistake(click.ClickException):
@@ -65,7 +118,7 @@ class Commands(click.Group):
         if command is None:
             command = self.measurements().get(name)
         if command is not None:
-            plugin_option.add_option(command)
+            add_option(command)
             _keep_lines(command)
         return command
 
@@ -106,7 +159,7 @@ class Commands(click.Group):
         """Find the command, after loading the plugins that its arguments name."""
         completing = context.resilient_parsing  # then, mistakes are silent
         with suppress(UserError) if completing else nullcontext():
-            plugin_option.load_named(arguments[1:])
+            load_named(arguments[1:])
         try:
             return super().resolve_command(context, arguments)
         except click.exceptions.NoSuchCommand as error:  # which suggests imported commands only

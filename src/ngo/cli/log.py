@@ -1,10 +1,12 @@
-"""The messages of ``ngo`` as bare lines on standard error."""
+"""The messages of ``ngo`` as bare lines on standard error, and the settings of its processes."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from typing import IO
+
+from ngo.native import pool
 
 LOG = logging.getLogger("ngo")
 
@@ -26,3 +28,9 @@ def configure() -> None:
     if not any(isinstance(handler, StandardError) for handler in LOG.handlers):
         LOG.addHandler(StandardError())
         LOG.setLevel(logging.INFO)
+
+
+def prepare() -> None:
+    """Keep freed memory for the next step, and switch between threads sooner."""
+    pool.keep_memory()
+    pool.quick_switching()

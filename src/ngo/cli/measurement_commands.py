@@ -14,16 +14,14 @@ from ngo.cli.field_options import (
     data_root_option,
     default_text,
     field_options,
-    keep_data,
     run_fields,
+    spec_of_options,
 )
 from ngo.cli.parameters import INPUT, device_option, table_option
-from ngo.cli.run_spec import spec_of_options
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import fields_of
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS, Measurement
-from ngo.training.spec import DEFAULTS
 
 
 def commands() -> dict[str, click.Command]:
@@ -75,7 +73,6 @@ def _inputs(entry: Measurement, values: dict[str, object]) -> Iterator[dict[str,
     elif entry.run_fields:
         given = {name: values[name] for name in entry.run_fields}
         root = download.data_root(values["data_root"])
-        keep_data(given.get("dataset") or DEFAULTS["dataset"], root)
         chosen(values["device"])
 
         def make_run(**more: object) -> object:

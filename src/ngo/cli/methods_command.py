@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
-from shutil import get_terminal_size
 from textwrap import fill
 
 import click
@@ -51,19 +48,15 @@ NOTES = {
     "with p near 1/2.",
 }
 
+#: Of lines of text.
 WIDTH = 100
-"""Of lines of text, …"""
-
-TABLE_WIDTH = 120
-"""… and of the table of methods, which a narrower terminal shows as text."""
 
 # Fields that all decentralized methods read, or whose values or use the table of methods shows.
 IN_TABLE = ("topology", "coupling", "compression", *DECENTRALIZED, *ATTACKED)
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON.")
-def methods(as_json: bool) -> None:
+def methods() -> None:
     """List methods and other parts of a step, and which go together.
 
     Each part is a value of the option in brackets: --method names a method. Its text ends with its
@@ -75,13 +68,6 @@ def methods(as_json: bool) -> None:
     """
     found = {kind: parts(kind) for kind in REGISTRIES}
     found["method"] = all_methods()
-    if as_json:
-        click.echo(
-            json.dumps(
-                {k: [asdict(p) for p in v] for k, v in found.items()}, indent=2, ensure_ascii=False
-            )
-        )
-        return
     for kind, each in found.items():
         click.echo(_listed(kind, each))
     click.echo("What goes together\n")
@@ -99,16 +85,10 @@ def _listed(kind: str, found: Sequence[Part]) -> str:
     return "\n".join([title, notes, "", *each, ""])
 
 
-def _columns() -> int:
-    """The width of the terminal; that of the whole table where there is none."""
-    return get_terminal_size((TABLE_WIDTH, 0)).columns
-
-
 def _wrapped(text: str, first: str, others: str) -> str:
-    """Lines that fit the terminal, broken at spaces."""
-    width = min(WIDTH, _columns())
+    """Lines of text, broken at spaces."""
     whole = {"break_on_hyphens": False, "break_long_words": False}
-    return fill(text, width, initial_indent=first, subsequent_indent=others, **whole)
+    return fill(text, WIDTH, initial_indent=first, subsequent_indent=others, **whole)
 
 
 def _about(part: Part) -> str:
@@ -154,11 +134,7 @@ def _table(found: Sequence[MethodPart]) -> str:
         f"Where they may not: {'; '.join(reasons)}.",
     )
     text = "\n".join(_wrapped(each, "", "  ") for each in meanings)
-    table = tabulate(rows, headers="keys")
-    if _columns() < TABLE_WIDTH:
-        told = ("; ".join(f"{name} {value}" for name, value in row.items()) for row in rows)
-        table = "\n".join(_wrapped(each, "", "  ") for each in told)
-    return f"{table}\n\n{text}"
+    return f"{tabulate(rows, headers='keys')}\n\n{text}"
 
 
 def _asynchronous(method: MethodPart) -> str:

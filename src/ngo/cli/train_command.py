@@ -1,29 +1,25 @@
-"""``ngo train``: train one run, in this process or in several."""
+"""``ngo train``: train one run, in this process or in several, or the runs of a job."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ngo.cli.field_options import RunCommand, data_root_option, run_fields
+from ngo.cli.field_options import RunCommand, data_root_option, run_fields, spec_of_options
 from ngo.cli.log import LOG
-from ngo.cli.parameters import (
-    FOLDER,
-    INPUT,
-    SECONDS,
-    FieldType,
-    device_option,
-    threads_option,
-)
-from ngo.cli.run_spec import read_spec_values, spec_of_options
+from ngo.cli.parameters import FOLDER, INPUT, SECONDS, FieldType, device_option, threads_option
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import Field, within
+from ngo.common.files import removed_if_damaged
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
+from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL, RunSpec
 
 PROCESSES = FieldType(Field(int, "processes", within(1, 1024)))
 TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
@@ -31,7 +27,6 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 
 @click.command(cls=RunCommand)
 @run_fields(*(name for name in FIELDS if name not in DECLARED))
-@click.option("--spec", "spec_file", type=INPUT, help="Run as JSON; options override its values.")
 @click.option(
     "--partition-file", type=INPUT, help="Output of `ngo partition`  [default: draw it here]"
 )
@@ -80,7 +75,6 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 @click.option("--key", help="The hash of the file --job.")
 @click.option("--out", type=FOLDER, help="Folder for metrics.parquet and run.json.")
 def train(
-    spec_file: Path | None,
     partition_file: Path | None,
     data_root: Path | None,
     device: str,
@@ -120,15 +114,10 @@ def train(
         --batch-size 16 --epochs 2 --out out/
     """
     if job is not None:
-        from ngo.cli.job_run import train_all
-
-        train_all(job, key or "", partition_file, data_root, device, threads, checkpoint_seconds)
+        _train_job(job, key or "", partition_file, data_root, device, threads, checkpoint_seconds)
         return
     if out is None:
         raise UserError("out: the option --out is missing; name a folder for the run.")
-    if spec_file is not None:
-        values = {name: value for name, value in given.items() if value is not None}
-        given = {**read_spec_values(spec_file), **values}
     spec = spec_of_options(given)
     steps = [_snapshot(step) for step in snapshots]
     chosen(device)
@@ -183,3 +172,41 @@ def _snapshot(step: str) -> int | str:
     if step == FINAL or step.isdecimal():
         return step if step == FINAL else int(step)
     raise UserError(f"snapshot: {step!r} is not a step; it must be a whole number or {FINAL!r}.")
+
+
+def _train_job(
+    job: Path,
+    key: str,
+    partitions: Path | None,
+    data_root: Path | None,
+    device: str,
+    threads: int | None,
+    checkpoint_seconds: float,
+) -> None:
+    """Train the runs that are missing of the job in the file ``job``, and write its table."""
+    from ngo.pipeline.job_training import train_job
+
+    if partitions is None:
+        raise UserError("partition_file: a job needs the partitions of its setting.")
+    how = {"threads": threads, "checkpoint_seconds": checkpoint_seconds}
+    root = download.data_root(data_root)
+    with claimed(device) as place:
+        table = train_job(job, key, partial(_train, partitions, root, device=place, **how))
+    click.echo(f"→ {table}")
+
+
+def _train(
+    partitions: Path,
+    root: Path,
+    spec: RunSpec,
+    out: Path,
+    *,
+    snapshots: Collection[int | str],
+    **how: Any,
+) -> None:
+    from ngo.cli.local_run import train_here
+    from ngo.training.partition_file import read
+
+    with removed_if_damaged(partitions):
+        parts = read(partitions, spec)
+    train_here(spec, out, root, parts=parts, snapshots=snapshots, overwrite=True, **how)

@@ -1,4 +1,6 @@
-"""Atomic writes: a file appears complete, or does not appear."""
+"""Files that appear complete or not at all, and damaged products of the workflow."""
+
+from __future__ import annotations
 
 import errno
 import os
@@ -67,3 +69,15 @@ def write_text(path: str | Path, text: str) -> None:
     """Write a text file atomically."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def removed_if_damaged(path: str | Path) -> Iterator[None]:
+    """Remove the file ``path`` if the block, which reads it, raises a UserError; raise another."""
+    try:
+        yield
+    except UserError as error:
+        Path(path).unlink(missing_ok=True)
+        raise UserError(
+            f"{error} The file is removed; the same snakemake command makes it again."
+        ) from None

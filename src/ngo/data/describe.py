@@ -76,10 +76,10 @@ def _of_folder(place: Path, size: tuple[int, int] | None, grey: bool) -> dict[st
 
 
 def _of_file(place: Path, arrays: Mapping[str, str]) -> dict[str, object]:
-    if place.suffix not in array_files.SUFFIXES:
+    if place.suffix != array_files.SUFFIX:
         raise UserError(
             f"path: {str(place)!r} is neither a folder of images nor a file of arrays "
-            f"({', '.join(array_files.SUFFIXES)})."
+            f"({array_files.SUFFIX})."
         )
     named = dict(arrays)
     if OWNER in array_files.array_names(place):

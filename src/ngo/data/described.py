@@ -7,6 +7,7 @@ digest.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from ngo.common.registry import Registry, UserError, shown, unknown
 from ngo.data import array_files, image_folder
 from ngo.data.content import content_digest
 from ngo.data.dataset import DATASETS, Arrays, Source
-from ngo.data.owners import OWNERS
+from ngo.data.partition import OWNERS
 
 # The arrays that a file must have. A description may give them other names.
 ROLES = ("x_train", "y_train", "x_test", "y_test")
@@ -192,7 +193,7 @@ def _is_names(value: object) -> bool:
 # Each key of a description: whether a value is allowed, and what is.
 _KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "dataset": (_is_text, "a name"),
-    "file": (_is_text, f"a path that ends in {', '.join(array_files.SUFFIXES)}"),
+    "file": (_is_text, f"a path that ends in {array_files.SUFFIX}"),
     "folder": (_is_text, "a path"),
     "arrays": (_is_names, f"a mapping of {', '.join([*ROLES, OWNER])} to names in the file"),
     "train_samples": (
@@ -231,7 +232,7 @@ def parsed(key: str, values: Mapping[str, object]) -> Description:
             raise UserError(f"{key}: {name!r} is missing; ngo describe writes a description.")
     if ("file" in values) == ("folder" in values):
         raise UserError(f"{key}: name a file or a folder, and not both.")
-    if not values.get("file", ".npz").endswith(array_files.SUFFIXES):
+    if not values.get("file", ".npz").endswith(array_files.SUFFIX):
         raise UserError(f"{key}: file: {values['file']!r} must be {_KEYS['file'][1]}.")
     shape = tuple(values["input_shape"])
     if "folder" in values and not (len(shape) == 3 and shape[0] in image_folder.MODES):
@@ -240,3 +241,11 @@ def parsed(key: str, values: Mapping[str, object]) -> Description:
             f"channels, which the images of a folder need."
         )
     return Description(**{**values, "input_shape": shape})
+
+
+def manifest_text(name: str, samples: int) -> str:
+    """The manifest, as JSON, of a data set with this number of training ``samples``."""
+    facts = {"dataset": name, "train_samples": samples, "files": DATASETS[name].files}
+    if name in DESCRIBED:
+        facts["content"] = identity(name)
+    return json.dumps(facts, indent=2) + "\n"

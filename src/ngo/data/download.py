@@ -14,7 +14,6 @@ from pathlib import Path
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS, Download
-from ngo.data.idx import plain_or_compressed
 from verdicts.files import regular_file
 
 DEFAULT_ROOT = "data"
@@ -131,6 +130,11 @@ def _present(path: Path, sums: tuple[str, ...]) -> Path | None:
     if len(sums) > 1:
         return plain_or_compressed(path)
     return path if path.is_file() else None
+
+
+def plain_or_compressed(path: Path) -> Path | None:
+    """``path`` if it is a file, else ``path.gz`` if that is one, else None."""
+    return next((p for p in (path, Path(f"{path}.gz")) if p.is_file()), None)
 
 
 def _md5(path: Path) -> str:

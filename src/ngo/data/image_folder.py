@@ -7,19 +7,53 @@ In that layout, the parts are ``train`` and ``test`` (or ``val``). The classes a
 from __future__ import annotations
 
 import logging
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ngo.common.files import atomic_file, write_text
 from ngo.common.locks import file_lock
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, in_a_line
 from ngo.common.untrusted import check_names, read_limited
 from ngo.data.array_files import read_arrays
 from ngo.data.content import stamp
-from ngo.data.decoding import decoded_images
 from verdicts.files import regular_file
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+# Pillow's names of the formats that are decoded. Other formats are refused, whatever the file's
+# name is: for PostScript, Pillow would start another program.
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+
+
+def decoded_images(paths: Iterable[Path], mode: str) -> Iterator[Image]:
+    """The images in files, converted to Pillow's ``mode``.
+
+    A one-line UserError for a file that can't be decoded, or with more pixels than Pillow's limit
+    (89 million), which is checked before memory is taken.
+    """
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="PIL")  # of damaged metadata
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        for path in paths:
+            regular_file(path, "data.root")
+            try:
+                with Image.open(path, formats=FORMATS) as image:
+                    converted = image.convert(mode)
+            except Exception as error:  # decoders raise errors of many types for damaged files
+                raise UserError(
+                    f"data.root: {str(path)!r} can't be decoded: {in_a_line(error)}"
+                ) from None
+            yield converted
+
 
 # Those of torchvision.datasets.ImageFolder.
 SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")

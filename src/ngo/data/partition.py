@@ -1,8 +1,11 @@
-"""Partitions: rules that decide which worker owns which training sample.
+"""Partitions: rules that decide which worker owns which training sample, and the samples' owners.
 
 A rule is a function ``(labels, n, *, generator, …)`` that returns one index array per worker. No
 sample is in two of them. It is registered with ``@partition`` in ``ngo.data.partitions`` or
 in a plugin. Its other keyword-only parameters have the names of fields of a run.
+
+The owners of a data set are a function ``root → array [m]`` of names or numbers, registered with
+``@owners``. A partition whose first parameter is called ``owners`` divides the samples by them.
 """
 
 from __future__ import annotations
@@ -11,13 +14,15 @@ import hashlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 
 import numpy as np
 
 from ngo.common.fields import at_least, whole
 from ngo.common.options import Options, declare
 from ngo.common.registry import Registry, UserError
+from ngo.data.dataset import DATASETS
 
 Parts = list[np.ndarray]
 Assign = Callable[..., Parts]
@@ -131,3 +136,42 @@ def check_range(key: str, value: int, limit: int, unit: str) -> None:
     """Raise a UserError if ``value`` is not between 1 and the number ``limit`` of ``unit``."""
     if not 1 <= value <= limit:
         raise UserError(f"{key}: {value} is out of range; it must be 1 to {limit} ({unit})")
+
+
+Read = Callable[[Path], np.ndarray]
+
+OWNERS: Registry[Read] = Registry("owners of dataset")
+
+
+def owners(dataset: str) -> Callable[[Read], Read]:
+    """Register the decorated function ``root → array [m]`` as the owners of a data set.
+
+    The array has the owner of each training sample, as a name or a number.
+    """
+
+    def register(read: Read) -> Read:
+        return OWNERS.add(dataset, read, definition=read)
+
+    return register
+
+
+@cache
+def by_owner(rule: Rule) -> bool:
+    """Whether a partition divides the samples by their owners."""
+    return next(iter(inspect.signature(rule.assign).parameters)) == "owners"
+
+
+def sample_owners(dataset: str, root: Path) -> np.ndarray:
+    """The owner of each training sample as the first argument of a partition, int64 ``[m, 1]``.
+
+    Owners are numbered from 0 in the order of their names. (Labels are ``[m]``, so that they are
+    not mistaken for owners.) A UserError unless each training sample has an owner.
+    """
+    found = np.asarray(OWNERS[dataset](root))
+    m = DATASETS[dataset].train_samples
+    if found.shape != (m,):
+        raise UserError(
+            f"dataset {dataset!r}: its owners have shape {found.shape}; expected ({m},), one for "
+            f"each training sample."
+        )
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)[:, None]

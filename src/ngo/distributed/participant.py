@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 from ngo.common.registry import UserError
-from ngo.distributed.process_group import Group, PeerUnreachable, Written
+from ngo.distributed.meeting import Group, PeerUnreachable, Written
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.engine.population import Population, Scores
 from ngo.native.pool import one_intra_op_thread

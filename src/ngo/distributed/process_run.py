@@ -21,9 +21,8 @@ from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.partition import WHOLE, Parts
-from ngo.distributed.meeting import Meeting, open_meeting
+from ngo.distributed.meeting import Group, Meeting, open_meeting
 from ngo.distributed.participant import Participant
-from ngo.distributed.process_group import Group
 from ngo.distributed.process_network import shares
 from ngo.gossip.schedule import topologies
 from ngo.gossip.topology import TOPOLOGIES

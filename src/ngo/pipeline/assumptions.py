@@ -23,6 +23,7 @@ from ngo.printing.markdown_text import inert
 from ngo.printing.pages import page
 
 MARK = re.compile(r"\bassumed:\s*")
+COMMENT = re.compile(r"(?:^|\s)#\s+(.*\bassumed:.*)")
 
 Place = tuple[str | int, ...]  # the keys and indices that lead to a value
 
@@ -165,8 +166,8 @@ def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
     """The places of assumed values in a config file, and the reasons."""
     text = Path(path).read_text(encoding="utf-8")
     entries = list(_entries(yaml.compose(text, Loader=yaml.SafeLoader)))
-    for line, comment in _comments(text):
-        if not MARK.search(comment):
+    for line, content in enumerate(text.splitlines()):
+        if not (found := COMMENT.search(content)):
             continue
         # A value that ends on this line, or else the key of a value that continues below.
         inline = [
@@ -178,7 +179,7 @@ def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
                 f"config: line {line + 1} of {str(path)!r} has an assumption without a "
                 f"value; write '# assumed: why' at the end of the value's line."
             )
-        yield (inline[0] if inline else above[-1]), MARK.sub("", comment, count=1)
+        yield (inline[0] if inline else above[-1]), MARK.sub("", found[1], count=1).strip()
 
 
 def _entries(node: yaml.Node, above: Place = ()) -> Iterator[tuple[Place, int, int | None]]:
@@ -197,17 +198,3 @@ def _entries(node: yaml.Node, above: Place = ()) -> Iterator[tuple[Place, int, i
         block = isinstance(value, yaml.CollectionNode) and not value.flow_style
         yield (*above, k), first, None if block else value.end_mark.line
         yield from _entries(value, (*above, k))
-
-
-def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """(line, comment) for each comment in a YAML text; a ``#`` inside a value starts no comment."""
-    lines = text.splitlines()
-    ends = [0] * (len(lines) + 1)
-    for token in yaml.scan(text, Loader=yaml.SafeLoader):
-        for line in range(token.start_mark.line, token.end_mark.line):
-            ends[line] = len(lines[line])
-        ends[token.end_mark.line] = max(ends[token.end_mark.line], token.end_mark.column)
-    for number, (line, end) in enumerate(zip(lines, ends, strict=False)):
-        _, sign, comment = line[end:].partition("#")
-        if sign:
-            yield number, comment.strip()

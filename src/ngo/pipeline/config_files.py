@@ -14,14 +14,14 @@ from verdicts.files import read_mapping
 LOG = getLogger("ngo")
 
 CONFIG = Path("config/config.yaml")
+#: The folders of papers other than that of ``CONFIG``, each with a ``config.yaml``.
 PAPERS = Path("papers")
-"""The folders of papers other than that of ``CONFIG``, each with a ``config.yaml``."""
 
 # Levels of a config; the package's own have 5.
 DEEPEST = 20
 
+#: How the names of overlays with added seeds start: ``decide-TIER.yaml``, beside the tier's.
 SEEDS = "decide-"
-"""How the names of overlays with added seeds start: ``decide-TIER.yaml``, beside the tier's."""
 
 
 def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:

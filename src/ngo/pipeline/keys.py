@@ -21,7 +21,7 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.job_files import job_key
 from ngo.pipeline.paper import PACKAGE
 from ngo.pipeline.plan import Plan
-from ngo.report.shipped import SHIPPED
+from ngo.report.contents import SHIPPED
 from ngo.training.results_version import RESULTS_VERSION
 from verdicts.registration import registration_path
 

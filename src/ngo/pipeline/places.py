@@ -2,20 +2,20 @@
 
 from pathlib import Path
 
+#: The name of the table of claims.
 CLAIMS = "claims"
-"""The name of the table of claims."""
 
+#: The folder of finished runs, each in one of its own; tiers share them.
 RUNS = Path("results/runs")
-"""The folder of finished runs, each in one of its own; tiers share them."""
 
+#: The folder of a tier with the files and tables of jobs.
 JOBS = "jobs"
-"""The folder of a tier with the files and tables of jobs."""
 
+#: The tier that README.md shows.
 FIRST = "laptop"
-"""The tier that README.md shows."""
 
+#: The names of pages in docs/ that are not named after their tier; docs/board.md has all papers.
 PAGES = {FIRST: "results", "board": "settings"}
-"""The names of pages in docs/ that are not named after their tier; docs/board.md has all papers."""
 
 
 def tier_folder(tier: str) -> str:

@@ -21,9 +21,8 @@ from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.artefacts import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config_files import check_size, load_plugins, without_gone
-from ngo.pipeline.config_schema import check_schema
+from ngo.pipeline.config_schema import check_schema, without_left_out
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
-from ngo.pipeline.left_out import without_left_out
 from ngo.pipeline.paper import (
     NGO,
     Paper,

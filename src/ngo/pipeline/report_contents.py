@@ -9,15 +9,14 @@ from datetime import datetime
 from pathlib import Path
 
 from ngo.pipeline.archives.archive import ABOUT, OLDER
-from ngo.pipeline.archives.claim_basis import bases
+from ngo.pipeline.archives.drawing import bases
 from ngo.pipeline.artefacts import Artefact
 from ngo.pipeline.config_files import place, read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
-from ngo.report.contents import Contents, Shown, text
+from ngo.report.contents import SHIPPED, Contents, Shipped, Shown, read_shipped, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
-from ngo.report.shipped import SHIPPED, Shipped, read_shipped
 from verdicts.registration import as_date, read_registration, registration_path, with_standing
 from verdicts.row import read_rows
 

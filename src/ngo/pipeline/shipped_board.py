@@ -13,16 +13,21 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ngo.pipeline.archives.archive import OLDER, Archive, content_of, read_archive, sha256
-from ngo.pipeline.archives.archive_plan import archived_plan
-from ngo.pipeline.archives.claim_basis import bases
-from ngo.pipeline.archives.drawing import Group
+from ngo.pipeline.archives.archive import (
+    OLDER,
+    Archive,
+    archived_plan,
+    content_of,
+    read_archive,
+    sha256,
+)
+from ngo.pipeline.archives.drawing import Group, bases
 from ngo.pipeline.archives.run_tables import joined_tables
 from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
 from ngo.pipeline.paper import Paper
 from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan
-from ngo.report.board_tables import Board, BoardCell, BoardClaim, BoardPaper
+from ngo.report.board import Board, BoardCell, BoardClaim, BoardPaper
 from verdicts.ledger import judged
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN
@@ -30,8 +35,8 @@ from verdicts.statistics.judgement import NOT_RUN
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The table of methods in settings, of the tier ``SETTINGS``.
 MATRIX = "matrix"
-"""The table of methods in settings, of the tier ``SETTINGS``."""
 
 SETTINGS = "board"
 

@@ -23,8 +23,8 @@ from ngo.pipeline.plan import Plan
 
 ROOM = 2**20  # bytes: with less, jobs could not even write their logs
 
+#: What Snakemake keeps of how each file was made.
 RECORDS = Path(".snakemake/metadata")
-"""What Snakemake keeps of how each file was made."""
 
 LOCK = ".snakemake/ngo.lock"
 
@@ -53,11 +53,6 @@ def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
         if name in NAMES or name.startswith(measured):
             raise UserError(f"training: {name!r} is a name of the pipeline's own; choose another.")
     check_folders(plan.tier)
-    if Path("results/partitions").is_dir():
-        raise UserError(
-            "results: this folder is of a release whose runs had no numbers; move it away (mv "
-            "results results.old), and make restore ARCHIVE=… puts the runs of an archive back."
-        )
     folder = Path(tier_folder(plan.tier))
     unpacked = Path("archive.json").exists()  # in it only tables and figures are made
     if not (forced or unpacked or RECORDS.exists()) and any(folder.glob("*/*.parquet")):

@@ -21,11 +21,11 @@ from ngo.common.registry import UserError, shown, unknown, unknown_field
 from ngo.pipeline.grid import as_list, check_fields, named_settings, training_runs
 from ngo.training.spec import FIELDS, RunSpec
 
+#: What the name of an entry's tidy table begins with.
 PREFIX = "universes_"
-"""What the name of an entry's tidy table begins with."""
 
+#: Sampled numbers that need not be whole have so many significant digits.
 DIGITS = 3
-"""Sampled numbers that need not be whole have so many significant digits."""
 
 
 def sampled_runs(

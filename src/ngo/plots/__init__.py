@@ -23,8 +23,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 
-from ngo.common.damaged import removed_if_damaged
-from ngo.common.files import atomic_file
+from ngo.common.files import atomic_file, removed_if_damaged
 from ngo.plots import captions
 from ngo.plots.style import HOUSE, TEXT_WIDTH
 from ngo.printing.tables import save_table

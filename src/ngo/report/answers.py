@@ -27,23 +27,23 @@ from verdicts.statistics.multiverse import Multiverse
 from verdicts.statistics.rules import spoken
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
+#: What each verdict on a claim that was run says to the question.
 KINDS = {
     **{HOLDS: YES, judgement.ROBUST: YES, judgement.DEPENDS: DEPENDS, UNDECIDED: OPEN},
     **dict.fromkeys((FAILS, EQUIVALENT, judgement.REVERSED, judgement.NO_EFFECT), NO),
 }
-"""What each verdict on a claim that was run says to the question."""
 
+#: In which claims are told.
 ORDER = (DEPENDS, YES, NO, OPEN)
-"""In which claims are told."""
 
+#: The smallest share of the variance over universes for which a setting is named, …
 LEAST_SHARE = 0.1
-"""The smallest share of the variance over universes for which a setting is named, …"""
 
+#: … and how many are.
 MOST_NAMED = 2
-"""… and how many are."""
 
+#: The largest logarithm of a ratio that is a number.
 LARGEST = 700.0
-"""The largest logarithm of a ratio that is a number."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Answer:
     """A question and its answer."""
 
     question: str
+    #: Yes, No, Partly, …
     word: str
-    """Yes, No, Partly, …"""
+    #: What each claim says; empty if none was run.
     parts: tuple[Part, ...]
-    """What each claim says; empty if none was run."""
+    #: The labels of the ledger's claims that say nothing, and why; empty if all do.
     left_out: str
-    """The labels of the ledger's claims that say nothing, and why; empty if all do."""
 
     @property
     def hue(self) -> str:

@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
 from ngo.common.paths import check_readable
 from ngo.report.findings import Findings
-from ngo.report.shipped import Shipped
 from verdicts.row import Row
+from verdicts.statistics.judgement import NOT_RUN
+
+#: The place of the shipped campaign's file in the repository.
+SHIPPED = Path("docs/results/shipped.json")
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """The answers and the verdicts of the shipped campaign: the content of the file."""
+
+    #: The name of its paper.
+    paper: str
+    tier: str
+    #: A sentence for each question.
+    answers: Mapping[str, str]
+    #: Of each claim that was run, by id: the verdict, and what was measured.
+    verdicts: Mapping[str, Sequence[str]]
+
+
+def as_shipped(contents: Contents) -> str:
+    """The file on these contents."""
+    run = [row for row in contents.rows if row.verdict != NOT_RUN]
+    content = Shipped(
+        contents.paper["name"],
+        contents.tier,
+        {each.question: each.sentence for each in contents.findings.answers},
+        {row.claim: [row.verdict, row.measured] for row in run},
+    )
+    return json.dumps(asdict(content), indent=0, ensure_ascii=False) + "\n"
+
+
+def read_shipped(path: Path) -> Shipped:
+    """The content of the file."""
+    return Shipped(**json.loads(path.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True)
@@ -20,12 +54,12 @@ class Shown:
     name: str
     title: str
     section: str
+    #: What it shows, what the paper says, and what to look at (reStructuredText).
     about: str
-    """What it shows, what the paper says, and what to look at (reStructuredText)."""
+    #: PNG files.
     figures: tuple[Path, ...]
-    """PNG files."""
+    #: Paths without suffixes; .md and .html exist.
     tables: tuple[Path, ...]
-    """Paths without suffixes; .md and .html exist."""
 
     @property
     def names(self) -> list[str]:
@@ -39,20 +73,20 @@ class Contents:
     """The verdicts, the findings, every table and figure, the assumptions, and the provenance."""
 
     tier: str
+    #: The config's section ``paper``: title, authors, address, claim.
     paper: Mapping[str, str]
-    """The config's section ``paper``: title, authors, address, claim."""
     rows: Sequence[Row]
     findings: Findings
     shown: Sequence[Shown]
+    #: The name of the entry of ``shown`` that has all verdicts in full.
     ledger: str
-    """The name of the entry of ``shown`` that has all verdicts in full."""
+    #: The path of the list of assumptions, without its suffix.
     assumptions: Path
-    """The path of the list of assumptions, without its suffix."""
     provenance: Sequence[tuple[str, str]]
+    #: The shipped campaign, if it is another one on the same paper.
     shipped: Shipped | None = None
-    """The shipped campaign, if it is another one on the same paper."""
+    #: The revisions that made the results, if the archive is marked as made by earlier ones.
     older: str = ""
-    """The revisions that made the results, if the archive is marked as made by earlier ones."""
 
     @property
     def warning(self) -> str:

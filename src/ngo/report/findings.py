@@ -18,11 +18,11 @@ from verdicts.files import read_mapping
 from verdicts.row import ABSENT, Row, counts
 from verdicts.statistics.judgement import EQUIVALENT, NOT_RUN
 
+#: What a verdict is called where its name does not say it.
 _WORDS = {EQUIVALENT: "no difference beyond the margin"}
-"""What a verdict is called where its name does not say it."""
 
+#: A setting of the playground.
 SETTING = re.compile(r"[a-z]+=[a-z0-9.]+(&[a-z]+=[a-z0-9.]+)*")
-"""A setting of the playground."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Sentence:
     """A claim, and what was found."""
 
     row: Row
+    #: The verdict in words.
     verdict: str
-    """The verdict in words."""
+    #: The numbers, or the reason; empty if there are none.
     found: str
-    """The numbers, or the reason; empty if there are none."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Topic:
     title: str
     about: str
     sentences: tuple[Sentence, ...]
+    #: Reasons why claims were not run, each with its claims, which have no sentence.
     absent: tuple[tuple[str, tuple[Row, ...]], ...]
-    """Reasons why claims were not run, each with its claims, which have no sentence."""
 
+    #: The number of claims with each verdict.
     counted: Mapping[str, int]
-    """The number of claims with each verdict."""
 
     @property
     def rows(self) -> list[Row]:
@@ -64,10 +64,10 @@ class Findings:
     topics: tuple[Topic, ...]
     figure: str
     counted: Mapping[str, int]
+    #: The title of the page; empty if the file names none.
     title: str = ""
-    """The title of the page; empty if the file names none."""
+    #: The settings of the playground that show claims, by claim: fragments of its address.
     play: Mapping[str, str] = field(default_factory=dict)
-    """The settings of the playground that show claims, by claim: fragments of its address."""
 
 
 def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:

@@ -13,8 +13,7 @@ from PIL import Image
 from ngo.plots import CAPTION_SHARE, DESCRIPTION
 from ngo.printing.pages import body
 from ngo.report.contents import Contents, content, text
-from ngo.report.play_page import play_page
-from ngo.report.templates import file, rendered, slug
+from ngo.report.templates import file, play_page, rendered, slug
 from verdicts.row import WORDS, counted, registered
 from verdicts.statistics.judgement import DEPENDS, FAILS, HOLDS, NOT_RUN, UNDECIDED
 

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from ngo.printing.markdown_text import inert
 from verdicts.render import escaped
 
+#: The templates, the style sheets and the scripts.
 FOLDER = Path(__file__).with_name("page")
-"""The templates, the style sheets and the scripts."""
 
 
 def rendered(template: str, **values: object) -> str:
@@ -48,3 +48,17 @@ def _for_markdown(value: object) -> Markup:
 def slug(name: str) -> str:
     """A verdict as the name of a CSS class."""
     return name.replace(" ", "-")
+
+
+#: The parts of the script, in order.
+SCRIPTS = ("mathematics", "setting", "drawing", "page", "input")
+
+
+def play_page() -> str:
+    """The page. The fragment of its address is a setting: ``play.html#graph=ring&p=0.5``."""
+    script = Markup("\n").join(file(f"play/{name}.js") for name in SCRIPTS)
+    return rendered("play/play.html.jinja", style=file("play/play.css"), script=script)
+
+
+if __name__ == "__main__":
+    print(play_page(), end="")

@@ -17,8 +17,7 @@ from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS
 from ngo.data.download import verify
 from ngo.data.loading import train_labels
-from ngo.data.owners import by_owner, sample_owners
-from ngo.data.partition import PARTITIONS, Parts, check_parts
+from ngo.data.partition import PARTITIONS, Parts, by_owner, check_parts, sample_owners
 from ngo.training.resolve import check_filled, check_share, smallest_share
 from ngo.training.spec import RunSpec
 

@@ -16,9 +16,8 @@ import torch
 from ngo.common.registry import UserError
 from ngo.common.transfers import sent
 from ngo.data.augmentation import Augment
-from ngo.data.dataset import Dataset
+from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import WHOLE, Parts, samples_by_class
-from ngo.data.test_part import test_samples
 from ngo.engine.backend import Rows, Stacked
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task, normalised_batch

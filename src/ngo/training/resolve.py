@@ -12,8 +12,7 @@ from ngo.common.options import DECLARED
 from ngo.common.registry import Registry, UserError, unknown, unknown_field
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS, Source
-from ngo.data.owners import OWNERS, by_owner
-from ngo.data.partition import PARTITIONS, REFUSED, WHOLE, Parts, Rule
+from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, WHOLE, Parts, Rule, by_owner
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, METHODS, NUMBERS, Method

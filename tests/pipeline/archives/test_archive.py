@@ -15,7 +15,7 @@ from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import archive
 from ngo.pipeline.archives.collect import collect
-from ngo.pipeline.archives.crate import CRATE
+from ngo.pipeline.archives.members import CRATE
 from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
 from ngo.pipeline.archives.run_tables import run_tables
 from ngo.pipeline.config_files import read_config

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive_description import described, plugin_code
+from ngo.pipeline.archives.archive import described, plugin_code
 
 CONFIG = {"tier": "own", "plugins": ["./a.py", "b.yaml"], "data": {"root": "/anywhere"}}
 

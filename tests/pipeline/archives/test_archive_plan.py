@@ -11,8 +11,7 @@ from finished_runs import campaign, made_up_run
 
 from ngo.common import plugins
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.collect import RUNS, collect_finished
 from ngo.pipeline.archives.members import named_members
 from ngo.pipeline.archives.packed_runs import write_run

@@ -6,7 +6,7 @@ import pytest
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.claim_basis import bases
+from ngo.pipeline.archives.drawing import bases
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 

@@ -8,8 +8,7 @@ import pytest
 from finished_runs import made_up_run
 from runs import tiny
 
-from ngo.pipeline.archives.agreement import MULTIPLE, Made, compared, difference
-from ngo.pipeline.archives.making_again import made_run
+from ngo.pipeline.archives.making_again import MULTIPLE, Made, compared, difference, made_run
 
 RUN = made_run(made_up_run(tiny()))
 ACCURACY = RUN.table["consensus_accuracy"]

@@ -14,12 +14,11 @@ from small_archives import TABLE, in_parquet
 from ngo.common import former
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import restore
-from ngo.pipeline.archives.archive import read_archive, write_archive
-from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
 from ngo.pipeline.archives.collect import of_this_code, with_runs
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import packed, read_run
-from ngo.pipeline.archives.unpacking import unpack
+from ngo.pipeline.archives.rebuilding import unpack
 from ngo.pipeline.archives.verification import Verification
 from ngo.pipeline.places import tidy_table
 from ngo.training.tidy import joined
@@ -81,9 +80,9 @@ def test_it_verifies(old):
 def test_its_runs_come_back_under_present_names(old, tmp_path):
     archive = read_archive(old[0])
     with restore.chosen(archive, trusted=False, tell=pytest.fail) as found:
-        result = restore.restore(archive, found)
-    assert len(result.restored) == len(found.runs) == 9
-    for name in result.restored:
+        restored = restore.restore(archive, found)[restore.RESTORED]
+    assert len(restored) == len(found.runs) == 9
+    for name in restored:
         assert read_run(restore.RUNS / name).facts["method"] == found.runs[name].method
 
 

@@ -22,7 +22,7 @@ from ngo.cli import cli
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import first_reading, limits
 from ngo.pipeline.archives.archive import read_archive, tar_of
-from ngo.pipeline.archives.crate import CRATE
+from ngo.pipeline.archives.members import CRATE
 from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
 
 CODE = b"open('canary', 'w').close()\n"

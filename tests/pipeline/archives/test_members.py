@@ -7,7 +7,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives import members
 
 ALLOWED = (
-    "archive.json", "SHA256SUMS", "carried.json", "ro-crate-metadata.json",
+    "archive.json", "SHA256SUMS", "ro-crate-metadata.json",
     "Snakefile", "workflow/Snakefile", "workflow/rules/train.smk", "config/config.yaml",
     "config/reference/table1.csv",
     "config/reference/claims.yaml", "mine/claims.yaml", "graph.edgelist", "own_plugin.py",

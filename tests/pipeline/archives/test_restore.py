@@ -38,7 +38,10 @@ def own(tmp_path, monkeypatch):
 
 
 def restore(configs):
-    return stage.restore(read_archive("a.tar"), plan(read_config(configs)))
+    """The runs by outcome, and the line that is told."""
+    planned = plan(read_config(configs))
+    found = stage.restore(read_archive("a.tar"), planned)
+    return found, stage.told(found, planned)
 
 
 def found_here():
@@ -47,10 +50,10 @@ def found_here():
 
 def test_all_files_come_back_byte_for_byte(own, tmp_path):
     configs, _, made = own
-    found = restore(configs)
+    found, line = restore(configs)
     assert found_here() == made
-    assert found.restored == sorted(made)
-    assert found.line == "4 runs restored; 0 of the test tier's runs left to train"
+    assert found[stage.RESTORED] == sorted(made)
+    assert line == "4 runs restored; 0 of the test tier's runs left to train"
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["runs"]
 
 
@@ -75,10 +78,10 @@ def test_runs_that_are_here_are_kept_and_damaged_ones_replaced(own, tmp_path):
     (RUNS / third / "run.json").write_text("{")
     (RUNS / third / "metrics.parquet").write_text("")
     (RUNS / third / "checkpoint.pt").write_bytes(b"half")
-    found = restore(configs)
-    assert found.here == [first]
-    assert found.restored == sorted(made)[1:]
-    assert found.missing == 0
+    found, line = restore(configs)
+    assert found[stage.HERE] == [first]
+    assert found[stage.RESTORED] == sorted(made)[1:]
+    assert "; 0 of the test" in line
     assert found_here() == {**made, first: contents(RUNS / first)}
     assert len(mine.columns["step"]) == 2
     assert found_here()[first] != made[first]
@@ -90,29 +93,26 @@ def with_code(run: FinishedRun, code):
 
 def test_runs_of_other_code_are_not_restored(own, tmp_path, monkeypatch):
     monkeypatch.setattr("ngo.pipeline.archives.collect.results_version", lambda spec: "0")
-    found = restore(own[0])
-    assert found.line == (
+    _, line = restore(own[0])
+    assert line == (
         "0 runs restored, 4 of another results version; 4 of the test tier's runs left to train"
     )
-    assert found.made_by == "0123abc"
     assert not RUNS.exists()
 
 
 def test_the_campaign_may_gain_seeds_and_lose_runs(own, tmp_path):
     configs, _ = campaign(tmp_path, seeds=[1, 2, 3])
-    found = restore(configs)
-    assert found.line == (
-        "2 runs restored, 2 not in the config; 4 of the test tier's runs left to train"
-    )
-    assert all("-s1-" in name for name in found.restored)
+    found, line = restore(configs)
+    assert line == ("2 runs restored, 2 not in the config; 4 of the test tier's runs left to train")
+    assert all("-s1-" in name for name in found[stage.RESTORED])
 
 
 def test_runs_whose_models_are_needed_are_trained_again(own, tmp_path):
     training = {"own": {**CAMPAIGN["training"]["own"], "snapshots": ["final"]}}
     configs, planned = campaign(tmp_path, training=training)
     assert planned.snapshots
-    found = restore(configs)
-    assert found.line == (
+    _, line = restore(configs)
+    assert line == (
         "0 runs restored, 4 trained again for their models, which archives don't have; "
         "4 of the test tier's runs left to train"
     )
@@ -126,7 +126,7 @@ def test_nothing_is_written_while_the_workflow_runs(own, tmp_path):
     finally:
         lock.release()
     assert not RUNS.exists()
-    assert len(restore(own[0]).restored) == 4
+    assert len(restore(own[0])[0][stage.RESTORED]) == 4
 
 
 def named(archive, configs=(), trusted=False):

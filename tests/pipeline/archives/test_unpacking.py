@@ -10,8 +10,7 @@ from two_figures import ngo
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import read_archive
-from ngo.pipeline.archives.rebuilding import command
-from ngo.pipeline.archives.unpacking import unpack
+from ngo.pipeline.archives.rebuilding import command, unpack
 from ngo.training.tidy import aggregate, write_tidy
 
 

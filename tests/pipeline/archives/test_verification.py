@@ -17,12 +17,10 @@ from small_archives import (
 from small_archives import ngo as run_ngo
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.archive_plan import archived_plan
-from ngo.pipeline.archives.crate import CRATE
+from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.drawing import drawn, missed
 from ngo.pipeline.archives.making_again import made_run, measure_again, train_again
-from ngo.pipeline.archives.members import ABOUT
+from ngo.pipeline.archives.members import ABOUT, CRATE
 from ngo.pipeline.archives.packed_runs import packed
 from ngo.pipeline.archives.verification import measured_tables
 

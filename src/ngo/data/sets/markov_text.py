@@ -14,7 +14,7 @@ import numpy as np
 from ngo.common.fields import number, whole, within
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Arrays, dataset
-from ngo.data.owners import owners
+from ngo.data.partition import owners
 
 CHARACTERS = 8
 LENGTH = 32  # characters of a sample: 31 predictions
@@ -92,44 +92,3 @@ def read_markov_text(
 def markov_text_owners(root: Path) -> np.ndarray:
     """The author of each training sample."""
     return authors(TRAIN)
-
-
-def stationary(probabilities: np.ndarray) -> np.ndarray:
-    """The distribution of two characters in a row in each dialect, ``[dialects, a, b]``."""
-    pairs = np.full(probabilities.shape[:3], 1 / CHARACTERS**2)
-    for _ in range(1000):
-        pairs = np.einsum("kab,kabc->kbc", pairs, probabilities)
-    return pairs
-
-
-def entropy_rate(dialects: int = DIALECTS, dialect_distance: float = DISTANCE) -> float:
-    """The mean entropy of a character after two others, in nats, if the dialect is known."""
-    found = chains(dialects, dialect_distance)
-    surprise = -np.log(np.where(found > 0, found, 1))
-    each = np.einsum("kab,kabc,kabc->k", stationary(found), found, surprise)
-    return float(each[dialect_of(dialects)].mean())
-
-
-def smallest_losses(
-    text: np.ndarray, dialects: int = DIALECTS, dialect_distance: float = DISTANCE
-) -> tuple[float, float]:
-    """The mean losses of two best predictions of ``text`` ``[m, 32]``, in nats a character.
-
-    Both know all chains, but not the author of a sample. The first takes all characters before,
-    which tell the dialects apart: in expectation, no model has a smaller loss. The second takes
-    the last two characters alone.
-    """
-    text, found = np.asarray(text, np.int64), chains(dialects, dialect_distance)
-    share = np.bincount(dialect_of(dialects), minlength=dialects) / AUTHORS
-    pairs = share[:, None, None] * stationary(found)  # joint with the dialect
-    first, second = text[:, 0], text[:, 1]
-    of_one, of_two = pairs.sum(2)[:, first], pairs[:, first, second]
-    with_all = with_two = [-np.log(of_two.sum(0) / of_one.sum(0))]
-    seen = of_two  # the joint probability of a dialect and all characters so far
-    for t in range(2, text.shape[1]):
-        a, b, c = text[:, t - 2 : t + 1].T
-        after = found[:, a, b, c]
-        with_all = [*with_all, -np.log((seen * after).sum(0) / seen.sum(0))]
-        with_two = [*with_two, -np.log((pairs[:, a, b] * after).sum(0) / pairs[:, a, b].sum(0))]
-        seen = seen * after
-    return float(np.mean(with_all)), float(np.mean(with_two))

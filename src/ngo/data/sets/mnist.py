@@ -1,23 +1,121 @@
-"""MNIST: four idx files."""
+"""MNIST and Fashion-MNIST (Xiao et al. 2017): four idx files each, plain or compressed."""
 
+from __future__ import annotations
+
+import gzip
+import math
+import struct
+import zlib
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from ngo.data.dataset import Arrays, dataset
-from ngo.data.idx import mnist_arrays, mnist_facts
+import numpy as np
 
-FOLDER = "MNIST/raw"
-MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist"
+from ngo.common.registry import UserError
+from ngo.common.untrusted import check_declared
+from ngo.data.dataset import Arrays, Download, dataset
+from ngo.data.download import plain_or_compressed
 
-# The md5 sums of the files, plain and compressed, in the order of ``idx.FILES``.
-SUMS = (
-    ("6bbc9ace898e44ae57da46a324031adb", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-    ("a25bea736e30d166cdddb491f175f624", "d53e105ee54ea40749a09fcbcd1e9432"),
-    ("2646ac647ad5339dbf082846283269ea", "9fb629c4189551a2d022fa330f9573f3"),
-    ("27ae3e4e09519cfbb04c329615203637", "ec29112dd5afa0611ce80d1b7f02629c"),
+# The training and the test images, each with their labels.
+FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+
+# The folder, the mirror, and the md5 sums of the FILES, plain and compressed.
+MNIST = (
+    "MNIST/raw",
+    "https://ossci-datasets.s3.amazonaws.com/mnist",
+    (
+        ("6bbc9ace898e44ae57da46a324031adb", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        ("a25bea736e30d166cdddb491f175f624", "d53e105ee54ea40749a09fcbcd1e9432"),
+        ("2646ac647ad5339dbf082846283269ea", "9fb629c4189551a2d022fa330f9573f3"),
+        ("27ae3e4e09519cfbb04c329615203637", "ec29112dd5afa0611ce80d1b7f02629c"),
+    ),
+)
+FASHION_MNIST = (
+    "FashionMNIST/raw",
+    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
+    (
+        ("f4a8712d7a061bf5bd6d2ca38dc4d50a", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
+        ("9018921c3c673c538a1fc5bad174d6f9", "25c81989df183df01b3e8a0aad5dffbe"),
+        ("8181f5470baa50b63fa0f6fddb340f0a", "bef4ecab320f06d8554ea6380940ec79"),
+        ("15d484375f8d13e6eb1aabb0c3f46965", "bb300cfdad3c16e7a12a480ee83cd310"),
+    ),
 )
 
 
-@dataset("mnist", **mnist_facts(FOLDER, MIRROR, SUMS))
+def facts(folder: str, mirror: str, sums: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """What is known of a data set with these files and MNIST's sizes, as ``dataset`` takes it."""
+    md5 = dict(zip(FILES, sums, strict=True))
+    return {
+        "train_samples": 60_000,
+        "input_shape": (1, 28, 28),
+        "classes": 10,
+        "files": {f"{folder}/{name}": both for name, both in md5.items()},
+        "downloads": tuple(
+            Download(f"{mirror}/{name}.gz", compressed, folder)
+            for name, (_, compressed) in md5.items()
+        ),
+    }
+
+
+@dataset("mnist", **facts(*MNIST))
 def read_mnist(root: Path) -> Arrays:
     """Read MNIST."""
-    return mnist_arrays(root / FOLDER)
+    return arrays(root / MNIST[0])
+
+
+@dataset("fashion_mnist", **facts(*FASHION_MNIST))
+def read_fashion_mnist(root: Path) -> Arrays:
+    """Read Fashion-MNIST."""
+    return arrays(root / FASHION_MNIST[0])
+
+
+def arrays(folder: Path) -> Arrays:
+    """All images and labels of the FILES in a folder."""
+    images, labels, test_images, test_labels = (read_idx(folder / name) for name in FILES)
+    return Arrays(
+        images[:, None],
+        labels.astype(np.int64),
+        test_images[:, None],
+        test_labels.astype(np.int64),
+    )
+
+
+def read_idx(path: Path) -> np.ndarray:
+    """Read an idx file of bytes, plain or with the suffix ``.gz``, as a uint8 array.
+
+    Format: two zero bytes, the type (8 = unsigned byte), the number of dimensions, each dimension
+    as a big-endian int32, the data.
+    """
+    found = plain_or_compressed(path)
+    if found is None:
+        raise UserError(f"data.root: neither {str(path)!r} nor {path.name}.gz exists")
+    try:
+        with (gzip.open if found.suffix == ".gz" else open)(found, "rb") as file:
+            shape = _read_shape(file)
+            size = math.prod(shape)
+            check_declared(found, "data.root", size)
+            data = file.read(size + 1)
+        if len(data) != size:
+            raise ValueError("the header does not match the content")
+        return np.frombuffer(data, np.uint8).reshape(shape).copy()
+    except (EOFError, MemoryError, OSError, ValueError, struct.error, zlib.error) as error:
+        reason = str(error) or "it needs too much memory"
+        raise UserError(
+            f"data.root: {str(found)!r} is not an idx file of bytes: {reason}"
+        ) from None
+
+
+def _read_shape(file: BinaryIO) -> tuple[int, ...]:
+    zero, kind, dimensions = struct.unpack(">HBB", file.read(4))
+    shape = struct.unpack(f">{dimensions}i", file.read(4 * dimensions))
+    if (zero, kind) != (0, 8) or not shape:
+        raise ValueError("the header does not match the content")
+    if min(shape) < 0:
+        raise ValueError(f"its dimensions are {list(shape)[:8]}, and none may be negative")
+    return shape

@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+import re
 import tarfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -25,15 +28,118 @@ from typing import TYPE_CHECKING
 from ngo.common.files import atomic_file
 from ngo.common.former import present
 from ngo.common.paths import check_readable
-from ngo.common.registry import UserError, in_a_line
+from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline.archives import limits, packed_runs
-from ngo.pipeline.archives.archive_description import described
 from ngo.pipeline.archives.first_reading import read_apart
-from ngo.pipeline.archives.members import ABOUT, SUMS, check_member
+from ngo.pipeline.archives.members import (
+    ABOUT,
+    CODE,
+    SUMS,
+    check_expected,
+    check_member,
+    is_config,
+    is_result,
+    is_workflow,
+    write_members,
+)
 from ngo.pipeline.archives.packed_runs import FinishedRun
+from ngo.pipeline.config_files import (
+    CONFIG,
+    GONE,  # of whose use the reader of an archive is not told
+    plugin_files,
+    read_config,
+    values_in,
+)
+from ngo.pipeline.plan import SHARED, Plan, plan
+from ngo.report.findings import read_findings
+from verdicts.registration import read_registration, registration_path
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Texts in a config that name a file outside the working directory.
+_OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
+
+
+def described(members: Mapping[str, bytes]) -> dict:
+    """What the description says; a UserError, without a key, for the first fault in it.
+
+    Its config must be that of the config files in the archive, and name no file outside of it.
+    """
+    about = json.loads(members[ABOUT])
+    if not isinstance(about, dict):
+        raise UserError("it is not a mapping")
+    for key, kind in _KINDS.items():
+        if key not in about:
+            raise UserError(f"it is not complete: {key!r} is missing")
+        if type(about[key]) is not kind:
+            raise UserError(f"{key!r} is {shown(about[key])}, which is no {kind.__name__}")
+    _check_tier(about)
+    for name in about["artefacts"]:
+        if not isinstance(name, str) or not re.fullmatch(r"\w+", name, re.ASCII):
+            raise UserError(f"{shown(name)} is no name of a figure or table")
+    if len(set(about["artefacts"])) < len(about["artefacts"]):
+        raise UserError("a figure or table is named twice")
+    _check_configs(about, members)
+    _check_files(about["config"], members)
+    return about
+
+
+_KINDS = {"tier": str, "artefacts": list, "whole": bool, "configs": list, "config": dict}
+
+
+def _check_tier(about: Mapping) -> None:
+    tier = about["tier"]
+    if not re.fullmatch("[a-z0-9_-]{1,100}", tier) or tier in SHARED:
+        raise UserError(f"the tier {shown(tier)} is not allowed")
+    if about["config"].get("tier") != tier:
+        raise UserError(f"the tier {tier!r} is not that of the config")
+
+
+def _check_configs(about: Mapping, members: Mapping[str, bytes]) -> None:
+    """Raise a UserError unless the config is that of the files ``configs``, the base first."""
+    names = about["configs"]
+    for name in names:
+        if not isinstance(name, str) or name not in members or not name.endswith(".yaml"):
+            raise UserError(f"the config {shown(name)} is not in the archive")
+        if not is_config(name):
+            raise UserError(
+                f"the config {name!r} is not in the folder {str(CONFIG.parent)!r} or of a paper"
+            )
+    if not names or names[0] != CONFIG.as_posix() or len(set(names)) < len(names):
+        raise UserError(f"the configs must be different files, and {str(CONFIG)!r} the first")
+    with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
+        write_members(Path(folder), {name: members[name] for name in names})
+        try:
+            merged = read_config(Path(folder, name) for name in names)
+        except UserError as error:
+            raise UserError(str(error).replace(f"{folder}/", "")) from None
+    if merged != about["config"]:
+        raise UserError("its config is not that of the config files")
+
+
+def _check_files(config: Mapping, members: Mapping[str, bytes]) -> None:
+    """Raise a UserError if the config names a file that is not in the archive.
+
+    No text in it may be a path outside: plugins may add keys that name files. The root of the data
+    sets is not read from an archive.
+    """
+    for _, _, value in values_in({k: part for k, part in config.items() if k != "data"}):
+        if isinstance(value, str) and _OUTSIDE.match(value):
+            raise UserError(f"its config names a path outside of it, {shown(value)}")
+    for name in plugin_files(config):
+        if str(PurePosixPath(name)) not in members:
+            raise UserError(f"the plugin {name!r} is not in the archive")
+    code = {name for name in members if name.endswith(CODE)}
+    if other := sorted(code - {*plugin_code(config)}):
+        raise UserError(f"{other[0]!r} is code, and no plugin of the config")
+
+
+def plugin_code(config: Mapping) -> list[str]:
+    """The plugins of a config that are code, by their names in an archive."""
+    return [str(PurePosixPath(name)) for name in plugin_files(config) if name.endswith(CODE)]
+
 
 # The key of ``archive.json`` that marks an archive as made by an earlier revision, which it names.
 OLDER = "older"
@@ -169,3 +275,66 @@ def sha256(content: bytes) -> str:
 def content_of(path: Path, most: int | None = None) -> bytes:
     """The bytes of a file, at most so many; a UserError if it can't be read."""
     return check_readable(path, "archive", most).read_bytes()
+
+
+FLAG = "--trust-plugins"
+
+# Prints a line for the user.
+Tell = Callable[[str], object]
+
+
+@contextmanager
+def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Plan]:
+    """The plan of an archive's config, in a temporary folder with what the config is made from.
+
+    The folder is the working directory until the end, so that relative paths of plugins and graphs
+    are those in the archive. ``tell`` gets a line for each plugin before it runs. Raises a
+    UserError for plugins that are not ``trusted``, for a config that can't be planned, and for
+    members that an archive of this config does not have.
+    """
+    _check_plugins(archive, trusted=trusted, tell=tell)
+    read = {
+        name: content
+        for name, content in archive.members.items()
+        if not (is_result(name) or is_workflow(name))
+    }
+    with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
+        write_members(Path(folder), read)
+        with chdir(folder):
+            yield _planned(archive)
+
+
+def _check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
+    """Tell the name and the SHA-256 of each plugin in an archive that is code.
+
+    Raises a UserError if there is one, and plugins are not ``trusted``.
+    """
+    for name in plugin_code(archive.about["config"]):
+        plugin = f"{name!r} (sha256 {sha256(archive.members[name])})"
+        if not trusted:
+            raise UserError(
+                f"archive: {str(archive.path)!r} has the plugin {plugin}, which is code. Read it, "
+                f"and add {FLAG} to run it."
+            )
+        tell(f"runs the plugin {plugin} of the archive")
+
+
+def _planned(archive: Archive) -> Plan:
+    """The checked plan, in the folder of its files."""
+    about = archive.about
+    with refusing(archive.path):
+        try:
+            planned = plan({k: v for k, v in about["config"].items() if k not in GONE})
+            check_expected(archive.members, planned, about["configs"])
+            planned.ledger  # noqa: B018 (its file is checked)
+            read_registration(registration_path(planned.claims))
+            if planned.findings is not None:
+                read_findings(planned.findings)
+        except UserError:
+            raise
+        except Exception as error:  # a config that breaks our own checks is refused all the same
+            told = f"{type(error).__name__}: {in_a_line(error)[:200]}"
+            raise UserError(f"its config can't be planned ({told})") from None
+        if not {*about["artefacts"]} <= {*planned.artefacts, *planned.paper.figures}:
+            raise UserError("archive.json names a figure that its config and the paper do not have")
+    return planned

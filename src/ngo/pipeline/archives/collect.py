@@ -1,18 +1,25 @@
-"""What an archive contains: all that tables and figures are made from, or the runs so far."""
+"""What an archive contains: all that tables and figures are made from, or the runs so far.
+
+The provenance is a Workflow Run RO-Crate, profile 0.5 (https://w3id.org/ro/wfrun/workflow/0.5):
+the files, the workflow and its software, and the execution that made the runs. Single runs are in
+the records, one line each.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 
 import ngo
 from ngo.common import versions
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline.archives.archive import Members, content_of
-from ngo.pipeline.archives.crate import CRATE, WORKFLOW, crate
-from ngo.pipeline.archives.members import ABOUT, CARRIED, named_members
-from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, packed, read_run
+from ngo.pipeline.archives.members import ABOUT, CRATE, WORKFLOW, named_members
+from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, packed, read_run, revisions
 from ngo.pipeline.archives.run_tables import ALL, run_tables
 from ngo.pipeline.config_files import CONFIG, place, read_config
 from ngo.pipeline.places import RUNS
@@ -83,7 +90,7 @@ def with_runs(
 
     ``described`` is what ``archive.json`` says.
     """
-    kept = {name: value for name, value in members.items() if name not in (CARRIED, CRATE)}
+    kept = {name: value for name, value in members.items() if name != CRATE}
     if not runs:  # measurements only: nothing was trained, and nothing has a date
         return kept
     kept |= packed(runs)
@@ -131,3 +138,53 @@ def _members(
     members = {name: content_of(path) for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
     return with_runs(members, described, runs)
+
+
+LICENCE = "https://spdx.org/licenses/MIT"
+PROFILES = ("ro/wfrun/process/0.5", "ro/wfrun/workflow/0.5", "workflowhub/workflow-ro-crate/1.0")
+
+
+def crate(members: Mapping[str, bytes], about: Mapping, records: Iterable[Mapping]) -> bytes:
+    """``ro-crate-metadata.json`` for an archive of ``members``.
+
+    ``about`` is what ``archive.json`` says, and ``records`` are those of the runs. The same
+    arguments give the same bytes.
+    """
+    from rocrate.rocrate import ROCrate  # takes half a second, and few commands pack
+
+    made, runs = ROCrate(version="1.1"), list(records)  # the version that the profile is for
+
+    def add(identifier: str, kind: str, name: str, **facts: object) -> object:
+        return made.add_jsonld({"@id": identifier, "@type": kind, "name": name, **facts})
+
+    made.metadata.extra_contexts.append("https://w3id.org/ro/terms/workflow-run/context")
+    made.name = f"Metrics of the {about['tier']} tier of ngo"
+    made.description = f"Metrics and records of {len(runs)} training runs, with their configs."
+    made.license = add(LICENCE, "CreativeWork", "MIT License")
+    for path in PROFILES:
+        _, name, number = path.rsplit("/", 2)
+        profile = add(f"https://w3id.org/{path}", "CreativeWork", name, version=number)
+        made.root_dataset.append_to("conformsTo", profile)
+    workflow = made.add_workflow(
+        dest_path=WORKFLOW, main=True, lang="snakemake", lang_version=version("snakemake")
+    )
+    for name in ("ngo", "python", "torch", "numpy"):
+        used = sorted({run["versions"][name] for run in runs})
+        program = add(f"#{name}", "SoftwareApplication", name, softwareVersion=used)
+        workflow.append_to("softwareRequirements", program)
+    action = made.add_action(workflow, "#workflow-run", properties={"name": "Training"})
+    processors = ", ".join(sorted({run.get("processor") or "unknown" for run in runs}))
+    action["description"] = f"{len(runs)} runs on {processors}; revision {revisions(runs)}"
+    spans = [(datetime.fromisoformat(run["started"]), run["wall_seconds"]) for run in runs]
+    ends = [start + timedelta(seconds=seconds) for start, seconds in spans]
+    action["startTime"] = min(spans)[0].isoformat(timespec="seconds")
+    action["endTime"] = made.datePublished = max(ends).isoformat(timespec="seconds")
+    made.root_dataset["mentions"] = [action]
+    for name, content in sorted(members.items()):
+        file = workflow if name == WORKFLOW else made.add_file(dest_path=name)
+        file["contentSize"], file["sha256"] = str(len(content)), sha256(content).hexdigest()
+        if name in about["configs"] or name.startswith("results/data/"):
+            action.append_to("object", file)
+        elif name.startswith("results/"):
+            action.append_to("result", file)
+    return json.dumps(made.metadata.generate(), indent=1, ensure_ascii=False).encode()

@@ -1,12 +1,30 @@
-"""Which runs and cases of an archive are made again, and how likely this misses a forgery."""
+"""Which runs and cases of an archive are made again, and how likely this misses a forgery.
+
+They are drawn from the whole archive, or from what a claim rests on: the rows that it selects
+(``where``), and of these the ones that its quantity compares (mappings of columns among its
+arguments, such as ``of`` and ``minus``). Runs of gates are not among them. A pooled claim rests on
+what its claims rest on.
+"""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from ngo.common.registry import unknown
+from ngo.pipeline.archives.making_again import Measured
+from ngo.pipeline.archives.run_tables import specs_of
+from ngo.pipeline.plan import Plan
+from verdicts.claims.claim import Claim
+from verdicts.claims.entries import selections
+from verdicts.rows.selection import Selection, matches
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 T = TypeVar("T", str, int)
 
@@ -77,3 +95,69 @@ def _odds(done: str, size: int, count: int) -> str:
         f"{count} of {size} {done}; the probability of missing a forgery, by the share of them "
         f"that is forged: {', '.join(lost)}"
     )
+
+
+def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Group]:
+    """What each of the named claims rests on, of all runs of the plan and the measured tables.
+
+    Raises a UserError for a name that no claim has.
+    """
+    claims = planned.ledger.claims
+    for name in names:
+        if name not in claims:
+            raise unknown("claim", name, claims)
+    return [_basis(claims[name], planned, measured) for name in dict.fromkeys(names)]
+
+
+def _basis(claim: Claim, planned: Plan, measured: Mapping[str, Measured]) -> Group:
+    import pandas as pd
+
+    runs: set[str] = set()
+    cases: dict[str, list[int]] = {}
+    unchecked: list[str] = []
+    for part in bases(claim.pooled, planned, measured):
+        runs |= set(part.runs)
+        for name, numbers in part.cases.items():
+            cases[name] = sorted({*cases.get(name, ()), *numbers})
+        unchecked += [name for name in part.unchecked if name not in unchecked]
+    for name in claim.tables:
+        if specs := specs_of(planned, name):
+            facts = pd.DataFrame([{"run": spec.id, **spec.values()} for spec in specs])
+            runs |= set(_compared(facts, claim)["run"])
+        elif name in measured:
+            cases[name] = _cases(measured[name], claim)
+        else:
+            unchecked.append(name)
+    return Group(claim.id, len(runs), sorted(runs), cases, unchecked)
+
+
+def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
+    """The rows that a claim selects and its quantity compares; conditions on absent columns hold.
+
+    No row: nothing that the claim is about was run.
+    """
+    rows = rows[_meeting(rows, claim.where)]
+    named = [where for _, where in selections(claim.id, claim) if set(where) <= set(rows)]
+    if not named:
+        return rows
+    return rows[sum(_meeting(rows, where) for where in named) > 0]
+
+
+def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
+    import pandas as pd
+
+    met = pd.Series(True, index=rows.index)
+    for column, wanted in where.items():
+        if column in rows:
+            met &= matches(rows[column], wanted)
+    return met
+
+
+def _cases(measured: Measured, claim: Claim) -> list[int]:
+    """The numbers of the cases of a measured table that a claim selects and compares."""
+    rows = _compared(measured.table, claim)
+    names = list(measured.cases[0].facts)
+    if not names:
+        return [0] if len(rows) else []
+    found = set(rows[names].drop_duplicates().itertuples(index=False, name=None))
+    return [k for k, case in enumerate(measured.cases) if tuple(case.facts.values()) in found]

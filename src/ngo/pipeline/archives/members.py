@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import limits
-from ngo.pipeline.archives.crate import CRATE, WORKFLOW
 from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
 from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.paper import NGO, REPOSITORY, published
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
 
 ABOUT = "archive.json"
 SUMS = "SHA256SUMS"
-
-#: In archives of an earlier version; nothing reads it.
-CARRIED = "carried.json"
+CRATE = "ro-crate-metadata.json"
+WORKFLOW = "Snakefile"
 
 _NAME = r"\w[\w.+-]*"
 _RULES = rf"workflow/(?:Snakefile|rules/{_NAME}\.smk)"
@@ -39,7 +37,7 @@ _TABLE = rf"results/{_NAME}/metrics/{_NAME}\.parquet"
 
 #: The largest size of each kind of member, in bytes, by a pattern of its name.
 _KINDS = {
-    f"{ABOUT}|{re.escape(CRATE)}|{re.escape(CARRIED)}": limits.JSON,
+    f"{ABOUT}|{re.escape(CRATE)}": limits.JSON,
     f"{SUMS}|{WORKFLOW}|{_RULES}|{_CONFIG}": limits.TEXT,
     rf"config/reference/{_NAME}\.csv|results/data/{_NAME}\.json": limits.TEXT,
     f"{METRICS}|{re.escape(RECORDS)}|{_TABLE}": limits.ARCHIVE,
@@ -131,7 +129,7 @@ def inside(key: str, file: str) -> str:
 def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
     """Raise a UserError for the first member that an archive of this plan does not have."""
     numbers = {path for name in (NGO, planned.paper.name) for path in published(name, REPOSITORY)}
-    known = {ABOUT, CRATE, CARRIED, METRICS, RECORDS}
+    known = {ABOUT, CRATE, METRICS, RECORDS}
     known |= {*configs, *numbers, *named_members(planned)}
     known |= {tidy_table(planned.tier, name) for name in planned.made}
     specs = [*planned.runs.values(), *planned.partition_runs.values()]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.archive_plan import Tell, archived_plan
+from ngo.pipeline.archives.archive import Archive, Tell, archived_plan
 from ngo.pipeline.archives.collect import of_this_code
 from ngo.pipeline.archives.members import deciding_members
-from ngo.pipeline.archives.packed_runs import revisions, run_here, write_run
+from ngo.pipeline.archives.packed_runs import FinishedRun, run_here, write_run
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import RUNS
 from ngo.pipeline.plan import Plan, plan
@@ -23,39 +21,11 @@ from ngo.pipeline.start import LOCK
 CHECKPOINT = "checkpoint.pt"
 
 
-@dataclass
-class Restored:
-    """What became of the runs in an archive; each list has ids."""
-
-    tier: str
-    #: Written into ``results/runs``.
-    restored: list[str] = field(default_factory=list)
-    #: Finished there before, as they would be now.
-    here: list[str] = field(default_factory=list)
-    #: Of another results version than this package's, or made with other libraries.
-    other_code: list[str] = field(default_factory=list)
-    #: The source revisions of these runs.
-    made_by: str = ""
-    #: Not among the runs of the config.
-    not_in_config: list[str] = field(default_factory=list)
-    #: Runs whose models are needed: archives have none.
-    models: list[str] = field(default_factory=list)
-    #: How many runs of the config are left to train.
-    missing: int = 0
-
-    @property
-    def line(self) -> str:
-        """How many runs were restored, and how many were not, by reason."""
-        parts = [f"{len(self.restored)} runs restored"]
-        for found, reason in (
-            (self.here, "here already"),
-            (self.other_code, "of another results version"),
-            (self.not_in_config, "not in the config"),
-            (self.models, "trained again for their models, which archives don't have"),
-        ):
-            if found:
-                parts.append(f"{len(found)} {reason}")
-        return f"{', '.join(parts)}; {self.missing} of the {self.tier} tier's runs left to train"
+# What becomes of a run in an archive, in the order in which it is told.
+RESTORED, HERE, OTHER_CODE, NOT_IN_CONFIG, MODELS = OUTCOMES = (
+    *("restored", "here already", "of another results version", "not in the config"),
+    "trained again for their models, which archives don't have",
+)
 
 
 @contextmanager
@@ -88,38 +58,41 @@ def _check_here(archive: Archive, planned: Plan) -> None:
             )
 
 
-def restore(archive: Archive, planned: Plan) -> Restored:
-    """Write the runs of an archive that a plan has into ``results/runs``.
+def restore(archive: Archive, planned: Plan) -> dict[str, list[str]]:
+    """Write the runs of an archive that a plan has into ``results/runs``: the ids by ``OUTCOMES``.
 
-    Only runs of the same values, results version and libraries are written. Raises a UserError for
-    an archive that is damaged, and while the workflow runs.
+    Only runs of the same values, results version and libraries are written. A damaged run that is
+    here is replaced. Raises a UserError for an archive that is damaged, and while the workflow
+    runs.
     """
     lock = exclusive_lock(LOCK)
     try:
-        found = _sorted_out(archive, planned)
-        for name in found.restored:
+        found: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
+        for name, run in sorted(archive.runs.items()):
+            found[_outcome(run, planned)].append(name)
+        for name in found[RESTORED]:
             write_run(RUNS / name, archive.runs[name])
             (RUNS / name / CHECKPOINT).unlink(missing_ok=True)
     finally:
         lock.release()
-    finished = {*found.restored, *found.here}
-    found.missing = len(planned.runs.keys() - finished)
-    found.made_by = revisions(archive.runs[name].record for name in found.other_code)
     return found
 
 
-def _sorted_out(archive: Archive, planned: Plan) -> Restored:
-    found = Restored(planned.tier)
-    for name, run in sorted(archive.runs.items()):
-        spec = planned.runs.get(name)
-        if spec is None:
-            found.not_in_config.append(name)
-        elif name in planned.snapshots:
-            found.models.append(name)
-        elif not of_this_code(run, spec):
-            found.other_code.append(name)
-        elif (here := run_here(RUNS / name)) and of_this_code(here, spec):
-            found.here.append(name)
-        else:
-            found.restored.append(name)
-    return found
+def _outcome(run: FinishedRun, planned: Plan) -> str:
+    spec = planned.runs.get(run.id)
+    if spec is None:
+        return NOT_IN_CONFIG
+    if run.id in planned.snapshots:
+        return MODELS
+    if not of_this_code(run, spec):
+        return OTHER_CODE
+    here = run_here(RUNS / run.id)
+    return HERE if here and of_this_code(here, spec) else RESTORED
+
+
+def told(found: Mapping[str, list[str]], planned: Plan) -> str:
+    """How many runs were restored, and how many were not, by reason."""
+    parts = [f"{len(found[RESTORED])} runs restored"]
+    parts += [f"{len(found[why])} {why}" for why in OUTCOMES[1:] if found[why]]
+    left = len(planned.runs.keys() - {*found[RESTORED], *found[HERE]})
+    return f"{', '.join(parts)}; {left} of the {planned.tier} tier's runs left to train"

@@ -22,8 +22,8 @@ from ngo.training.earlier import difference
 from ngo.training.spec import RunSpec
 from ngo.training.tidy import joined
 
+#: The name of the tidy table of all runs.
 ALL = "runs"
-"""The name of the tidy table of all runs."""
 
 
 def run_tables(planned: Plan) -> dict[str, str]:

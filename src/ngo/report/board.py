@@ -1,7 +1,8 @@
-"""The board: all papers, all claims with their verdicts, and the methods in each setting, as CSV.
+"""The board: all papers, all claims with their verdicts, and the methods in each setting.
 
-``make board`` writes the three tables from the shipped archives. The pages of the board are made
-from them. Texts are printed as on the papers' own pages.
+``make board`` writes the three tables as CSV from the shipped archives, and the pages from them, as
+Markdown and as one HTML file, for docs/: links lead to the papers' own pages and to the shipped
+archives. Texts are printed as on the papers' own pages.
 """
 
 from __future__ import annotations
@@ -12,7 +13,18 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 
+from ngo.report.templates import file, rendered
 from verdicts.claims.claim import MARKS
+from verdicts.row import counted, counts_of
+from verdicts.statistics.judgement import (
+    EQUIVALENT,
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    OVER_UNIVERSES,
+    UNDECIDED,
+    VERDICTS,
+)
 
 NOT_MEASURED = "not measured"
 
@@ -24,19 +36,19 @@ class BoardPaper:
     tier: str
     title: str
     authors: str
+    #: Where it can be read; empty if it is nowhere online.
     address: str
-    """Where it can be read; empty if it is nowhere online."""
+    #: What it claims, in a sentence.
     claim: str
-    """What it claims, in a sentence."""
+    #: The name of its page in docs/; empty if it was not run.
     page: str = ""
-    """The name of its page in docs/; empty if it was not run."""
+    #: The path of its archive in the repository; empty if it was not run.
     archive: str = ""
-    """The path of its archive in the repository; empty if it was not run."""
+    #: That of the archive.
     sha256: str = ""
-    """That of the archive."""
     runs: int = 0
+    #: Whether the archive is marked as made by an earlier revision of the code.
     older: bool = False
-    """Whether the archive is marked as made by an earlier revision of the code."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +56,20 @@ class BoardClaim:
     """A claim with its verdict."""
 
     tier: str
+    #: Its id.
     claim: str
-    """Its id."""
     statement: str
     place: str
     verdict: str
     remark: str
     effect: str
     interval: str
+    #: The number of seeds, or of a theorem's cases.
     seeds: str
-    """The number of seeds, or of a theorem's cases."""
+    #: Data sets, workers and steps of the runs that decide it, or what is measured.
     scale: str
-    """Data sets, workers and steps of the runs that decide it, or what is measured."""
+    #: How many runs decide it.
     runs: int
-    """How many runs decide it."""
 
     @property
     def ours(self) -> bool:
@@ -85,34 +97,34 @@ class BoardCell:
 
     setting: str
     workers: str
+    #: β of Dirichlet's distribution; empty for iid data.
     skew: str
-    """β of Dirichlet's distribution; empty for iid data."""
+    #: The bytes that a worker may send in a run.
     bandwidth: str
-    """The bytes that a worker may send in a run."""
+    #: The share of slow workers.
     stragglers: str
-    """The share of slow workers."""
+    #: How many steps a message takes.
     lateness: str
-    """How many steps a message takes."""
+    #: The probability that a link fails in a step.
     failing: str
-    """The probability that a link fails in a step."""
+    #: The number of workers that lie.
     liars: str
-    """The number of workers that lie."""
     method: str
     measure: str
+    #: Accuracy in percent; −inf if runs diverged.
     estimate: float
-    """Accuracy in percent; −inf if runs diverged."""
+    #: The lower end of the 95 % interval.
     low: float
-    """The lower end of the 95 % interval."""
     high: float
     seeds: str
+    #: Whether no method has a better estimate in the setting; a reference is never the best.
     best: bool
-    """Whether no method has a better estimate in the setting; a reference is never the best."""
+    #: Whether the interval of the paired difference to the best includes 0.
     within: bool
-    """Whether the interval of the paired difference to the best includes 0."""
+    #: Whether that of the difference to DSGD is above 0.
     beats_dsgd: bool
-    """Whether that of the difference to DSGD is above 0."""
+    #: The best values.
     chosen: str
-    """The best values."""
 
     @property
     def measured(self) -> bool:
@@ -146,6 +158,7 @@ def _percent(text: str) -> str:
     return f"{100 * float(text):.3g} %"
 
 
+#: The columns of ``BoardCell`` that describe a setting, and how their values are told.
 CONDITIONS: dict[str, Callable[[str], str]] = {
     "workers": lambda text: f"{text} workers",
     "skew": lambda text: f"data skewed by Dirichlet's β = {text}",
@@ -155,7 +168,6 @@ CONDITIONS: dict[str, Callable[[str], str]] = {
     "failing": lambda text: f"{_percent(text)} of the links failing",
     "liars": lambda text: f"{text} of the workers lying",
 }
-"""The columns of ``BoardCell`` that describe a setting, and how their values are told."""
 
 
 FILES: dict[type, str] = {
@@ -207,3 +219,86 @@ def _text(value: object) -> str:
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.6g}"
     return " ".join(str(value).split())
+
+
+#: The verdicts that the table of papers counts.
+COLUMNS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
+
+
+def as_markdown(board: Board) -> str:
+    """The page as Markdown."""
+    return rendered("board.md.jinja", **_values(board))
+
+
+def as_html(board: Board) -> str:
+    """The page as one HTML file that needs no other but for its links."""
+    style, script = file("page.css"), file("page.js")
+    return rendered("board.html.jinja", style=style, script=script, **_values(board))
+
+
+def _values(board: Board) -> dict[str, object]:
+    verdicts = {claim.verdict for claim in board.claims}
+    return {
+        "board": board,
+        "told": told(board),
+        "columns": COLUMNS,
+        "used": [each for each in (*VERDICTS, *OVER_UNIVERSES) if each in verdicts],
+        "grid": grid(board),
+        "whens": whens(board),
+        "evidence": "settings/figures.md#matrix",
+        "not_measured": NOT_MEASURED,
+        "counts": counts,
+        "helps": helps,
+    }
+
+
+def told(board: Board) -> str:
+    """How many papers were run, the verdicts on their claims, and how many were not run."""
+    run = sum(bool(paper.archive) for paper in board.papers)
+    absent = len(board.papers) - run
+    rest = f" {_many(absent, 'more paper')} not run." if absent else ""
+    return f"{_many(run, 'paper')} run. {counted(counts(board.claims))}{rest}"
+
+
+def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
+    """The number of claims with each verdict, as on the papers' own pages (``verdicts.counts``)."""
+    return counts_of((claim.verdict, claim.mark) for claim in claims)
+
+
+def helps(claims: Iterable[BoardClaim]) -> str:
+    """The verdicts on the claims that nonlinear gossip helps there: ``1 holds, 2 fails``."""
+    found = counts(claim for claim in claims if claim.ours)
+    return ", ".join(f"{number} {verdict}" for verdict, number in found.items() if number)
+
+
+def grid(board: Board) -> dict[str, dict[str, BoardCell]]:
+    """The cells by method, then by setting."""
+    found: dict[str, dict[str, BoardCell]] = {}
+    for cell in board.cells:
+        found.setdefault(cell.method, {})[cell.setting] = cell
+    return found
+
+
+def whens(board: Board) -> list[dict[str, str]]:
+    """What to use when: each setting with its methods; nothing if none was measured."""
+    found = []
+    for setting, cells in board.settings().items():
+        best = [cell for cell in cells if cell.best]
+        none = "none" if best else ""
+        within = "; ".join(cell.method for cell in cells if cell.within and not cell.best)
+        found.append(
+            {
+                "setting": setting,
+                "conditions": cells[0].conditions,
+                "measure": cells[0].measure,
+                "best": "; ".join(cell.with_values for cell in best),
+                "within": within or none,
+                "beats": "; ".join(cell.method for cell in cells if cell.beats_dsgd) or none,
+                "seeds": best[0].seeds if best else "",
+            }
+        )
+    return found if any(cell.measured for cell in board.cells) else []
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

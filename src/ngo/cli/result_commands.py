@@ -1,4 +1,4 @@
-"""``ngo aggregate`` and ``ngo classes``: join the files of jobs, runs and partitions in tables."""
+"""What the workflow makes of runs: ``ngo aggregate``, ``classes``, ``assumptions``, ``report``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ngo.cli.parameters import INPUT, configs_option, table_option
-from ngo.common.damaged import removed_if_damaged
-from ngo.common.registry import unknown
+from ngo.cli.parameters import INPUT, RESULT, configs_option, table_option
+from ngo.common.files import removed_if_damaged, write_text
+from ngo.common.registry import UserError, unknown
+from ngo.pipeline import assumptions as found_assumptions
+from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import JOBS
 
 if TYPE_CHECKING:
@@ -72,3 +74,50 @@ def classes(partitions: tuple[Path, ...], ids: tuple[str, ...], out: Path) -> No
 
     results.write(results.class_counts(partitions, ids or None), out)
     click.echo(f"{len(partitions)} files of partitions → {out}")
+
+
+@click.command()
+@configs_option()
+@click.option(
+    "--out",
+    "outs",
+    multiple=True,
+    type=RESULT,
+    help="Write to this .md or .html file  [default: standard output]",
+)
+def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
+    """List the values that the paper does not state, with reasons."""
+    found = found_assumptions.of_paper(configs)
+    tier = read_config(configs)["tier"]
+    forms = {".md": found_assumptions.as_markdown, ".html": found_assumptions.as_html}
+    for out in outs:
+        if out.suffix not in forms:
+            raise UserError(f"out: {str(out)!r} must end in {' or '.join(forms)}.")
+        write_text(out, forms[out.suffix](found, tier))
+    where = ", ".join(map(str, outs))
+    text = (
+        f"{len(found)} value{'s' * (len(found) != 1)} → {where}"
+        if outs
+        else forms[".md"](found, tier)
+    )
+    click.echo(text)
+
+
+@click.command()
+@configs_option()
+@click.option("--out", type=RESULT, required=True, help="Page to write (HTML).")
+def report(configs: tuple[Path, ...], out: Path) -> None:
+    """Write the results of a tier as one HTML file.
+
+    The file needs no other file and no network. It has the verdict on each claim, the findings,
+    all tables and figures, the assumptions and the provenance of the runs. The results are read
+    from results/.
+    """
+    from ngo.pipeline.report_contents import report_contents
+    from ngo.report.html_page import html_page
+
+    if out.resolve().suffix != ".html":
+        raise UserError(f"out: {str(out.resolve())!r} must end in .html.")
+    contents = report_contents(configs)
+    write_text(out, html_page(contents))
+    click.echo(f"{len(contents.rows)} claims, {len(contents.shown)} tables and figures → {out}")

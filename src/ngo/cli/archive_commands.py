@@ -1,0 +1,250 @@
+"""``ngo archive``, ``rebuild``, ``restore`` and ``verify``: archives of metrics."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ngo.cli.field_options import data_root_option
+from ngo.cli.log import LOG
+from ngo.cli.parameters import (
+    FOLDER,
+    INPUT,
+    RESULT,
+    SECONDS,
+    FieldType,
+    configs_option,
+    threads_option,
+)
+from ngo.common.fields import Field, within
+from ngo.common.registry import UserError
+from ngo.data import download
+from ngo.pipeline.archives import rebuilding
+from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
+from ngo.pipeline.archives.collect import collect, collect_finished
+from ngo.pipeline.archives.packed_runs import revisions
+from ngo.pipeline.archives.rebuilding import unpack
+
+if TYPE_CHECKING:
+    from ngo.pipeline.archives.archive import Archive
+    from ngo.pipeline.archives.verification import Verification
+    from ngo.pipeline.plan import Plan
+
+
+trust_option = click.option(
+    "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."
+)
+
+
+def plan_options(command: Callable) -> Callable:
+    """The options of a command that plans the config of an archive."""
+    return trust_option(data_root_option(command))
+
+
+def plan_of(archive: Archive, *, trusted: bool) -> Plan:
+    """The plan of an archive; its folder is the working directory until the command ends."""
+    own = archived_plan(archive, trusted=trusted, tell=click.echo)
+    return click.get_current_context().with_resource(own)
+
+
+@click.command()
+@click.argument("figures", nargs=-1)
+@configs_option()
+@click.option(
+    "--finished", is_flag=True, help="Pack the runs that are finished, without tables or figures."
+)
+@click.option("--out", type=RESULT, required=True, help="Archive to write (tar).")
+def archive(
+    figures: tuple[str, ...],
+    configs: tuple[Path, ...],
+    finished: bool,
+    out: Path,
+) -> None:
+    r"""Pack the inputs of FIGURES as one verified archive.
+
+    The archive holds the metrics and records of runs, tables of measurements, configs and the
+    paper's numbers, and no model weights. Without FIGURES it is for all tables and
+    figures. Archives are deterministic. `ngo rebuild` makes the tables and figures again.
+
+    With --finished it holds the finished runs of a config whose other runs are not trained yet.
+    For both kinds of archives, `ngo restore` puts the runs back and `ngo verify` checks them.
+
+    Pack the demo, in the repository's folder, after `make demo`:
+      ngo archive --config config/config.yaml --config config/demo.yaml \
+        --out results/demo-metrics.tar
+    """
+    if out.resolve().suffix != ".tar":  # so it is no file that is packed
+        raise UserError(f"out: {str(out.resolve())!r} must end in .tar.")
+    if finished and figures:
+        raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")
+    if finished:
+        members, counts = collect_finished(configs)
+        click.echo(", ".join(f"{reason}: {count}" for reason, count in counts.items()))
+    else:
+        members = collect(configs, figures)
+    digest = write_archive(out, members)
+    click.echo(f"{len(members)} files → {out}, sha256 {digest}")
+
+
+@click.command()
+@click.argument("archive", type=INPUT)
+@click.option(
+    "--out",
+    type=FOLDER,
+    default="results/shipped",
+    show_default=True,
+    help="Folder in which the archive gets its own folder.",
+)
+@trust_option
+def rebuild(archive: Path, out: Path, trusted: bool) -> None:
+    """Make all tables and figures from a metrics ARCHIVE.
+
+    This needs no training and no GPU. It starts Snakemake, so it must run in the folder of the
+    repository. A modified archive is refused, and so is one with other members than its config
+    needs. Nothing that the archive contains is run, except its plugins with --trust-plugins.
+
+    Make the tables and figures of a shipped archive:
+      ngo rebuild results/archive/d2-metrics.tar
+    """
+    if not (rebuilding.SNAKEFILE.exists() and rebuilding.PROFILE.exists()):
+        raise UserError("rebuild: no Snakefile in this folder; run it in the repository's folder.")
+    read = read_archive(archive)
+    with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
+        made = [name for name in read.about["artefacts"] if name in planned.artefacts]
+    left_out = [name for name in read.about["artefacts"] if name not in made]
+    if left_out:
+        click.echo(f"left out, for they read tables that the archive lacks: {', '.join(left_out)}")
+    folder = unpack(read, planned, out)
+    click.echo(f"tables and figures of {archive} → {folder / 'results'}")
+    command = rebuilding.command(folder, read.about, made)
+    os.execve(command[0], command, {**os.environ, **rebuilding.ENVIRONMENT})
+
+
+@click.command()
+@click.argument("archive", type=INPUT)
+@configs_option("those in the archive")
+@trust_option
+def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
+    """Put the finished runs of an ARCHIVE back into results/runs.
+
+    The workflow then trains only what is missing. Runs of another results version, and runs that
+    the config does not have, are not restored, and are counted. Archives contain no models: runs
+    whose models are needed are trained again. Run it in the folder of the repository.
+
+    Put the shipped runs of the laptop tier back:
+      ngo restore results/archive/laptop-metrics.tar
+    """
+    if not Path("Snakefile").exists():
+        raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
+    from ngo.pipeline.archives import restore as stage
+
+    read = read_archive(archive)
+    with stage.chosen(read, configs, trusted=trusted, tell=click.echo) as planned:
+        found = stage.restore(read, planned)
+    if other := found[stage.OTHER_CODE]:
+        LOG.warning(
+            "note: runs of another results version are trained again; the revision that made them "
+            "restores them: %s.",
+            revisions(read.runs[name].record for name in other),
+        )
+    click.echo(stage.told(found, planned))
+
+
+SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))
+SAMPLE = FieldType(Field(int, "runs and cases", within(0, 1_000_000)))
+
+
+@click.command()
+@click.argument("archive", type=INPUT)
+@click.option(
+    "--sample",
+    type=SAMPLE,
+    default=3,
+    show_default=True,
+    help="Runs to train again, and cases of each measurement to measure again.",
+)
+@click.option(
+    "--claim",
+    "claims",
+    multiple=True,
+    metavar="ID",
+    help="Draw among the runs and cases that decide this claim; may be repeated.",
+)
+@click.option(
+    "--seed",
+    type=SEED,
+    help="Seed of the draw; needed if anything is drawn. Choose it after you have the archive.",
+)
+@click.option(
+    "--longest",
+    type=SECONDS,
+    metavar="SECONDS",
+    default=30,
+    show_default=True,
+    help="Draw no run that took longer than this.",
+)
+@threads_option
+@plan_options
+def verify(
+    archive: Path,
+    sample: int,
+    claims: tuple[str, ...],
+    seed: int | None,
+    longest: float,
+    threads: int | None,
+    trusted: bool,
+    data_root: Path | None,
+) -> None:
+    """Check an ARCHIVE: its sums, its records, and runs and measurements that the seed draws.
+
+    All runs that its tables need must be there, with the values of the config. The drawn runs are
+    trained again, and the drawn cases of measurements are measured again. On the kind of processor
+    that made them, they must be the same bit for bit. Elsewhere, the tolerance is the difference
+    between two roundings (docs/archives.md). Runs of another results version are not drawn: check
+    out the revision that made them. With --claim, they are drawn for each claim, and cases of the
+    theory too, which take minutes. Exit status 1 if a check fails.
+
+    Check all sums and records of a shipped archive, without training:
+      ngo verify results/archive/d2-metrics.tar --sample 0
+    """
+    if seed is None and sample:
+        raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
+    from ngo.pipeline.archives.verification import Verification
+
+    read = read_archive(archive)
+    root = download.data_root(data_root).resolve()
+    planned = plan_of(read, trusted=trusted)
+    checks = Verification(read, planned, root, longest, threads)
+    groups = checks.groups(claims)
+    failed = []
+    for what, how, fault in checks.without_training():
+        failed += _told(what, how, fault)
+    chosen = [group.drawn(sample, seed) for group in groups]
+    checks.check_drawn(sample, groups, chosen)
+    for what, how, fault in checks.made_again(chosen):
+        failed += _told(what, how, fault)
+    _tell_what_was_not_checked(checks)
+    for group, drawn in zip(groups, chosen, strict=True):
+        for line in group.odds(drawn):
+            click.echo(line)
+    if failed:
+        LOG.error("ngo: verify: %d failed, first %s", len(failed), failed[0])
+        sys.exit(1)
+
+
+def _told(what: str, how: str, fault: str | None) -> list[str]:
+    """Print the outcome of a check. Returns its failures, one or none."""
+    click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
+    return [f"{what}: {fault}"] if fault else []
+
+
+def _tell_what_was_not_checked(checks: Verification) -> None:
+    for reason, count in checks.unchecked_runs.items():
+        click.echo(f"{count} of {len(checks.runs)} runs could not be drawn: {reason}")
+    for name, reason in checks.unchecked_tables.items():
+        click.echo(f"{name} is not checked: {reason}")

@@ -1,0 +1,200 @@
+"""``ngo data``, ``describe`` and ``partition``: data sets, and who owns which samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ngo.cli.field_options import RunCommand, data_root_option, run_fields, spec_of_options
+from ngo.cli.parameters import INPUT, RESULT, ROOT, FieldType
+from ngo.common.fields import Field, fields_of, within
+from ngo.common.files import write_text
+from ngo.common.registry import UserError, unknown
+from ngo.data import download, loading
+from ngo.data.dataset import DATASETS
+from ngo.data.described import DESCRIBED, OWNER, ROLES, manifest_text
+from ngo.training.spec import RunSpec
+
+
+@click.command()
+@click.argument("name")
+@data_root_option
+@click.option("--out", type=RESULT, help="Write the files' checksums to this JSON file.")
+def data(name: str, data_root: Path | None, out: Path | None) -> None:
+    """Verify the files of a data set, and download missing ones.
+
+    Look at the data set that comes with scikit-learn:
+      ngo data digits
+    """
+    source = DATASETS[name]
+    root = download.data_root(data_root)
+    download.prepare(name, root)
+    samples = len(source.read_labels(root))
+    if source.folder is not None or name in DESCRIBED:
+        loading.checked_arrays(name, source, source.read(root), root)  # decodes images, once
+    if out is not None:
+        write_text(out, manifest_text(name, samples))
+    if source.folder is not None:
+        place = f"{source.folder} in {root}"
+    elif source.files:
+        place = f"{len(source.files)} files verified in {root}"
+    else:
+        place = "no files to verify"
+    click.echo(f"{name}: {samples:,} training samples, {place}")
+
+
+PIXELS = FieldType(Field(int, "pixels", within(1, 4096)))
+
+
+@click.command()
+@click.argument("path", type=ROOT)
+@data_root_option
+@click.option("--name", help="Name of the data set  [default: that of the file or folder]")
+@click.option(
+    "--size",
+    nargs=2,
+    type=PIXELS,
+    metavar="HEIGHT WIDTH",
+    help="Size to which images are resized, in pixels.",
+)
+@click.option("--grey", is_flag=True, help="Read images as grey: one channel in place of three.")
+@click.option(
+    "--array",
+    "arrays",
+    multiple=True,
+    metavar="ROLE=NAME",
+    help=f"Array of a file that has another name; roles: {', '.join([*ROLES, OWNER])}  "
+    "[may be repeated]",
+)
+@click.option("--out", type=RESULT, required=True, help="Description to write (YAML).")
+def describe(
+    path: Path,
+    data_root: Path | None,
+    name: str | None,
+    size: tuple[int, int] | None,
+    grey: bool,
+    arrays: tuple[str, ...],
+    out: Path,
+) -> None:
+    """Describe your own data set, so that configs can name it.
+
+    PATH is a folder of images, with a folder for each class in PATH/train and PATH/test (or
+    PATH/val); or a file of arrays (.npz) with x_train, y_train, x_test and y_test, and
+    owner_train if samples have owners. The description has the size, the shape and a digest of the
+    data; commands read it with --plugin, and configs name it among their plugins.
+
+    Describe the arrays of a file:
+      ngo describe flowers.npz --out flowers.yaml
+    """
+    from ngo.data.describe import as_text
+    from ngo.data.describe import describe as describe_data
+
+    if out.resolve().suffix != ".yaml":
+        raise UserError(f"out: {str(out.resolve())!r} must end in .yaml.")
+    values = describe_data(
+        path,
+        download.data_root(data_root),
+        name=name or path.resolve().stem,
+        size=size,
+        grey=grey,
+        arrays=dict(map(_role, arrays)),
+    )
+    write_text(out, as_text(values))
+    shape = " × ".join(map(str, values["input_shape"]))
+    kind = f"{values['classes']} classes" if values["classes"] else "no classes"
+    owners = ", with owners" if OWNER in values.get("arrays", {}) else ""
+    click.echo(
+        f"{values['dataset']}: {values['train_samples']:,} training samples of {shape}, {kind}"
+        f"{owners} → {out}"
+    )
+
+
+def _role(text: str) -> tuple[str, str]:
+    role, _, name = text.partition("=")
+    if role not in (*ROLES, OWNER):
+        raise unknown("array", role, [*ROLES, OWNER])
+    if not name:
+        raise UserError(f"array: {text!r} names no array; write {role}=NAME.")
+    return role, name
+
+
+@click.command(cls=RunCommand, owner="partition")
+@run_fields(
+    *("dataset", "holdout", "partition"),
+    *(name for name, field in fields_of(RunSpec).items() if "partition" in field.owners),
+    *("workers", "seed"),
+)
+@click.option("--job", type=INPUT, help="File of the workflow with partitions to draw.")
+@click.option("--key", help="The hash of the file --job.")
+@data_root_option
+@click.option("--out", type=RESULT, required=True, help="Partition file to write (parquet).")
+@click.option(
+    "--plot",
+    type=RESULT,
+    help="Draw who owns how many samples of each class: FILE.png, FILE.pdf and FILE.csv.",
+)
+def partition(
+    job: Path | None,
+    key: str | None,
+    data_root: Path | None,
+    out: Path,
+    plot: Path | None,
+    **given: object,
+) -> None:
+    r"""Assign each training sample to a worker.
+
+    Writes a parquet file with the columns worker, sample and label.
+
+    Cut the sorted digits into 20 pieces, two for each of ten workers:
+      ngo partition --dataset digits --partition shards --shards 20 \
+        --out parts.parquet
+    """
+    root = download.data_root(data_root)
+    if job is not None:
+        _draw_all(job, key or "", out, root)
+        return
+    spec = _spec(given)
+    classes = DATASETS[spec.dataset].classes
+    if plot is not None and classes is None:
+        raise UserError(f"plot: dataset {spec.dataset!r} has no classes to draw.")
+
+    from ngo.data.heterogeneity import hellinger_to_global, label_entropy
+    from ngo.data.partition import samples_by_class
+    from ngo.training.partition_file import read, write
+
+    write(out, [spec], root)
+    labels, parts = loading.train_labels(spec.dataset, root), read(out, spec)
+    sizes = [len(part) for part in parts]
+    facts = [
+        f"{sum(sizes)} samples, {min(sizes)} to {max(sizes)} for each of {spec.workers} workers"
+    ]
+    if classes is not None:
+        counts = samples_by_class(labels, parts, classes)
+        facts += [
+            f"{counts.any(0).sum()} classes covered",
+            f"Hellinger distance {hellinger_to_global(counts):.2f}",
+            f"label entropy {label_entropy(counts):.2f} nats",
+        ]
+    click.echo(f"{spec.partition_id}: {', '.join(facts)}")
+    if plot is not None:
+        from ngo.plots.partition_plot import save_partition_plot
+
+        stem = plot.with_suffix("") if plot.suffix in (".png", ".pdf", ".csv") else plot
+        title = f"{spec.dataset}, partition {spec.partition}, seed {spec.seed}"
+        click.echo(f"→ {save_partition_plot(counts, title, stem)}")
+
+
+def _draw_all(job: Path, key: str, out: Path, root: Path) -> None:
+    """Draw the partitions in a file of the workflow."""
+    from ngo.pipeline.job_files import read_job
+    from ngo.training.partition_file import write
+
+    specs = [_spec(fields) for fields in read_job(job, key)["partitions"]]
+    write(out, specs, root)
+    click.echo(f"{len(specs)} partitions → {out}")
+
+
+def _spec(given: dict[str, object]) -> RunSpec:
+    # Runs of all methods share a partition. "centralized" has the fewest fields to check.
+    return spec_of_options(given, method="centralized", batch_size=1)

@@ -1,0 +1,152 @@
+"""``ngo runs``, ``fields`` and ``schema``: the runs of a config, and what it may have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ngo.cli.log import LOG
+from ngo.cli.parameters import RESULT, configs_option
+from ngo.common.fields import wanted
+from ngo.common.files import write_text
+from ngo.common.registry import UserError
+from ngo.pipeline.config_files import CONFIG, read_config, tiers
+from ngo.training.resolve import default_in_words
+from ngo.training.spec import FIELDS
+
+if TYPE_CHECKING:
+    from ngo.pipeline.plan import Plan
+
+
+def summary(plan: Plan) -> str:
+    """One line about how much a plan trains."""
+    runs = plan.runs.values()
+    samples = sum(spec.samples for spec in runs)
+    experiments, sampled = len(plan.training) - len(plan.universes), len(plan.universes)
+    of = f"{experiments} experiment{'s' * (experiments != 1)}"
+    of += f" and {sampled} sample{'s' * (sampled != 1)} of universes" if sampled else ""
+    partitions = len(plan.partition_runs)
+    return f"{len(runs)} runs of {of} on {partitions} partitions train {samples:,} samples"
+
+
+def overview(folder: str | Path = CONFIG.parent) -> Iterator[str]:
+    """A line for each tier in ``folder``, and for each file that is not one, with the reason."""
+    from ngo.pipeline.plan import plan
+
+    found: dict[str, Path] = {}
+    for paths in tiers(folder):
+        path = paths[-1]
+        try:
+            planned = plan(read_config(paths))
+            if planned.tier in found:
+                raise UserError(f"tier: {planned.tier!r} is the name of {found[planned.tier]}")
+        except UserError as error:
+            if len(paths) == 1:
+                raise
+            yield f"{path} is not a tier on its own: {error}"
+        else:
+            found[planned.tier] = path
+            yield f"{planned.tier}: {summary(planned)}"
+
+
+@click.command()
+@configs_option("one line per tier of config/")
+@click.option("--json", "as_json", is_flag=True, help="Print all fields of all runs as JSON.")
+def runs(configs: tuple[Path, ...], as_json: bool) -> None:
+    """List the runs of a config, and count their samples.
+
+    Mistakes in the config and in its claims are told.
+
+    List the runs of the demo, in the repository's folder:
+      ngo runs --config config/config.yaml --config config/demo.yaml
+    """
+    from ngo.pipeline.plan import plan
+
+    if not configs:
+        for line in overview():
+            click.echo(line)
+        return
+    config = read_config(configs)
+    table = plan(config)
+    if Path(table.claims).exists():
+        _ = table.ledger  # it is checked
+    else:
+        LOG.warning("note: claims: %r is not there yet", table.claims)
+    if as_json:
+        rows = [
+            {"experiment": name, "id": spec.id, **spec.values()}
+            for name, specs in table.training.items()
+            for spec in specs
+        ]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for name, specs in table.training.items():
+        click.echo(f"{name}: {len(specs)} runs")
+        for spec in specs:
+            click.echo(f"  {spec.id}")
+    click.echo(f"{table.tier}: {summary(table)}")
+
+
+WIDTH = 100
+
+
+@click.command()
+def fields() -> None:
+    """List the fields of a run, and the choices that read them.
+
+    A field is a key of a config, an option of `ngo train` (--batch-size for batch_size), and an
+    argument of `ngo.fit`. The options of plugins' entries are listed too.
+
+    List them with those of your own file:
+      ngo fields --plugin examples/plugins/cliques.py
+    """
+    formatter = click.HelpFormatter(width=WIDTH)
+    formatter.write_text(
+        "A field that is not given has its default, in configs, commands and ngo.fit. But ngo "
+        "train takes the first model that fits the data set, and its task; ngo.fit takes a module."
+    )
+    formatter.write_paragraph()
+    formatter.write_dl([(name, about(name)) for name in FIELDS])
+    click.echo(formatter.getvalue(), nl=False)
+
+
+@click.command()
+@click.option("--out", type=RESULT, help="File to write (JSON)  [default: standard output]")
+def schema(out: Path | None) -> None:
+    """Print the JSON Schema of a config, for editors: they complete and check keys and names.
+
+    With `# yaml-language-server: $schema=FILE` as its first line, a config is checked against FILE.
+    The entries of plugins are known, too.
+
+    Write the schema to a file:
+      ngo schema --out ngo.schema.json
+    """
+    from ngo.pipeline.config_schema import overlay_schema
+
+    text = json.dumps(overlay_schema(), indent=2, ensure_ascii=False)
+    if out is None:
+        click.echo(text)
+        return
+    write_text(out, text + "\n")
+
+
+def about(name: str) -> str:
+    """The meaning, the allowed values, the default, and the choices that read the field."""
+    field = FIELDS[name]
+    allowed = ", ".join(sorted(field.names)) if field.names is not None else wanted(field)
+    default = "" if field.default is None else f" Default {default_in_words(name)}."
+    return f"{field.help}: {allowed}.{default}{_readers(name)}"
+
+
+def _readers(name: str) -> str:
+    words = []
+    for owner in FIELDS[name].owners:
+        registry = FIELDS[owner].names or {}
+        users = [each for each in sorted(registry) if name in registry[each].fields]
+        if len(users) < len(registry):
+            words.append(f"{owner} {', '.join(users)}")
+    return f" Read with {'; '.join(words)}." if words else ""
