@@ -29,7 +29,7 @@ THEORY = tidy_table("test", "theory_theory")
 SPECTRA = tidy_table("test", "spectra_own")
 
 # The parts of the theory measurement that are quick.
-PARTS = {name: theory.PARTS[name] for name in ("bounds", "sums")}
+KINDS = {name: theory.KINDS[name] for name in ("bounds", "sums")}
 
 ABOUT = {"place": "here", "says": "something", "kind": "order", "above": 0}
 CLAIMS = {
@@ -63,7 +63,7 @@ def train(folder: Path, *, measured: bool = False) -> None:
         return
     (folder / THEORY).parent.mkdir(parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(theory, "PARTS", PARTS)
+        patch.setattr(theory, "KINDS", KINDS)
         results.write(theory.theory_table(OPTIONS), folder / THEORY)
     options = SpectraOptions(topology=("ring", "random"), workers=(4, 6), draws=3)
     results.write(spectral_table(options), folder / SPECTRA)
@@ -85,7 +85,7 @@ def fitted(members: dict[str, bytes]) -> dict[str, bytes]:
 
 def in_this_process(monkeypatch, folder: Path) -> None:
     """Runs are trained and cases are measured again in this process, once for each."""
-    monkeypatch.setattr(theory, "PARTS", PARTS)
+    monkeypatch.setattr(theory, "KINDS", KINDS)
     here = where(read_run(next(RUNS.iterdir())))
 
     def trained(spec, planned, root, threads, environment):

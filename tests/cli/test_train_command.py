@@ -190,21 +190,6 @@ def test_the_default_model_classifies_if_one_that_fits_does():
         assert spec_of_options({"dataset": dataset, "batch_size": 4}).model == model
 
 
-def test_a_run_file_that_is_no_text_is_named(tmp_path):
-    for content, message in (
-        (b"PAR1\xcc", "is not a JSON object: "),
-        (b"[1]", "is not a JSON object"),
-        (b'{"spec": null}', "is not a JSON object"),
-        (b"[" * 100_000, "is not a JSON object: "),
-        (b'{"lr": NaN}', "lr: nan is not finite"),
-        (b'{"lr": [1]}', r"lr: [1] is not a number"),
-    ):
-        (tmp_path / "s.json").write_bytes(content)
-        line = mistake("train", *SMALL, "--spec", tmp_path / "s.json", "--out", tmp_path / "run")
-        assert message in line
-    assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
-
-
 @pytest.mark.parametrize(
     ("how", "model", "task"),
     [

@@ -47,8 +47,10 @@ def test_a_brace_in_a_path_is_refused():
     assert told.startswith("path: '{mine}.yaml' has a brace, which Snakemake reads as a wildcard;")
     assert "'own}.yaml' has a brace" in refused(replace(plan_of_tier(), claims="own}.yaml"))
     plan = replace(plan_of_tier())
-    plan.__dict__["artefacts"] = {"a": replace(plan.artefacts["fig4"], source=Path("{x}/a.py"))}
-    assert "'{x}/a.py' has a brace" in refused(plan)
+    plan.__dict__["artefacts"] = {
+        "a": replace(plan.artefacts["fig4"], notebook=Path("{x}/a.ipynb"))
+    }
+    assert "'{x}/a.ipynb' has a brace" in refused(plan)
 
 
 @pytest.mark.parametrize("name", ["all", "spectra_mine", "classes_x"])
@@ -60,14 +62,6 @@ def test_an_experiment_with_a_name_of_the_workflow_is_refused(name, monkeypatch)
         at.chdir(REPOSITORY)
         plan = plan_of(config)
     assert refused(plan) == (f"training: {name!r} is a name of the pipeline's own; choose another.")
-
-
-def test_results_of_an_earlier_release_are_refused(folder):
-    (folder / "results/partitions").mkdir(parents=True)
-    told = refused(plan_of_tier(), forced=True)
-    assert told.startswith("results: this folder is of a release whose runs had no numbers; move ")
-    (folder / "results").rename(folder / "results.old")
-    start.check(plan_of_tier(), [], forced=False)
 
 
 @pytest.mark.parametrize("made", [tidy_table("demo", "fig4"), partition_file("demo", "digits_iid")])

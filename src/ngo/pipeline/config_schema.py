@@ -97,16 +97,17 @@ _NETWORK = mapping_schema(
         **{"slow?": {**_ZERO_UP, "maximum": 1}, "slowdown?": {**_NUMBER, "minimum": 1}},
     }
 )
+_FILE = _pattern("[A-Za-z0-9_]{1,64}", "of at most 64 letters, digits and _")
 #: See ``pipeline.artefacts.Artefact``.
 _FIGURE = mapping_schema(
     {
         "section": _TEXT,
         "reads?": {"anyOf": [_TEXT, _named(_TEXT)]},
         "figure?": {"type": "boolean"},
-        "tables?": _list(_ID, uniqueItems=True),
-        "reference?": _ID,
+        "tables?": _list(_FILE, uniqueItems=True),
+        "reference?": _FILE,
         "apart?": _TEXTS,
-        "values?": _named(_list(_NUMBER, minItems=2, maxItems=2)),
+        "values?": _named(_list(_NUMBER, minItems=2, maxItems=2), _FILE),
         "asks?": _list({"enum": ["network", "claims"]}),
     }
 )
@@ -127,7 +128,7 @@ _CONFIG: Schema = {
     "training": _named(_TRAINING),
     "universes?": _named({**_UNIVERSES, "type": ["object", "null"]}),
     "partitions": _named(mapping_schema({"settings": _TEXTS, "seed": _SEED})),
-    "figures?": _named({**_FIGURE, "type": ["object", "null"]}),
+    "figures?": _named({**_FIGURE, "type": ["object", "null"]}, _FILE),
     "artefacts": _named({"type": "object", "additionalProperties": _NUMBER}),
     "network?": _named(_NETWORK),
 }

@@ -335,6 +335,6 @@ def _planned(archive: Archive) -> Plan:
         except Exception as error:  # a config that breaks our own checks is refused all the same
             told = f"{type(error).__name__}: {in_a_line(error)[:200]}"
             raise UserError(f"its config can't be planned ({told})") from None
-        if not {*about["artefacts"]} <= {*planned.artefacts, *planned.paper.figures}:
+        if not {*about["artefacts"]} <= {*planned.artefacts, *planned.figures}:
             raise UserError("archive.json names a figure that its config and the paper do not have")
     return planned
