@@ -123,7 +123,7 @@ class Plan:
         shown |= {name for name in self.training if name.startswith(ADDED)}
         shown |= {table for each in figures.values() for table in each.reads.values()}
         book = notebook_of(paper, "experiment")
-        return {
+        found = {
             **{each.name: each for each in sorted(made, key=lambda each: each.place)},
             **{
                 name: Artefact.read(name, {**OF_EXPERIMENT, "tables": [name]}, book)
@@ -132,6 +132,9 @@ class Plan:
             },
             CLAIMS: Artefact.read(CLAIMS, OF_CLAIMS, notebook_of(paper, CLAIMS)),
         }
+        for each in found.values():
+            each.text  # noqa: B018 (it is read in the working directory of the plan)
+        return found
 
     @property
     def own_tables(self) -> list[str]:

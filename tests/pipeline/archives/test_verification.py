@@ -20,7 +20,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.drawing import drawn, missed
 from ngo.pipeline.archives.making_again import made_run, measure_again, train_again
-from ngo.pipeline.archives.members import ABOUT, CRATE
+from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import packed
 from ngo.pipeline.archives.verification import measured_tables
 
@@ -67,7 +67,6 @@ def test_an_honest_archive_passes_with_any_seed_and_the_odds_are_told(own):
         assert "FAIL" not in out
         assert f"pass  sums: {len(own)} files" in out
         assert "pass  runs: all that the tables and figures are made from" in out
-        assert "pass  provenance" in out
         assert "2 of 4 runs retrained" in out
         assert "1 %: 50.0 %, 5 %: 50.0 %, 10 %: 50.0 %, 50 %: 16.7 %, 100 %: 0.0 %\n" in out
         assert "2 of 4 cases of spectra_own measured again" in out
@@ -101,14 +100,6 @@ def test_a_record_that_does_not_fit_or_an_absent_run_is_found(own):
     less = {**own, **packed(runs.values()), ABOUT: json.dumps(about).encode()}
     out = unmade(less)
     assert f"FAIL  runs: {run} is not in the archive" in out
-    assert "FAIL  provenance: its sum of " in out
-
-
-def test_an_archive_of_runs_without_provenance_fails(own):
-    without = {name: content for name, content in own.items() if name != CRATE}
-    assert f"FAIL  provenance: {CRATE} is missing" in unmade(without)
-    for content in (b"{}", b'{"@graph": [1]}'):
-        assert f"FAIL  provenance: {CRATE} can't be read" in unmade({**own, CRATE: content})
 
 
 def test_runs_that_can_not_be_drawn_are_counted(own, monkeypatch):
@@ -143,7 +134,7 @@ def test_a_forged_table_of_theorems_is_found_for_a_claim_that_rests_on_it(own):
     members = forged_table(own, THEORY, kept_times)
     out = verified(members, "--claim", "time", "--seed", 0, code=1)
     assert "FAIL  theory_theory: kind bounds: measured at row " in out
-    assert "claim time rests on 1 cases of theory_theory" in out
+    assert "claim time rests on 2 cases of theory_theory" in out
 
 
 def test_rows_of_no_case_and_missing_rows_are_found(own):
