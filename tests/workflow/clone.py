@@ -66,7 +66,7 @@ class Clone:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for name in ("workflow", "profiles", "config", "papers", "src"):
+        for name in ("workflow", "profiles", "config", "notebooks", "papers", "src"):
             ignore = shutil.ignore_patterns("*.egg-info")
             shutil.copytree(REPOSITORY / name, root / name, ignore=ignore)
         shutil.copy(REPOSITORY / "Snakefile", root)

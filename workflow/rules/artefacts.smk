@@ -37,7 +37,9 @@ for ARTEFACT, ENTRY in SHOWN.items():
             "ngo notebook {params.plugins:q} {input.notebook:q} --out {params.executed:q} {params.values:q} > {log:q} 2>&1"
 
     get_rule(ARTEFACT).docstring = (
-        f"The experiment {ENTRY.title}." if ENTRY.of_experiment else f"{ENTRY.title}."
+        f"The experiment {ENTRY.title}."
+        if ENTRY.of_experiment
+        else f"{ENTRY.title}."
     )
 
 
