@@ -29,7 +29,9 @@ def test_texts_are_sound():
     strict = {"report_level": 1, "halt_level": 1, "math_output": "LaTeX"}
     for name, text in TEXTS.items():
         template = Environment(undefined=StrictUndefined).from_string(text)
-        text = template.render(snakemake={"config": config}, categories={})
+        text = template.render(
+            snakemake={"config": config, "params": {"text": "It falls."}}, categories={}
+        )
         html = publish_string(text, writer="html5", settings_overrides=strict).decode()
         assert "math" not in html.partition("<main")[2], name  # a script from elsewhere sets it
 
