@@ -72,13 +72,13 @@ pages: setup ## The verdicts and pages of all shipped archives, and the board: h
 
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-test: setup ## The test suite, one process per core, each test file in one process: 9 minutes on 2 cores
+test: setup ## The test suite, one process per core, each test file in one process: 7 minutes on 2 cores
 	$(PYTEST)
 
-test-slow: setup ## Tests of what hardly ever breaks: minutes of one core each, as long runs are
+test-slow: setup ## Tests of what hardly ever breaks: as long runs are: 3 minutes
 	$(PYTEST) -m slow
 
-test-workflow: setup ## Whole pipelines, also killed, resumed and changed: 7 minutes on 2 cores
+test-workflow: setup ## Whole pipelines, also killed, resumed and changed: 8 minutes on 2 cores
 	$(PYTEST) tests/workflow
 
 test-torture: setup ## The whole demo, killed at random moments: 10 minutes
@@ -87,7 +87,7 @@ test-torture: setup ## The whole demo, killed at random moments: 10 minutes
 test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the tests: 8 minutes
 	$(BIN)/pytest tests/slurm $(SLURM_TESTS)
 
-verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared, and the board: 3 minutes
+verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared, and the board: 6 minutes
 	$(BIN)/python tools/verify_shipped.py
 	$(BIN)/python tools/board.py --check
 
