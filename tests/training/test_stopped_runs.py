@@ -11,6 +11,7 @@ import running
 import torch
 from runs import files, interrupted, left, resumed, run_in, short_run, stop_at, tiny
 
+from ngo.common import plugins
 from ngo.gossip.local_rule import local_rule
 from ngo.gossip.method import GOSSIP_FIELDS, method
 from ngo.training.checkpoint import Stopped, write
@@ -19,6 +20,12 @@ from ngo.training.run import run
 PASSES = {"partition": "equal", "samples_per_worker": 40, "epochs": 2.4, "eval_every": 0.8}
 
 FAILING = {"link_failure": 0.3, "absence": 0.3, "local_rule": "nesterov", "warmup": 0.5}
+
+
+@pytest.fixture(autouse=True)
+def without_plugins(monkeypatch):
+    """Records name the plugins: another process has none that a test before loaded in this one."""
+    monkeypatch.setattr(plugins, "_loaded", {})
 
 
 def assert_same_when_stopped_at_every_step(spec, folder):
