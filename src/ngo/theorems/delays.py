@@ -20,9 +20,6 @@ from ngo.theorems.setting import (
     states,
 )
 
-# π/(2λ_n) in continuous time, and in rounds.
-LIMITS = ("limit", "limit_of_rounds")
-
 # Continuous time: the length of a round is ``delay_step`` divided by each of these.
 DIVISORS = (1, 2, 4)
 

@@ -302,11 +302,8 @@ class Presence:
             k += 1
 
 
-#: ``(run, problem, stops, backend=…, threads=…)`` → the stepper. At ``stops``, steps of the run,
-#: its state has to be known.
-MakeStepper = Callable[..., "Stepper"]
-
-
+#: By name: ``(run, problem, stops, backend=…, threads=…)`` → the stepper. At ``stops``, steps of
+#: the run, its state has to be known.
 CLOCKS: Registry[Part] = Registry("clock")
 
 #: The fields of a run that name a part of virtual time.
