@@ -172,7 +172,7 @@ def _lock_folder(
     def refuse() -> None:
         raise UserError(f"out: another run is at work in {str(out)!r}; wait for it, or stop it.")
 
-    lock.enter_context(file_lock(writable_folder(out) / ".lock", refuse))
+    lock.enter_context(file_lock(writable_folder(out) / earlier.LOCK, refuse))
     if overwrite:
         return None
     if (out / CHECKPOINT).exists():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -47,6 +48,8 @@ def train_job(path: Path, key: str, train: Train) -> Path:
             folder = RUNS / spec.id
             done = partial(earlier.is_current, folder, spec, runs[spec], content["made_with"], kept)
             if done():
+                with suppress(OSError):  # left by a process that was killed after its last result
+                    (folder / earlier.LOCK).unlink(missing_ok=True)
                 continue
             wait = partial(_wait, spec, patient)
             try:

@@ -22,7 +22,7 @@ from ngo.common.versions import recorded
 from ngo.data.described import identity
 from ngo.training.spec import NEUTRAL, RunSpec
 
-METRICS, RECORD, MODELS = "metrics.parquet", "run.json", "models.pt"
+METRICS, RECORD, MODELS, LOCK = "metrics.parquet", "run.json", "models.pt", ".lock"
 
 SUM = "metrics_sha256"
 """The key of a record with the sum of the metrics: a damaged file is found when it is read."""

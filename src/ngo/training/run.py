@@ -78,7 +78,7 @@ def run(
     origin = make_origin(spec, problem, device, snapshots)
     with (
         file_lock(
-            writable_folder(out) / ".lock",
+            writable_folder(out) / earlier.LOCK,
             on_wait or (lambda: tell(f"waiting for another run in {out}")),
         ),
         Checkpoints(
