@@ -4,8 +4,8 @@ import os
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.data import content
-from ngo.data.content import content_digest
+from ngo.data import download
+from ngo.data.download import content_digest
 
 
 def test_the_digest_of_a_file_is_its_sha256(tmp_path):
@@ -29,8 +29,8 @@ def test_the_digest_of_a_folder_follows_the_names_and_contents_of_its_files(tmp_
 
 def test_a_file_is_read_again_only_if_its_size_or_its_time_has_changed(tmp_path, monkeypatch):
     path, read = tmp_path / "data.npz", []
-    digest = content._digest
-    monkeypatch.setattr(content, "_digest", lambda *of: read.append(of) or digest(*of))
+    digest = download._digest
+    monkeypatch.setattr(download, "_digest", lambda *of: read.append(of) or digest(*of))
     path.write_bytes(b"first")
     first = content_digest(path)
     assert content_digest(path) == first

@@ -12,8 +12,7 @@ from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.dataset import DATASETS
-from ngo.data.describe import as_text, describe
-from ngo.data.described import digest, identity
+from ngo.data.described import as_text, describe, digest, identity
 from ngo.data.partition import OWNERS, sample_owners
 
 

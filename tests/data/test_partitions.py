@@ -21,10 +21,6 @@ from ngo.data.partition import (
     PARTITIONS,
     by_owner,
     check_parts,
-    sample_owners,
-    samples_by_class,
-)
-from ngo.data.partitions import (
     dirichlet,
     dirichlet_min,
     equal,
@@ -32,6 +28,8 @@ from ngo.data.partitions import (
     iid,
     natural,
     quantity,
+    sample_owners,
+    samples_by_class,
     shards,
     skew,
 )

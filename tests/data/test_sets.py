@@ -15,19 +15,20 @@ from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import sample_owners
-from ngo.data.sets import markov_text
+from ngo.data.sets import synthetic
 from ngo.data.sets.cifar import CIFAR10, CIFAR100
 from ngo.data.sets.digits import digits_table
-from ngo.data.sets.markov_text import (
+from ngo.data.sets.synthetic import (
     AUTHORS,
     CHARACTERS,
     DIALECTS,
     DISTANCE,
     chains,
     dialect_of,
+    read_least_squares,
     read_markov_text,
+    read_sine,
 )
-from ngo.data.sets.regression import read_least_squares, read_sine
 from ngo.training.resolve import resolve
 
 
@@ -69,7 +70,7 @@ def stationary(probabilities: np.ndarray) -> np.ndarray:
 
 def entropy_rate(dialects: int = DIALECTS, dialect_distance: float = DISTANCE) -> float:
     """The mean entropy of a character after two others, in nats, if the dialect is known."""
-    found = markov_text.chains(dialects, dialect_distance)
+    found = synthetic.chains(dialects, dialect_distance)
     surprise = -np.log(np.where(found > 0, found, 1))
     each = np.einsum("kab,kabc,kabc->k", stationary(found), found, surprise)
     return float(each[dialect_of(dialects)].mean())
@@ -86,7 +87,7 @@ def smallest_losses(
     which tell the dialects apart: in expectation, no model has a smaller loss. The second takes
     the last two characters alone.
     """
-    text, found = np.asarray(text, np.int64), markov_text.chains(dialects, dialect_distance)
+    text, found = np.asarray(text, np.int64), synthetic.chains(dialects, dialect_distance)
     share = np.bincount(dialect_of(dialects), minlength=dialects) / AUTHORS
     pairs = share[:, None, None] * stationary(found)  # joint with the dialect
     first, second = text[:, 0], text[:, 1]
@@ -291,14 +292,14 @@ def test_the_entropy_of_a_chain_by_hand(monkeypatch):
     """A fair coin that does not look back has ln 2; one that repeats the last character has 0."""
     coin = np.zeros((1, 8, 8, 8))
     coin[..., :2] = 0.5
-    monkeypatch.setattr(markov_text, "chains", lambda *options: coin)
+    monkeypatch.setattr(synthetic, "chains", lambda *options: coin)
     assert entropy_rate(1) == pytest.approx(np.log(2))
     text = np.array([[0, 1, 1, 0, 1]])
     assert smallest_losses(text, 1) == pytest.approx([np.log(2)] * 2)
     # The second dialect speaks the first character alone.
     mute = np.zeros((1, 8, 8, 8))
     mute[..., 0] = 1
-    monkeypatch.setattr(markov_text, "chains", lambda *options: np.concatenate([coin, mute]))
+    monkeypatch.setattr(synthetic, "chains", lambda *options: np.concatenate([coin, mute]))
     assert entropy_rate(2) == pytest.approx(np.log(2) / 2)
     # Joint probabilities of 0, 00, 000, 0000: (2^-t + 1) / 2. After two zeros alone, the mute
     # dialect has the probability 4/5.

@@ -6,7 +6,7 @@ from conftest import apart, batch
 
 from ngo.common.devices import float32_parts
 from ngo.common.registry import UserError
-from ngo.engine.backend import Stacked, backend, build_backend, restored
+from ngo.engine.backends import Stacked, backend, build_backend, restored
 from ngo.engine.population import Population
 from ngo.models.model import MODELS
 from ngo.native import build

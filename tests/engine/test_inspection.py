@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from ngo.common.seeding import torch_stream
-from ngo.engine.backend import Stacked
+from ngo.engine.backends import Stacked
 from ngo.engine.inspection import find_chain
 from ngo.engine.population import Population
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, RandomLayer

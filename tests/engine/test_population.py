@@ -7,10 +7,9 @@ from torch.nn import functional as F
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.engine.backend import INITIALIZATIONS, Stacked, restored
+from ngo.engine.backends import INITIALIZATIONS, Stacked, restored
 from ngo.engine.population import Population
-from ngo.models.architectures import mnist_cnn
-from ngo.models.model import Model
+from ngo.models.model import Model, mnist_cnn
 
 
 def batch(n, b=8, seed=0):

@@ -14,7 +14,7 @@ from ngo.gossip import gossip_step as steps
 from ngo.gossip.gossip_step import exponent, gossip_step, phi
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.topologies.static import complete
-from ngo.native import pool, shared_work
+from ngo.native import pool
 
 
 def test_phi_at_known_points():
@@ -102,7 +102,7 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     X, past = torch.randn(2, 7, 9999, generator=generator, dtype=dtype)
     W = random_weights(7, 0.5, 1)
     monkeypatch.setattr(steps, "BLOCK", 7000)  # 10 blocks
-    monkeypatch.setattr(shared_work, "SHARE", 7000)
+    monkeypatch.setattr(pool, "SHARE", 7000)
     at = past if stale else None
     expected = gossip_step(X, W, 0.1, p, at=at)
     for count in (1, 2, 5):

@@ -11,9 +11,9 @@ from torch import optim
 
 from ngo.common.fields import below, number
 from ngo.common.options import DECLARED
-from ngo.gossip.local_rule import LOCAL_RULES, local_rule
 from ngo.gossip.method import ORDERS
 from ngo.gossip.schedule import learning_rate
+from ngo.gossip.step import LOCAL_RULES, local_rule
 
 # The rules, and the optimizers of torch that they are.
 OPTIMIZERS = {

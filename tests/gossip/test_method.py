@@ -10,10 +10,10 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import DECENTRALIZED, METHODS, NUMBERS, method, sent
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.network import Network
+from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topologies.static import chain, ring
 
 

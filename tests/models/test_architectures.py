@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.data.dataset import DATASETS
-from ngo.engine.backend import Stacked
+from ngo.engine.backends import Stacked
 from ngo.engine.population import Population
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS

@@ -9,8 +9,7 @@ from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
 from ngo.native import build
-from ngo.native.conv_pool_relu import KERNEL_SIZES, conv_pool_relu
-from ngo.native.conv_pool_relu_backward import conv_pool_relu_backward
+from ngo.native.conv_pool_relu import KERNEL_SIZES, conv_pool_relu, conv_pool_relu_backward
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 

@@ -11,13 +11,13 @@ from torch import nn
 
 from ngo.common.seeding import torch_stream
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, draw
-from ngo.models.tasks import correct, cross_entropy, negative_elbo, squared_error
+from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
 from ngo.native.conv_pool_relu import KERNEL_SIZES
 from ngo.native.layer_chain import LAYERS, Chain, Layer
 
 if TYPE_CHECKING:
-    from ngo.engine.backend import Workers
+    from ngo.engine.backends import Workers
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.engine.backend import INITIALIZATIONS, SAME, Batches, Scores, build_backend
+from ngo.engine.backends import INITIALIZATIONS, SAME, Batches, Scores, build_backend
 from ngo.engine.inspection import chain_sums, find_chain
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task

@@ -12,8 +12,9 @@ from typing import Any
 
 from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
+from ngo.common.types import Run
 from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.step import Run, Step
+from ngo.gossip.step import Step
 
 Update = Callable[["Step"], None]
 

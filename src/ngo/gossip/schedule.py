@@ -12,8 +12,8 @@ from ngo.common.fields import above, choice, number
 from ngo.common.lazy import torch
 from ngo.common.options import DECLARED, Options, registers
 from ngo.common.registry import Registry, UserError, unknown
+from ngo.common.types import Run
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.step import Run
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 
 CONSTANT = "constant"

@@ -9,14 +9,27 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ngo.common.lazy import torch
-from ngo.native import conv_pool_relu, conv_pool_relu_backward, product
-from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor
-from ngo.native.build import function
-from ngo.native.losses import LOSSES, check_targets
+from ngo.native.build import DOUBLE, POINTER, SIZE, check_tensor, function
 from ngo.native.pool import Map
 
-# The modules of the C functions that layer_chain.c calls.
-CALLED = (conv_pool_relu, conv_pool_relu_backward, product)
+# In the order of their numbers in layer_chain.c.
+LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
+
+
+def check_targets(
+    loss: str, targets: torch.Tensor, m: int, outputs: int, input_shape: Sequence[int]
+) -> None:
+    """Raise ValueError unless these are the targets of m samples.
+
+    They are classes (int64 ``[m]``), numbers (float32 ``[m, outputs]``) or uint8 images.
+    """
+    shape, kind = {
+        "cross_entropy": ((m,), torch.int64),
+        "squared_error": ((m, outputs), torch.float32),
+        "negative_elbo": ((m, *input_shape), torch.uint8),
+    }[loss]
+    check_tensor("targets", targets, shape, kind)
+
 
 # The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = ("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code")

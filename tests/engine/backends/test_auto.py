@@ -3,8 +3,7 @@ import torch
 from conftest import apart, batch
 
 from ngo.engine import backends as auto
-from ngo.engine.backend import BACKENDS, Stacked, build_backend
-from ngo.engine.backends import fastest
+from ngo.engine.backends import BACKENDS, Stacked, build_backend, fastest
 from ngo.engine.population import Population
 from ngo.models.model import Model
 from ngo.native import build

@@ -13,14 +13,12 @@ from weighted import random_weights
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus import synchronization_index
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.couplings.pulls import solved
-from ngo.gossip.couplings.robust import trimmed_step
+from ngo.gossip.coupling import COUPLINGS, solved
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
+from ngo.gossip.robust_coupling import trimmed_step
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-from ngo.native.pool import in_order
-from ngo.native.shared_work import fits
+from ngo.native.pool import fits, in_order
 
 SPECIAL = torch.tensor([0.0, math.inf, -math.inf, math.nan])
 

@@ -15,9 +15,9 @@ from ngo.common.registry import Registry
 from ngo.gossip.attack import ATTACKS
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES
+from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 
 #: The registries by the field of a run that names an entry of theirs.
