@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ngo.common.lazy import nn, torch
 from ngo.common.registry import Registry, UserError, in_a_line, unknown
@@ -179,7 +179,7 @@ def in_float32(outputs: Any) -> Any:
     if type(outputs) in (tuple, list):
         return type(outputs)(map(in_float32, outputs))
     if type(outputs) is dict:
-        return {name: in_float32(each) for name, each in outputs.items()}
+        return {name: in_float32(output) for name, output in outputs.items()}
     return outputs
 
 
@@ -217,24 +217,23 @@ INITIALIZATIONS.add(SAME, same, same)
 INITIALIZATIONS.add("by_worker", by_worker, by_worker)
 
 
-if TYPE_CHECKING:
-    Captured = tuple[Tensor, Tensor, Tensor, list[torch.cuda.CUDAGraph]]
+#: The batch of a capture, its losses, and a graph for each worker.
+Captured: TypeAlias = "tuple[Tensor, Tensor, Tensor, list[torch.cuda.CUDAGraph]]"
 
 
 @backend("loop")
 def loop(workers: Workers) -> Gradients:
     """One worker after another."""
-    return _each(workers, in_order)
+    return _by_worker(workers, in_order)
 
 
 @backend("threads")
 def threads(workers: Workers) -> Gradients:
     """Several workers at a time, on the threads of ``workers.spread``; the bytes are ``loop``'s."""
-    return _each(workers, workers.spread)
+    return _by_worker(workers, workers.spread)
 
 
-def _each(workers: Workers, spread: Map) -> Gradients:
-
+def _by_worker(workers: Workers, spread: Map) -> Gradients:
     list(workers.modules)  # builds them in this thread
 
     def gradients(batches: Batches) -> Tensor:
@@ -397,8 +396,6 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | Non
 
     Each number comes from its worker's stream, and is the one that the layer itself would draw.
     """
-    from ngo.engine.inspection import evaluation_noise  # its layers are torch's
-
     random = [layer for layer in chain.layers if layer.draws]
     places: dict[int, tuple[Tensor, list[list[Tensor]]]] = {}  # by b
 
@@ -406,9 +403,9 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | Non
         if not random:
             return {}
         if not workers.modules[0].training:
-            each = evaluation_noise(chain, b)
+            drawn = chain.evaluation_noise(b)
             n = workers.n if of is None else len(of)
-            return {} if each is None else {"noise": each.flatten().repeat(n, 1)}
+            return {} if drawn is None else {"noise": drawn.flatten().repeat(n, 1)}
         if b not in places:
             numbers = torch.empty(workers.n, b * chain.draws)
             sizes = [b * layer.draws for layer in random]
@@ -504,8 +501,8 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
 
     def autograd(batches: Batches) -> Tensor:
 
-        each = zip(first, *batches.all(), strict=False)
-        return torch.stack([backward(workers, i, *batch) for i, *batch in each])
+        samples = zip(first, *batches.all(), strict=False)
+        return torch.stack([backward(workers, i, *batch) for i, *batch in samples])
 
     expected = _tried(workers, autograd, batches, first)
     try:

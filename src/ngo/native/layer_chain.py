@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ngo.common.lazy import torch
+from ngo.common.seeding import torch_stream
 from ngo.native.build import DOUBLE, POINTER, SIZE, check_tensor, function
 from ngo.native.pool import Map
 
@@ -143,14 +144,16 @@ class Chain:
         X: torch.Tensor,
         inputs: Sequence[torch.Tensor],
         targets: Sequence[torch.Tensor],
-        noise: Sequence[torch.Tensor] | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> list[tuple[float, int]]:
         """For each model, the sum of the losses of all samples, and how many classes are right.
 
-        ``noise`` has the numbers that layers draw for each chunk, ``[b, draws]``.
+        A chunk's draws are those of ``evaluation_noise``.
         """
-        inputs, targets = _pieces(inputs), _pieces(targets)
-        noise = None if noise is None else _pieces(noise)
+        drawn = {len(chunk): self.evaluation_noise(len(chunk)) for chunk in inputs}
+        noise = _pieces([row for chunk in inputs if (row := drawn[len(chunk)]) is not None])
+        inputs, targets = (
+            _pieces([chunk.contiguous() for chunk in chunks]) for chunks in (inputs, targets)
+        )
         n, d = X.shape
         check_tensor("X", X, (n, d))
         for chunk in zip(inputs, targets, strict=True):
@@ -165,10 +168,17 @@ class Chain:
             inputs=np.tile([x.data_ptr() for x in inputs], n),
             targets=np.tile([x.data_ptr() for x in targets], n),
             samples=0,
-            noise=0 if noise is None else np.tile([x.data_ptr() for x in noise], n),
+            noise=np.tile([x.data_ptr() for x in noise], n) if noise else 0,
             b=np.tile([len(x) for x in inputs], n),
         )
-        return losses.reshape(n, -1).sum(1), correct.reshape(n, -1).sum(1)
+        sums = (values.reshape(n, -1).sum(1).tolist() for values in (losses, correct))
+        return list(zip(*sums, strict=True))
+
+    def evaluation_noise(self, b: int) -> torch.Tensor | None:
+        """What the layers draw to evaluate ``b`` samples, ``[b, draws]`` (see ``VAE``)."""
+        if not any(layer.kind == LAYERS.index("gaussian_code") for layer in self.layers):
+            return None
+        return torch.randn(b, self.draws, generator=torch_stream(0, "elbo"))
 
     def _check(
         self, inputs: torch.Tensor, targets: torch.Tensor, shades: torch.Tensor | None
