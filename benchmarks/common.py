@@ -15,8 +15,8 @@ from ngo.data.dataset import Dataset, Source
 from ngo.gossip.attack import ATTACKS
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
+from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.layers import ConvPoolReLU2d, Dropout
 from ngo.models.model import MODELS, Model

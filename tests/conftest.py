@@ -20,14 +20,14 @@ from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
 from ngo.data.described import DESCRIBED
 from ngo.data.partition import OWNERS, PARTITIONS
-from ngo.engine.backend import BACKENDS, Stacked
+from ngo.engine.backends import BACKENDS, Stacked
 from ngo.engine.population import Population
 from ngo.gossip.attack import ATTACKS
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES
+from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS

@@ -7,11 +7,10 @@ import torch
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.network import Network
-from ngo.gossip.step import Step
+from ngo.gossip.step import LOCAL_RULES, Step
 from ngo.gossip.topologies.static import ring
 from ngo.training.spec import DEFAULTS
 

@@ -27,7 +27,7 @@ _INTERFACE = {
     "RunState": ("ngo.training.run_state", "RunState"),
     "topology": ("ngo.gossip.topology", "topology"),
     "method": ("ngo.gossip.method", "method"),
-    "local_rule": ("ngo.gossip.local_rule", "local_rule"),
+    "local_rule": ("ngo.gossip.step", "local_rule"),
     "lr_schedule": ("ngo.gossip.schedule", "lr_schedule"),
     "schedule": ("ngo.gossip.schedule", "schedule"),
     "coupling": ("ngo.gossip.coupling", "coupling"),

@@ -9,13 +9,13 @@ from __future__ import annotations
 from ngo.common.registry import load_entries
 
 PACKAGES = {
-    "ngo.data": ("ngo.data.sets", "ngo.data.augmentation", "ngo.data.partitions"),
+    "ngo.data": ("ngo.data.sets", "ngo.data.augmentation", "ngo.data.partition"),
     "ngo.gossip": (
-        *("ngo.gossip.topologies", "ngo.gossip.couplings", "ngo.gossip.compression"),
-        *("ngo.gossip.local_rule", "ngo.gossip.schedule"),
+        *("ngo.gossip.topologies", "ngo.gossip.coupling", "ngo.gossip.robust_coupling"),
+        *("ngo.gossip.compression", "ngo.gossip.step", "ngo.gossip.schedule"),
         *("ngo.gossip.methods", "ngo.gossip.attack"),
     ),
-    "ngo.models": ("ngo.models.architectures", "ngo.models.tasks"),
+    "ngo.models": ("ngo.models.model", "ngo.models.task"),
     "ngo.engine": ("ngo.engine.backends",),
     "ngo.analysis": ("ngo.analysis.quantities",),
     "ngo.measures": ("ngo.measures",),

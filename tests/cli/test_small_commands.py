@@ -6,7 +6,7 @@ import os
 import pandas as pd
 from command_line import SMALL, mistake, ngo
 
-from ngo.gossip.parts import REGISTRIES
+from ngo.gossip.catalog import REGISTRIES
 
 
 def test_an_archive_never_replaces_a_file_that_it_packs(tmp_path):

@@ -1,10 +1,9 @@
-"""What is downloaded, verified and unpacked, and what is told where it can't be."""
+"""What is downloaded, verified and unpacked, and what is told where it can't be; digests."""
 
 import gzip
 import hashlib
 import io
 import json
-import logging
 import os
 import shutil
 import sys
@@ -22,6 +21,7 @@ from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS, Download
 from ngo.data.described import manifest_text
+from ngo.data.download import content_digest
 
 
 @pytest.fixture
@@ -89,18 +89,6 @@ def test_a_checksum_is_computed_once_until_the_file_changes(tiny, monkeypatch):
     with pytest.raises(UserError, match="t10k-labels-idx1-ubyte' is corrupt"):
         download.check(name, root)
     assert opened == [str(path)]
-
-
-def test_a_missing_part_is_logged_once(tiny, monkeypatch, caplog):
-    name, root, _ = tiny
-    download._warn_once.cache_clear()
-    source = replace(DATASETS[name], note=lambda root: "tiny: only 2 of 3 images are present")
-    monkeypatch.setitem(DATASETS, name, source)
-    for _ in range(2):
-        assert download.check(name, root) == []
-    assert caplog.record_tuples == [
-        ("ngo", logging.WARNING, "tiny: only 2 of 3 images are present")
-    ]
 
 
 def md5(path):
@@ -214,17 +202,6 @@ def test_a_download_is_complete_or_leaves_nothing(tiny, served, tmp_path, monkey
         )
 
 
-@pytest.mark.timeout(60)
-def test_a_pipe_in_place_of_a_file_is_named(tiny):
-    name, root, _ = tiny
-    path = root / "MNIST/raw/t10k-labels-idx1-ubyte"
-    path.unlink()
-    os.mkfifo(path)
-    for call in (loading.load, download.check, download.prepare, loading.train_labels):
-        with pytest.raises(UserError, match="t10k-labels-idx1-ubyte' can't be read: it is not a"):
-            call(name, root)
-
-
 def test_the_data_root_is_given_or_from_the_environment_or_the_config(monkeypatch, tmp_path):
     monkeypatch.setenv("NGO_DATA", "/environment")
     assert str(download.data_root("/given", "/config")) == "/given"
@@ -243,3 +220,52 @@ def test_a_manifest_names_the_files_and_their_checksums():
     assert found["train_samples"] == 60_000
     assert found["files"].keys() == DATASETS["mnist"].files.keys()
     assert "content" not in found  # only described data sets have a digest
+
+
+def test_the_digest_of_a_folder_follows_the_names_and_contents_of_its_files(tmp_path):
+    (tmp_path / "d").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "d" / name).write_text(name)
+    first = content_digest(tmp_path / "d", ["a", "b"])
+    assert content_digest(tmp_path / "d", ["a"]) != first
+    (tmp_path / "d/b").rename(tmp_path / "d/c")
+    assert content_digest(tmp_path / "d", ["a", "c"]) != first
+    (tmp_path / "d/c").rename(tmp_path / "d/b")
+    (tmp_path / "d/b").write_text("B")
+    assert content_digest(tmp_path / "d", ["a", "b"]) != first
+
+
+def test_a_file_is_read_again_only_if_its_size_or_its_time_has_changed(tmp_path, monkeypatch):
+    path, read = tmp_path / "data.npz", []
+    digest = download._digest
+    monkeypatch.setattr(download, "_digest", lambda *of: read.append(of) or digest(*of))
+    path.write_bytes(b"first")
+    first = content_digest(path)
+    assert content_digest(path) == first
+    assert len(read) == 1
+    path.write_bytes(b"other")
+    os.utime(path, ns=(1, 1))
+    assert content_digest(path) == hashlib.sha256(b"other").hexdigest()
+    assert len(read) == 2
+    (tmp_path / ".data.npz.sha256").write_text("damaged")
+    assert content_digest(path) == hashlib.sha256(b"other").hexdigest()
+
+
+def test_a_digest_that_came_with_a_file_counts_for_nothing(tmp_path):
+    """The sizes and times of modification in it may be right: an archive chooses them."""
+    path = tmp_path / "data.npz"
+    path.write_bytes(b"first")
+    first, times = content_digest(path), path.stat()
+    path.write_bytes(b"other")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert content_digest(path) == hashlib.sha256(b"other").hexdigest() != first
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_has_no_digest_and_is_none(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="data.root: '.*pipe' can't be read: it is not a regular"):
+        content_digest(tmp_path / "pipe")
+    (tmp_path / "x").write_bytes(b"x")
+    os.mkfifo(tmp_path / ".x.sha256")
+    assert content_digest(tmp_path / "x") == hashlib.sha256(b"x").hexdigest()

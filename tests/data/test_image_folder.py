@@ -1,4 +1,11 @@
+"""Folders of images: how they are listed, decoded and kept, and what a stranger might put there."""
+
 import os
+import shutil
+import stat
+import struct
+import warnings
+import zlib
 
 import numpy as np
 import pytest
@@ -6,7 +13,7 @@ from own_data import image_folder
 from PIL import Image
 
 from ngo.common.registry import UserError
-from ngo.data.image_folder import list_images, read_images
+from ngo.data.image_folder import decoded_images, list_images, read_images
 
 
 @pytest.mark.parametrize("part", ["test", "val"])
@@ -19,16 +26,6 @@ def test_classes_are_the_folders_of_train_by_name(tmp_path, part):
     assert images.train_labels.tolist() == [0, 0, 0, 1, 1, 1]
     assert images.test == [f"{part}/robin/0.JPG", f"{part}/wren/0.JPG"]
     assert images.test_labels.tolist() == [0, 1]
-
-
-def test_the_listing_is_torchvisions(tmp_path):
-    from torchvision.datasets import ImageFolder
-
-    folder = image_folder(tmp_path)
-    theirs, ours = ImageFolder(folder / "train"), list_images(folder)
-    pairs = zip(ours.train, ours.train_labels.tolist(), strict=True)
-    assert [(str(folder / name), label) for name, label in pairs] == theirs.samples
-    assert ours.classes == theirs.classes
 
 
 @pytest.mark.parametrize(("channels", "mode"), [(1, "L"), (3, "RGB")])
@@ -74,15 +71,6 @@ def test_what_has_an_images_name_is_a_regular_file(tmp_path, make, reason):
         list_images(folder)
 
 
-@pytest.mark.parametrize("name", [b"a\nb.png", b"\xff.png"])
-def test_images_have_names_that_can_be_listed(tmp_path, name):
-    folder = image_folder(tmp_path)
-    (folder / "train/wren/1.png").rename(folder / "train/wren" / os.fsdecode(name))
-    with pytest.raises(UserError, match="birds' has a file with the name 'train/wren/") as told:
-        list_images(folder)
-    assert str(told.value).isprintable()
-
-
 def test_decoded_images_that_came_with_the_folder_are_not_used(tmp_path):
     """Neither with the digest of the images nor with a stamp that was right elsewhere."""
     folder = image_folder(tmp_path)
@@ -98,9 +86,78 @@ def test_decoded_images_that_came_with_the_folder_are_not_used(tmp_path):
     assert np.array_equal(again, true)
 
 
+def refusal(path):
+    with warnings.catch_warnings(record=True) as told, pytest.raises(UserError) as error:
+        list(decoded_images([path], "RGB"))
+    assert not told
+    assert "\n" not in str(error.value)
+    return str(error.value).removeprefix(f"data.root: {str(path)!r} can't be ")
+
+
+@pytest.mark.parametrize("size", [(10_000, 10_000), (30_000, 30_000), (2**31 - 1, 2**31 - 1)])
+def test_an_image_that_declares_too_many_pixels_is_refused(tmp_path, size):
+    (tmp_path / "x.png").write_bytes(bomb(*size))
+    assert refusal(tmp_path / "x.png").startswith("decoded: Image size (")
+
+
 @pytest.mark.timeout(60)
-def test_a_pipe_in_place_of_the_decoded_images_is_not_read(tmp_path, caplog):
-    folder = image_folder(tmp_path)
-    os.mkfifo(tmp_path / "birds-3x6x4.npz")
-    assert read_images(folder, list_images(folder), (3, 6, 4), "digest")[0].shape == (6, 3, 6, 4)
-    assert "the decoded images are not kept" in caplog.text
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "x.png")
+    assert refusal(tmp_path / "x.png") == "read: it is not a regular file."
+
+
+def test_no_program_is_started_for_postscript(tmp_path, monkeypatch):
+    """Pillow gives a file that begins as PostScript does to Ghostscript, whatever its name."""
+    program = tmp_path / "gs"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert shutil.which("gs") == str(program)
+    (tmp_path / "x.png").write_bytes(POSTSCRIPT)
+    assert refusal(tmp_path / "x.png").startswith("decoded: cannot identify image file")
+    assert not (tmp_path / "ran").exists()
+
+
+def decodes(path):
+    """Whether a file decodes; if not, it is told in a line."""
+    with warnings.catch_warnings(record=True) as told:
+        try:
+            (image,) = decoded_images([path], "RGB")
+        except UserError as error:
+            line = str(error)
+        else:
+            line = None
+            assert image.mode == "RGB"
+    assert not told
+    assert line is None or "\n" not in line
+    return line is None
+
+
+def test_damaged_images_are_explained_in_a_line(tmp_path):
+    noise = np.random.default_rng(0)
+    image = Image.fromarray(noise.integers(0, 256, (9, 9, 3), dtype=np.uint8))
+    refused = 0
+    for name in ("x.png", "x.jpeg", "x.tiff", "x.gif", "x.webp", "x.bmp", "x.ppm"):
+        image.save(tmp_path / name)
+        whole = (tmp_path / name).read_bytes()
+        for _ in range(40):
+            content = bytearray(whole)
+            for place in noise.integers(0, min(len(content), 80), 3):
+                content[place] = noise.integers(0, 256)
+            (tmp_path / name).write_bytes(content)
+            refused += decodes(tmp_path / name) is False
+    assert refused > 50
+
+
+def bomb(width, height):
+    """A PNG file of some bytes that declares any size."""
+
+    def chunk(kind, content):
+        check = struct.pack(">I", zlib.crc32(kind + content))
+        return struct.pack(">I", len(content)) + kind + content + check
+
+    size = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + size + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n%%EOF\n"

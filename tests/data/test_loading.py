@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from rates import check_rate, check_uniform
 from tiny_mnist import tiny_mnist
 
 from ngo.common import plugins
@@ -108,23 +107,6 @@ def test_arrays_that_contradict_the_registered_facts(changed, message, tmp_path)
         loading.checked_arrays("mine", SOURCE, arrays(**changed), tmp_path)
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"train_inputs": np.full((3, 2), 1e300)}, "6 of train_inputs are not finite in float32"),
-        ({"test_inputs": np.full((1, 2), -1e39)}, "2 of test_inputs are not finite in float32"),
-        ({"train_inputs": np.ma.zeros((3, 2))}, "train_inputs are a masked array; expected values"),
-        ({"train_inputs": [[1, 2], [3], [4]]}, "train_inputs are no array .*; expected a NumPy ar"),
-        ({"train_inputs": torch.zeros(3, 2).to_sparse()}, "train_inputs are no array"),
-        ({"train_inputs": np.zeros((3, 2), "c8")}, "train_inputs are complex64 of shape"),
-    ],
-)
-def test_values_that_float32_does_not_have_are_told(changed, message, tmp_path):
-    with pytest.raises(UserError, match=f"dataset 'mine': {message}"):
-        loading.checked_arrays("mine", SOURCE, arrays(**changed), tmp_path)
-
-
 def test_a_function_that_returns_no_arrays_is_told(tmp_path):
     for returned in (None, tuple(vars(arrays()).values())):
         with pytest.raises(UserError, match=f"returned a {type(returned).__name__}; expected ngo"):
@@ -194,14 +176,6 @@ def test_classes_are_balanced_and_the_part_is_fixed():
     assert set(smaller) <= set(part), "a smaller part lies within a larger one"
 
 
-def test_rare_classes_give_all_they_have():
-    data = load("digits", ".")
-    targets = torch.tensor([0] * 3 + [1] * 20)
-    rare = replace(data, test_inputs=data.test_inputs[:23], test_targets=targets)
-    counts = np.bincount(targets.numpy()[samples_of(rare, 10)])
-    assert counts.tolist() == [3, 7]
-
-
 def coded(b, size=8):
     """Images whose pixels tell row and column: 1 + row in channel 0, 1 + column in channel 1."""
     rows = torch.arange(1, size + 1, dtype=torch.uint8)
@@ -220,27 +194,3 @@ def test_each_image_is_a_window_of_its_padded_self_flipped_or_not():
     assert 150 < same[:, 1].sum() < 250, "about half of the images are flipped"
     counts = same.any(1).sum(0)
     assert (counts > 0).sum() > 75, "nearly all of the 81 positions occur in 400 draws"
-
-
-def test_the_stream_decides_and_the_images_stay():
-    images = torch.randint(0, 256, (16, 3, 12, 12), dtype=torch.uint8)
-    before = images.clone()
-    one, two = (crop_flip(images, torch_stream(seed, "test")) for seed in (1, 2))
-    assert torch.equal(one, crop_flip(images, torch_stream(1, "test")))
-    assert not torch.equal(one, two)
-    assert torch.equal(images, before)
-    assert one.dtype == torch.uint8
-
-
-def test_flips_and_positions_have_their_rates():
-    b, size = 100_000, 10
-    found = crop_flip(coded(b, size), torch_stream(0, "test"))
-    # Row and column 4 to 5 of a window are never black.
-    row, left, right = found[:, 0, 4, 4].int(), found[:, 1, 4, 4].int(), found[:, 1, 4, 5].int()
-    flipped = left > right
-    assert ((left - right).abs() == 1).all()
-    check_rate(int(flipped.sum()), b, 0.5, sees=0.02)
-    across, down = torch.where(flipped, right, left), row
-    counts = torch.zeros(9, 9).index_put((across - across.min(), down - down.min()),
-                                         torch.ones(b), accumulate=True)  # fmt: skip
-    check_uniform(counts.numpy())

@@ -1,4 +1,4 @@
-"""Partitions: shares that are disjoint and distributed as stated, and what is refused."""
+"""Partitions: disjoint shares, distributed as stated; their heterogeneity; what is refused."""
 
 import sys
 from dataclasses import replace
@@ -15,16 +15,11 @@ from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS
-from ngo.data.heterogeneity import hellinger_to_global
+from ngo.data.heterogeneity import hellinger_pairwise, hellinger_to_global, label_entropy
 from ngo.data.partition import (
     OWNERS,
     PARTITIONS,
-    by_owner,
     check_parts,
-    sample_owners,
-    samples_by_class,
-)
-from ngo.data.partitions import (
     dirichlet,
     dirichlet_min,
     equal,
@@ -32,8 +27,9 @@ from ngo.data.partitions import (
     iid,
     natural,
     quantity,
+    sample_owners,
+    samples_by_class,
     shards,
-    skew,
 )
 
 # 60 samples of each of 10 classes, in random order.
@@ -133,11 +129,6 @@ def test_iid_is_exhaustive_and_even(n, seed):
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
-def test_more_workers_than_samples():
-    with pytest.raises(UserError, match="workers: 601 is out of range; it must be 1 to 600"):
-        iid(LABELS, 601, generator=stream())
-
-
 @pytest.mark.parametrize("n", [1, 4, 16])
 def test_equal_shares_for_any_number_of_workers(n):
     parts = equal(np.zeros(200), n, samples_per_worker=12, generator=numpy_stream(0, "test"))
@@ -145,11 +136,6 @@ def test_equal_shares_for_any_number_of_workers(n):
     assert_disjoint(parts, 200)
     assert PARTITIONS["equal"].owned(200, n, samples_per_worker=12) == 12 * n
     assert PARTITIONS["equal"].smallest_share(200, n, samples_per_worker=12) == 12
-
-
-def test_more_shares_than_samples():
-    with pytest.raises(UserError, match="workers × samples_per_worker: 204 is out of range"):
-        equal(np.zeros(200), 17, samples_per_worker=12, generator=numpy_stream(0, "test"))
 
 
 def sharded(n, number, per_worker, seed=0, labels=LABELS):
@@ -174,16 +160,6 @@ def test_no_draw_gives_owners_to_more_samples_than_the_rule_says():
     assert rule.owned(600, 2, shards=7, shards_per_worker=1) == 172
     assert rule.owned(600, 3, shards=7, shards_per_worker=2) == 5 * 86 + 85
     assert rule.smallest_share(600, 3, shards=7, shards_per_worker=2) == 2 * 85
-
-
-def test_taking_every_shard_takes_every_sample():
-    parts = sharded(10, 40, 4)
-    assert sorted(np.concatenate(parts).tolist()) == list(range(600))
-
-
-def test_the_papers_mnist_setting_uses_4000_images():
-    parts = sharded(10, 300, 2, labels=np.repeat(np.arange(10), 6000))
-    assert [len(part) for part in parts] == [400] * 10
 
 
 @pytest.mark.parametrize(
@@ -225,14 +201,6 @@ def test_shares_have_the_moments_of_their_concentration():
     check_mean(found, moment(beta), sees=1 - moment(1.05 * beta) / moment(beta))
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_each_worker_has_the_smallest_share_and_each_sample_one_owner(seed):
-    parts = dirichlet_min(LABELS, 6, beta=0.3, smallest=40, generator=stream(seed))
-    assert min(map(len, parts)) >= 40
-    assert sum(map(len, parts)) == 600
-    assert_disjoint(parts, 600)
-
-
 def test_a_first_draw_that_is_large_enough_is_that_of_dirichlet():
     plain = dirichlet(LABELS, 6, beta=0.5, generator=stream())
     least = min(map(len, plain))
@@ -267,26 +235,6 @@ def test_sizes_are_skewed_and_labels_are_not():
     assert most > 300
     assert even == pytest.approx(120, abs=2)
     assert distance < 0.2  # 40 samples of ten classes: the distance is that of the draw
-
-
-def test_the_proportions_are_drawn_from_the_dirichlet_distribution():
-    """Σ s² of the shares of Dir_n(β) has the mean (β + 1) / (n β + 1): β to 5 %."""
-    n, m, beta, smallest = 300, 10_000, 0.5, 2
-    generator = stream()
-
-    def moment(beta):
-        return (beta + 1) / (n * beta + 1)
-
-    drawn = {"beta": beta, "smallest": smallest, "generator": generator}
-    draws = [quantity(np.zeros(m), n, **drawn) for _ in range(400)]
-    sizes = np.array([[len(part) - smallest for part in parts] for parts in draws])
-    found = np.square(sizes / (m - n * smallest)).sum(1)
-    check_mean(found, moment(beta), sees=1 - moment(1.05 * beta) / moment(beta))
-
-
-def test_more_than_all_samples():
-    with pytest.raises(UserError, match="workers × smallest: 606 is out of range"):
-        quantity(LABELS, 6, beta=1.0, smallest=101, generator=stream())
 
 
 SEVEN = np.random.default_rng(0).integers(0, 7, 200)[:, None]
@@ -328,27 +276,10 @@ def drawn(name, **values):
     return PARTITIONS[name].assign(TILED, 100, **SHARDS, **values, generator=stream)
 
 
-def skews(parts):
-    """Of cliques of ten consecutive workers."""
-    counts = samples_by_class(TILED, parts, 10)
-    return skew(counts.reshape(10, 10, 10).sum(1), np.full(10, 0.1))
-
-
 def test_workers_have_the_parts_of_shards_in_another_order():
     parts, shards = drawn("cliques", label_clique=10), drawn("shards")
     assert sorted(map(tuple, parts)) == sorted(map(tuple, shards))
     assert not all(map(np.array_equal, parts, shards))
-
-
-def test_each_clique_has_nearly_the_labels_of_all_data():
-    """Where those of ten random workers are far off."""
-    assert skews(drawn("shards")).mean() > 0.4
-    assert skews(drawn("cliques", label_clique=10)).mean() < 0.1
-
-
-def test_the_skew_of_a_clique_by_hand():
-    """Two thirds and a third of two labels, and not a half each: 1/6 + 1/6."""
-    assert skew(np.array([4, 2]), np.array([0.5, 0.5])) == 1 / 3
 
 
 def test_swaps_never_make_it_worse_and_find_the_obvious():
@@ -379,13 +310,50 @@ def test_each_sample_needs_an_owner(owned, tmp_path, monkeypatch):
         sample_owners("four", tmp_path)
 
 
-def test_a_partition_divides_by_owners_if_its_first_parameter_says_so():
-    assert [name for name, rule in PARTITIONS.items() if by_owner(rule)] == ["natural"]
-
-
 def test_the_decorator_is_part_of_the_interface(own_entries):
     @ngo.owners("digits")
     def writers(root):
         return np.arange(1437) % 3
 
     assert OWNERS["digits"] is writers
+
+
+def test_equal_distributions_have_distance_0_and_the_entropy_of_all_classes():
+    counts = np.outer([1, 2, 5], np.full(7, 3))
+    assert hellinger_to_global(counts) == pytest.approx(0, abs=1e-7)
+    assert hellinger_pairwise(counts) == pytest.approx(0, abs=1e-7)
+    assert label_entropy(counts) == pytest.approx(np.log(7))
+
+
+def test_one_class_for_each_worker():
+    """Σ_k √(p_k q_k) is √(1/C) against the global distribution, and 0 between two workers."""
+    counts = 9 * np.eye(10, dtype=int)
+    assert hellinger_to_global(counts) == pytest.approx(np.sqrt(1 - 1 / np.sqrt(10)))
+    assert hellinger_pairwise(counts) == 1
+    assert label_entropy(counts) == 0
+
+
+def test_the_distances_are_those_of_the_definition():
+    counts = np.random.default_rng(0).integers(0, 30, (5, 4))
+    p = counts / counts.sum(1, keepdims=True)
+    q = counts.sum(0) / counts.sum()
+
+    def distance(a, b):
+        return np.sqrt(0.5 * sum((np.sqrt(x) - np.sqrt(y)) ** 2 for x, y in zip(a, b, strict=True)))
+
+    to_global = [distance(row, q) for row in p]
+    pairs = [distance(p[i], p[j]) for i in range(5) for j in range(i)]
+    entropies = [-sum(x * np.log(x) for x in row if x) for row in p]
+    assert hellinger_to_global(counts) == pytest.approx(np.mean(to_global), abs=1e-12)
+    assert hellinger_pairwise(counts) == pytest.approx(np.mean(pairs), abs=1e-12)
+    assert label_entropy(counts) == pytest.approx(np.mean(entropies), abs=1e-12)
+
+
+def test_workers_without_samples_are_left_out():
+    counts = np.array([[4, 0], [0, 4]])
+    more = np.vstack([counts, np.zeros((2, 2), int)])
+    for measure in (hellinger_to_global, hellinger_pairwise, label_entropy):
+        assert measure(more) == measure(counts)
+    assert hellinger_pairwise(counts[:1]) == 0
+    with pytest.raises(UserError, match="partition: no worker has samples"):
+        label_entropy(np.zeros((2, 3)))

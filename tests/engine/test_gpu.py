@@ -36,22 +36,6 @@ def card(monkeypatch):
     fused.available.cache_clear()
 
 
-def test_the_stand_in_refuses_what_a_gpu_would(card):
-    with card:
-        X = torch.zeros(3, 2, device="cuda:1")
-        assert (X.is_cuda, X.is_cpu, X.device) == (True, False, PLACE)
-        assert isinstance(X[0] + 2 * X.sum(1)[:2], OnCard)
-        with pytest.raises(RuntimeError, match="same device"):
-            X + torch.ones(3, 2)
-        with pytest.raises(RuntimeError, match="same device"):
-            X.bernoulli_(0.5, generator=torch.Generator())
-        assert not card.waits
-        for look in (lambda: float(X.sum()), X.cpu, lambda: X.to("cpu"), lambda: X.copy_(X.cpu())):
-            card.waits.clear()
-            look()
-            assert card.waits
-
-
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
     """The device ``meta`` has none, and refuses operands of another device."""
@@ -131,18 +115,6 @@ def test_the_host_never_waits_within_an_epoch(card, trainings, values):
         for _ in range(4):
             training.stepper.advance()
     assert set(card.waits) == ({"__float__"} if values["method"] == "gossip_until" else set())
-
-
-def test_a_step_with_images_and_dropout_does_not_wait_either(card, tmp_path):
-    values = {"dataset": "digits", "workers": 3, "batch_size": 8, "backend": "loop"}
-    spec = resolve({}, {**DEFAULTS, **values})
-    with card:
-        data = loading.load("digits", tmp_path, "cuda:1")
-        training = Training(spec, make_problem(spec, data))
-        training.stepper.advance()
-        card.waits.clear()
-        training.stepper.advance()
-    assert not card.waits
 
 
 class Kernel:

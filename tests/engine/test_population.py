@@ -7,9 +7,8 @@ from torch.nn import functional as F
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.engine.backend import INITIALIZATIONS, Stacked, restored
+from ngo.engine.backends import INITIALIZATIONS, Stacked, restored
 from ngo.engine.population import Population
-from ngo.models.architectures import mnist_cnn
 from ngo.models.model import Model
 
 
@@ -17,35 +16,6 @@ def batch(n, b=8, seed=0):
     generator = torch_stream(seed, "test")
     inputs = torch.randn(n, b, 1, 28, 28, generator=generator)
     return inputs, torch.randint(0, 10, (n, b), generator=generator)
-
-
-def test_gradients_are_those_of_plain_modules():
-    """Each row of G is the gradient of a separate module with the same dropout stream."""
-    inputs, targets = batch(3)
-    population = Population("mnist_cnn", 3, seed=7, backend="loop")
-    population.X += 0.01 * torch.randn(3, 21_840, generator=torch_stream(1, "test"))
-    losses = population.gradients(Stacked(inputs, targets))
-    for i in range(3):
-        plain = mnist_cnn(torch_stream(7, "dropout", i))
-        # The population's rows hold kernels with channels last.
-        start = 0
-        for parameter in plain.parameters():
-            row = population.X[i, start : start + parameter.numel()]
-            if parameter.dim() == 4:
-                out, channels, height, width = parameter.shape
-                row = row.view(out, height, width, channels).permute(0, 3, 1, 2)
-            parameter.data = row.reshape(parameter.shape).clone()
-            start += parameter.numel()
-        loss = F.cross_entropy(plain(inputs[i]), targets[i])
-        loss.backward()
-        expected = torch.cat(
-            [
-                (g.permute(0, 2, 3, 1) if g.dim() == 4 else g).reshape(-1)
-                for g in (parameter.grad for parameter in plain.parameters())
-            ]
-        )
-        assert losses[i].item() == pytest.approx(loss.item(), rel=1e-5)
-        assert torch.allclose(population.G[i], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("threads", [2, 5])
@@ -102,18 +72,6 @@ def test_buffers_are_local_and_averaged_in_the_consensus_model():
     assert population.evaluate([images[0] / 255], [images[0]], workers=[1]).worker_losses == [
         scores.worker_losses[1]
     ]
-
-
-def test_a_population_is_restored_with_buffers_and_dropout_streams():
-    """Buffers are batch normalization's means and variances, which only some models have."""
-    images = torch.randint(0, 256, (2, 2, 3, 32, 32), dtype=torch.uint8)
-    first, second = (Population("cifar10_vae", 2, seed) for seed in (0, 1))
-    first.gradients(Stacked(images / 255, images))
-    second.load_state_dict({k: v.clone() for k, v in first.state_dict().items()})
-    losses = [population.gradients(Stacked(images / 255, images)) for population in (first, second)]
-    assert torch.equal(*losses)
-    assert torch.equal(first.G, second.G)
-    assert torch.equal(first.buffers, second.buffers)
 
 
 def counting(generator):
@@ -175,14 +133,3 @@ def test_a_workers_draw_depends_on_its_number_alone():
     """Not on how many workers there are, nor on which of them are in this process."""
     every = rows(n=6, initialization="by_worker")
     assert torch.equal(rows(n=2, workers=[1, 4], initialization="by_worker"), every[[1, 4]])
-
-
-@pytest.mark.parametrize("backend", ["loop", "vmap", "compiled"])
-def test_modules_start_from_their_rows(backend):
-    population = Population("mnist_cnn", 3, 0, backend=backend, initialization="by_worker")
-    X = population.X.clone()
-    for i, module in enumerate(population.modules):
-        first = next(module.parameters())
-        row = X[i, : first.numel()].view(first.permute(0, 2, 3, 1).shape).permute(0, 3, 1, 2)
-        assert torch.equal(first.detach(), row)
-    assert torch.equal(population.X, X)

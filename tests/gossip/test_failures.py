@@ -2,7 +2,6 @@ import pytest
 import torch
 from rates import check_rate
 
-from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix, outgoing_shares
 from ngo.gossip.network import Failures
 from ngo.gossip.topologies.static import complete, ring
@@ -74,17 +73,3 @@ def test_failures_depend_on_the_seed_and_the_rates_alone():
     more = [set(absent) for _, absent in drawn(RING, 0.0, 0.4)]
     assert all(a <= b for a, b in zip(away, more, strict=True))
     assert away != [set(absent) for _, absent in drawn(RING, 0.0, 0.2, seed=1)]
-
-
-@pytest.mark.parametrize("W", [RING, COMPLETE, DIRECTED])
-def test_up_to_256_workers_have_a_draw_for_each_pair(W):
-    source = torch_stream(3, "links")
-    for found, _ in drawn(W, 0.3, seed=3, steps=20):
-        failed = (torch.rand(N, N, generator=source, dtype=torch.float64) < 0.3).triu(1)
-        expected = W.clone().masked_fill((failed | failed.T), 0).fill_diagonal_(0)
-        assert torch.equal(found.clone().fill_diagonal_(0), expected)
-
-
-def test_nobody_is_away_in_the_first_step():
-    first = [next(drawn(RING, 0.0, 0.9, seed))[1] for seed in range(20)]
-    assert first == [[]] * 20

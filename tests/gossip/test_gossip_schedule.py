@@ -13,8 +13,8 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
-from ngo.gossip.schedule import SCHEDULES, ScheduledMixing, schedule, scheduled
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.schedule import SCHEDULES, schedule, scheduled
+from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.problem import Batches, BatchStream, make_problem
 from ngo.training.resolve import resolve
 from ngo.training.stepper import Stepper
@@ -108,16 +108,6 @@ def test_nothing_is_sent_outside_of_a_window(least_squares):
     assert alone.network.messages == 0
 
 
-def test_graphs_are_drawn_only_where_they_are_used():
-    spec = run_of(topology="random", u=0.5, **THREE, second_topology="ring")
-    mixing = ScheduledMixing(spec, 10, torch_stream(0, "graphs"))
-    drawn = Mixing("random", N, spec, torch_stream(0, "graphs"))
-    for t in range(10):
-        own = 4 <= t < 7
-        expected = dense("ring") if own else drawn.at(t).dense().numpy()
-        assert np.array_equal(mixing.at(t, t).dense().numpy(), expected)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -152,18 +142,3 @@ def test_a_schedule_is_registered_by_its_name_with_options(own_entries):
     assert SCHEDULES["falling"].graphs == ()
     spec = resolve({"method": "gossip", "schedule": "falling", "gamma": 0.8})
     assert [scheduled(spec, t, 2)["gamma"] for t in (0, 1)] == [0.8, pytest.approx(0.6)]
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"lr": 0.1}, "schedule: a field that 'wrong' changes: 'lr' is unknown; allowed: gamma, "),
-        ({"topology": "star"}, "schedule: a topology that no option names: 'star' is unknown; "),
-    ],
-)
-def test_a_schedule_that_changes_what_it_may_not_ends_the_run(
-    values, message, own_entries, least_squares
-):
-    schedule("wrong")(lambda share, run: values)
-    with pytest.raises(UserError, match=f"^{message}[^\\n]*$"):
-        made(least_squares, method="gossip", schedule="wrong").advance()

@@ -12,9 +12,9 @@ from weighted import naive_step, random_weights
 from ngo.common.seeding import torch_stream
 from ngo.gossip import gossip_step as steps
 from ngo.gossip.gossip_step import exponent, gossip_step, phi
-from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete
-from ngo.native import pool, shared_work
+from ngo.native import pool
 
 
 def test_phi_at_known_points():
@@ -102,7 +102,7 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     X, past = torch.randn(2, 7, 9999, generator=generator, dtype=dtype)
     W = random_weights(7, 0.5, 1)
     monkeypatch.setattr(steps, "BLOCK", 7000)  # 10 blocks
-    monkeypatch.setattr(shared_work, "SHARE", 7000)
+    monkeypatch.setattr(pool, "SHARE", 7000)
     at = past if stale else None
     expected = gossip_step(X, W, 0.1, p, at=at)
     for count in (1, 2, 5):
@@ -110,12 +110,3 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
         found = gossip_step(mine, W, 0.1, p, at=at, out=mine, spread=pool.threads(count))
         assert found is mine
         assert torch.equal(mine, expected)
-
-
-def test_an_isolated_worker_keeps_its_state():
-    X = torch.randn(4, 10, generator=torch_stream(0, "X"))
-    W = metropolis_hastings(4, [(0, 1)])
-    for p in (0.5, 0.9, 1):
-        assert torch.equal(gossip_step(X, W, 0.5, p)[2:], X[2:])
-    no_edges = metropolis_hastings(4, [])
-    assert torch.equal(gossip_step(X, no_edges, 0.5, 0.9), X)

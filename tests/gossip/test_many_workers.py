@@ -4,14 +4,13 @@ from functools import cache
 
 import pytest
 import torch
-from stepping import Stepping, fields, states
+from stepping import fields
 from tensor_sizes import Largest
 
 from ngo.common.options import DECLARED
 from ngo.common.seeding import torch_stream
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network
 from ngo.gossip.spectrum import laplacian
@@ -20,9 +19,6 @@ from ngo.gossip.topology import TOPOLOGIES, Mixing
 DEFAULTS = {name: option.default for name, option in DECLARED.items()}
 OPTIONS = fields(**{**DEFAULTS, "u": 0.1, "seed": 0, "clip": 2.0})
 # Those with steps that all workers take together.
-METHODS_ON_GRAPHS = sorted(
-    name for name, entry in METHODS.items() if entry.decentralized and name != "ad_psgd"
-)
 NAMES = sorted(name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields)
 
 
@@ -74,26 +70,6 @@ def test_couplings(coupling, name):
     for state in (X, X.double()):
         new = entry.step(state, W, 0.3, OPTIONS)
         assert torch.allclose(new.double(), expected, rtol=0, atol=2e-5)
-
-
-@pytest.mark.parametrize("n", [300, 2000])
-def test_torch_adds_along_edges_where_a_dense_product_would_be_long(n):
-    W = matrix("torus", n)
-    X = torch.randn(n, 3, generator=torch_stream(0, "X"), dtype=torch.float64)
-    assert torch.allclose(gossip_step(X, W, 0.4, 1), X - 0.4 * laplacian(W.dense()) @ X)
-
-
-@pytest.mark.parametrize("method", METHODS_ON_GRAPHS)
-def test_methods_take_the_same_steps_with_a_dense_matrix(method):
-    n = 32
-    W = matrix("chain" if METHODS[method].graph == "tree" else "ring", n)
-    X, G = states(n=n)
-    steppings = [Stepping(method, X, given, **DEFAULTS) for given in (W, W.dense())]
-    for t in range(3):
-        for stepping in steppings:
-            stepping.advance(G * (t + 1))
-    assert torch.equal(steppings[0].X, steppings[1].X)
-    assert not torch.allclose(steppings[0].X, X)
 
 
 def test_a_large_graph_is_never_dense():

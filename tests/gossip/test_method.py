@@ -10,10 +10,10 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import DECENTRALIZED, METHODS, NUMBERS, method, sent
-from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
+from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.network import Network
+from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topologies.static import chain, ring
 
 
@@ -139,10 +139,6 @@ def test_compressed_messages(name):
     assert on_an_edge("choco", 2, compression=name) == (1, *sizes)
 
 
-def test_one_method_cannot_tell():
-    assert sent(fields(method="gossip_until"), SIZE) is None
-
-
 def test_numbers_are_wide_as_told():
     assert sent(fields(method="push_sum"), SIZE, number=8) == [8 * (SIZE + 1)]
     assert sent(fields(method="relay_sum"), SIZE) == [4 * SIZE + 4]
@@ -180,25 +176,3 @@ def test_messages_and_bytes_are_counted_by_the_shape_of_a_row(network):
     assert counted(network) == (40, before + 10 * 2 * 4)
     network.index(rows())
     assert network.messages == 40
-
-
-def test_a_row_of_its_own_crosses_each_edge(network):
-    """On the path 0 – 2 – 1 – 3. Links are in order; row (i, j) is received as row (j, i)."""
-    network.set_matrix(metropolis_hastings(4, [(0, 2), (1, 2), (1, 3)]))
-    links = network.links()
-    assert links.T.tolist() == [[0, 2], [1, 2], [1, 3], [2, 0], [2, 1], [3, 1]]
-    names = (10 * links[0] + links[1])[:, None]
-    assert network.swap(names).flatten().tolist() == [20, 21, 31, 2, 12, 13]
-    assert counted(network) == (6, 6 * 8)
-    network.set_matrix(torch.eye(4).double())
-    assert network.swap(rows()[:0]).shape == (0, 7)
-
-
-def test_a_pull_is_refused_on_a_directed_graph(network):
-    network.directed = True
-    X = rows()
-    with pytest.raises(UserError, match="^topology: a pull needs an undirected graph; ") as told:
-        network.pull(X, COUPLINGS["power"], 0.3, RUN)
-    assert "\n" not in str(told.value)
-    assert torch.equal(X, rows())
-    assert counted(network) == (0, 0)

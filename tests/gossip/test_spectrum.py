@@ -25,15 +25,6 @@ UNDIRECTED = (
 DIRECTED = "directed_ring", "directed_exponential", "d_equi_static"
 
 
-def test_gap_takes_the_negative_end_of_the_spectrum():
-    W = torch.tensor([[0.1, 0.9], [0.9, 0.1]])  # eigenvalues 1 and −0.8
-    assert spectral_gap(W) == pytest.approx(0.2)
-
-
-def test_a_single_worker_has_gap_1():
-    assert spectral_gap(torch.ones(1, 1)) == 1
-
-
 def test_laplacian_and_connectivity_of_known_graphs():
     W = mixing_matrix(ring(10))
     L = laplacian(W)

@@ -1,3 +1,5 @@
+"""What a topology returns, and what is refused: unknown workers, no matrix, no path between all."""
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ from ngo.common.fields import above, whole
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import mixing_matrix
-from ngo.gossip.topology import TOPOLOGIES, Mixing, topology
+from ngo.gossip.topology import TOPOLOGIES, Mixing, check_connected, topology
+from ngo.training.resolve import resolve
 
 
 class Fields:
@@ -40,29 +43,6 @@ def test_an_edge_to_an_unknown_worker_is_named(own_topology, edge):
         TOPOLOGIES["own"].edges(3)
     with pytest.raises(UserError, match=message):
         graph(3)
-
-
-def test_a_topology_may_depend_on_the_step(own_entries):
-    """A one-peer graph: at step t, each worker talks to the one at distance 2^(t mod log₂ n)."""
-    asked = []
-
-    @topology("one_peer")
-    def one_peer(n, t):
-        asked.append(t)
-        return [(i, i ^ 2 ** (t % 2)) for i in range(n)]
-
-    entry = TOPOLOGIES["one_peer"]
-    assert (entry.varies, entry.fields) == (True, ())
-    mixing = Mixing("one_peer", 4, None)
-    half = mixing.at(0).dense()
-    assert half[0].tolist() == [0.5, 0.5, 0, 0]
-    assert mixing.at(1).dense()[0].tolist() == [0.5, 0, 0.5, 0]
-    assert torch.equal(mixing.at(2).dense(), half)
-    assert asked == [0, 0, 1, 2]  # the first is a check at the start
-    assert entry.period(4) is None
-    average = mixing.at(1).dense() @ mixing.at(0).dense()
-    assert torch.allclose(average, torch.full((4, 4), 0.25, dtype=torch.float64))
-    assert sorted(one_peer(4, t=1).edges) == [(0, 2), (1, 3)]
 
 
 def test_the_matrices_of_a_declared_period_are_made_once(own_entries):
@@ -163,14 +143,6 @@ def test_a_directed_topology_shares_mass_along_its_edges(own_entries):
     assert sorted(graph.edges) == [(0, 1), (0, 2), (1, 2)]
 
 
-def test_a_directed_topology_may_have_weights_of_its_own(own_entries):
-    W = [[0.5, 0, 0.25], [0.5, 1, 0], [0, 0, 0.75]]
-    topology("own", directed=True, weighted=True)(lambda n: W)
-    entry = TOPOLOGIES["own"]
-    assert entry.matrix(3).dense().tolist() == W
-    assert sorted(entry.edges(3)) == [(0, 1), (2, 0)]  # from j to i where W_ij is not 0
-
-
 @pytest.mark.parametrize(
     "edges", [None, [0, 1], [(0, 1, 2)], [("a", "b")], np.zeros((2, 2)), np.array(3)]
 )
@@ -193,3 +165,83 @@ def test_edges_and_matrices_may_be_arrays(own_entries):
     assert TOPOLOGIES["sparse"].matrix(2).dense().tolist() == [[0.5, 0.5], [0.5, 0.5]]
     with pytest.raises(UserError, match=r"has shape \[2, 2\], and not \[3, 3\]"):
         TOPOLOGIES["sparse"].matrix(3)
+
+
+# Edges on four workers, and the first worker that worker 0 does not reach.
+EDGES = {
+    "a pair of four": ([(0, 1)], 2),
+    "self-loops": ([(0, 0), (1, 1), (2, 2), (3, 3)], 1),
+    "no edge": ([], 1),
+    "two pairs": ([(0, 1), (2, 3)], 2),
+    "an isolated worker": ([(0, 1), (1, 2), (0, 2)], 3),
+}
+
+
+@pytest.fixture(autouse=True)
+def removed(own_entries):
+    """The topologies of a test are removed when it ends."""
+
+
+@pytest.mark.parametrize(("edges", "missing"), EDGES.values(), ids=EDGES)
+def test_a_graph_in_pieces_is_refused_before_the_run(edges, missing):
+    topology("pieces")(lambda n: edges)
+    with pytest.raises(UserError) as error:
+        resolve({"topology": "pieces", "workers": 4})
+    assert str(error.value) == (
+        "topology: 'pieces' does not connect the 4 workers: there are no paths both ways "
+        f"between worker 0 and worker {missing}; declare it with connected=False if that is meant."
+    )
+
+
+def test_a_path_is_needed_in_both_directions():
+    topology("out", directed=True)(lambda n: [(0, i) for i in range(1, n)])
+    topology("in", directed=True)(lambda n: [(i, 0) for i in range(1, n)])
+    topology("round", directed=True)(lambda n: [(i, (i + 1) % n) for i in range(n)])
+    with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 1;"):
+        check_connected("out", 4, {})
+    with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 1;"):
+        check_connected("in", 4, {})
+    check_connected("round", 4, {})
+
+
+def test_graphs_of_a_period_connect_together():
+    def pairs(n, t):
+        return [(0, 1), (2, 3)] if t % 2 else [(1, 2)]
+
+    topology("in_turn", period=2)(pairs)
+    check_connected("in_turn", 4, {})
+    topology("repeating", period=2)(lambda n, t: pairs(n, 1))
+    with pytest.raises(UserError, match="between worker 0 and worker 2 in its 2 graphs; declare"):
+        check_connected("repeating", 4, {})
+
+
+def test_what_is_meant_is_a_warning_once(caplog):
+    topology("islands", connected=False)(lambda n: [(0, 1), (2, 3)])
+    topology("whole", connected=False)(lambda n: [(0, 1), (1, 2), (2, 3)])
+    for _ in range(3):
+        assert resolve({"topology": "islands", "workers": 4}).topology == "islands"
+        assert resolve({"topology": "whole", "workers": 4}).topology == "whole"
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == (
+        "topology: 'islands' does not connect the 4 workers: there are no paths both ways "
+        "between worker 0 and worker 2, so that they may never agree"
+    )
+
+
+def test_graphs_that_are_drawn_connect_in_time(caplog):
+    def drawn(name, chance):
+        @topology(name)
+        def edges(n, generator):
+            pairs = [(i, j) for i in range(n) for j in range(i)]
+            return [pair for pair in pairs if torch.rand((), generator=generator) < chance]
+
+        check_connected(name, 4, {})
+
+    drawn("rare", 0.05)
+    assert caplog.messages == []
+    drawn("never", 0.0)
+    assert [message[:57] for message in caplog.messages] == [
+        "topology: 'never' does not connect the 4 workers: there a"
+    ]
+    assert "between worker 0 and worker 1 in its first 1000 graphs" in caplog.text

@@ -111,8 +111,3 @@ def test_workers_have_one_neighbour_at_most_where_it_is_declared_and_nowhere_els
     for n, (_, _, matching), matrices in courses(name):
         neighbours = [((W + W.T).fill_diagonal_(0) != 0).sum(1).max() for W in matrices]
         assert (max(neighbours) <= 1) == matching, n
-
-
-def test_two_workers_are_always_a_matching():
-    assert TOPOLOGIES["ring"].matching(2)
-    assert not TOPOLOGIES["ring"].matching(3)

@@ -71,13 +71,6 @@ def test_the_score_is_the_share_of_correct_characters():
     assert NEXT_CHARACTER.score(outputs[:1], torch.tensor([[1, 0, 0]])).tolist() == [0.5]
 
 
-def test_a_batch_has_the_characters_as_inputs_and_targets():
-    text = torch.tensor([[3.0, 1.0]])
-    inputs, targets = NEXT_CHARACTER.batch(None, text, torch.tensor([7]))
-    assert inputs.tolist() == targets.tolist() == [[3, 1]]
-    assert inputs.dtype == targets.dtype == torch.int64
-
-
 def test_squared_error_is_the_mean_over_outputs():
     outputs, targets = (
         torch.tensor([[1.0, 2.0], [0.0, 0.0]]),
@@ -99,16 +92,6 @@ def test_negative_elbo_of_a_case_by_hand():
     assert found.tolist() == [pytest.approx(expected, rel=1e-6)]
 
 
-def test_negative_elbo_of_grey_levels_and_of_the_prior():
-    """At 51/255 = 0.2: −0.2 ln q − 0.8 ln(1 − q); where q(z|x) = p(z), no divergence."""
-    images = torch.full((3, 1, 1, 1), 51, dtype=torch.uint8)
-    logits = torch.full((3, 1, 1, 1), math.log(1 / 3))  # q = 1/4
-    nothing = torch.zeros(3, 2)
-    expected = -0.2 * math.log(0.25) - 0.8 * math.log(0.75)
-    found = TASKS["vae"].loss((logits, nothing, nothing), images)
-    assert torch.allclose(found, torch.full((3,), expected))
-
-
 def test_negative_elbo_of_a_categorical_by_hand():
     """Two colour values: one certain to 1/256 (flat logits), one with odds 3 : 1 · 255 others."""
     images = torch.tensor([[[[7]], [[200]]]], dtype=torch.uint8)  # two channels of one pixel
@@ -117,12 +100,3 @@ def test_negative_elbo_of_a_categorical_by_hand():
     nothing = torch.zeros(1, 4)
     expected = math.log(256) + math.log(4 / 3)
     assert TASKS["vae"].loss((logits, nothing, nothing), images).item() == pytest.approx(expected)
-
-
-def test_the_targets_are_the_images():
-    images = torch.tensor([[[[51, 255]]]], dtype=torch.uint8)
-    inputs, targets = TASKS["vae"].batch(None, images, None)
-    assert torch.equal(inputs, torch.tensor([[[[0.2, 1.0]]]]))
-    assert targets is images
-    assert TASKS["vae"].labelled
-    assert TASKS["vae"].score is None

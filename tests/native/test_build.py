@@ -1,4 +1,3 @@
-import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -98,24 +97,7 @@ def test_torch_replaces_the_library_where_it_cannot_be_compiled(empty_cache, mon
         assert torch.allclose(ours, theirs, atol=1e-6)
 
 
-def test_the_march_none_compiles_nothing(empty_cache, monkeypatch, caplog):
-    monkeypatch.setenv("NGO_MARCH", "none")
-    assert build.build() is None
-    assert not empty_cache.exists()
-    assert not caplog.records
-
-
 def test_a_processor_unknown_to_clang_is_named(empty_cache, monkeypatch):
     monkeypatch.setenv("NGO_MARCH", "x86-64-v9")
     with pytest.raises(UserError, match="NGO_MARCH: 'x86-64-v9' is unknown to clang; allowed: "):
         build.available()
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="vectors of x86-64")
-def test_vectors_have_the_width_of_the_processor(tmp_path, monkeypatch):
-    """Without the flag, clang uses half the width for this processor."""
-    monkeypatch.setenv("NGO_MARCH", "skylake-avx512")
-    monkeypatch.setattr(build, "FLAGS", [*build.FLAGS, "-S"])
-    (source,) = (path for path in build.SOURCES if path.stem == "gossip_step")
-    build.compile_sources([source], tmp_path / "kernel.s")
-    assert b"%zmm" in (tmp_path / "kernel.s").read_bytes()

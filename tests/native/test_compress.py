@@ -84,18 +84,6 @@ def test_rounding_is_by_torchs_draws(seed):
             assert torch.equal(one.get_state(), other.get_state())
 
 
-def test_rows_out_of_range_and_their_streams_are_left_alone():
-    x, h, own = torch.ones(4, 100), torch.zeros(4, 100), streams(4)
-    x[1], x[3] = 1e30, 1e-30
-    assert compress.add_rounded(x, h, 7, 1.0, own, spread=in_order) == [1, 3]
-    assert h.any(1).tolist() == [True, False, True, False]
-    assert torch.equal(own[1].get_state(), streams(4)[1].get_state())
-
-
-def test_torchs_streams_are_read_correctly():
-    assert compress.draws_as_torch()
-
-
 def test_bytes_are_the_same_for_any_number_of_threads():
     def results(spread):
         x, h = torch.randn(2, 7, 60_000, generator=torch_stream(0, "rows"))

@@ -14,7 +14,7 @@ def compiled(request, monkeypatch):
     """With the compiled library, whose threads spin before they sleep, and without it."""
     if request.param and build.march() == "none":
         pytest.skip("NGO_MARCH=none")
-    monkeypatch.setattr(build, "available", lambda: request.param)
+    monkeypatch.setattr(pool, "available", lambda: request.param)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

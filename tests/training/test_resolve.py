@@ -12,8 +12,8 @@ from ngo.common.fields import at_least, whole
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.gossip.coupling import coupling
-from ngo.gossip.local_rule import local_rule
 from ngo.gossip.method import METHODS, method
+from ngo.gossip.step import local_rule
 from ngo.gossip.topology import topology
 from ngo.models.model import MODELS
 from ngo.training.resolve import resolve

@@ -7,13 +7,13 @@ from ngo.common import plugins
 from ngo.data.augmentation import AUGMENTATIONS, augmentation
 from ngo.data.dataset import DATASETS, dataset
 from ngo.data.partition import PARTITIONS, partition
-from ngo.engine.backend import BACKENDS, backend
+from ngo.engine.backends import BACKENDS, backend
 from ngo.gossip.attack import ATTACKS, attack
 from ngo.gossip.compression import COMPRESSIONS, compression
 from ngo.gossip.coupling import COUPLINGS, coupling
-from ngo.gossip.local_rule import LOCAL_RULES, local_rule
 from ngo.gossip.method import METHODS, method
 from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES, lr_schedule, schedule
+from ngo.gossip.step import LOCAL_RULES, local_rule
 from ngo.gossip.topology import TOPOLOGIES, topology
 from ngo.measures.measurement import MEASUREMENTS, measurement
 from ngo.models.model import MODELS, model

@@ -6,8 +6,8 @@ from running import finished, start
 from runs import CONVEX, digits_run
 
 from ngo.common.registry import UserError
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
+from ngo.gossip.step import LOCAL_RULES
 from ngo.training import run_memory as module
 from ngo.training.problem import make_problem
 from ngo.training.run_memory import check_memory, run_memory

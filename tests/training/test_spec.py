@@ -13,8 +13,8 @@ from ngo.common import options
 from ngo.common.fields import at_least, number, whole
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import coupling
-from ngo.gossip.local_rule import local_rule
 from ngo.gossip.method import method
+from ngo.gossip.step import local_rule
 from ngo.training.evaluation import Evaluation
 from ngo.training.fit import fit
 from ngo.training.resolve import resolve

@@ -12,7 +12,7 @@ from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import method
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.models.architectures import mnist_cnn
+from ngo.models.model import mnist_cnn
 from ngo.training.problem import BatchStream, make_problem
 from ngo.training.stepper import Stepper
 

@@ -12,8 +12,8 @@ import torch
 from runs import files, interrupted, left, resumed, run_in, short_run, stop_at, tiny
 
 from ngo.common import plugins
-from ngo.gossip.local_rule import local_rule
 from ngo.gossip.method import GOSSIP_FIELDS, method
+from ngo.gossip.step import local_rule
 from ngo.training.checkpoint import Stopped, write
 from ngo.training.run import run
 

@@ -23,8 +23,7 @@ from runs import CONVEX, digits_run
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.models.architectures import mnist_cnn
-from ngo.models.model import Model
+from ngo.models.model import Model, mnist_cnn
 from ngo.models.task import TASKS
 from ngo.training.own import check_problem, own_dataset, template, try_out
 from ngo.training.problem import make_problem

@@ -87,8 +87,8 @@ def describe(
     Describe the arrays of a file:
       ngo describe flowers.npz --out flowers.yaml
     """
-    from ngo.data.describe import as_text
-    from ngo.data.describe import describe as describe_data
+    from ngo.data.described import as_text
+    from ngo.data.described import describe as describe_data
 
     if out.resolve().suffix != ".yaml":
         raise UserError(f"out: {str(out.resolve())!r} must end in .yaml.")

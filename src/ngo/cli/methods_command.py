@@ -7,10 +7,10 @@ from textwrap import fill
 
 import click
 
-from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.catalog import REGISTRIES, MethodPart, Part, parts
+from ngo.gossip.catalog import methods as all_methods
 from ngo.gossip.method import ATTACKED, DECENTRALIZED
-from ngo.gossip.parts import REGISTRIES, MethodPart, Part, parts
-from ngo.gossip.parts import methods as all_methods
+from ngo.gossip.step import LOCAL_RULES
 
 TITLES = {
     "method": "Methods",

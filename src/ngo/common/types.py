@@ -1,8 +1,8 @@
-"""Names of the types of tables and tensors, for modules that are read without pandas and torch."""
+"""Names of types, for modules that are read without pandas and torch."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -11,3 +11,6 @@ if TYPE_CHECKING:
 Table: TypeAlias = "pd.DataFrame"
 Numbers: TypeAlias = "pd.Series"
 Tensor: TypeAlias = "torch.Tensor"
+
+#: A run, whose fields are attributes; ``training.spec`` has all of them.
+Run: TypeAlias = Any

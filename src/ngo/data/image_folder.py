@@ -20,7 +20,7 @@ from ngo.common.locks import file_lock
 from ngo.common.registry import UserError, in_a_line
 from ngo.common.untrusted import check_names, read_limited
 from ngo.data.array_files import read_arrays
-from ngo.data.content import stamp
+from ngo.data.download import stamp
 from verdicts.files import regular_file
 
 if TYPE_CHECKING:

@@ -175,3 +175,207 @@ def sample_owners(dataset: str, root: Path) -> np.ndarray:
             f"each training sample."
         )
     return np.unique(found, return_inverse=True)[1].astype(np.int64)[:, None]
+
+
+@partition("iid", smallest_share=lambda m, n: m // n)
+def iid(labels: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
+    """Split a random permutation of the samples; the workers' shares differ by one at most."""
+    check_range("workers", n, len(labels), "samples")
+    return sorted_parts(np.array_split(generator.permutation(len(labels)), n))
+
+
+@partition(
+    "equal",
+    smallest_share=lambda m, n, samples_per_worker: samples_per_worker,
+    owned=lambda m, n, samples_per_worker: n * samples_per_worker,
+)
+def equal(
+    labels: np.ndarray, n: int, *, samples_per_worker: int, generator: np.random.Generator
+) -> Parts:
+    """Give each worker ``samples_per_worker`` random samples (Section 5.5).
+
+    The other samples are unused.
+    """
+    used = n * samples_per_worker
+    check_range("workers × samples_per_worker", used, len(labels), "samples")
+    return sorted_parts(np.split(generator.permutation(len(labels))[:used], n))
+
+
+@partition(
+    "quantity",
+    smallest_share=lambda m, n, beta, smallest: smallest,
+    options=SMALLEST,
+)
+def quantity(
+    labels: np.ndarray, n: int, *, beta: float, smallest: int, generator: np.random.Generator
+) -> Parts:
+    """Cut a random permutation of the samples into n shares (quantity skew, Li et al. 2022).
+
+    Each worker has ``smallest`` samples, and the rest is divided in proportions drawn from
+    Dir_n(β).
+    """
+    check_range("workers × smallest", n * smallest, len(labels), "samples")
+    rest = len(labels) - n * smallest
+    proportions = generator.dirichlet(np.full(n, beta))
+    cuts = smallest * np.arange(1, n) + np.round(np.cumsum(proportions)[:-1] * rest).astype(int)
+    return sorted_parts(np.split(generator.permutation(len(labels)), cuts))
+
+
+def _owned(m: int, n: int, shards: int, shards_per_worker: int) -> int:
+    # The first m % shards shards have one sample more than the others.
+    taken = n * shards_per_worker
+    return taken * (m // shards) + min(taken, m % shards)
+
+
+@partition(
+    "shards",
+    by_label=True,
+    smallest_share=lambda m, n, shards, shards_per_worker: (m // shards) * shards_per_worker,
+    owned=_owned,
+)
+def shards(
+    labels: np.ndarray,
+    n: int,
+    *,
+    shards: int,
+    shards_per_worker: int,
+    generator: np.random.Generator,
+) -> Parts:
+    """Give each worker ``shards_per_worker`` random shards, without replacement.
+
+    The other shards are unused. (In the paper's MNIST setting, 10 workers take 2 of 300 shards
+    each, so 4,000 of 60,000 images.)
+    """
+    taken = n * shards_per_worker
+    check_range("shards", shards, len(labels), "samples")
+    check_range("workers × shards_per_worker", taken, shards, "shards")
+    pool = np.array_split(np.argsort(np.asarray(labels), kind="stable"), shards)
+    drawn = generator.permutation(shards)[:taken].reshape(n, shards_per_worker)
+    return sorted_parts([np.concatenate([pool[s] for s in row]) for row in drawn])
+
+
+CLIQUE = {"label_clique": whole("consecutive workers that have all labels", 10, at_least(1))}
+
+#: The attempts to swap two workers, K in the paper.
+SWAPS = 1000
+
+SHARDS = PARTITIONS["shards"]
+
+
+@partition(
+    "cliques",
+    by_label=True,
+    smallest_share=lambda m, n, label_clique, **rest: SHARDS.smallest_share(m, n, **rest),
+    owned=lambda m, n, label_clique, **rest: SHARDS.owned(m, n, **rest),
+    options=CLIQUE,
+)
+def cliques(
+    labels: np.ndarray,
+    n: int,
+    *,
+    shards: int,
+    shards_per_worker: int,
+    label_clique: int,
+    generator: np.random.Generator,
+) -> Parts:
+    """The parts of ``shards``, among the workers in the order of cliques found by Greedy Swap.
+
+    Bellet et al. 2022 (arXiv 2104.07365), Algorithm 2: the cliques are random at first. Then, K =
+    1,000 times, two random cliques swap a worker each, by a random one of the swaps that lower the
+    sum of their skews; the skew of a clique is Σ_l |p_C(l) − p(l)|, for the shares of labels l in
+    the clique and in all data. Clique k are the workers from k × ``label_clique`` on, as in the
+    topology ``d_cliques`` with this ``clique_size``.
+    """
+    numbers = {"shards": shards, "shards_per_worker": shards_per_worker}
+    parts = SHARDS.assign(labels, n, **numbers, generator=generator)
+    classes, codes = np.unique(labels, return_inverse=True)
+    counts = samples_by_class(codes, parts, len(classes))
+    order = greedy_swap(counts, np.bincount(codes) / len(codes), label_clique, generator)
+    return [parts[i] for i in order]
+
+
+def skew(counts: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Σ_l |p(l) − shares(l)| of cliques with these label counts ``[…, labels]``."""
+    return np.abs(counts / counts.sum(-1, keepdims=True) - shares).sum(-1)
+
+
+def greedy_swap(
+    counts: np.ndarray, shares: np.ndarray, size: int, generator: np.random.Generator
+) -> list[int]:
+    """The workers in the order of cliques of this ``size``, given their ``counts`` of labels."""
+    drawn = generator.permutation(len(counts))
+    found = [drawn[k : k + size] for k in range(0, len(drawn), size)]
+    for _ in range(SWAPS if len(found) > 1 else 0):
+        a, b = (found[k] for k in generator.choice(len(found), 2, replace=False))
+        A, B = counts[a], counts[b]
+        moved = B[None] - A[:, None]  # what a gains and b loses if worker i of a and j of b swap
+        after = skew(A.sum(0) + moved, shares) + skew(B.sum(0) - moved, shares)
+        better = np.argwhere(after < skew(A.sum(0), shares) + skew(B.sum(0), shares) - 1e-12)
+        if len(better):
+            i, j = generator.choice(better)
+            a[i], b[j] = b[j], a[i]
+    return np.concatenate(found).tolist()
+
+
+@partition("dirichlet", by_label=True)
+def dirichlet(labels: np.ndarray, n: int, *, beta: float, generator: np.random.Generator) -> Parts:
+    """Split each class among the workers in proportions drawn from Dir_n(β).
+
+    All samples are used. With a small β a class goes to few workers, and a worker may get no
+    samples.
+    """
+    if not beta > 0:
+        raise UserError(f"beta: {beta!r} is out of range; it must be above 0")
+    check_range("workers", n, len(labels), "samples")
+    labels = np.asarray(labels)
+    pieces: list[list[np.ndarray]] = [[] for _ in range(n)]
+    for label in np.unique(labels):
+        members = generator.permutation(np.flatnonzero(labels == label))
+        shares = generator.dirichlet(np.full(n, beta))
+        cuts = np.round(np.cumsum(shares)[:-1] * len(members)).astype(int)
+        for worker, piece in zip(pieces, np.split(members, cuts), strict=True):
+            worker.append(piece)
+    return sorted_parts([np.concatenate(worker) for worker in pieces])
+
+
+ATTEMPTS = 1000
+
+
+@partition(
+    "dirichlet_min",
+    by_label=True,
+    smallest_share=lambda m, n, beta, smallest: smallest,
+    options=SMALLEST,
+)
+def dirichlet_min(
+    labels: np.ndarray, n: int, *, beta: float, smallest: int, generator: np.random.Generator
+) -> Parts:
+    """Draw ``dirichlet`` again until each worker has ``smallest`` samples (Li et al. 2022).
+
+    Where the first draw has them, the partition is that of ``dirichlet``. A UserError if none of
+    1,000 draws has.
+    """
+    check_range("workers × smallest", n * smallest, len(labels), "samples")
+    for _ in range(ATTEMPTS):
+        parts = dirichlet(labels, n, beta=beta, generator=generator)
+        if min(len(part) for part in parts) >= smallest:
+            return parts
+    raise UserError(
+        f"smallest: {smallest} samples for each of {n} workers are in none of {ATTEMPTS:,} draws "
+        f"with beta {beta:g}; use a smaller value, fewer workers or a larger beta."
+    )
+
+
+@partition("natural")
+def natural(owners: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
+    """Give each worker the samples of whole owners; ``owners`` is int64 ``[m, 1]``.
+
+    With as many owners as workers, worker i gets the samples of the i-th owner. More owners are
+    dealt out at random, and the workers' numbers of owners differ by one at most.
+    """
+    if np.ndim(owners) != 2:
+        raise UserError("partition: 'natural' needs the owners of the samples, [m, 1], not labels.")
+    present, owner = np.unique(owners[:, 0], return_inverse=True)
+    check_range("workers", n, len(present), "owners")
+    order = np.arange(n) if len(present) == n else generator.permutation(len(present))
+    return [np.flatnonzero(np.isin(owner, group)) for group in np.array_split(order, n)]

@@ -13,13 +13,13 @@ from typing import cast
 
 import torch
 
+from ngo.common.types import Run
 from ngo.distributed.meeting import Group
 from ngo.gossip.attack import Liars
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import WEIGHT_RULES, MixingMatrix, without_workers
 from ngo.gossip.network import Network, check_rows, relay
-from ngo.gossip.step import Run
 from ngo.native.pool import Map
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
-from ngo.common.seeding import torch_stream
+from ngo.engine.backends import Workers
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, draw
-from ngo.models.tasks import correct, cross_entropy, negative_elbo, squared_error
+from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
 from ngo.native.conv_pool_relu import KERNEL_SIZES
 from ngo.native.layer_chain import LAYERS, Chain, Layer
-
-if TYPE_CHECKING:
-    from ngo.engine.backend import Workers
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
@@ -63,35 +60,17 @@ def find_chain(workers: Workers) -> Chain | None:
     )
 
 
-def evaluation_noise(chain: Chain, b: int) -> torch.Tensor | None:
-    """What the layers draw for the evaluation of ``b`` samples, ``[b, draws]``: see ``VAE``."""
-    if not any(layer.kind == LAYERS.index("gaussian_code") for layer in chain.layers):
-        return None
-    return torch.randn(b, chain.draws, generator=torch_stream(0, "elbo"))
-
-
-def chain_sums(
-    chain: Chain, X: torch.Tensor, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]
-) -> list[tuple[float, float]]:
-    """For each row of ``X``, the sums of the losses and scores of all samples of the chunks."""
-    inputs, targets = ([chunk.contiguous() for chunk in chunks] for chunks in (inputs, targets))
-    by_size = {len(chunk): evaluation_noise(chain, len(chunk)) for chunk in inputs}
-    noise = [drawn for chunk in inputs if (drawn := by_size[len(chunk)]) is not None]
-    sums = chain.scores(X, inputs, targets, noise or None)
-    return list(zip(*(each.tolist() for each in sums), strict=True))
-
-
-def _loss(workers: Workers, found: _Reader) -> str:
-    """The name of the task's loss, if it takes the outputs of what was found."""
+def _loss(workers: Workers, reader: _Reader) -> str:
+    """The name of the task's loss, if it takes the outputs of the layers."""
     task = workers.task
-    if found.is_vae:
+    if reader.is_vae:
         known = task.loss is negative_elbo and task.score is None
-        if known and found.shape == tuple(workers.input_shape):
+        if known and reader.shape == tuple(workers.input_shape):
             return "negative_elbo"
-    elif len(found.shape) == 1:
+    elif len(reader.shape) == 1:
         if task.loss is cross_entropy and task.score in (None, correct):
             return "cross_entropy"
-        if task.loss is squared_error and task.score is None and not found.normalised:
+        if task.loss is squared_error and task.score is None and not reader.normalised:
             return "squared_error"
     raise _Other
 
@@ -116,8 +95,8 @@ class _Reader:
                 raise _Other
             self._starts[id(parameter)] = total
             total += parameter.numel()
-        for each in module.modules():
-            if "forward" in vars(each) or any(getattr(each, name) for name in HOOKS):
+        for layer in module.modules():
+            if "forward" in vars(layer) or any(getattr(layer, name) for name in HOOKS):
                 raise _Other
         self._read(module)
         if self._starts or not total:  # a parameter that no layer has, or none at all
@@ -238,8 +217,8 @@ READERS: dict[type, Callable[[_Reader, Any], None]] = {
 def _leaves(module: nn.Module) -> Iterator[nn.Module]:
     """The layers of nested sequences, in order."""
     if type(module) is nn.Sequential:
-        for each in module:
-            yield from _leaves(each)
+        for layer in module:
+            yield from _leaves(layer)
     else:
         yield module
 

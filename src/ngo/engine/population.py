@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.engine.backend import INITIALIZATIONS, SAME, Batches, Scores, build_backend
-from ngo.engine.inspection import chain_sums, find_chain
+from ngo.engine.backends import INITIALIZATIONS, SAME, Batches, Scores, build_backend
+from ngo.engine.inspection import find_chain
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
 from ngo.native.pool import cores, one_intra_op_thread
@@ -57,19 +57,17 @@ class WorkerModules(Sequence[nn.Module]):
         return self._built[i]
 
 
-def parameters_of(module: nn.Module) -> Tensors:
-    """The module's parameters by name."""
-    return dict(module.named_parameters())
+def named_tensors(module: nn.Module) -> tuple[Tensors, Tensors, Tensors]:
+    """The module's parameters, its float buffers and its int64 buffers, by name.
 
-
-def buffers_of(module: nn.Module) -> Tensors:
-    """The module's float buffers by name."""
-    return {name: each for name, each in module.named_buffers() if each.is_floating_point()}
-
-
-def counts_of(module: nn.Module) -> Tensors:
-    """The module's int64 buffers by name, such as batch normalization's number of batches."""
-    return {name: each for name, each in module.named_buffers() if each.dtype == torch.int64}
+    An int64 buffer is, for example, batch normalization's number of batches.
+    """
+    buffers = dict(module.named_buffers())
+    return (
+        dict(module.named_parameters()),
+        {name: buffer for name, buffer in buffers.items() if buffer.is_floating_point()},
+        {name: buffer for name, buffer in buffers.items() if buffer.dtype == torch.int64},
+    )
 
 
 def bind(
@@ -80,17 +78,13 @@ def bind(
     counts: torch.Tensor,
 ) -> None:
     """Make the module's parameters, their gradients and its buffers views of rows."""
-    for named, row in (
-        (parameters_of(module), X),
-        (buffers_of(module), buffers),
-        (counts_of(module), counts),
-    ):
+    tensors = named_tensors(module)
+    for named, row in zip(tensors, (X, buffers, counts), strict=True):
         for name, view in views(named, row).items():
             named[name].data = view
     if G is not None:
-        named = parameters_of(module)
-        for name, view in views(named, G).items():
-            named[name].grad = view
+        for name, view in views(tensors[0], G).items():
+            tensors[0][name].grad = view
 
 
 def fill(named: Tensors, rows: torch.Tensor) -> None:
@@ -105,16 +99,16 @@ def views(named: Tensors, rows: torch.Tensor) -> dict[str, torch.Tensor]:
     Convolution kernels are stored with their channels last. In this layout, convolution and pooling
     are fastest on a CPU.
     """
-    found, start = {}, 0
+    by_name, start = {}, 0
     for name, tensor in named.items():
         piece = rows[..., start : start + tensor.numel()]
         start += tensor.numel()
         if tensor.dim() == 4:
             out, channels, height, width = tensor.shape
-            found[name] = piece.unflatten(-1, (out, height, width, channels)).movedim(-1, -3)
+            by_name[name] = piece.unflatten(-1, (out, height, width, channels)).movedim(-1, -3)
         else:
-            found[name] = piece.unflatten(-1, tensor.shape) if tensor.dim() else piece.squeeze(-1)
-    return found
+            by_name[name] = piece.unflatten(-1, tensor.shape) if tensor.dim() else piece[..., 0]
+    return by_name
 
 
 class Population:
@@ -157,8 +151,8 @@ class Population:
         self.input_shape = entry.input_shape
         self.threads = (threads or cores()) if torch.device(device).type == "cpu" else 1
         self.spread = over_threads(self.threads)
-        own = range(n) if workers is None else workers
-        self.generators = [torch_stream(seed, "dropout", i, device) for i in own]
+        numbers = range(n) if workers is None else workers
+        self.generators = [torch_stream(seed, "dropout", i, device) for i in numbers]
 
         def build(generator: torch.Generator, stream: int | None = None) -> nn.Module:
             # Modules draw their initial parameters from torch's global stream: it is seeded here.
@@ -168,21 +162,17 @@ class Population:
                 return entry.build(generator).to(device).train()
 
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
-        parameters, buffers = parameters_of(self._consensus), buffers_of(self._consensus)
-        counts = counts_of(self._consensus)
-        d, width, counted = (
-            sum(map(torch.numel, named.values())) for named in (parameters, buffers, counts)
-        )
+        self._named = named_tensors(self._consensus)
+        d, width, counted = (sum(map(torch.numel, named.values())) for named in self._named)
         self.X = torch.empty(n, d, device=device)
         self.G = torch.zeros_like(self.X)
         self.buffers = torch.empty(n, width, device=device)
         self.counts = torch.empty(n, counted, device=device, dtype=torch.int64)
-        fill(parameters, self.X)
-        for k, i in enumerate(own):
+        for named, rows in zip(self._named, (self.X, self.buffers, self.counts), strict=True):
+            fill(named, rows)
+        for k, i in enumerate(numbers):
             if (stream := INITIALIZATIONS[initialization](i)) is not None:
-                fill(parameters_of(build(self.generators[k], stream)), self.X[k])
-        fill(buffers, self.buffers)
-        fill(counts, self.counts)
+                fill(named_tensors(build(self.generators[k], stream))[0], self.X[k])
         self._consensus_row = torch.empty(d + width, device=device)
         self._consensus_counts = torch.empty_like(self.counts[0])
         bind(
@@ -236,13 +226,9 @@ class Population:
 
     def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
         """Views of ``X``, ``G``, ``buffers`` and ``counts`` by name, ``[n, *shape]`` for all."""
-        parameters, counts = parameters_of(self._consensus), counts_of(self._consensus)
-        return (
-            views(parameters, self.X),
-            views(parameters, self.G),
-            views(buffers_of(self._consensus), self.buffers),
-            views(counts, self.counts),
-        )
+        parameters, buffers, counts = self._named
+        rows = (parameters, self.X), (parameters, self.G), (buffers, self.buffers)
+        return tuple(views(*named) for named in (*rows, (counts, self.counts)))
 
     def consensus_model(self) -> torch.Tensor:
         """The mean of the workers' parameters ``[d]``; exactly a worker's row if all are equal.
@@ -266,29 +252,24 @@ class Population:
         If all of these agree, the consensus model is evaluated for them.
         """
         consensus = self._current_consensus()
-        X = self.honest
-        matrices = X, self.buffers[: self._honest], self.counts[: self._honest]
-        agree = all(bool((each[0] == each).all()) for each in matrices)
-        rows = list(range(len(X)) if workers is None else workers)
-        own = [] if agree else rows  # whose own models are evaluated
+        matrices = self.honest, self.buffers[: self._honest], self.counts[: self._honest]
+        agree = all(bool((rows[0] == rows).all()) for rows in matrices)
+        asked = list(range(len(self.honest)) if workers is None else workers)
+        own = [] if agree else asked  # whose own models are evaluated
         if self.chain is None:
             sums = self._module_sums([consensus, *(self.modules[i] for i in own)], inputs, targets)
         else:
             X = self.X if len(own) == self.n else self.X[own]
-            each = [self._consensus_row[None, : self.d], *([X] if own else [])]
-            sums = [pair for X in each for pair in chain_sums(self.chain, X, inputs, targets)]
+            models = [self._consensus_row[None, : self.d], *([X] if own else [])]
+            sums = [pair for X in models for pair in self.chain.scores(X, inputs, targets)]
         samples = sum(len(chunk) for chunk in targets)
         losses = [loss / samples for loss, _ in sums]
         accuracies = [
             math.nan if self.task.score is None else correct / samples for _, correct in sums
         ]
-        alike = len(rows) if agree else 0
-        return Scores(
-            losses[0],
-            accuracies[0],
-            losses[1:] or losses * alike,
-            accuracies[1:] or accuracies * alike,
-        )
+        if agree:
+            losses, accuracies = losses * (1 + len(asked)), accuracies * (1 + len(asked))
+        return Scores(losses[0], accuracies[0], losses[1:], accuracies[1:])
 
     def _module_sums(
         self,
@@ -311,11 +292,11 @@ class Population:
             scores = self.task.score(outputs, wanted.clone())
             return float(losses), float(scores.double().sum())
 
-        parts = self.spread(part, len(models) * len(inputs))
+        chunks = self.spread(part, len(models) * len(inputs))
         for module in models[1:]:
             module.train()
-        each = [parts[k : k + len(inputs)] for k in range(0, len(parts), len(inputs))]
-        return [(sum(a for a, _ in sums), sum(b for _, b in sums)) for sums in each]
+        by_model = [chunks[k : k + len(inputs)] for k in range(0, len(chunks), len(inputs))]
+        return [(sum(a for a, _ in sums), sum(b for _, b in sums)) for sums in by_model]
 
     def models(self) -> list[nn.Module]:
         """The consensus model and the workers' models, which share this population's memory."""

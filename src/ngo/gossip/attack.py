@@ -11,9 +11,8 @@ from ngo.common.lazy import torch
 from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
 from ngo.common.seeding import torch_stream
-from ngo.common.types import Tensor
+from ngo.common.types import Run, Tensor
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.step import Run
 
 HONEST = "none"
 """The name of the attack in which no worker lies."""

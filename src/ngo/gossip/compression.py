@@ -12,11 +12,9 @@ from ngo.common.fields import above, number, whole, within
 from ngo.common.lazy import nn, np, torch
 from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
-from ngo.common.types import Tensor
-from ngo.gossip.step import Run
+from ngo.common.types import Run, Tensor
 from ngo.native import compress
-from ngo.native.pool import Map, in_order
-from ngo.native.shared_work import fits
+from ngo.native.pool import Map, fits, in_order
 
 
 def packed_size(d: int, bits: int) -> int:

@@ -1,19 +1,25 @@
-"""Couplings: the pull along an edge, as a function of the difference between its ends."""
+"""Couplings: the pull along an edge, as a function of the difference between its ends.
+
+φ_p is the paper's.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
+from ngo.common.fields import above, number, within
 from ngo.common.lazy import torch
 from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
-from ngo.common.types import Tensor
-from ngo.gossip.gossip_step import step_along_edges
+from ngo.common.types import Run, Tensor
+from ngo.gossip.gossip_step import exponent, gossip_step, phi, power_, step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.step import Run
-from ngo.native.pool import Map, in_order
+from ngo.native.gossip_step import CAPPED, CELL_BITS, IMPLICIT, Limit, gossip
+from ngo.native.pool import Map, fits, in_order
 
 Pull = Callable[["Tensor", "Tensor", float, "Run"], "Tensor"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -98,3 +104,146 @@ def coupling(
         return Coupling(pull, (*fields, *own), step, matching, exact)
 
     return registers(COUPLINGS, name, entry, options, version)
+
+
+def fast_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
+    """The step by a matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
+    return gossip_step(X, W, gamma, run.p, **how)
+
+
+def exact_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
+    """The step by differences at p = 1 too."""
+    return gossip_step(X, W, gamma, run.p, **how, sums=False)
+
+
+@coupling("power", fields=("p",), fast=fast_power, exact=exact_power)
+def power(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
+    """The paper's pull: γ W_ij φ_p(z).
+
+    φ_p(z) = sign(z)|z|^(2p−1): z at p = 1, sign(z) at 1/2 (Algorithm 1).
+    """
+    return gamma * weights * phi(z, run.p)
+
+
+CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, above(0))}
+
+
+def fast_capped(
+    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
+) -> Tensor | None:
+    """The step in compiled code."""
+    if not fits(X, at, out):
+        return None
+    limit = Limit(CAPPED, run.cap)
+    gossip(at, X, out, W.pairs, gamma, exponent(run.p), limit, spread=spread)
+    return out
+
+
+@coupling("capped", fields=("p",), options=CAP, fast=fast_capped)
+def capped(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
+    """The paper's pull with an upper limit: W_ij z · min(cap, γ|z|^(2p−2)).
+
+    Near the consensus, where |z|^(2p−2) is large, this is linear gossip with γ = cap instead of
+    NGO's chatter. V never rises if the cap is 1 or less.
+    """
+    most = run.cap * z
+    pull = gamma * phi(z, run.p)
+    return torch.where(pull.abs() < most.abs(), pull, most).mul_(weights)
+
+
+#: Newton's steps. After the last, only the rounding error of float64 remains.
+ITERATIONS = 10
+
+#: |y| from which ``corner`` is 1.
+FAR = 64.0
+
+
+def fast_implicit(
+    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
+) -> Tensor | None:
+    """The step in compiled code, with the corner between both limits of a pull from a table."""
+    q = 2 * run.p - 1
+    if not 0 <= q <= 1 or not fits(X, at, out):
+        return None
+    gossip(at, X, out, W.pairs, gamma, q, _limit(q), spread=spread)
+    return out
+
+
+@coupling("implicit", fields=("p",), matching=True, fast=fast_implicit)
+def implicit(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
+    """The paper's pull at the difference z⁺ after the step, for matchings: γ W_ij φ_p(z⁺).
+
+    z⁺ + 2γ W_ij φ_p(z⁺) = z. A backward Euler step of two workers. p = 1/2 is soft thresholding: a
+    difference of 2γ W_ij or less becomes 0.
+    """
+    v = solved(z.abs(), 2 * gamma * weights, 2 * run.p - 1)
+    return v.mul_(z.sign()).mul_(gamma * weights)
+
+
+def solved(a: Tensor, c: Tensor, q: float) -> Tensor:
+    """Elementwise v = u^q for the u ≥ 0 with u + c u^q = a, for a ≥ 0, c > 0 and 0 ≤ q ≤ 1.
+
+    v^(1/q) + c v is convex in v, so that Newton's method falls to the root from above.
+    """
+    v = torch.minimum(a**q, a / c)
+    if q == 0:
+        return v
+    for _ in range(ITERATIONS):
+        power = v ** (1 / q - 1)
+        v = v - (power * v + c * v - a) / (power / q + c)
+    return v.clamp_(min=0)
+
+
+def corner(y: Tensor, q: float) -> Tensor:
+    """The pull at y = log₂(c a^(q−1)), in units of the smaller of c/2 · a^q and a/2; float64.
+
+    At a = 1 these are c v/2, c/2 and 1/2 with v = ``solved``. The pull depends on y alone: with
+    s = u/a, s + 2^y s^q = 1.
+    """
+    c = torch.exp2(y)
+    return c * solved(torch.ones_like(c), c, q) / c.clamp(max=1)
+
+
+@lru_cache(maxsize=8)
+def _limit(q: float) -> Limit:
+    """``corner`` in chords: a table for the compiled step."""
+    if q == 0:  # soft thresholding: no corner is rounded
+        return Limit(IMPLICIT)
+    offset = 2.0 ** math.floor(math.log2(q / 4))
+    lowest, highest = (
+        int(torch.tensor(x).view(torch.int32)) >> CELL_BITS for x in (offset, FAR + offset)
+    )
+    bits = torch.arange(lowest, highest + 1, dtype=torch.int32) << CELL_BITS
+    ends = bits.view(torch.float32).double() - offset
+    middles = (ends[1:] + ends[:-1]) / 2
+    sides = []
+    for sign in (1, -1):
+        at_ends, at_middles = corner(sign * ends, q), corner(sign * middles, q)
+        slope = at_ends.diff() / ends.diff()
+        chord = (at_ends[1:] + at_ends[:-1]) / 2
+        first = chord + (at_middles - chord) / 2 - slope * middles  # half of the error on each side
+        first[-1], slope[-1] = 1, 0
+        sides.append(torch.stack([first, slope]))
+    return Limit(IMPLICIT, table=torch.stack(sides, 1).float().contiguous(), offset=offset)
+
+
+OPTIONS = {
+    "near_factor": number("factor a of the smaller exponent", 1.0, above(0)),
+    "near_exponent": number(
+        "smaller exponent α, which decides near the consensus", 0.8, within(0, 1)
+    ),
+    "far_factor": number("factor b of the larger exponent", 1.0, above(0)),
+    "far_exponent": number("larger exponent β, which decides far from it", 1.2, above(0)),
+}
+
+
+@coupling("fixed_time", options=OPTIONS)
+def fixed_time(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
+    """Fixed-time consensus (Zuo and Tie 2016): γ W_ij sign(z)(a|z|^α + b|z|^β).
+
+    The fields are, in this order, a, α, b and β. In continuous time with α < 1 < β, the time to
+    consensus has a bound that holds for all initial states.
+    """
+    near = power_(z.clone(), run.near_exponent).mul_(run.near_factor)
+    far = power_(z.clone(), run.far_exponent).mul_(run.far_factor)
+    return near.add_(far).mul_(z.sign()).mul_(weights).mul_(gamma)

@@ -9,8 +9,7 @@ from ngo.common.lazy import torch
 from ngo.common.types import Tensor
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.native import gossip_step as compiled
-from ngo.native.pool import Map, in_order
-from ngo.native.shared_work import fits
+from ngo.native.pool import Map, fits, in_order
 
 
 def phi(z: Tensor, p: float) -> Tensor:

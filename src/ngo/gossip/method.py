@@ -12,8 +12,9 @@ from typing import Any
 
 from ngo.common.options import Options, registers
 from ngo.common.registry import Registry
+from ngo.common.types import Run
 from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.step import Run, Step
+from ngo.gossip.step import Step
 
 Update = Callable[["Step"], None]
 
@@ -58,7 +59,7 @@ class Method:
     #: The graphs that it allows: ``any``, ``fixed`` (the same in all steps) or ``tree``.
     graph: str = "any"
     #: The numbers in each message that crosses an edge, in each direction, in a step with an
-    #: exchange (see ``traffic``). Empty if that is not known before the run.
+    #: exchange (see ``sent``). Empty if that is not known before the run.
     sends: tuple[str, ...] = ("d",)
     #: Whether the local rule has to be linear in the gradients.
     linear_rule: bool = False
@@ -80,56 +81,46 @@ class Method:
 
 METHODS: Registry[Method] = Registry("method")
 
+# What a method states of itself, apart from the fields that it reads or fixes.
+STATED = (
+    *("asynchronous", "arrivals", "directed", "graph", "sends", "linear_rule", "matrices"),
+    "needs_every_message",
+)
+
 
 def method(
     name: str,
     *,
     fields: tuple[str, ...] = (),
-    asynchronous: bool = False,
-    arrivals: str = "newest",
-    directed: bool = False,
-    graph: str = "any",
-    sends: tuple[str, ...] = ("d",),
-    linear_rule: bool = False,
-    matrices: int | Callable[..., int] = 1,
-    needs_every_message: str = "",
     options: Options | None = None,
     version: int = 1,
-    **fixed: object,
+    **facts: Any,
 ) -> Callable[[Update], Update]:
     """Register a method under the name that configs and commands use (key ``method``).
 
     - ``fields``: the fields of a run that it reads, other than the learning rate.
-    - ``options``: new fields of a run. ``fixed``: fields with one value under this method.
+    - ``options``: new fields of a run.
+    - ``version``: raised when its results change.
+
+    ``facts`` are facts of ``Method``, and fields with one value under this method:
+
     - ``asynchronous``: each step exchanges at most one matrix, with the same meaning each time. A
       neighbour's newest model may be any number of steps old.
     - ``arrivals``: what a step takes where no worker waits (``ARRIVALS``).
     - ``directed``: it needs no symmetric mixing matrix.
     - ``graph``: ``fixed``, or a ``tree``, if a step uses what the same neighbours sent before.
-    - ``sends``: its messages (see ``traffic.NUMBERS``).
+    - ``sends``: its messages (see ``NUMBERS``).
     - ``linear_rule``: it is biased with a local rule that is not linear in the gradients.
     - ``matrices``: how many matrices ``[n, d]`` a step needs beside parameters and gradients, for
       the estimate of a run's memory. The one by default is for the rows after a pull.
     - ``needs_every_message``: why it cannot lose a message, to complete "method 'NAME' …".
-    - ``version``: raised when its results change.
     """
+    stated = {key: facts.pop(key) for key in STATED if key in facts}
+    pulls = "coupling" in (*fields, *facts) and set(stated.get("sends", Method.sends)) == {"d"}
+    shared = (*DECENTRALIZED, *(ATTACKED if pulls else ())) if "topology" in fields else ()
 
-    def entry(update: Update, own: tuple[str, ...]) -> Method:
-        pulls = "coupling" in (*fields, *fixed) and set(sends) == {"d"}
-        shared = (*DECENTRALIZED, *(ATTACKED if pulls else ())) if "topology" in fields else ()
-        return Method(
-            update,
-            (*fields, *shared, *own),
-            fixed,
-            asynchronous=asynchronous,
-            arrivals=arrivals,
-            directed=directed,
-            graph=graph,
-            sends=sends,
-            linear_rule=linear_rule,
-            matrices=matrices,
-            needs_every_message=needs_every_message,
-        )
+    def entry(update: Update, declared: tuple[str, ...]) -> Method:
+        return Method(update, (*fields, *shared, *declared), facts, **stated)
 
     return registers(METHODS, name, entry, options, version)
 
@@ -152,8 +143,8 @@ def combine_then_adapt(step: Step) -> None:
         step.descend()
 
 
-for each in (adapt_then_combine, combine_then_adapt):
-    ORDERS.add(each.__name__, each, each)
+for order in (adapt_then_combine, combine_then_adapt):
+    ORDERS.add(order.__name__, order, order)
 
 
 # The messages that a method may declare: a row, a number, a row and a number, a compressed row.

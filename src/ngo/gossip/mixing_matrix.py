@@ -209,7 +209,7 @@ def order_by(n: int, *keys: Tensor) -> Tensor:
     digits.
     """
     short = np.uint16 if n <= 2**16 else np.int64
-    return torch.from_numpy(np.lexsort([each.numpy().astype(short) for each in keys]))
+    return torch.from_numpy(np.lexsort([key.numpy().astype(short) for key in keys]))
 
 
 #: A mixing matrix, dense ``[n, n]`` or as edges.

@@ -11,17 +11,15 @@ from ngo.common.lazy import torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.common.transfers import sent
-from ngo.common.types import Tensor
+from ngo.common.types import Run, Tensor
 from ngo.gossip.attack import Liars
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import METROPOLIS, Matrix, MixingMatrix
-from ngo.gossip.step import Run
 from ngo.gossip.topology import DRAWN_IN_FULL
-from ngo.native.pool import Map, in_order
-from ngo.native.relayed_sums import relayed_sums
-from ngo.native.shared_work import fits
+from ngo.native.gossip_step import relayed_sums
+from ngo.native.pool import Map, fits, in_order
 
 
 def relay(X: Tensor, received: Tensor, i: Tensor, swap: Callable[[Tensor], Tensor]) -> Tensor:

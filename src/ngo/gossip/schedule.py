@@ -12,8 +12,8 @@ from ngo.common.fields import above, choice, number
 from ngo.common.lazy import torch
 from ngo.common.options import DECLARED, Options, registers
 from ngo.common.registry import Registry, UserError, unknown
+from ngo.common.types import Run
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.step import Run
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 
 CONSTANT = "constant"
@@ -91,8 +91,10 @@ class ScheduledMixing:
     def __init__(self, run: Any, steps: int, generator: torch.Generator) -> None:
         """``run`` has the fields of a run as attributes; ``generator`` is changed."""
         self._run, self._steps = run, steps
-        self._each = {name: Mixing(name, run.workers, run, generator) for name in topologies(run)}
-        self.directed = any(mixing.directed for mixing in self._each.values())
+        self._mixings = {
+            name: Mixing(name, run.workers, run, generator) for name in topologies(run)
+        }
+        self.directed = any(mixing.directed for mixing in self._mixings.values())
 
     def at(self, step: int, exchange: int) -> MixingMatrix:
         """The matrix of a ``step`` after so many exchanges. Call it once for each step, in order.
@@ -101,9 +103,9 @@ class ScheduledMixing:
         """
         values = scheduled(self._run, step, self._steps)
         chosen = values.get("topology", self._run.topology)
-        if chosen not in self._each:
-            raise unknown("schedule: a topology that no option names", chosen, self._each)
-        return self._each[chosen].at(exchange)
+        if chosen not in self._mixings:
+            raise unknown("schedule: a topology that no option names", chosen, self._mixings)
+        return self._mixings[chosen].at(exchange)
 
 
 @schedule(CONSTANT)

@@ -30,7 +30,7 @@ def spectral_gap(W: Matrix) -> float:
         return 1.0
     symmetric = _symmetric(W)
     if W.n > DENSE and symmetric:
-        return 1 - max(abs(1 - each) for each in _extremes(W))
+        return 1 - max(abs(1 - value) for value in _extremes(W))
     if W.n > DENSE:
         return 1 - _second_modulus(W)
     values = (torch.linalg.eigvalsh if symmetric else torch.linalg.eigvals)(W.dense())

@@ -115,7 +115,7 @@ def _gradients(population: Population, X: Tensor, inputs: Tensor, targets: Tenso
 
     Without dropout.
     """
-    from ngo.engine.backend import Stacked
+    from ngo.engine.backends import Stacked
 
     for module in population.models():
         module.eval()

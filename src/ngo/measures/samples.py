@@ -236,7 +236,7 @@ def _frequencies(images: Tensor) -> Tensor:
 
 def _distortion(logits: Tensor, images: Tensor) -> Tensor:
     """−log p(x | z) ``[b]``: the negative ELBO without divergence."""
-    from ngo.models.tasks import negative_elbo
+    from ngo.models.task import negative_elbo
 
     none = logits.new_zeros(len(images), 1)
     return negative_elbo((logits, none, none), images)

@@ -18,8 +18,7 @@ from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
 from ngo.native.build import available
-from ngo.native.conv_pool_relu import KERNEL_SIZES, conv_pool_relu
-from ngo.native.conv_pool_relu_backward import conv_pool_relu_backward
+from ngo.native.conv_pool_relu import KERNEL_SIZES, conv_pool_relu, conv_pool_relu_backward
 
 
 class ConvPoolReLU2d(nn.Conv2d):

@@ -1,7 +1,7 @@
 """Tasks: a model's batches, and the loss and the score of its outputs.
 
-A task is a loss function, registered with ``@task`` in ``ngo.models.tasks`` or in a plugin. It
-imports torch inside the function, so that its name can be checked without torch.
+A task is a loss function, registered with ``@task``: classification, regression, autoencoders, and
+the next character of a text.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ngo.common.lazy import nn
 from ngo.common.registry import Registry
 from ngo.common.types import Tensor
 from ngo.data.dataset import Dataset
@@ -64,3 +65,69 @@ def task(
 def normalised_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:
     """Normalised images, or unchanged float inputs, and their targets."""
     return data.normalised(inputs), targets
+
+
+def correct(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Whether the largest output is that of the target class, ``[b]``."""
+    return outputs.argmax(1) == targets
+
+
+@task("classification", batch=normalised_batch, score=correct)
+def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Cross entropy ``[b]`` of logits, or of log-probabilities (which are logits), ``[b, k]``."""
+    return nn.functional.cross_entropy(outputs, targets, reduction="none")
+
+
+@task("regression", batch=normalised_batch, labelled=False)
+def squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Squared error ``[b]`` of ``[b, …]``: the mean over all numbers of a sample."""
+    return (outputs - targets).square().reshape(len(targets), -1).mean(1)
+
+
+def image_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:
+    """Pixels in [0, 1], and the uint8 images as targets."""
+    return inputs / 255, inputs
+
+
+@task("vae", batch=image_batch)
+def negative_elbo(outputs: tuple[Tensor, Tensor, Tensor], images: Tensor) -> Tensor:
+    """−log p(x | z) + KL(q(z | x) ‖ N(0, I)) ``[b]``, in nats, for uint8 images ``[b, c, h, w]``.
+
+    ``outputs`` are the logits of x at one draw of z, and the mean and log-variance of q
+    ``[b, latent]``. With logits ``[b, c, h, w]`` the likelihood of a grey level, as a share of 1,
+    is Bernoulli; with logits ``[b, 256, c, h, w]`` it is categorical.
+    """
+    logits, mean, log_variance = outputs
+    if logits.dim() == images.dim():
+        distortion = nn.functional.binary_cross_entropy_with_logits(
+            logits, images / 255, reduction="none"
+        )
+    else:
+        distortion = nn.functional.cross_entropy(logits, images.long(), reduction="none")
+    divergence = (mean.square() + log_variance.exp() - 1 - log_variance) / 2
+    return distortion.flatten(1).sum(1) + divergence.sum(1)
+
+
+def text_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:
+    """The characters as whole numbers, for the model and as targets of the loss."""
+    characters = inputs.long()
+    return characters, characters
+
+
+def correct_share(outputs: Tensor, characters: Tensor) -> Tensor:
+    """The share of a sample's characters, from the second on, with the largest output ``[b]``."""
+    return (outputs[:, :-1].argmax(-1) == characters[:, 1:]).double().mean(1)
+
+
+@task("next_character", batch=text_batch, score=correct_share)
+def next_character(outputs: Tensor, characters: Tensor) -> Tensor:
+    """Cross entropy ``[b]`` in nats a character: the mean over characters from the second on.
+
+    ``outputs`` ``[b, t, k]`` at a position are logits of the character after it, ``characters``
+    ``[b, t]`` are whole numbers. The output at the last position is not used.
+    """
+    following = characters[:, 1:]
+    losses = nn.functional.cross_entropy(
+        outputs[:, :-1].flatten(0, 1), following.flatten(), reduction="none"
+    )
+    return losses.view_as(following).mean(1)

@@ -13,9 +13,8 @@ from typing import Any
 
 from ngo.common.lazy import torch
 from ngo.native import build
-from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
-from ngo.native.pool import Map, in_order
-from ngo.native.shared_work import share
+from ngo.native.build import POINTER, SIZE, check_tensor, pointers
+from ngo.native.pool import Map, in_order, share
 
 ROWS = [POINTER, POINTER, SIZE, SIZE, SIZE]
 ADD_SIGNS = [*ROWS, *[POINTER] * 2]

@@ -13,9 +13,8 @@ from typing import Any
 
 from ngo.common.lazy import torch
 from ngo.native import build
-from ngo.native.arguments import POINTER, SIZE
-from ngo.native.pool import Map
-from ngo.native.shared_work import share
+from ngo.native.build import POINTER, SIZE
+from ngo.native.pool import Map, share
 
 ARGUMENTS = [POINTER, SIZE, POINTER, *[SIZE] * 3, *[POINTER] * 2]
 

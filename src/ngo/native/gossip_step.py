@@ -1,4 +1,4 @@
-"""Gossip steps on a CPU, compiled from ``gossip_step.c``.
+"""Gossip steps, and sums that are relayed along a tree, on a CPU, compiled.
 
 States are contiguous float32 ``[n, d]``, and ``new`` may be one of the others. ``spread``
 distributes columns over threads. Tensors of other shapes and types raise ValueError.
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from ngo.common.lazy import torch
-from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor, pointers
-from ngo.native.build import constant, function
-from ngo.native.pool import Map, in_order
-from ngo.native.shared_work import share
+from ngo.native.build import DOUBLE, POINTER, SIZE, check_tensor, constant, function, pointers
+from ngo.native.pool import Map, in_order, share
 
 PULLS = [
     *[POINTER] * 6, SIZE, *[DOUBLE] * 2, SIZE, DOUBLE, POINTER, SIZE, DOUBLE, *[SIZE] * 2,
     *[POINTER] * 2,
 ]  # fmt: skip
+RELAY = [*[POINTER] * 2, SIZE, *[POINTER] * 4, SIZE, SIZE, *[POINTER] * 2]
 SUMS = [*[POINTER] * 7, *[DOUBLE] * 3, *[SIZE] * 2, *[POINTER] * 2]
 
 FREE, CAPPED, IMPLICIT = range(3)
@@ -114,3 +113,36 @@ def _check_edges(i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor) -> Non
 def _work(n: int, d: int) -> int:
     """The floats that a thread needs."""
     return n * min(constant("ngo_gossip_width"), (d + 15) // 16 * 16)
+
+
+def relayed_sums(
+    X: torch.Tensor,
+    received: torch.Tensor,
+    starts: torch.Tensor,
+    senders: torch.Tensor,
+    turned: torch.Tensor,
+    counts: torch.Tensor,
+    *,
+    spread: Map = in_order,
+) -> None:
+    """Relay rows ``X`` ``[n, d]`` along all edges, and replace them by means, in place.
+
+    Row e of ``received`` ``[e, d + 1]`` came along edge e; its last number does not change. The
+    edges to worker i are from ``starts[i]`` ``[n + 1]`` on, from the workers ``senders`` ``[e]``.
+    ``turned`` ``[e]`` are the places of the edges in the other direction. Worker i sends X_i and
+    all that it has received, but for what came from j, to each neighbour j. Then X_i becomes the
+    sum of X_i and of all that it now receives, over ``counts`` ``[n, 1]``. Matrices are contiguous
+    and float32, edges int64; others raise ValueError. ``spread``
+    distributes columns over threads.
+    """
+    (n, d), edges = X.shape, len(senders)
+    check_tensor("X", X, (n, d))
+    check_tensor("received", received, (edges, d + 1))
+    check_tensor("counts", counts, (n, 1))
+    for name, each in {"starts": starts, "senders": senders, "turned": turned}.items():
+        check_tensor(name, each, (n + 1 if name == "starts" else edges,), torch.int64)
+    step = partial(
+        function("ngo_relayed_sums", RELAY),
+        *pointers(X, received), d + 1, *pointers(starts, senders, turned, counts), n, d,
+    )  # fmt: skip
+    share(step, n * d, n * constant("ngo_relayed_sums_width"), spread)

@@ -9,14 +9,28 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ngo.common.lazy import torch
-from ngo.native import conv_pool_relu, conv_pool_relu_backward, product
-from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor
-from ngo.native.build import function
-from ngo.native.losses import LOSSES, check_targets
+from ngo.common.seeding import torch_stream
+from ngo.native.build import DOUBLE, POINTER, SIZE, check_tensor, function
 from ngo.native.pool import Map
 
-# The modules of the C functions that layer_chain.c calls.
-CALLED = (conv_pool_relu, conv_pool_relu_backward, product)
+# In the order of their numbers in layer_chain.c.
+LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
+
+
+def check_targets(
+    loss: str, targets: torch.Tensor, m: int, outputs: int, input_shape: Sequence[int]
+) -> None:
+    """Raise ValueError unless these are the targets of m samples.
+
+    They are classes (int64 ``[m]``), numbers (float32 ``[m, outputs]``) or uint8 images.
+    """
+    shape, kind = {
+        "cross_entropy": ((m,), torch.int64),
+        "squared_error": ((m, outputs), torch.float32),
+        "negative_elbo": ((m, *input_shape), torch.uint8),
+    }[loss]
+    check_tensor("targets", targets, shape, kind)
+
 
 # The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = ("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code")
@@ -130,14 +144,16 @@ class Chain:
         X: torch.Tensor,
         inputs: Sequence[torch.Tensor],
         targets: Sequence[torch.Tensor],
-        noise: Sequence[torch.Tensor] | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> list[tuple[float, int]]:
         """For each model, the sum of the losses of all samples, and how many classes are right.
 
-        ``noise`` has the numbers that layers draw for each chunk, ``[b, draws]``.
+        A chunk's draws are those of ``evaluation_noise``.
         """
-        inputs, targets = _pieces(inputs), _pieces(targets)
-        noise = None if noise is None else _pieces(noise)
+        drawn = {len(chunk): self.evaluation_noise(len(chunk)) for chunk in inputs}
+        noise = _pieces([row for chunk in inputs if (row := drawn[len(chunk)]) is not None])
+        inputs, targets = (
+            _pieces([chunk.contiguous() for chunk in chunks]) for chunks in (inputs, targets)
+        )
         n, d = X.shape
         check_tensor("X", X, (n, d))
         for chunk in zip(inputs, targets, strict=True):
@@ -152,10 +168,17 @@ class Chain:
             inputs=np.tile([x.data_ptr() for x in inputs], n),
             targets=np.tile([x.data_ptr() for x in targets], n),
             samples=0,
-            noise=0 if noise is None else np.tile([x.data_ptr() for x in noise], n),
+            noise=np.tile([x.data_ptr() for x in noise], n) if noise else 0,
             b=np.tile([len(x) for x in inputs], n),
         )
-        return losses.reshape(n, -1).sum(1), correct.reshape(n, -1).sum(1)
+        sums = (values.reshape(n, -1).sum(1).tolist() for values in (losses, correct))
+        return list(zip(*sums, strict=True))
+
+    def evaluation_noise(self, b: int) -> torch.Tensor | None:
+        """What the layers draw to evaluate ``b`` samples, ``[b, draws]`` (see ``VAE``)."""
+        if not any(layer.kind == LAYERS.index("gaussian_code") for layer in self.layers):
+            return None
+        return torch.randn(b, self.draws, generator=torch_stream(0, "elbo"))
 
     def _check(
         self, inputs: torch.Tensor, targets: torch.Tensor, shades: torch.Tensor | None

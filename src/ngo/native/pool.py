@@ -17,6 +17,9 @@ from threading import Thread
 from typing import Any, Protocol, TypeVar
 from weakref import finalize
 
+from ngo.common.lazy import torch
+from ngo.native.build import available, function
+
 # Seconds after which Python makes a busy thread release the interpreter lock to a waiting one. The
 # default, 5 ms, is longer than a worker's whole training step.
 SWITCH_INTERVAL = 1e-4
@@ -41,10 +44,8 @@ def wait(count: ctypes.c_int64, seen: int) -> None:
 
     Without the compiled library this is a no-op.
     """
-    from ngo.native import build
-
-    if build.available():
-        build.function("ngo_wait", [ctypes.c_void_p, ctypes.c_int64])(ctypes.byref(count), seen)
+    if available():
+        function("ngo_wait", [ctypes.c_void_p, ctypes.c_int64])(ctypes.byref(count), seen)
 
 
 class _Channel:
@@ -70,8 +71,6 @@ class _Channel:
 
 def _serve(requests: _Channel) -> None:
     """Do the requested work until the request is None; answer with its exception, or None."""
-    import torch
-
     torch.set_num_threads(1)
     while (request := requests.take()) is not None:
         work, answer = request
@@ -90,12 +89,10 @@ def threads(count: int | None = None) -> Map:
     The calling thread is one of them. Each thread takes the next i when it has finished one.
     ``quick_switching`` makes it faster.
     """
-    from ngo.native import build
-
     helpers = [_Channel() for _ in range((count or cores()) - 1)]
     if not helpers:
         return in_order
-    build.available()  # compiles now, once, rather than in all helpers at the same time
+    available()  # compiles now, once, rather than in all helpers at the same time
     for helper in helpers:
         Thread(target=_serve, args=(helper,), daemon=True).start()
 
@@ -131,8 +128,6 @@ def one_intra_op_thread() -> Iterator[None]:
     Results are then the same on any number of cores, and torch's idle threads do not spin on cores
     that other workers or other runs could use.
     """
-    import torch
-
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -170,3 +165,30 @@ def keep_memory() -> None:
     mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the maximum
     mallopt(M_TRIM_THRESHOLD, 1 << 30)
     mallopt(M_TOP_PAD, 1 << 26)
+
+
+# Elements for each thread. With fewer, the work would end before another thread wakes.
+SHARE = 1 << 17
+
+
+def fits(*matrices: torch.Tensor) -> bool:
+    """Whether there is compiled code, and it takes these: contiguous float32 on a CPU."""
+    plain = (x.is_cpu and x.dtype == torch.float32 and x.is_contiguous() for x in matrices)
+    return all(plain) and available()
+
+
+def share(call: Callable[[object, int], object], elements: int, work: int, spread: Map) -> None:
+    """Make a ``call(taken, work)`` in each thread that ``elements`` need, at least SHARE for each.
+
+    ``taken`` refers to an int64, initially 0, that counts what threads have claimed. ``work`` is
+    the address of so many floats of the thread's own. A call returns when all is claimed.
+    """
+    taken, claimed = ctypes.c_int64(), []
+
+    def part(_: int) -> None:
+        if not claimed:
+            memory = torch.empty(work)
+            call(ctypes.byref(taken), memory.data_ptr())
+            claimed.append(True)
+
+    spread(part, -(-elements // SHARE))

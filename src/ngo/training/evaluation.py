@@ -9,7 +9,7 @@ from typing import Any
 from ngo.common.lazy import np
 from ngo.common.options import reserve
 from ngo.common.seeding import numpy_stream
-from ngo.engine.backend import Scores
+from ngo.engine.backends import Scores
 from ngo.training.spec import RunSpec
 
 

@@ -26,7 +26,7 @@ from ngo.common.paths import check_writable
 from ngo.common.registry import Registry, UserError, meant, nearest, shown, unknown
 from ngo.common.seeding import stream_seed
 from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
-from ngo.engine.backend import SAME
+from ngo.engine.backends import SAME
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix
 from ngo.gossip.schedule import topologies

@@ -22,11 +22,10 @@ from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.described import MOST_CLASSES
 from ngo.data.partition import Parts
-from ngo.engine.backend import in_float32
+from ngo.engine.backends import in_float32
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
-from ngo.models.task import TASKS, Batch, Task
-from ngo.models.tasks import correct
+from ngo.models.task import TASKS, Batch, Task, correct
 from ngo.native.pool import one_intra_op_thread
 from ngo.training.global_state import restored_streams, seed_streams, streams
 from ngo.training.problem import Problem, batch_sizes

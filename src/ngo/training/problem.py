@@ -18,10 +18,9 @@ from ngo.common.transfers import sent
 from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import WHOLE, Parts, samples_by_class
-from ngo.engine.backend import Rows, Stacked
+from ngo.engine.backends import Rows, Stacked
 from ngo.models.model import MODELS, Model
-from ngo.models.task import TASKS, Task, normalised_batch
-from ngo.models.tasks import image_batch
+from ngo.models.task import TASKS, Task, image_batch, normalised_batch
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
 from ngo.training.resolve import check_share, smallest_share

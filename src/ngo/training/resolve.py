@@ -14,10 +14,10 @@ from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS, Source
 from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, WHOLE, Parts, Rule, by_owner
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, METHODS, NUMBERS, Method
 from ngo.gossip.mixing_matrix import METROPOLIS
 from ngo.gossip.schedule import CHANGEABLE, SCHEDULES, topologies
+from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES, Topology, check_connected
 from ngo.models.model import MODELS, Model
 from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec

@@ -17,7 +17,7 @@ from ngo.common import plugins
 from ngo.common.lazy import torch
 from ngo.common.registry import Registry
 from ngo.data.dataset import Dataset
-from ngo.engine.backend import BACKENDS
+from ngo.engine.backends import BACKENDS
 from ngo.training.earlier import DIGEST
 from ngo.training.spec import FIELDS, RunSpec
 

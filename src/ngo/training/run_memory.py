@@ -7,9 +7,9 @@ from torch import nn
 
 from ngo.common.memory_limit import in_words, memory_limit
 from ngo.common.registry import UserError
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import topologies
+from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
 from ngo.training.problem import Problem, batch_sizes

@@ -24,14 +24,14 @@ from ngo.common.options import DECLARED, reserve
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS, REFUSED, SHORT_SHARES, WHOLE
-from ngo.engine.backend import BACKENDS, INITIALIZATIONS, PRECISIONS, SAME
+from ngo.engine.backends import BACKENDS, INITIALIZATIONS, PRECISIONS, SAME
 from ngo.gossip.attack import ATTACKS, HONEST
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS, ORDERS
 from ngo.gossip.mixing_matrix import METROPOLIS, WEIGHT_RULES
 from ngo.gossip.schedule import CONSTANT, LR_SCHEDULES, SCHEDULES
+from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS

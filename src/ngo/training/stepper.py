@@ -15,17 +15,16 @@ import torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
-from ngo.engine.backend import SAME
+from ngo.engine.backends import SAME
 from ngo.engine.population import Population
 from ngo.gossip.attack import ATTACKS, HONEST, Liars
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
 from ngo.gossip.network import Failures, Network, unchanged
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
-from ngo.gossip.step import Matrices, Step
+from ngo.gossip.step import LOCAL_RULES, Step
 from ngo.training.checkpoint import State
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
 from ngo.training.problem import Batches, BatchStream, Problem, batch_sizes
@@ -107,7 +106,7 @@ class Stepper:
         if self._method.decentralized and spec.topology is not None:
             self._mixing = ScheduledMixing(spec, self.steps, self._graphs)
         self._W: MixingMatrix | None = None  # of the last step
-        self._matrices: Matrices = {}
+        self._matrices: dict[str, torch.Tensor] = {}
         self._own = own
         self._failures = Failures(
             spec.workers, spec.seed, link_failure=spec.link_failure or 0, absence=spec.absence or 0

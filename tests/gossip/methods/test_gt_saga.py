@@ -11,12 +11,10 @@ from runs import CONVEX, digits_run
 from stepping import Stepping
 from test_corrections import A, B
 
-from ngo.common.registry import UserError
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
 from ngo.training.problem import make_problem
-from ngo.training.resolve import resolve
 from ngo.training.stepper import Stepper
 
 RING = mixing_matrix(ring(by_worker.N))
@@ -86,12 +84,6 @@ def test_it_reaches_the_minimum_where_gradient_tracking_goes_on_moving():
     )
     assert np.abs(found - best).max() < 1e-4
     assert np.abs(noisy - best).max() > 0.01
-
-
-def test_its_batches_are_single_samples():
-    assert resolve({"method": "gt_saga"}).batch_size == 1
-    with pytest.raises(UserError, match="batch_size: 16 has no effect with method 'gt_saga'"):
-        resolve({"method": "gt_saga", "batch_size": 16})
 
 
 def test_a_run_keeps_the_gradient_of_each_sample_in_its_place(least_squares):

@@ -12,12 +12,12 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.network import Network
-from ngo.gossip.topologies.static import complete, ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_matching
 from ngo.training.resolve import resolve
 
 LR, H, OUTER = 0.03, 4, 20
-RING, COMPLETE = mixing_matrix(ring(N)), mixing_matrix(complete(N))
+RING = mixing_matrix(ring(N))
 RATES = {"outer_lr": 0.7, "outer_momentum": 0.6}
 WHOLE = {"gamma": 1.0, "p": 1.0}
 START = torch.randn(D, generator=torch_stream(0, "x"), dtype=torch.float64)
@@ -135,35 +135,7 @@ def test_gasloc_is_its_reference(of, p):
     assert close(models, reference(step), 1e-6)
 
 
-@pytest.mark.parametrize("method", ["outer", "gasloc"])
-def test_on_the_complete_graph_with_whole_averaging_it_is_diloco(method):
-    models = found(method, COMPLETE, outer_momentum_of="pulled")
-    assert close(models, found("diloco"))
-    assert np.abs(models - found(method, RING, outer_momentum_of="pulled")).max() > 1e-3
-
-
-@pytest.mark.parametrize("graph", [RING, COMPLETE])
-def test_the_mean_of_gasloc_takes_dilocos_outer_step_along_the_mean_drift(graph):
-    """Whatever the graph and the coupling; here the gradients do not depend on the models."""
-    X, _ = states(n=N, d=D)
-    run = {"local_steps": H, **RATES, "p": 0.8, "gamma": 0.3}
-    X0 = START.repeat(N, 1)
-    gasloc, diloco = (Stepping(each, X0, graph, **run) for each in ("gasloc", "diloco"))
-    for t in range(40):
-        G = X * (1 + t % 7)
-        gasloc.advance(G)
-        diloco.advance(G)
-    assert torch.allclose(gasloc.X.mean(0), diloco.X.mean(0), rtol=0, atol=1e-12)
-
-
 PLAIN = {"outer_lr": 1.0, "outer_momentum": 0.0}
-
-
-@pytest.mark.parametrize("method", ["outer", "noloco", "gasloc"])
-@pytest.mark.parametrize("p", [1.0, 0.9])
-def test_with_rate_1_and_no_momentum_it_is_local_sgd(method, p):
-    how = {"p": p, "gamma": 0.4, **PLAIN}
-    assert close(found(method, RING, **how), found("local_sgd", RING, **how))
 
 
 @pytest.mark.parametrize(
@@ -206,11 +178,3 @@ def test_options_are_those_of_the_outer_step():
             resolve({"method": "outer", key: value})
     with pytest.raises(UserError, match=r"outer_rule: 'adam' is unknown.*momentum, nesterov"):
         resolve({"method": "outer", "outer_rule": "adam"})
-
-
-def test_diloco_waits_for_all_workers():
-    resolve({"method": "diloco", "clock": "waiting"})
-    with pytest.raises(
-        UserError, match="not possible with method 'diloco', whose workers have to wait"
-    ):
-        resolve({"method": "diloco", "clock": "asynchronous"})

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 from stepping import Stepping
-from test_corrections import LR, A, B, grad, trained
+from test_corrections import LR, grad, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import chain, star
-from ngo.native import shared_work
+from ngo.native import pool
 from ngo.native.pool import in_order, threads
 from ngo.training.resolve import resolve
 
@@ -39,16 +39,6 @@ def test_it_is_its_reference(graph):
     assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("rule", ["momentum", "nesterov"])
-@pytest.mark.parametrize("graph", TREES.values(), ids=TREES)
-def test_with_a_rule_with_momentum_it_is_relay_sgd_with_momentum(graph, rule):
-    """It is in the half step; in the authors' code (epfml/relaysgd) it is Nesterov's."""
-    found = trained("relay_sum", weights(graph), 50, lr=0.01, rule=rule, momentum=0.9)
-    nesterov = rule == "nesterov"
-    expected = by_worker.relay_sum(list(graph.edges), grad, 50, 0.01, 0.9, nesterov)
-    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("graph", TREES.values(), ids=TREES)
 def test_models_arrive_with_the_delay_of_their_distance(graph):
     """x_i^(t+1) is the mean of x_j^(t − τ_ij + 1/2), τ_ij = |i − j| − 1, where t ≥ τ_ij."""
@@ -64,12 +54,6 @@ def test_models_arrive_with_the_delay_of_their_distance(graph):
             delays = {j: max(0, far[i][j] - 1) for j in range(n)}
             arrived = [half[t - late][j] for j, late in delays.items() if late <= t]
             assert torch.allclose(stepping.X[i], torch.stack(arrived).mean(0))
-
-
-def test_no_bias_on_heterogeneous_data():
-    best = by_worker.solution(A, B)
-    found = trained("relay_sum", weights(TREES["chain"]), 200, lr=0.5)
-    assert np.abs(found - best).max() < 1e-9
 
 
 def test_a_tree_that_falls_apart_relays_within_its_parts():
@@ -129,7 +113,7 @@ def test_the_compiled_step_is_that_of_float64(seed):
 
 def test_bytes_are_the_same_for_any_number_of_threads():
     X = torch.randn(7, 60_000, generator=torch_stream(0, "X"))
-    if not shared_work.fits(X):
+    if not pool.fits(X):
         pytest.skip("nothing is compiled here")
     one, *others = (relayed(X, tree(7, 0), 2, spread) for spread in (in_order, threads(3)))
     for other in others:

@@ -12,7 +12,6 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topologies import static as drawn_graph
 from ngo.gossip.topologies.static import connected, erdos_renyi, random_regular, small_world
-from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.resolve import resolve
 
@@ -20,11 +19,6 @@ from ngo.training.resolve import resolve
 def draws(name, n, count, **values):
     stream = torch_stream(0, "graphs")
     return [TOPOLOGIES[name].edges(n, generator=stream, **values) for _ in range(count)]
-
-
-def test_the_first_connected_draw_counts():
-    given = iter([nx.empty_graph(3), nx.Graph([(0, 1), (2, 3)]), nx.path_graph(3)])
-    assert connected("own", 0, lambda source: next(given)) == [(0, 1), (1, 2)]
 
 
 def test_a_graph_that_is_never_connected_is_refused(monkeypatch):
@@ -80,22 +74,6 @@ def test_each_pair_of_many_workers_is_an_edge_equally_often():
     assert len(TOPOLOGIES["random"].pairs(n, u=1.0, generator=generator)) == n * (n - 1) // 2
 
 
-@pytest.mark.parametrize("n", [10, 256])
-def test_up_to_256_workers_have_a_draw_for_each_pair(n):
-    source, reference = torch_stream(0, "test"), torch_stream(0, "test")
-    for _ in range(3):
-        found = TOPOLOGIES["random"].pairs(n, u=0.4, generator=source)
-        drawn = torch.rand(n * (n - 1) // 2, generator=reference, dtype=torch.float64) < 0.4
-        i, j = torch.triu_indices(n, n, 1)
-        assert found.tolist() == torch.stack([i[drawn], j[drawn]], 1).tolist()
-
-
-@pytest.mark.parametrize("u", [0.0, 1.1])
-def test_a_probability_is_above_0_and_at_most_1(u):
-    with pytest.raises(ValueError, match="probability"):
-        random_graph(4, u, torch_stream(0, "test"))
-
-
 @pytest.mark.parametrize(("n", "degree"), [(2, 1), (7, 2), (6, 5)])
 def test_a_regular_graph_has_the_degree_and_is_connected(n, degree):
     graph = random_regular(n, degree, 0)
@@ -111,14 +89,6 @@ def test_rewiring_keeps_the_number_of_edges_and_the_graph_connected(rewired):
         graph = small_world(10, 4, rewired, seed)
         assert graph.number_of_edges() == 20
         assert nx.is_connected(graph)
-
-
-def test_edges_are_rewired_at_their_rate():
-    """The ring's edges that are gone: hardly any is drawn again among 10,000 workers."""
-    n = 10_000
-    edges = TOPOLOGIES["small_world"].edges(n, near=4, rewired=0.9, seed=0)
-    kept = sum((j - i) % n in (1, 2, n - 1, n - 2) for i, j in edges)
-    check_rate(2 * n - kept, 2 * n, 0.9, sees=0.015)
 
 
 def test_random_matchings_are_uniform_and_leave_one_of_an_odd_number_alone():
@@ -164,7 +134,7 @@ def test_a_regular_graph_in_each_step(n, degree):
         ({"topology": "small_world", "near": 3}, "near: 3 is not possible for 6 workers"),
         ({"topology": "small_world", "near": 6}, "near: 6 is not possible for 6 workers"),
         ({"topology": "epidemic_out", "receivers": 6}, "receivers: 6 .*; at most 5"),
-        ({"topology": "epidemic_regular", "degree": 6}, "degree: 6 .* must be below 6, and"),
+        ({"topology": "epidemic_regular", "degree": 6}, "degree: 6 .* must be below 6"),
         ({"topology": "epidemic_regular", "degree": 2, "method": "ngo", "coupling": "implicit"},
          "at most one neighbour of each worker"),
     ],

@@ -15,8 +15,8 @@ import numpy as np
 
 from ngo.common.registry import UserError
 from ngo.common.untrusted import check_names, read_limited
-from ngo.data.content import stamp
 from ngo.data.dataset import Arrays, Download, dataset
+from ngo.data.download import stamp
 from ngo.data.image_folder import Images, read_images
 from verdicts.files import regular_file
 

@@ -44,8 +44,8 @@ def nesterov(x: Tensor, m: Tensor, drift: Tensor, lr: float, mu: float) -> None:
     x.add_(drift, alpha=lr).add_(m, alpha=lr * mu)
 
 
-for each in (momentum, nesterov):
-    OUTER_RULES.add(each.__name__, each, each)
+for rule in (momentum, nesterov):
+    OUTER_RULES.add(rule.__name__, rule, rule)
 MOMENTA.add("sent", False)
 MOMENTA.add("pulled", True)
 

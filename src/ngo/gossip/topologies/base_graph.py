@@ -98,14 +98,14 @@ def _digits(workers: Sequence[int], base: int) -> list[tuple[Sequence[int], int]
 
 def _merge(blocks: Sequence[tuple[Sequence[int], int]], k: int) -> list[Round]:
     """The rounds after every block has averaged."""
-    (largest, part), *smaller = blocks
+    (largest, size), *smaller = blocks
     if not smaller:
         return []
     others = [worker for block, _ in smaller for worker in block]
-    weight = part / (len(largest) + len(others))
-    parts = [largest[start : start + part] for start in range(0, len(largest), part)]
-    links: Round = [((one, other), weight) for each in parts for one, other in zip(each, others)]  # noqa: B905
-    rest = together([*(hypercube(each, k) for each in parts), _merge(smaller, k)])
+    weight = size / (len(largest) + len(others))
+    parts = [largest[start : start + size] for start in range(0, len(largest), size)]
+    links: Round = [((one, other), weight) for part in parts for one, other in zip(part, others)]  # noqa: B905
+    rest = together([*(hypercube(part, k) for part in parts), _merge(smaller, k)])
     return [links, *rest]
 
 

@@ -139,16 +139,16 @@ def erdos_renyi(n: int, u: float, seed: int) -> Edges:
 DEGREE = {"degree": whole("neighbours of each worker", 4, at_least(1))}
 
 
-def _even(n: int, degree: int) -> None:
-    """A UserError unless n workers have a connected graph of this degree."""
-    if degree >= n or n * degree % 2 or (degree == 1 and n > 2):
+def check_degree(n: int, degree: int, least: int = 2) -> None:
+    """A UserError unless n > 2 workers have a regular graph of this degree, ``least`` or more."""
+    if degree >= n or n * degree % 2 or (degree < least and n > 2):
         raise UserError(
-            f"degree: {degree} is not possible for {n} workers; it must be below {n}, 2 or more "
-            "for more than 2 workers, and even for an odd number of them."
+            f"degree: {degree} is not possible for {n} workers; it must be below {n}, {least} or "
+            "more for more than 2 workers, and even for an odd number of them."
         )
 
 
-@topology("random_regular", options=DEGREE, check=_even)
+@topology("random_regular", options=DEGREE, check=lambda n, degree: check_degree(n, degree))
 def random_regular(n: int, degree: int, seed: int) -> Edges:
     """A connected random graph of the given ``degree``, drawn once for the run."""
     return connected("random_regular", seed, lambda draw: nx.random_regular_graph(degree, n, draw))
@@ -194,8 +194,8 @@ def in_a_ring(m: int) -> list[tuple[int, int]]:
     return [(a, (a + 1) % m) for a in range(m if m > 2 else m - 1)]
 
 
-for each in (every_pair, in_a_ring):
-    JOINS.add(each.__name__, each, each)
+for joins in (every_pair, in_a_ring):
+    JOINS.add(joins.__name__, joins, joins)
 
 CLIQUES = {
     "clique_size": whole("workers in a clique", 10, at_least(1)),

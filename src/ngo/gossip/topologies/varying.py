@@ -9,7 +9,7 @@ from ngo.common.lazy import nx, torch
 from ngo.common.registry import UserError
 from ngo.common.types import Tensor
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.topologies.static import DEGREE, digits, dimension
+from ngo.gossip.topologies.static import DEGREE, check_degree, digits, dimension
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
 
 
@@ -118,15 +118,6 @@ def check_receivers(n: int, receivers: int) -> None:
         raise UserError(f"receivers: {receivers} is not possible for {n} workers; at most {n - 1}.")
 
 
-def check_regular(n: int, degree: int) -> None:
-    """A UserError unless n workers have a regular graph of this degree."""
-    if degree >= n or n * degree % 2:
-        raise UserError(
-            f"degree: {degree} is not possible for {n} workers; it must be below {n}, and even for "
-            "an odd number of them."
-        )
-
-
 @topology(
     "epidemic_out",
     directed=True,
@@ -154,7 +145,7 @@ def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> Tensor:
 @topology(
     "epidemic_regular",
     options=DEGREE,
-    check=check_regular,
+    check=lambda n, degree: check_degree(n, degree, 1),
     matching=lambda n, degree: degree == 1,
     density=lambda n, degree: degree / (n - 1),
 )

@@ -1,12 +1,14 @@
-"""Text of Markov chains, whose smallest possible loss is known.
+"""Drawn data sets: least squares (Figure 1), a sine (Figure S6), and text of Markov chains.
 
-Each author writes in a dialect: a chain of order two, so that a character depends on the two before
-it. The probabilities of a dialect are a mean of those that all dialects have in common and of its
-own. Everything is drawn from streams of the seed 0.
+In the text, whose smallest possible loss is known, each author writes in a dialect: a chain of
+order two, so that a character depends on the two before it. The probabilities of a dialect are a
+mean of those that all dialects have in common and of its own. Everything is drawn from streams of
+the seed 0.
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,39 @@ from ngo.common.fields import number, whole, within
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Arrays, dataset
 from ngo.data.partition import owners
+
+POINTS = 6_400  # the paper's for the sine; assumed for least squares
+TEST_POINTS = 1_600  # assumed: a fifth of all samples; the paper gives no number
+FEATURES = 10  # assumed: the paper only says "simple"
+NOISE = 1.0  # assumed: as large as one feature's contribution to the target
+RANGE = math.pi  # assumed: x on [-π, π], one period
+SINE_NOISE = 0.1  # ε ~ N(0, 0.1), with 0.1 read as the standard deviation (assumed)
+
+
+@dataset("least_squares", train_samples=POINTS, input_shape=(FEATURES,), classes=None)
+def read_least_squares(root: Path) -> Arrays:
+    """Targets A x* + ε: standard normal features A, the solution x* and the noise ε are drawn from
+    one stream.
+    """
+    generator, m = numpy_stream(0, "least_squares"), POINTS + TEST_POINTS
+    inputs = generator.standard_normal((m, FEATURES))
+    solution = generator.standard_normal((FEATURES, 1))
+    return divided(inputs, inputs @ solution + generator.normal(0, NOISE, (m, 1)))
+
+
+@dataset("sine", train_samples=POINTS, input_shape=(1,), classes=None)
+def read_sine(root: Path) -> Arrays:
+    """Targets sin x + ε: x is drawn uniformly, and ε ~ N(0, 0.1), from the stream (0, "sine")."""
+    generator, shape = numpy_stream(0, "sine"), (POINTS + TEST_POINTS, 1)
+    inputs = generator.uniform(-RANGE, RANGE, shape)
+    return divided(inputs, np.sin(inputs) + generator.normal(0, SINE_NOISE, shape))
+
+
+def divided(inputs: np.ndarray, targets: np.ndarray) -> Arrays:
+    """The first samples, for training, and the rest, as float32."""
+    inputs, targets = inputs.astype(np.float32), targets.astype(np.float32)
+    return Arrays(inputs[:POINTS], targets[:POINTS], inputs[POINTS:], targets[POINTS:])
+
 
 CHARACTERS = 8
 LENGTH = 32  # characters of a sample: 31 predictions

@@ -15,15 +15,15 @@ from ngo.common.registry import Registry
 from ngo.gossip.attack import ATTACKS
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES
+from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 
 #: The registries by the field of a run that names an entry of theirs.
 REGISTRIES: Mapping[str, Registry[Any]] = {
-    each.kind: each
-    for each in (
+    registry.kind: registry
+    for registry in (
         *(METHODS, COUPLINGS, LOCAL_RULES, LR_SCHEDULES),
         *(SCHEDULES, COMPRESSIONS, TOPOLOGIES, ATTACKS),
     )
@@ -65,7 +65,7 @@ class MethodPart(Part):
     schedule: tuple[str, ...]
     topology: tuple[str, ...]
     attack: tuple[str, ...]
-    #: The numbers in each message along an edge, in a step with an exchange (``traffic``).
+    #: The numbers in each message along an edge, in a step with an exchange (``method.sent``).
     sends: tuple[str, ...]
     #: The graphs that it allows: ``any``, ``fixed`` or ``tree``.
     graph: str
@@ -99,12 +99,12 @@ def _method(name: str) -> MethodPart:
     entry = METHODS[name]
     able: dict[str, Any] = {kind: REGISTRIES[kind] for kind in REGISTRIES if kind != "method"}
     able["local_rule"] = (
-        rule for rule, each in LOCAL_RULES.items() if each.linear or not entry.linear_rule
+        name for name, rule in LOCAL_RULES.items() if rule.linear or not entry.linear_rule
     )
     able["topology"] = (
-        topology
-        for topology, each in TOPOLOGIES.items()
-        if (entry.directed or not each.directed) and (entry.graph == "any" or not each.varies)
+        name
+        for name, graph in TOPOLOGIES.items()
+        if (entry.directed or not graph.directed) and (entry.graph == "any" or not graph.varies)
     )
     for kind in able:
         if kind in entry.fixed:

@@ -6,11 +6,10 @@ from typing import Any
 
 from ngo.common.fields import above, at_least, number, whole
 from ngo.common.lazy import torch
-from ngo.common.types import Tensor
+from ngo.common.types import Run, Tensor
 from ngo.gossip.coupling import coupling
 from ngo.gossip.gossip_step import in_blocks, linear_step, step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.step import Run
 from ngo.native.pool import Map
 
 DELTA = {

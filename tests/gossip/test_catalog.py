@@ -3,9 +3,9 @@
 import pytest
 
 from ngo.common.registry import UserError
+from ngo.gossip.catalog import REGISTRIES, methods
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import FAILURES, METHODS
-from ngo.gossip.parts import REGISTRIES, methods
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.resolve import resolve
 
