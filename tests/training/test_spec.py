@@ -68,6 +68,11 @@ def test_fields_added_later_have_changed_no_id():
     assert resolve({**read, "method": "choco"}).id == resolve({"method": "choco"}).id
 
 
+def test_ids_do_not_change():
+    assert resolve({"gamma": 0.1, "p": 0.9}).id == "mnist-iid-ring-ngo-p0.9-s0-5d332fd0"
+    assert resolve({"method": "centralized", "lr": 0.2}).id == "mnist-iid-centralized-s0-b05ee806"
+
+
 def test_runs_that_share_a_partition_share_its_id():
     one = resolve({"method": "centralized", "lr": 0.2})
     other = resolve({"topology": "complete", "batch_size": 8})

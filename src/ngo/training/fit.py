@@ -21,7 +21,6 @@ from torch import nn
 
 from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.fields import Field, at_least, checked
-from ngo.common.former import FORMER, renamed
 from ngo.common.paths import check_writable
 from ngo.common.registry import Registry, UserError, meant, nearest, shown, unknown
 from ngo.common.seeding import stream_seed
@@ -177,14 +176,11 @@ def _with_rest(W: torch.Tensor, dim: int) -> MixingMatrix:
 log = logging.getLogger("ngo")
 
 
-def known(fields: dict[str, Any], method: str, arguments: Collection[str]) -> dict[str, Any]:
+def known(fields: dict[str, Any], arguments: Collection[str]) -> dict[str, Any]:
     """The fields under present names, as Python's numbers; a UserError for another keyword.
 
     ``arguments`` are the names of fit's own arguments.
     """
-    former = [name for name in fields if name in FORMER]
-    if former and method != "ngo":
-        raise UserError(f"fit: {former[0]!r} is called {FORMER[former[0]]!r} now; give it once.")
     for name in ("dataset", "model", "task"):
         if name in fields:
             raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
@@ -196,12 +192,11 @@ def known(fields: dict[str, Any], method: str, arguments: Collection[str]) -> di
     own = [name for name in arguments if name != "fields"]
     taken = [*own, *(name for name in FIELDS if name not in ("dataset", "model", "task", *own))]
     for name in fields:
-        if name not in taken and name not in FORMER:
+        if name not in taken:
             raise UserError(
                 f"fit: {name!r} is not an argument.{meant(name, taken)} fit takes "
                 f"{', '.join(own)}, and the fields that `ngo fields` lists."
             )
-    fields = renamed(fields, "fit")  # says the present name
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
 
 
@@ -410,8 +405,7 @@ def fit(
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
     out = None if out is None else check_writable(out, folder=True)  # before any code of the user's
-    fields = known(fields, method, inspect.signature(fit).parameters)
-    method = fields.pop("method", method)
+    fields = known(fields, inspect.signature(fit).parameters)
     check_method(method)
     callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
     check_callbacks(callbacks)

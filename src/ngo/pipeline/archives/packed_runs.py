@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from ngo.common import versions
 from ngo.common.files import write_text
-from ngo.common.former import renamed
 from ngo.common.registry import UserError, in_a_line
 from ngo.training import earlier
 
@@ -70,7 +69,7 @@ class FinishedRun:
     def facts(self) -> dict[str, object]:
         """The facts in its metrics file."""
         size = {name: self.record[name] for name in _SIZE}
-        return {"run": self.id, **renamed(self.record["spec"]), **size}
+        return {"run": self.id, **self.record["spec"], **size}
 
     @property
     def seconds(self) -> float:
