@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 import ngo
 from ngo.common.seeding import torch_stream
-from ngo.training.own import own_dataset, own_model, own_task, template
+from ngo.training.fit_inputs import own_dataset, own_model, own_task, template
 
 QUICK = {"workers": 3, "batch_size": 4, "epochs": 1, "eval_every": 0.5, "progress": False}
 

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ngo.common import untrusted
+from ngo.common import limits
 from ngo.common.registry import UserError
 from ngo.data.array_files import array_names, as_inputs, read_arrays
 
@@ -95,7 +95,7 @@ def test_an_archive_that_can_not_be_unpacked_is_named(tmp_path, place, value):
 def test_a_compressed_array_has_a_limit(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "d.npz", x=np.zeros(10**6, np.uint8))
     assert read_arrays(tmp_path / "d.npz", "x")[0].shape == (10**6,)
-    monkeypatch.setattr(untrusted, "ALWAYS", 10**5)
+    monkeypatch.setattr(limits, "ALWAYS", 10**5)
     assert "declares a content of 1000000; at most " in refusal(tmp_path / "d.npz")
 
 

@@ -28,7 +28,7 @@ from ngo.data.sets.markov_text import (
     read_markov_text,
 )
 from ngo.data.sets.regression import read_least_squares, read_sine
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 
 def tiny_cifar(tmp_path, monkeypatch, name, files, key, count, train_samples):

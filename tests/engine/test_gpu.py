@@ -18,10 +18,10 @@ from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
 from ngo.models.model import MODELS
 from ngo.native import build, fused
-from ngo.training.loop import Training
 from ngo.training.problem import make_problem
-from ngo.training.resolve import resolve
+from ngo.training.run import Training
 from ngo.training.spec import DEFAULTS
+from ngo.training.validation import resolve
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import torch
 
 from ngo.common.registry import UserError
 from ngo.gossip.topology import check_connected, topology
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 # Edges on four workers, and the first worker that worker 0 does not reach.
 EDGES = {

@@ -5,7 +5,7 @@ import torch
 from own_modules import equal, metrics, quick, told
 
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.fit import own_graph
+from ngo.training.fit_inputs import own_graph
 
 RING = TOPOLOGIES["ring"].matrix(4).dense()
 

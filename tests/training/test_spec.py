@@ -9,16 +9,15 @@ import pytest
 from running import finished, start
 
 from ngo.cli.train_command import train
-from ngo.common import options
-from ngo.common.fields import at_least, number, whole
+from ngo.common.fields import _reserved, at_least, number, whole
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import coupling
 from ngo.gossip.local_rule import local_rule
 from ngo.gossip.method import method
 from ngo.training.evaluation import Evaluation
 from ngo.training.fit import fit
-from ngo.training.resolve import resolve
 from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec, digest, flag
+from ngo.training.validation import resolve
 
 
 def test_ids_are_readable_and_unique_by_value():
@@ -148,7 +147,7 @@ def test_declared_options_and_their_entries_are_in_the_id(own_options):
 
 
 def test_ids_do_not_depend_on_which_entries_are_registered(own_options):
-    code = "from ngo.training.resolve import resolve; print(resolve({}).id)"
+    code = "from ngo.training.validation import resolve; print(resolve({}).id)"
     assert finished(start([sys.executable, "-c", code])).strip() == resolve({}).id
 
 
@@ -187,7 +186,7 @@ def test_every_option_and_argument_has_a_reserved_name():
     names = {name.lstrip("-").replace("-", "_") for name in known}
     arguments = set(inspect.signature(fit).parameters) - {"train", "test", "fields"}
     columns = {field.name for field in fields(Evaluation)}
-    assert names | arguments | columns <= options._reserved
+    assert names | arguments | columns <= _reserved
 
 
 pytestmark = pytest.mark.usefixtures("own_entries")

@@ -26,8 +26,9 @@ from torch.nn import functional as F
 from ngo.models.architectures import mnist_cnn
 from ngo.models.model import Model
 from ngo.models.task import TASKS
-from ngo.training.own import check_problem, own_dataset, template, try_out
+from ngo.training.fit_inputs import own_dataset, template
 from ngo.training.problem import make_problem
+from ngo.training.trial import check_problem, try_out
 
 
 def tried(module, pair=PAIR, loss=None, size=4):

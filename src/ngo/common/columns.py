@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ngo.common.files import atomic_file
+from ngo.common.limits import check_declared
 from ngo.common.registry import UserError, in_a_line
-from ngo.common.untrusted import check_declared
 from verdicts.files import regular_file
 
 _TYPES = {"i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}

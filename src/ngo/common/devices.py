@@ -1,4 +1,4 @@
-"""Chooses the device of a run, and shares GPUs among runs."""
+"""Chooses the device of a run, shares GPUs among runs, and sends tensors to them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from contextlib import ExitStack, contextmanager
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.locks import file_lock, try_lock
+from ngo.common.files import file_lock, try_lock
+from ngo.common.lazy import torch
 from ngo.common.registry import UserError, in_a_line, unknown
 
 if TYPE_CHECKING:
     from filelock import FileLock
+
 
 LOG = logging.getLogger("ngo")
 
@@ -157,3 +159,10 @@ def _free_slots(locks: str) -> list[FileLock]:
     """The free slots of a GPU, as locks that this process holds now."""
     found = (try_lock(f"{locks}-{slot}.lock") for slot in range(SLOTS))
     return [lock for lock in found if lock is not None]
+
+
+def sent(x: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """``x`` on ``device``: itself if it is there already, otherwise an asynchronous copy."""
+    if x.is_cpu and device.type == "cuda":
+        x = x.pin_memory()
+    return x.to(device, non_blocking=True)

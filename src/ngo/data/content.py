@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ngo.common.files import write_text
+from ngo.common.limits import read_limited
 from ngo.common.registry import UserError
-from ngo.common.untrusted import read_limited
 from verdicts.files import regular_file
 
 _log = logging.getLogger("ngo")

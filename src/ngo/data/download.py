@@ -11,7 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from ngo.common.paths import writable_folder
+from ngo.common.files import writable_folder
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS, Download
 from verdicts.files import regular_file

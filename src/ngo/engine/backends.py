@@ -8,9 +8,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.lazy import torch
+from ngo.common.lazy import Tensor, torch
 from ngo.common.registry import UserError, in_a_line
-from ngo.common.types import Tensor
 from ngo.engine.backend import (
     Batches,
     Gradients,

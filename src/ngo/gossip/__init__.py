@@ -1,3 +1,12 @@
-from ngo import entries
+from ngo.common.registry import load_entries
 
-entries.load(__name__)
+for _name in (
+    "topologies",
+    "couplings",
+    "compression",
+    "local_rule",
+    "schedule",
+    "methods",
+    "attack",
+):
+    load_entries(f"{__name__}.{_name}")

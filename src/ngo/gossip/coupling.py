@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from ngo.common.lazy import torch
-from ngo.common.options import Options, registers
+from ngo.common.fields import Options, registers
+from ngo.common.lazy import Tensor, torch
 from ngo.common.registry import Registry
-from ngo.common.types import Tensor
 from ngo.gossip.gossip_step import step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.step import Run

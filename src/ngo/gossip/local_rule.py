@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ngo.common.fields import below, number
-from ngo.common.options import Options, registers
+from ngo.common.fields import Options, below, number, registers
+from ngo.common.lazy import Tensor
 from ngo.common.registry import Registry
-from ngo.common.types import Tensor
 from ngo.gossip.step import Step
 from ngo.native.elementwise import Chain
 

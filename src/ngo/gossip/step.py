@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ngo.common.lazy import torch
-from ngo.common.types import Tensor
+from ngo.common.lazy import Tensor, torch
 from ngo.native.elementwise import Chain, elementwise
 from ngo.native.pool import Map, in_order
 

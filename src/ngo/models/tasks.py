@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ngo.common.lazy import nn
-from ngo.common.types import Tensor
+from ngo.common.lazy import Tensor, nn
 from ngo.data.dataset import Dataset
 from ngo.models.task import Batch, normalised_batch, task
 

@@ -34,9 +34,9 @@ from ngo.pipeline.paper import (
 )
 from ngo.pipeline.places import CLAIMS, RUNS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
-from ngo.training.earlier import MODELS
-from ngo.training.resolve import check_snapshots
+from ngo.training.run_folder import MODELS
 from ngo.training.spec import FINAL, RunSpec
+from ngo.training.validation import check_snapshots
 from verdicts.claims.claim import ADDED, ClaimsFile
 from verdicts.claims.claims_file import read_claims
 

@@ -23,7 +23,7 @@ import torch
 
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError
-from ngo.training.earlier import INSTEAD, difference, remade
+from ngo.training.run_folder import INSTEAD, difference, remade
 from ngo.training.snapshots import UNREADABLE, load_tensors
 from ngo.training.spec import CHECKPOINT_SECONDS
 

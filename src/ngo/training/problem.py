@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ngo.common.devices import sent
 from ngo.common.registry import UserError
-from ngo.common.transfers import sent
 from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import WHOLE, Parts, samples_by_class
@@ -24,8 +24,8 @@ from ngo.models.task import TASKS, Task, normalised_batch
 from ngo.models.tasks import image_batch
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
-from ngo.training.resolve import check_share, smallest_share
 from ngo.training.spec import RunSpec
+from ngo.training.validation import check_share, smallest_share
 
 #: Inputs and targets as one forward pass after another takes them.
 Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]

@@ -24,7 +24,7 @@ from ngo.data.partition import parts_digest
 from ngo.gossip.schedule import topologies
 from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.native.build import build
-from ngo.training import earlier
+from ngo.training import run_folder
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.problem import Problem
 from ngo.training.results_version import inputs_read, results_version
@@ -96,7 +96,7 @@ def write_results(
     size = {**origin.samples, "parameters": parameters}
     metrics = as_columns(rows)
     seconds = metrics.pop("seconds")
-    write_columns(out / earlier.METRICS, metrics, {"run": name or spec.id, **values, **size})
+    write_columns(out / run_folder.METRICS, metrics, {"run": name or spec.id, **values, **size})
     record = {
         "id": spec.id,
         "spec": values,
@@ -123,14 +123,14 @@ def write_results(
         "evaluation_seconds": seconds,
         "started": origin.started.isoformat(timespec="seconds"),
         "wall_seconds": time.perf_counter() - origin.clock,
-        earlier.SUM: earlier.sum_of(out / earlier.METRICS),
+        run_folder.SUM: run_folder.sum_of(out / run_folder.METRICS),
     }
-    write_text(out / earlier.RECORD, json.dumps(record, indent=2) + "\n")
+    write_text(out / run_folder.RECORD, json.dumps(record, indent=2) + "\n")
 
 
 def last_evaluation(out: Path, seconds: float) -> Evaluation:
     """The last evaluation of the finished run in ``out``, which took ``seconds``."""
-    table, _ = read_columns(out / earlier.METRICS, "out")
+    table, _ = read_columns(out / run_folder.METRICS, "out")
     values = {name: column[-1].item() for name, column in table.items()}
     return Evaluation(**values, seconds=seconds)
 

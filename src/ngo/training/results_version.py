@@ -18,7 +18,7 @@ from ngo.common.lazy import torch
 from ngo.common.registry import Registry
 from ngo.data.dataset import Dataset
 from ngo.engine.backend import BACKENDS
-from ngo.training.earlier import DIGEST
+from ngo.training.run_folder import DIGEST
 from ngo.training.spec import FIELDS, RunSpec
 
 RESULTS_VERSION = 1

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ngo.common.fields import (
+    DECLARED,
     Field,
     above,
     at_least,
@@ -16,10 +17,10 @@ from ngo.common.fields import (
     choice,
     fields_of,
     number,
+    reserve,
     whole,
     within,
 )
-from ngo.common.options import DECLARED, reserve
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS, REFUSED, SHORT_SHARES, WHOLE

@@ -16,8 +16,8 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
 from ngo.training.problem import make_problem
-from ngo.training.resolve import resolve
 from ngo.training.stepper import Stepper
+from ngo.training.validation import resolve
 
 RING = mixing_matrix(ring(by_worker.N))
 SIZES = [3, 4, 5, 6, 7, 8]  # samples of each worker: its first ones

@@ -22,7 +22,7 @@ from ngo.gossip.network import Network
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.topologies.static import complete, d_cliques, ring
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 
 def test_centralized_workers_move_by_the_mean_gradient_through_a_server():

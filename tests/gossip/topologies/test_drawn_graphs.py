@@ -14,7 +14,7 @@ from ngo.gossip.topologies import static as drawn_graph
 from ngo.gossip.topologies.static import connected, erdos_renyi, random_regular, small_world
 from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 
 def draws(name, n, count, **values):

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ngo.common.limits import check_declared
 from ngo.common.registry import UserError
-from ngo.common.untrusted import check_declared
 from ngo.data.dataset import Arrays, Download, dataset
 from ngo.data.download import plain_or_compressed
 

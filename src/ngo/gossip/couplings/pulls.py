@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ngo.common.fields import above, number, within
-from ngo.common.lazy import torch
-from ngo.common.types import Tensor
+from ngo.common.lazy import Tensor, torch
 from ngo.gossip.coupling import coupling
 from ngo.gossip.gossip_step import exponent, gossip_step, phi, power_
 from ngo.gossip.mixing_matrix import MixingMatrix

@@ -25,8 +25,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from ngo.common.files import atomic_file
-from ngo.common.paths import check_readable
+from ngo.common.files import atomic_file, check_readable
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline.archives import limits, packed_runs
 from ngo.pipeline.archives.first_reading import read_apart

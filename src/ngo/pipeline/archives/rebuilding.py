@@ -12,8 +12,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ngo.common.files import PARTIAL
-from ngo.common.paths import writable_folder
+from ngo.common.files import PARTIAL, writable_folder
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive, Members, content_of, sha256, tar_of
 from ngo.pipeline.archives.members import is_workflow, write_members

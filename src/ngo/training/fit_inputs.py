@@ -1,39 +1,51 @@
-"""A user's module, loss and data as a model, a task and a data set, and a trial of them."""
+"""What a user gives to ``fit``, as entries of the package.
+
+A module becomes a model, data a data set, a loss and a score a task, a graph or a matrix a
+topology, and a list of indices a partition.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import IterableDataset, TensorDataset, default_collate
 
-from ngo.common.registry import UserError, in_a_line, shown
+from ngo.common.registry import Registry, UserError, nearest, shown
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.described import MOST_CLASSES
-from ngo.data.partition import Parts
-from ngo.engine.backend import in_float32
+from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
+from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix
+from ngo.gossip.topologies.graph_file import numbered
+from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Batch, Task
-from ngo.models.tasks import correct
-from ngo.native.pool import one_intra_op_thread
-from ngo.training.global_state import restored_streams, seed_streams, streams
-from ngo.training.problem import Problem, batch_sizes
-from ngo.training.spec import RunSpec
+from ngo.training.global_state import (
+    restored_streams,
+    seed_streams,
+)
+from ngo.training.trial import (
+    Loss,
+    check_module,
+    kind,
+    refused,
+    shape,
+    type_name,
+)
 
 Make = Callable[[], nn.Module]
-Loss = Callable[[Any, torch.Tensor], torch.Tensor]
 
 
 def own_task(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
@@ -55,32 +67,6 @@ def own_task(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tup
         score=default.score if score is None else _per_sample("score", score),
     )
     return name, task
-
-
-def check_outputs(
-    outputs: Any, targets: torch.Tensor, task: Task, data: Dataset, key: str = "module"
-) -> None:
-    """Raise a UserError if the outputs do not fit the loss, where that is a default one.
-
-    ``targets`` are those of the outputs, of ``data``; ``key`` is what made the outputs.
-    """
-    if (
-        (classes := data.classes) is not None
-        and task.loss is TASKS["classification"].loss
-        and not has_logits(outputs, classes)
-    ):
-        from_one = min(int(data.train_targets.min()), int(data.test_targets.min())) == 1
-        hint = f" (targets are 0 to {classes - 1}; the smallest here is 1)" if from_one else ""
-        raise UserError(
-            f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be "
-            f"logits of shape [b, {classes}]{hint}."
-        )
-    same = isinstance(outputs, torch.Tensor) and outputs.shape == targets.shape
-    if task.loss is TASKS["regression"].loss and not same:
-        raise UserError(
-            f"{key}: its outputs are {shape(outputs)} for targets {shape(targets)}; the "
-            f"shapes must be equal for the squared error (classes are int64 targets)."
-        )
 
 
 def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
@@ -136,39 +122,6 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
         return deepcopy(trainable)
 
 
-def check_module(key: str, made: object) -> nn.Module:
-    """The module; a one-line UserError for what workers can't train. ``key`` is what made it."""
-    if not isinstance(made, nn.Module):
-        raise UserError(
-            f"{key}: a {type_name(made)} is not allowed; it must be a torch.nn.Module or a "
-            f"function that returns one."
-        )
-    parameters = [each for each in made.parameters() if each.requires_grad]
-    if any(isinstance(each, nn.UninitializedParameter) for each in made.parameters()):
-        raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
-    if not parameters:
-        raise UserError(f"{key}: it has no parameters to train.")
-    for name, tensor in chain(made.named_parameters(), made.named_buffers()):
-        if tensor.is_meta:
-            raise UserError(
-                f"{key}: {name!r} is on the meta device, without values; make the module on the "
-                f"CPU, or call its to_empty(device='cpu') and set them."
-            )
-    floats = [each for each in made.buffers() if each.is_floating_point()]
-    dtypes = {_name(each.dtype) for each in chain(made.parameters(), floats)}
-    if dtypes != {"float32"}:
-        raise UserError(
-            f"{key}: its parameters and buffers are {', '.join(sorted(dtypes))}; they must be "
-            f"float32: module.float()"
-        )
-    for name, parameter in made.named_parameters():
-        if parameter.requires_grad and not bool(parameter.isfinite().all()):
-            raise UserError(
-                f"{key}: its parameter {name!r} has initial values that are NaN or inf."
-            )
-    return made
-
-
 def own_model(template: nn.Module, data: Dataset, task_name: str) -> Model:
     """A model that is built as a copy of ``template``, with dropout from the worker's stream.
 
@@ -195,13 +148,6 @@ def like(template: nn.Module, trained: nn.Module) -> nn.Module:
     return made.eval()
 
 
-def has_logits(outputs: Any, classes: int | None) -> bool:
-    """Whether a module's outputs are logits ``[b, k]`` of at least as many classes, if any."""
-    if classes is None or not isinstance(outputs, torch.Tensor):
-        return False
-    return outputs.dim() == 2 and outputs.shape[1] >= classes
-
-
 def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
     """Replace torch's dropout layers by the package's, which draw from ``generator``."""
     own: dict[nn.Module, Dropout] = {}
@@ -216,40 +162,12 @@ def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
                 module._modules[name] = own[child]
 
 
-@contextmanager
-def refused(what: str) -> Iterator[None]:
-    """Turn an error of a user's code into a UserError of one line, which begins with ``what``."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(f"{what}: {in_a_line(error)}.") from error
-
-
-def kind(tensor: torch.Tensor) -> str:
-    """The type and the shape of each sample of a tensor, in words."""
-    return f"{_name(tensor.dtype)} of shape {list(tensor.shape[1:])}"
-
-
-def shape(value: Any) -> str:
-    """The shape of a tensor, or the type of another value, in words."""
-    return str(list(value.shape)) if isinstance(value, torch.Tensor) else f"a {type_name(value)}"
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
-def type_name(value: object) -> str:
-    """The name of a value's type."""
-    return type(value).__name__
-
-
 #: Inputs and targets: two tensors or arrays, or a data set of torch.
 Pair = tuple[Any, Any] | TorchDataset[Any]
 
+
 NAME = "own"  # the name of the data set in ids and metrics
+
 
 #: What data are made of, and how other types become such.
 ARRAYS = "a tensor or a NumPy array: torch.tensor(…) and .to_numpy() make one"
@@ -413,199 +331,164 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
     return made[0], made[1]
 
 
-@dataclass(frozen=True)
-class Names:
-    """What messages call the module, the loss, the score and the data."""
-
-    module: str = "module"
-    task: str = ""
-    data: str = ""
-
-    def of(self, part: str) -> str:
-        """The name of the ``loss``, the ``score`` or another part of the task."""
-        return f"{self.task}{part}"
+EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(10) or a matrix W"
 
 
-#: In ``fit``, which takes one module, loss and pair of data sets.
-OWN = Names()
+#: How far entries of a matrix may be from symmetry, and its sums from 1: the rounding of float32.
+TOLERANCE = 1e-5
 
 
-def try_out(
-    model: Model, data: Dataset, task: Task, size: int, names: Names = OWN
-) -> tuple[Task, bool]:
-    """Take a gradient of the model on the first ``size`` samples, and evaluate it on them.
+def own_graph(given: Any, workers: int | None) -> tuple[Topology, int, dict[str, Any]]:
+    """The topology of what a user gives, its number of workers, and what ``numbered`` says of it.
 
-    Returns the task, without the default score if the outputs are not logits; and whether torch's,
-    NumPy's or Python's global random stream was drawn from.
-    Raises a one-line UserError for a mistake.
+    A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
+    Edges are pairs of workers. Nodes of a networkx graph are workers in the order of their names
+    (``graph_file``); weights of edges are W_ij; weights that are all 1 are none.
+    ``workers`` is the number that the user gives, if any. Raises a one-line UserError.
     """
-    samples = data.train_inputs[:size], data.train_targets[:size]
-    outputs: Any = None
-    with restored_streams():
-        what, batch = f"it failed on inputs of {kind(samples[0])}", partial(task.batch, data)
-        given = {"inputs": samples[0], "targets": samples[1]}
-        inputs, targets = _called(names.of("batch"), what, batch, given)
-        module = built(model, inputs.device, names)
-        before = streams()
-        for training in (True, False):
-            module.train(training)
-            with _steady_buffers(names.module, module):
-                what = f"it failed on inputs of {kind(inputs)}"
-                outputs = _called(
-                    names.module, what, lambda x: in_float32(module(x)), {"inputs": inputs}
-                )
-            check_outputs(outputs, targets, task, data, names.module)
-            what = f"it failed on outputs {shape(outputs)} and targets {shape(targets)}"
-            given = {"outputs": outputs, "targets": targets}
-            losses = _called(names.of("loss"), what, task.loss, given)
-            if not isinstance(losses, torch.Tensor) or losses.shape != targets.shape[:1]:
-                raise UserError(
-                    f"{names.of('loss')}: it returned {shape(losses)} for {len(targets)} samples; "
-                    f"it must be one number for each."
-                )
-            with refused(f"{names.of('loss')}: {what}"):
-                if training:
-                    losses.mean().backward()
-            if task.score is not None and task.score is not correct:
-                with torch.no_grad():
-                    _called(names.of("score"), what, task.score, given)
-        draws = streams() != before
-    if task.score is correct and not has_logits(outputs, data.classes):
-        task = replace(task, score=None)
-    return task, draws
-
-
-def _called(key: str, what: str, function: Callable[..., Any], values: dict[str, Any]) -> Any:
-    """What a user's function returns for copies of the values, of which only tensors are copied.
-
-    A UserError if it fails, with ``what``, or if it changes one of them in place.
-    """
-    given = [each.clone() if isinstance(each, torch.Tensor) else each for each in values.values()]
-    with refused(f"{key}: {what}"):
-        found = function(*given)
-    for (name, value), its in zip(values.items(), given, strict=True):
-        if isinstance(value, torch.Tensor) and not _equal(its, value):
-            raise UserError(f"{key}: it changes its {name} in place; copy them first.")
-    return found
-
-
-def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors of one shape are equal, where NaN equals NaN."""
-    return bool(((one == other) | ((one != one) & (other != other))).all())
-
-
-@contextmanager
-def _steady_buffers(key: str, module: nn.Module) -> Iterator[None]:
-    """Raise a UserError for a buffer whose changes in the block its workers can't share."""
-    before = {name: (each, each.clone()) for name, each in module.named_buffers()}
-    yield
-    for name, buffer in module.named_buffers():
-        known, value = before.get(name, (buffer, buffer))
-        if buffer.shape != value.shape or torch.equal(buffer, value):
-            continue
-        if buffer is not known:
-            raise UserError(
-                f"{key}: its buffer {name!r} is replaced in a forward pass; change it in place, "
-                f"such as self.{name.rpartition('.')[2]}.copy_(…)."
-            )
-        if buffer.dtype not in (torch.float32, torch.int64):
-            raise UserError(
-                f"{key}: its buffer {name!r} changes in a forward pass, and the consensus model "
-                f"can't have one for all workers: it is {str(buffer.dtype).removeprefix('torch.')}"
-                f"; it must be float32 (their mean) or int64 (their maximum)."
-            )
-
-
-def built(model: Model, device: torch.device, names: Names) -> nn.Module:
-    """The module of a model; a one-line UserError if it can't be trained."""
-    with refused(f"{names.module}: it can't be built"):
-        module = model.build(torch.Generator(device))
-    return check_module(names.module, module).to(device)
-
-
-@torch.no_grad()
-def refuse_sum(
-    key: str, function: Loss, model: Model, inputs: torch.Tensor, targets: torch.Tensor
-) -> None:
-    """Raise a UserError for a loss or score that doubles when each sample comes twice: a sum.
-
-    It is tried on these samples, with the model in eval mode. The gradient of a sum grows with the
-    batch, and with it the effective learning rate; a score would be no mean over samples.
-    """
-    with restored_streams():
-        module = model.build(torch.Generator(inputs.device)).to(inputs.device).eval()
-        once, twice = (
-            torch.as_tensor(
-                function(in_float32(module(torch.cat([inputs] * k))), torch.cat([targets] * k))
-            )
-            for k in (1, 2)
-        )
-    if twice.numel() > 1:  # one number for each sample
-        return
-    how = " (reduction='mean' or 'none')"
-    if once != 0 and math.isclose(twice, 2 * once, rel_tol=1e-3):
+    directed = weighted = False
+    about: dict[str, Any] = {}
+    if isinstance(given, nx.Graph):
+        n, directed = len(given), given.is_directed()
+        graph = numbered(given, "topology: the graph")
+        about = graph.graph
+        content: Any = sorted(graph.edges())
+        weighted = any(w is not None for _, _, w in graph.edges.data("weight"))
+        if weighted:
+            content = _weights(graph)
+    elif (pairs := _pairs(given)) is not None:
+        content, n = pairs, workers or 1 + max(max(pair) for pair in pairs)
+    elif callable(given):
         raise UserError(
-            f"{key}: it is {float(once):.4g} on {len(inputs)} samples and {float(twice):.4g} if "
-            f"each comes twice, a sum; it must be their mean, or one number for each"
-            f"{how if key == 'loss' else ''}."
+            f"topology: {shown(given)} is a function; register it with @ngo.topology('name') and "
+            f"give the name, {EXAMPLE}."
         )
+    else:
+        content = _matrix(given)
+        n, weighted = content.n, True
+    if workers is not None and workers != n:
+        raise UserError(f"workers: {workers} is not the number of workers in topology, {n}.")
+    data = content.dense().numpy().tobytes() if weighted else repr(content).encode()
+    name = f"own-{hashlib.sha256(data + bytes([directed])).hexdigest()[:8]}"
+    matching = weighted and bool((content.starts.diff() <= 1).all())
+    facts = {"period": 1, "exact": False, "matching": matching, "density": 0.0}
+    return Topology(name, lambda n: content, directed, weighted, (), facts), n, about
 
 
-def refuse_not_finite(
-    model: Model, data: Dataset, task: Task, size: int, names: Names = OWN
-) -> None:
-    """Raise a UserError for inputs or targets that are not finite, and make a loss or gradient so.
-
-    A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of the
-    samples with NaN are tried, and as many with each infinity.
-    """
-    for key, inputs, targets in (
-        ("train", data.train_inputs, data.train_targets),
-        ("test", data.test_inputs, data.test_targets),
-    ):
-        for name, values in (("inputs", inputs), ("targets", targets)):
-            if not values.is_floating_point() or bool(values.isfinite().all()):
-                continue
-            for wrong in (values.isnan(), values == math.inf, values == -math.inf):
-                rows = wrong.reshape(len(wrong), -1).any(1).nonzero()[:size, 0]
-                what = f"{names.data}{key}: the {name}"
-                if len(rows) and not _finite(model, data, task, inputs[rows], targets[rows], names):
-                    count = int((~values.isfinite()).sum())
-                    raise UserError(
-                        f"{what} have {count:,} value{'s' * (count > 1)} that "
-                        f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or "
-                        f"replace the values."
-                    )
+def _pairs(given: Any) -> list[tuple[int, int]] | None:
+    """A list of pairs, or a whole-number array ``[e, 2]``, as edges; None for anything else."""
+    if isinstance(given, np.ndarray | torch.Tensor):
+        values = np.asarray(given)
+        if values.ndim != 2 or values.shape[1] != 2 or values.dtype.kind not in "iu":
+            return None
+        given = values.tolist()
+    if not isinstance(given, list | tuple | set) or not given:
+        return None
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in given):
+        return None
+    if not all(isinstance(i, int | np.integer) and i >= 0 for pair in given for i in pair):
+        return None
+    return sorted((int(i), int(j)) for i, j in given)
 
 
-def _finite(
-    model: Model,
-    data: Dataset,
-    task: Task,
-    inputs: torch.Tensor,
-    targets: torch.Tensor,
-    names: Names,
-) -> bool:
-    """Whether the loss on these samples, and its gradient, are finite; False if it fails."""
-    with restored_streams():
-        module = built(model, inputs.device, names).eval()
+def _matrix(given: Any) -> MixingMatrix:
+    """A user's mixing matrix, checked; sums and symmetry of a dense one are made exact."""
+    sparse = hasattr(given, "tocoo")
+    try:
+        W = given if sparse else torch.as_tensor(given, dtype=torch.float64).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        kind = type(given).__name__
+        raise UserError(f"topology: a {kind} is no graph or matrix; {EXAMPLE}.") from None
+    n, exact = W.shape[0] if W.ndim else 0, {} if sparse else {"tolerance": TOLERANCE}
+    checked = checked_matrix("own", W, n, directed=False, **exact)
+    return checked if sparse else _with_rest((W + W.T) / 2, dim=1)
+
+
+def _weights(graph: nx.Graph) -> MixingMatrix:
+    """The mixing matrix of a graph with weights, with the rest to 1 on the diagonal."""
+    for i, j, w in graph.edges.data("weight"):
         try:
-            inputs, targets = task.batch(data, inputs, targets)
-            losses = task.loss(in_float32(module(inputs)), targets)
-            losses.mean().backward()
-        except Exception:  # any error of the module or the loss, at such values
-            return False
-    gradients = [each.grad for each in module.parameters() if each.grad is not None]
-    return all(bool(each.isfinite().all()) for each in (losses, *gradients))
+            graph.edges[i, j]["weight"] = float(w)
+        except (TypeError, ValueError):
+            ends = ", ".join(shown(graph.graph["names"][k]) for k in (i, j))
+            raise UserError(
+                f"topology: the edge ({ends}) has the weight {shown(w)}; if any edge has a weight, "
+                f"every edge must, a number."
+            ) from None
+    W = torch.from_numpy(nx.to_numpy_array(graph, nodelist=range(len(graph)))).T.contiguous()
+    sums = W.sum(0) - W.diagonal()
+    if not (W.isfinite() & (W >= 0)).all() or sums.max() > 1 + TOLERANCE:
+        raise UserError(
+            f"topology: weights of the graph's edges are the entries W_ij of the mixing matrix; "
+            f"they must be 0 or more, with a sum of at most 1 at a worker (here {sums.max():.6g}); "
+            f"without weights, edges get Metropolis–Hastings weights."
+        )
+    return _with_rest(W, dim=0)
 
 
-@one_intra_op_thread()
-def check_problem(spec: RunSpec, problem: Problem) -> None:
-    """Raise a one-line UserError unless the run's model fits its task and its data.
+def _with_rest(W: torch.Tensor, dim: int) -> MixingMatrix:
+    """The matrix of the weights of edges, with the rest to 1 of the sums on the diagonal."""
+    W = W - torch.diag(W.diagonal())
+    return MixingMatrix.of(W + torch.diag((1 - W.sum(dim)).clamp(min=0)))
 
-    A gradient is taken on the first samples, as ``fit`` does. Global random streams do not change.
+
+def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
+    """All training samples. If the user says who owns which, ``fields`` gets that partition."""
+    given, partition = by_worker(train), fields.get("partition")
+    if given is None and (partition is None or isinstance(partition, str)):
+        return train
+    if given is not None and partition is not None:
+        raise UserError("partition: train is a list of workers' data sets already; leave it out.")
+    train, parts = given if given is not None else (train, own_parts(partition))
+    if fields.get("holdout"):
+        raise UserError(
+            "holdout: each worker's samples are given, so none can be held out; leave held-out "
+            "samples out of them, and give them as test."
+        )
+    if fields.setdefault("workers", len(parts)) != len(parts):
+        raise UserError(
+            f"workers: {fields['workers']} is not the number of workers that have samples, "
+            f"{len(parts)}."
+        )
+    name = f"own-{parts_digest(parts)[:8]}"
+    smallest, owned = min(map(len, parts)), sum(map(len, parts))
+
+    def assign(labels: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
+        return parts
+
+    rule = Rule(assign, lambda m, n, **_: smallest, lambda m, n, **_: owned, by_label=False)
+    _registered(PARTITIONS, name, rule, stack)
+    fields["partition"] = name
+    return train
+
+
+def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
+    """Register a topology that is no name, and put its name and size into ``fields``.
+
+    Returns what ``numbered`` says of a networkx graph; empty for anything else.
     """
-    names = Names(f"model {spec.model!r}", f"task {spec.task!r}, ", f"dataset {spec.dataset!r}, ")
-    size = min(batch_sizes(spec, problem.parts))
-    try_out(problem.model, problem.data, problem.task, size, names)
-    refuse_not_finite(problem.model, problem.data, problem.task, size, names)
+    given = fields.get("topology")
+    if isinstance(given, str):
+        check_name(given)
+    elif given is not None:
+        entry, n, about = own_graph(given, fields.get("workers"))
+        _registered(TOPOLOGIES, entry.name, entry, stack)
+        fields |= {"topology": entry.name, "workers": n}
+        return about
+    return {}
+
+
+def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:
+    """Register an entry until ``stack`` ends; names are by content, so that one may be there."""
+    if name not in registry:
+        registry.add(name, entry)
+        stack.callback(registry.pop, name, None)
+
+
+def check_name(name: str) -> None:
+    """Raise a UserError, with an example, for a name that no topology has."""
+    if name not in TOPOLOGIES:
+        raise UserError(
+            f"topology: {shown(name)} is unknown; allowed: {', '.join(sorted(TOPOLOGIES))}; or a "
+            f"graph, {EXAMPLE}.{nearest(name, TOPOLOGIES)}"
+        )

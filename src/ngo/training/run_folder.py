@@ -15,8 +15,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from ngo.common.limits import read_limited
 from ngo.common.registry import UserError, shown
-from ngo.common.untrusted import read_limited
 from ngo.common.versions import recorded
 from ngo.data.described import identity
 from ngo.training.spec import NEUTRAL, RunSpec

@@ -18,17 +18,16 @@ from torch import nn
 
 import ngo
 from ngo.common import plugins
-from ngo.common.locks import file_lock
-from ngo.common.paths import writable_folder
+from ngo.common.files import file_lock, writable_folder
 from ngo.common.registry import UserError
 from ngo.data.partition import parts_digest
 from ngo.gossip.consensus import synchronization_index
 from ngo.training.checkpoint import NAME, TOGETHER, Checkpoints, State, Stopped
 from ngo.training.global_state import set_stream_states, stream_states
-from ngo.training.loop import Training
 from ngo.training.problem import Problem
 from ngo.training.record import kind
 from ngo.training.results_version import inputs_read, results_version
+from ngo.training.run import Training
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.value_digest import ValueDigest, numbers_digest
 
