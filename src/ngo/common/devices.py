@@ -116,6 +116,13 @@ def usable(device: str, place: str) -> bool:
     return False
 
 
+def torch_device(device: object) -> str:
+    """``cpu`` or ``cuda``, for a device or ``auto``; a UserError if torch has no such device."""
+    wanted = str(device)
+    name = "cpu" if wanted == "cpu" else chosen(wanted)
+    return name if name == "cpu" or usable(wanted, name) else "cpu"
+
+
 def deterministic() -> None:
     """Make torch's results on a GPU reproducible, and its float32 arithmetic full precision.
 

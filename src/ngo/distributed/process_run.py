@@ -53,7 +53,6 @@ from ngo.training.run_folder import INSTEAD
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 from ngo.training.trial import check_problem
-from ngo.training.validation import check_filled
 
 # The exit code of a process that ends with a line.
 MISTAKE_EXIT_CODE = 2
@@ -221,7 +220,6 @@ def run(
             own = shares(spec.workers, processes)[me]
             data = loading.load(spec.dataset, root, place, spec)
             parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
-            check_filled(spec, parts)
             problem = make_problem(spec, data, parts)
             check_problem(spec, problem)
             origin = make_origin(spec, problem, place, distributed={"processes": processes})

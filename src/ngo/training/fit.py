@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-import logging
 import signal
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,112 +14,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
-from ngo.common.devices import chosen, deterministic, usable
+from ngo.common.devices import deterministic, torch_device
 from ngo.common.fields import Field, at_least, checked
-from ngo.common.files import check_writable
-from ngo.common.registry import UserError, meant, shown, unknown
+from ngo.common.files import check_writable, file_lock, writable_folder
+from ngo.common.registry import UserError, meant, shown
 from ngo.common.seeding import stream_seed
-from ngo.engine.backend import SAME
-from ngo.gossip.method import METHODS
-from ngo.gossip.schedule import topologies
-from ngo.gossip.topologies.graph_file import file_nodes
-from ngo.training.callbacks import Callback, Ended, Interruptible, OwnTraining, checkpoints_in
-from ngo.training.checkpoint import Stopped
+from ngo.training.callbacks import Callback, Ended, RunState
+from ngo.training.checkpoint import NAME, Checkpoints, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
-from ngo.training.fit_inputs import (
-    NAME,
-    Make,
-    Pair,
-    like,
-    own_dataset,
-    own_model,
-    own_task,
-    template,
-    with_partition,
-    with_topology,
-)
+from ngo.training.fit_inputs import Inputs, Make, Pair, inputs_of, like
 from ngo.training.global_state import isolated, restored_modes, restored_streams
-from ngo.training.partition_file import draw
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.problem import batch_sizes, make_problem
-from ngo.training.run import Progress, Report, at_checkpoint
+from ngo.training.problem import Problem
+from ngo.training.record import identity_of
+from ngo.training.results_version import unnumbered_entries
+from ngo.training.run import Training, at_checkpoint
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
-from ngo.training.trial import Loss, refuse_not_finite, refuse_sum, try_out
-from ngo.training.validation import check_field, check_filled, resolve
-from ngo.training.value_digest import ValueDigest
+from ngo.training.trial import Loss, try_problem
+from ngo.training.validation import check_field
+from ngo.training.value_digest import digests, numbers_digest
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-log = logging.getLogger("ngo")
-
-
-def known(fields: dict[str, Any], arguments: Collection[str]) -> dict[str, Any]:
-    """The fields under present names, as Python's numbers; a UserError for another keyword.
-
-    ``arguments`` are the names of fit's own arguments.
-    """
-    for name in ("dataset", "model", "task"):
-        if name in fields:
-            raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
-    if not isinstance(fields.get("graph", ""), str):
-        raise UserError(
-            f"graph: {shown(fields['graph'])} is not the path of a file; a graph itself is given "
-            f"as topology=…"
-        )
-    own = [name for name in arguments if name != "fields"]
-    taken = [*own, *(name for name in FIELDS if name not in ("dataset", "model", "task", *own))]
-    for name in fields:
-        if name not in taken:
-            raise UserError(
-                f"fit: {name!r} is not an argument.{meant(name, taken)} fit takes "
-                f"{', '.join(own)}, and the fields that `ngo fields` lists."
-            )
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
-
-
-def check_method(method: object) -> None:
-    """Raise a UserError, with an example, unless there is a method of this name."""
-    if not isinstance(method, str):
-        raise UserError(
-            f"method: {shown(method)} is not a name; register a function with @ngo.method('name') "
-            f"and give the name, for example method='dsgd'."
-        )
-    if method not in METHODS:
-        raise UserError(f"{unknown('method', method, METHODS)} For example method='dsgd'.")
-
-
-def check_callbacks(callbacks: Mapping[str, object]) -> None:
-    """Raise a UserError, with an example, for a callback that is no function."""
-    for name, callback in callbacks.items():
-        if callback is not None and not callable(callback):
-            raise UserError(
-                f"{name}: {shown(callback)} is not a function; for example "
-                f"{name}=lambda state: print(state.step, state.V)."
-            )
-
-
-def node_names(graph: Mapping[str, Any], spec: RunSpec) -> list[Any] | None:
-    """The nodes of a networkx graph (see ``with_topology``), or the names of a graph file's; None
-    for another topology. What the user should know of the graph is logged.
-    """
-    found = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
-    for note in found.get("notes", ()):
-        log.warning(note)
-    return found.get("nodes" if graph else "names")
-
-
-def torch_device(device: object) -> str:
-    """``cpu`` or ``cuda``; a UserError if torch has no such device."""
-    wanted = str(device)
-    name = "cpu" if wanted == "cpu" else chosen(wanted)
-    return name if name == "cpu" or usable(wanted, name) else "cpu"
-
-
-#: The number of test samples on which a score is tried.
-SCORED = 256
-
 
 _THREADS = Field(int, "threads", at_least(1))
 
@@ -234,10 +148,9 @@ def fit(
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
     out = None if out is None else check_writable(out, folder=True)  # before any code of the user's
-    fields = known(fields, inspect.signature(fit).parameters)
-    check_method(method)
+    fields = _plain(fields)
     callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
-    check_callbacks(callbacks)
+    _check_callbacks(callbacks)
     seed = check_field("seed", fields.get("seed", DEFAULTS["seed"]))
     if threads is not None:
         threads = checked("threads", threads, _THREADS)
@@ -245,53 +158,26 @@ def fit(
     with isolated(stream_seed(seed, "module")), ExitStack() as stack:
         if device == "cuda":
             deterministic()
-        pair = with_partition(train, fields, stack)
-        data, source = own_dataset(pair, test, device, any_targets=loss is not None)
-        task_name, task = own_task(data, loss, score)
-        own = template(module, seed)
-        model = own_model(own, data, task_name)
-        named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
-        graph = with_topology(fields, stack)
-        spec = resolve({**named, "method": method, **fields}, source=source, model=model)
-        if spec.initialization not in (None, SAME):
-            raise UserError(
-                f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
-                f"start from copies of the module; it must be {SAME}."
-            )
-        spec = replace(spec, own=(*spec.own, ("module", ValueDigest(own.eval()).text[:8])))
-        parts = draw(spec, data.labels)
-        check_filled(spec, parts)
-        size = min(batch_sizes(spec, parts))
-        task, draws = try_out(model, data, task, size)
-        refuse_not_finite(model, data, task, size)
-        if loss is not None:
-            refuse_sum("loss", loss, model, data.train_inputs[:size], data.train_targets[:size])
-        if score is not None:  # on more samples: of a few, an untrained model may get none right
-            tried = slice(SCORED)
-            refuse_sum("score", score, model, data.test_inputs[tried], data.test_targets[tried])
-        if draws:
+        fields["method"] = method
+        inputs = inputs_of(module, train, test, loss, score, fields, device, stack)
+        spec, functions = inputs.spec, {"loss": loss, "score": score}
+        problem, draws = try_problem(spec, inputs.problem, functions)
+        how: dict[str, Any] = {"threads": threads, "draws": draws}
+        if draws:  # whose order must not depend on threads
             _check_backend(spec)
-            threads = 1  # the order of draws must not depend on threads
-        problem = make_problem(spec, data, parts, model=model, task=task)
-
-        def start(backend: str | None = "loop" if draws else None) -> OwnTraining:
-            made = OwnTraining(spec, problem, backend=backend, threads=threads)
-            made.draws = draws
-            return made
-
-        nodes = node_names(graph, spec)
-        given = {"module": own, "loss": loss, "score": score}
-        checkpoints = checkpoints_in(out, spec, problem, device, given, stack)
+            how |= {"threads": 1, "backend": "loop"}
+        given = {"module": inputs.module, **functions, **unnumbered_entries(spec)}
+        checkpoints = _checkpoints(out, spec, problem, device, given, stack)
         with checkpoints, named_in_errors(spec):
-            training = at_checkpoint(start, checkpoints)[0] if checkpoints.keeps else start()
-            if checkpoints.keeps:
-                checkpoints.watch(training.population.modules[0])
-            stopped, number = _proceed(training, checkpoints, callbacks, own, progress)
+            training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
+            if out is not None:
+                checkpoints.now = _changing(training, given)
+            stopped, number = _proceed(training, checkpoints, callbacks, inputs, progress)
         if number is not None and number != signal.SIGINT:
             signal.raise_signal(number)  # as it would have ended the process
         if stopped:
-            training.evaluate_here()
-        consensus, *workers = (like(own, each) for each in training.population.models())
+            training.evaluate()
+        consensus, *workers = (like(inputs.module, each) for each in training.population.models())
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
     if number is not None:
@@ -303,49 +189,33 @@ def fit(
     import pandas as pd
 
     metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
-    return Fit(spec, metrics, workers, consensus, stopped, nodes)
+    return Fit(spec, metrics, workers, consensus, stopped, inputs.graph_nodes)
 
 
-def _proceed(
-    training: OwnTraining,
-    checkpoints: Interruptible,
-    callbacks: dict[str, Callback | None],
-    own: nn.Module,
-    progress: bool,
-) -> tuple[str | None, int | None]:
-    """Train to the end, or until a callback or a signal stops; what did, and the signal."""
-    made = partial(like, own)
+def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields, with NumPy's numbers as Python's; a UserError for another keyword."""
+    for name in ("dataset", "model", "task"):
+        if name in fields:
+            raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
+    own = [name for name in fit.__annotations__ if name not in ("fields", "return")]
+    allowed = [*own, *(name for name in FIELDS if name not in ("dataset", "model", "task", *own))]
+    for name in fields:
+        if name not in allowed:
+            raise UserError(
+                f"fit: {name!r} is not an argument.{meant(name, allowed)} fit takes "
+                f"{', '.join(own)}, and the fields that `ngo fields` lists."
+            )
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
 
-    def call(name: str) -> None:
-        callback = callbacks[name]
-        if callback is None:
-            return
-        state = training.state(made, evaluated=name == "on_evaluation")
-        with restored_modes(), restored_streams() if training.draws else nullcontext():
-            try:
-                callback(state)
-            except StopIteration:
-                raise Ended(name) from None
 
-    with _progress_bar(training, shown=progress) as (report, stepped):
-
-        def on_row(row: Evaluation) -> None:
-            report(row)
-            call("on_evaluation")
-
-        def on_step(step: int) -> None:
-            stepped(step)
-            call("on_step")
-
-        try:
-            training.proceed(checkpoints=checkpoints, report=on_row, progress=on_step)
-        except Ended as ended:
-            checkpoints.save(training.state_dict(), ended=False)
-            return str(ended), None
-        except Stopped as stopped:
-            return "interrupt", stopped.number
-    checkpoints.save(training.state_dict(), ended=True)
-    return None, None
+def _check_callbacks(callbacks: Mapping[str, object]) -> None:
+    """Raise a UserError, with an example, for a callback that is no function."""
+    for name, callback in callbacks.items():
+        if callback is not None and not callable(callback):
+            raise UserError(
+                f"{name}: {shown(callback)} is not a function; for example "
+                f"{name}=lambda state: print(state.step, state.V)."
+            )
 
 
 def _check_backend(spec: RunSpec) -> None:
@@ -356,23 +226,99 @@ def _check_backend(spec: RunSpec) -> None:
         )
 
 
-@contextmanager
-def _progress_bar(training: OwnTraining, *, shown: bool) -> Iterator[tuple[Report, Progress]]:
-    """What to call after evaluations and steps: a bar on standard error, which disappears."""
-    if not shown:
-        yield lambda row: None, lambda step: None
-        return
+def _checkpoints(
+    out: Path | None,
+    spec: RunSpec,
+    problem: Problem,
+    device: str,
+    given: Mapping[str, object],
+    stack: ExitStack,
+) -> Checkpoints:
+    """The checkpoints in the folder ``out``, locked until ``stack`` ends; none without one.
+
+    ``given`` are the caller's module and functions, a part of the run, whose values a checkpoint
+    does not hold. Raises a UserError for one without a digest.
+    """
+
+    def tell(line: str) -> None:
+        warnings.warn(f"fit: {line}", RuntimeWarning, stacklevel=5)
+
+    def interrupt(number: int) -> None:
+        raise KeyboardInterrupt
+
+    if out is None:
+        return Checkpoints(None, {}, at_once=interrupt)
+    wait = partial(tell, f"waiting for another run in {str(out)!r}")
+    try:
+        stack.enter_context(file_lock(writable_folder(out) / ".lock", wait))
+    except RuntimeError:  # a callback called fit: the wait would have no end
+        raise UserError(f"out: {str(out)!r} is in use by this thread; give another.") from None
+    return Checkpoints(
+        out / NAME,
+        {**identity_of(spec, problem, device), **digests(given), "state of module": None},
+        tell=tell,
+        overwrite=False,
+        instead="choose another folder, or delete this one.",
+        at_once=interrupt,
+    )
+
+
+def _changing(
+    training: Training, given: Mapping[str, object]
+) -> Callable[[], Mapping[str, object]]:
+    """The digests of what the caller has ``given``, and whether a worker's numbers have changed.
+
+    Numbers in a module that are not its buffers are in no checkpoint either.
+    """
+    worker = training.population.modules[0]
+    begun = numbers_digest(worker)
+
+    def now() -> Mapping[str, object]:
+        changed = numbers_digest(worker) != begun
+        return {**digests(given), "state of module": "changed" if changed else None}
+
+    return now
+
+
+def _proceed(
+    training: Training,
+    checkpoints: Checkpoints,
+    callbacks: Mapping[str, Callback | None],
+    inputs: Inputs,
+    progress: bool,
+) -> tuple[str | None, int | None]:
+    """Train to the end, or until a callback or a signal stops; what did, and the signal."""
     from tqdm import tqdm
 
-    with tqdm(total=training.steps, unit=" steps", leave=False) as bar:
+    def call(name: str) -> None:
+        if (callback := callbacks[name]) is None:
+            return
+        made = partial(like, inputs.module)
+        state = RunState.of(training, made, evaluated=name == "on_evaluation")
+        with restored_modes(), restored_streams() if training.draws else nullcontext():
+            try:
+                callback(state)
+            except StopIteration:
+                raise Ended(name) from None
 
-        def report(row: Evaluation) -> None:
-            bar.set_postfix_str(f"loss {row.consensus_loss:.4g}, V {row.V:.3g}")
+    def on_row(row: Evaluation) -> None:
+        bar.set_postfix_str(f"loss {row.consensus_loss:.4g}, V {row.V:.3g}")
+        call("on_evaluation")
 
-        def stepped(step: int) -> None:
-            bar.update(step - bar.n)
+    def on_step(step: int) -> None:
+        bar.update(step - bar.n)
+        call("on_step")
 
-        yield report, stepped
+    with tqdm(total=training.steps, unit=" steps", leave=False, disable=not progress) as bar:
+        try:
+            training.proceed(checkpoints=checkpoints, report=on_row, progress=on_step)
+        except Ended as ended:
+            checkpoints.write(training.state_dict)
+            return str(ended), None
+        except Stopped as stopped:
+            return "interrupt", stopped.number
+    checkpoints.write(training.state_dict, ended=True)
+    return None, None
 
 
 def _divergence(spec: RunSpec, rows: list[Evaluation]) -> str:

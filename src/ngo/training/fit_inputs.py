@@ -7,10 +7,11 @@ topology, and a list of indices a partition.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -26,8 +27,10 @@ from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.described import MOST_CLASSES
 from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
+from ngo.engine.backend import SAME
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix
-from ngo.gossip.topologies.graph_file import numbered
+from ngo.gossip.schedule import topologies
+from ngo.gossip.topologies.graph_file import file_nodes, numbered
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
@@ -36,6 +39,8 @@ from ngo.training.global_state import (
     restored_streams,
     seed_streams,
 )
+from ngo.training.problem import Problem, make_problem
+from ngo.training.spec import DEFAULTS, RunSpec
 from ngo.training.trial import (
     Loss,
     check_module,
@@ -44,11 +49,60 @@ from ngo.training.trial import (
     shape,
     type_name,
 )
+from ngo.training.validation import check_field, resolve
+from ngo.training.value_digest import ValueDigest
+
+log = logging.getLogger("ngo")
 
 Make = Callable[[], nn.Module]
 
 
-def own_task(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
+@dataclass(frozen=True)
+class Inputs:
+    """What ``fit`` trains."""
+
+    spec: RunSpec
+    problem: Problem
+    #: A copy of the user's module, in eval mode.
+    module: nn.Module
+    #: The nodes of a graph, in the order of the workers; see ``Fit``.
+    graph_nodes: list[Any] | None
+
+
+def inputs_of(
+    module: nn.Module | Make,
+    train: Any,
+    test: Pair,
+    loss: Loss | None,
+    score: Loss | None,
+    fields: dict[str, Any],
+    device: str,
+    stack: ExitStack,
+) -> Inputs:
+    """The run and the problem that the arguments of ``fit`` describe, with the values ``fields``.
+
+    Entries that are registered for it are there until ``stack`` ends. Raises a one-line UserError.
+    """
+    fields = dict(fields)
+    pair = with_partition(train, fields, stack)
+    data, source = dataset_of(pair, test, device, any_targets=loss is not None)
+    name, task = task_of(data, loss, score)
+    own = template(module, check_field("seed", fields.get("seed", DEFAULTS["seed"])))
+    model = model_of(own, data, name)
+    fields |= {"dataset": NAME, "model": type(own).__name__, "task": name}
+    graph = with_topology(fields, stack)
+    spec = resolve(fields, source=source, model=model)
+    if spec.initialization not in (None, SAME):
+        raise UserError(
+            f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
+            f"start from copies of the module; it must be {SAME}."
+        )
+    spec = replace(spec, own=(*spec.own, ("module", ValueDigest(own.eval()).text[:8])))
+    problem = make_problem(spec, data, model=model, task=task)
+    return Inputs(spec, problem, own, _node_names(graph, spec))
+
+
+def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
     """The name of the task, and the task with the user's ``loss`` and ``score`` if there are any.
 
     ``loss(outputs, targets)`` returns the loss of each of b samples, ``[b]`` or ``[b, …]``, or
@@ -122,7 +176,7 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
         return deepcopy(trainable)
 
 
-def own_model(template: nn.Module, data: Dataset, task_name: str) -> Model:
+def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:
     """A model that is built as a copy of ``template``, with dropout from the worker's stream.
 
     Frozen parameters (``requires_grad=False``) become buffers of the copy, which no method changes
@@ -185,7 +239,7 @@ def by_worker(train: object) -> tuple[Pair, Parts] | None:
     return (X, y), [np.arange(*ends[i : i + 2]) for i in range(len(pairs))]
 
 
-def own_parts(partition: Any) -> Parts:
+def parts_of(partition: Any) -> Parts:
     """The samples of each worker, from a list of lists of indices; a UserError for others."""
     try:
         parts = [np.asarray(each) for each in partition]
@@ -207,7 +261,7 @@ def _is_data(value: object) -> bool:
     return isinstance(value, TorchDataset)
 
 
-def own_dataset(
+def dataset_of(
     train: Pair, test: Pair, device: str, *, any_targets: bool = False
 ) -> tuple[Dataset, Source]:
     """Training and test samples as a data set on ``device``.
@@ -338,7 +392,7 @@ EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(1
 TOLERANCE = 1e-5
 
 
-def own_graph(given: Any, workers: int | None) -> tuple[Topology, int, dict[str, Any]]:
+def topology_of(given: Any, workers: int | None) -> tuple[Topology, int, dict[str, Any]]:
     """The topology of what a user gives, its number of workers, and what ``numbered`` says of it.
 
     A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
@@ -439,7 +493,7 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
         return train
     if given is not None and partition is not None:
         raise UserError("partition: train is a list of workers' data sets already; leave it out.")
-    train, parts = given if given is not None else (train, own_parts(partition))
+    train, parts = given if given is not None else (train, parts_of(partition))
     if fields.get("holdout"):
         raise UserError(
             "holdout: each worker's samples are given, so none can be held out; leave held-out "
@@ -467,11 +521,15 @@ def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
 
     Returns what ``numbered`` says of a networkx graph; empty for anything else.
     """
-    given = fields.get("topology")
+    given, file = fields.get("topology"), fields.get("graph", "")
+    if not isinstance(file, str):
+        raise UserError(
+            f"graph: {shown(file)} is not the path of a file; a graph itself is given as topology=…"
+        )
     if isinstance(given, str):
         check_name(given)
     elif given is not None:
-        entry, n, about = own_graph(given, fields.get("workers"))
+        entry, n, about = topology_of(given, fields.get("workers"))
         _registered(TOPOLOGIES, entry.name, entry, stack)
         fields |= {"topology": entry.name, "workers": n}
         return about
@@ -492,3 +550,13 @@ def check_name(name: str) -> None:
             f"topology: {shown(name)} is unknown; allowed: {', '.join(sorted(TOPOLOGIES))}; or a "
             f"graph, {EXAMPLE}.{nearest(name, TOPOLOGIES)}"
         )
+
+
+def _node_names(graph: dict[str, Any], spec: RunSpec) -> list[Any] | None:
+    """The nodes of a networkx graph (see ``with_topology``), or the names of a graph file's; None
+    for another topology. What the user should know of the graph is logged.
+    """
+    found = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
+    for note in found.get("notes", ()):
+        log.warning(note)
+    return found.get("nodes" if graph else "names")

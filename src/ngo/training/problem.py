@@ -25,7 +25,7 @@ from ngo.models.tasks import image_batch
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
 from ngo.training.spec import RunSpec
-from ngo.training.validation import check_share, smallest_share
+from ngo.training.validation import check_filled, check_share, smallest_share
 
 #: Inputs and targets as one forward pass after another takes them.
 Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]
@@ -101,6 +101,7 @@ def make_problem(
     task = task or TASKS[spec.task]
     labels = data.labels
     parts = draw(spec, labels) if parts is None else parts
+    check_filled(spec, parts)
     sizes = batch_sizes(spec, parts)
     share, worker = smallest_share(parts)
     check_share(spec, share, worker)

@@ -60,16 +60,9 @@ def make_origin(
     ``distributed`` describes how the run is distributed; None for a run in one process.
     """
     about = {
-        "run": spec.id,
-        "version": ngo.__version__,
-        "code": results_version(spec),
-        **kind(device),
-        "snapshots": sorted({str(step) for step in snapshots}),
-        **spec.values(),
+        **identity_of(spec, problem, device, snapshots=sorted({str(step) for step in snapshots})),
         "train_samples": len(problem.data.train_inputs),
         "test_samples": len(problem.data.test_inputs),
-        **inputs_read(spec, problem.data),
-        "parts": parts_digest(problem.parts),
         "distributed": distributed,
     }
     if (data := identity(spec.dataset)) is not None:
@@ -78,6 +71,20 @@ def make_origin(
     samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
     graph = file_nodes(topologies(spec), spec.workers, spec.graph)
     return Origin(spec, samples, about, graph.get("names"), graph.get("notes", ()))
+
+
+def identity_of(spec: RunSpec, problem: Problem, device: str, **more: object) -> dict[str, object]:
+    """Which run it is, and what makes it: its values, its data, the code and the device."""
+    return {
+        "run": spec.id,
+        "version": ngo.__version__,
+        "code": results_version(spec),
+        **kind(device),
+        **more,
+        **spec.values(),
+        "parts": parts_digest(problem.parts),
+        **inputs_read(spec, problem.data),
+    }
 
 
 def write_results(

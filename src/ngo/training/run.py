@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 
@@ -29,13 +28,14 @@ from ngo.training.evaluation import (
     from_columns,
     make_evaluation,
 )
+from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.partition_file import draw, parts_by_owner
 from ngo.training.problem import Problem, make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
 from ngo.training.trial import check_problem
-from ngo.training.validation import check_filled, check_snapshots
+from ngo.training.validation import check_snapshots
 from ngo.training.virtual.clock import CLOCKS
 
 Report = Callable[[Evaluation], None]
@@ -53,8 +53,12 @@ class Training:
         snapshots: Collection[int | str] = (),
         backend: str | None = None,
         threads: int | None = None,
+        draws: bool = False,
     ) -> None:
-        """``backend`` overrides the run's: it is the one that ``auto`` chose before a stop."""
+        """``backend`` overrides the run's: it is the one that ``auto`` chose before a stop.
+
+        ``draws``: the model draws from global random streams, which checkpoints then have.
+        """
         self._start = time.perf_counter()
         self._spec = spec
         self._problem = problem
@@ -67,7 +71,9 @@ class Training:
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
         self.resumed: list[int] = []  # the steps at which the run was resumed
+        self.draws = draws
         self._losses: list[torch.Tensor] = []  # of the steps since the last evaluation
+        self._last = torch.empty(0)  # the losses of the last step
 
     @property
     def population(self) -> Population:
@@ -83,6 +89,16 @@ class Training:
     def steps(self) -> int:
         """The number of steps of the whole run."""
         return self.stepper.steps
+
+    @property
+    def epoch(self) -> float:
+        """The passes over all workers' samples."""
+        return self.stepper.samples / self._problem.owned
+
+    @property
+    def last_loss(self) -> float:
+        """The mean loss of the last step's batches; NaN before the first step."""
+        return float(self._last.double().mean())
 
     @property
     def ended(self) -> bool:
@@ -103,9 +119,8 @@ class Training:
     ) -> None:
         """Train to the end; raises Stopped after the step in which a signal arrives."""
         while True:
-            evaluated = self.step in self._marks and self.step not in (r.step for r in self.rows)
+            evaluated = self.step in self._marks and self.evaluate()
             if evaluated:
-                self._evaluate()
                 report(self.rows[-1])
             if self.step in self._snapshots or (self.ended and FINAL in self._snapshots):
                 self.kept[self.step] = snapshot(self.population)
@@ -113,7 +128,8 @@ class Training:
                 return
             if checkpoints is not None:
                 checkpoints.keep(self.step, self.steps, evaluated, self.state_dict)
-            self._losses.append(self.stepper.advance())
+            self._last = self.stepper.advance()
+            self._losses.append(self._last)
             progress(self.step)
 
     def state_dict(self) -> State:
@@ -126,6 +142,7 @@ class Training:
             "rows": as_columns(self.rows),
             "kept": self.kept,
             "losses": torch.cat(self._losses) if self._losses else torch.empty(0),
+            **({"streams": stream_states()} if self.draws else {}),
         }
 
     def load_state_dict(self, state: State) -> None:
@@ -141,8 +158,13 @@ class Training:
             for step, models in state["kept"].items()
         }
         self._losses = [state["losses"].to(self._problem.device)] if len(state["losses"]) else []
+        if self.draws:
+            set_stream_states(state["streams"])
 
-    def _evaluate(self) -> None:
+    def evaluate(self) -> bool:
+        """Add a row of this step, unless there is one; whether it was added."""
+        if self.rows and self.rows[-1].step == self.step:
+            return False
         problem, population, losses = self._problem, self.population, self._losses
         start = time.perf_counter()
         scores = population.evaluate(*problem.test_at(self.step), workers=problem.evaluated)
@@ -163,11 +185,10 @@ class Training:
         )
         self.rows.append(row)
         self._losses = []
+        return True
 
 
 log = logging.getLogger("ngo")
-
-T = TypeVar("T", bound=Training)
 
 # What a run writes into its folder.
 OUTPUTS = (run_folder.MODELS, run_folder.METRICS, run_folder.RECORD, CHECKPOINT)
@@ -206,7 +227,6 @@ def run(
     """
     data = loading.load(spec.dataset, root, device, spec)
     parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
-    check_filled(spec, parts)
     problem = make_problem(spec, data, parts)
     check_problem(spec, problem)
     check_snapshots(spec, snapshots, problem.last_step)
@@ -225,7 +245,7 @@ def run(
             checkpoints.remove()
             return None
         found = None if overwrite else run_folder.finished(out, origin.about)
-        if found and not checkpoints.path.exists():
+        if found and not (out / CHECKPOINT).exists():
             seconds, line = found
             tell(line)
             return last_evaluation(out, seconds)
@@ -254,7 +274,9 @@ def run(
     return training.rows[-1]
 
 
-def at_checkpoint(start: Callable[..., T], checkpoints: Checkpoints) -> tuple[T, bool]:
+def at_checkpoint(
+    start: Callable[..., Training], checkpoints: Checkpoints
+) -> tuple[Training, bool]:
     """The training at its checkpoint, and True; without a usable one, at its start, and False.
 
     ``start`` makes the training; it takes the backend.

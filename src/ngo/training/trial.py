@@ -6,7 +6,7 @@ A gradient is taken on the first samples, as in the first step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -401,13 +401,34 @@ def _finite(
     return all(bool(each.isfinite().all()) for each in (losses, *gradients))
 
 
+#: The number of test samples on which a score is tried.
+SCORED = 256
+
+
+def try_problem(
+    spec: RunSpec, problem: Problem, functions: Mapping[str, Loss | None], names: Names = OWN
+) -> tuple[Problem, bool]:
+    """The problem, and whether its model draws from a global random stream.
+
+    A gradient is taken on the first samples. If the outputs are no logits, the problem has no
+    default score. ``functions`` are a user's ``loss`` and ``score``, if any: neither may be a sum.
+    Global random streams do not change. Raises a one-line UserError for a mistake.
+    """
+    model, data = problem.model, problem.data
+    size = min(batch_sizes(spec, problem.parts))
+    task, draws = try_out(model, data, problem.task, size, names)
+    refuse_not_finite(model, data, problem.task, size, names)
+    samples = {"loss": (data.train_inputs[:size], data.train_targets[:size])}
+    # On more samples: of a few, an untrained model may get none right.
+    samples["score"] = data.test_inputs[:SCORED], data.test_targets[:SCORED]
+    for key, function in functions.items():
+        if function is not None:
+            refuse_sum(key, function, model, *samples[key])
+    return replace(problem, task=task), draws
+
+
 @one_intra_op_thread()
 def check_problem(spec: RunSpec, problem: Problem) -> None:
-    """Raise a one-line UserError unless the run's model fits its task and its data.
-
-    A gradient is taken on the first samples, as ``fit`` does. Global random streams do not change.
-    """
+    """Raise a one-line UserError unless the run's model fits its task and its data."""
     names = Names(f"model {spec.model!r}", f"task {spec.task!r}, ", f"dataset {spec.dataset!r}, ")
-    size = min(batch_sizes(spec, problem.parts))
-    try_out(problem.model, problem.data, problem.task, size, names)
-    refuse_not_finite(problem.model, problem.data, problem.task, size, names)
+    try_problem(spec, problem, {}, names)
