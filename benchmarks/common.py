@@ -21,8 +21,8 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.layers import ConvPoolReLU2d, Dropout
 from ngo.models.model import MODELS, Model
 from ngo.training.problem import make_problem
-from ngo.training.resolve import resolve
 from ngo.training.stepper import Stepper
+from ngo.training.validation import resolve
 from ngo.training.virtual.clock import CLOCKS
 
 Step = Callable[[], object]

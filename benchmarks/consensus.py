@@ -8,7 +8,7 @@ from common import COUPLINGS, TOPOLOGIES, options, show, times, torch_stream
 
 from ngo.gossip.gossip_step import gossip_step
 from ngo.native import pool
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 GAMMA, P = 0.1, 0.9
 RUN = {"dataset": "digits", "method": "ngo", "lr": 0.1}

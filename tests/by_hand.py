@@ -6,7 +6,7 @@ import sys
 
 from running import ended, start
 
-from ngo.distributed.processes import LOOPBACK
+from ngo.distributed.process_run import LOOPBACK
 
 RUN = ["--dataset", "least_squares", "--model", "linear", "--task", "regression", "--workers", "3"]
 RUN += ["--batch-size", "16", "--lr", "0.1", "--epochs", "0.1", "--device", "cpu"]

@@ -13,7 +13,7 @@ import torch
 from hypothesis import settings
 
 from ngo.common import plugins
-from ngo.common.options import DECLARED
+from ngo.common.fields import DECLARED
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.data.augmentation import AUGMENTATIONS

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 import ngo
 from ngo.common.seeding import torch_stream
-from ngo.training.own import own_dataset, own_model, own_task, template
+from ngo.training.fit_inputs import dataset_of, model_of, task_of, template
 
 QUICK = {"workers": 3, "batch_size": 4, "epochs": 1, "eval_every": 0.5, "progress": False}
 
@@ -104,9 +104,9 @@ def numbers(*shape):
 
 def prepared(module, pair=PAIR, loss=None):
     """A data set, and the model and the task for it."""
-    data, _ = own_dataset(pair, pair, "cpu", any_targets=loss is not None)
-    name, task = own_task(data, loss)
-    return own_model(template(module, 0), data, name), data, task
+    data, _ = dataset_of(pair, pair, "cpu", any_targets=loss is not None)
+    name, task = task_of(data, loss)
+    return model_of(template(module, 0), data, name), data, task
 
 
 @contextmanager

@@ -16,15 +16,15 @@ from torch import nn
 
 from ngo.common.columns import read_columns
 from ngo.distributed import process_run
-from ngo.distributed.meeting import Group, Meeting, Place
 from ngo.distributed.participant import Participant
-from ngo.distributed.processes import launch
+from ngo.distributed.process_run import launch
+from ngo.distributed.rendezvous import Group, Place, Rendezvous
 from ngo.engine.population import Population
 from ngo.models.layers import Dropout
 from ngo.models.model import MODELS, Model
 from ngo.training import run as simulated_run
-from ngo.training.resolve import resolve
 from ngo.training.spec import DEFAULTS
+from ngo.training.validation import resolve
 
 # Seconds after which the processes of a test are killed. They need a few.
 LIMIT = 120.0
@@ -55,9 +55,9 @@ def surroundings():
         yield
 
 
-def meeting_of(store, me, size, timeout=20.0):
-    """The meeting of ``size`` processes, as seen by one, without an environment."""
-    return Meeting(Place(me, size, "host", 29500, 0, 1, holds_store=me == 0), store, timeout)
+def rendezvous_of(store, me, size, timeout=20.0):
+    """The rendezvous of ``size`` processes, as seen by one, without an environment."""
+    return Rendezvous(Place(me, size, "host", 29500, 0, 1, holds_store=me == 0), store, timeout)
 
 
 def spec_of(**values):

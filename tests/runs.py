@@ -8,11 +8,10 @@ import pytest
 
 from ngo.native.pool import one_intra_op_thread
 from ngo.training.checkpoint import Stopped
-from ngo.training.loop import Training
 from ngo.training.problem import make_problem
-from ngo.training.resolve import check_snapshots, resolve
-from ngo.training.run import run
+from ngo.training.run import Training, run
 from ngo.training.spec import DEFAULTS
+from ngo.training.validation import check_snapshots, resolve
 
 CONVEX = {"dataset": "least_squares", "model": "linear", "task": "regression"}
 

@@ -18,8 +18,8 @@ from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.task import TASKS
-from ngo.training.resolve import resolve
 from ngo.training.snapshots import module, save_snapshots
+from ngo.training.validation import resolve
 
 EXAMPLES = REPOSITORY / "examples/plugins"
 

@@ -12,7 +12,7 @@ from command_line import mistake, ngo
 from conftest import REPOSITORY
 from running import ended, finished, start
 
-from ngo.common.options import DECLARED
+from ngo.common.fields import DECLARED
 
 EXAMPLES = REPOSITORY / "examples/plugins"
 SMALL = ["--dataset", "flowers", "--workers", 4, "--batch-size", 8, "--device", "cpu"]

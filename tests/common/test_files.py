@@ -6,8 +6,14 @@ import stat
 
 import pytest
 
-from ngo.common.files import atomic_file, write_text
-from ngo.common.paths import check_path, check_readable, check_writable, writable_folder
+from ngo.common.files import (
+    atomic_file,
+    check_path,
+    check_readable,
+    check_writable,
+    writable_folder,
+    write_text,
+)
 from ngo.common.registry import UserError
 
 

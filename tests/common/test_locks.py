@@ -5,7 +5,7 @@ import threading
 import pytest
 import running
 
-from ngo.common.locks import exclusive_lock, file_lock, try_lock
+from ngo.common.files import exclusive_lock, file_lock, try_lock
 from ngo.common.registry import UserError
 
 
@@ -20,7 +20,7 @@ def test_a_lock_has_one_holder_until_it_is_released(tmp_path):
 
 def test_a_lock_ends_with_its_process(tmp_path):
     code = (
-        "import sys, time; from ngo.common.locks import exclusive_lock\n"
+        "import sys, time; from ngo.common.files import exclusive_lock\n"
         "lock = exclusive_lock(sys.argv[1]); print('held', flush=True); time.sleep(600)"
     )
     holder = running.start([sys.executable, "-c", code, tmp_path / "lock"])

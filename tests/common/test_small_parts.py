@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import finished, start
 
-from ngo.common import memory_limit as module
+from ngo.common import limits as module
 from ngo.common import versions
 from ngo.common.files import removed_if_damaged
-from ngo.common.memory_limit import memory_limit
+from ngo.common.limits import memory_limit
 from ngo.common.registry import UserError, meant, unknown_field, usual
 from ngo.common.seeding import numpy_stream, stream_seed, torch_stream
 from ngo.training.spec import FIELDS

@@ -9,7 +9,7 @@ import torch
 from conftest import real
 from PIL import Image
 
-from ngo.common.locks import exclusive_lock
+from ngo.common.files import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS

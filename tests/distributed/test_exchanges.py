@@ -14,8 +14,8 @@ from stepping import Stepping
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.distributed.meeting import PeerUnreachable
 from ngo.distributed.process_network import ProcessNetwork
+from ngo.distributed.rendezvous import PeerUnreachable
 from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.attack import HONEST as NO_ATTACK
 from ngo.gossip.coupling import COUPLINGS

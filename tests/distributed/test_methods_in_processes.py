@@ -16,9 +16,9 @@ from participants import (
 )
 
 from ngo.data import loading
-from ngo.distributed.meeting import Group, open_meeting
 from ngo.distributed.process_network import ProcessNetwork
-from ngo.distributed.processes import launch
+from ngo.distributed.process_run import launch
+from ngo.distributed.rendezvous import Group, open_rendezvous
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.method import METHODS, sent
 from ngo.native.pool import in_order
@@ -101,9 +101,9 @@ def taken(stepper):
 
 def part(runs, folder):
     """What one process does: its workers' steps of each run; the results go to a file."""
-    meeting = open_meeting(TIMEOUT)
+    rendezvous = open_rendezvous(TIMEOUT)
     data = loading.load("least_squares", folder)
-    group = Group(meeting, TIMEOUT)
+    group = Group(rendezvous, TIMEOUT)
     results = []
     for spec in runs:
         network, before = ProcessNetwork(group, spec.workers, in_order), Counter(group.sent)
@@ -113,8 +113,8 @@ def part(runs, folder):
         found = taken(stepper)
         crossed = [group.sent[each] - before[each] for each in ("models_sent", "bytes_sent")]
         results.append((*found, *crossed))
-    torch.save(results, folder / f"{meeting.me}.pt")
-    meeting.ask("set", "written", "")
+    torch.save(results, folder / f"{rendezvous.me}.pt")
+    rendezvous.ask("set", "written", "")
 
 
 @pytest.fixture(scope="module")

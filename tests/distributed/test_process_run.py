@@ -25,7 +25,7 @@ from participants import (
 )
 
 from ngo.common.columns import read_columns
-from ngo.common.locks import try_lock
+from ngo.common.files import try_lock
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.distributed.process_run import check

@@ -18,10 +18,10 @@ from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
 from ngo.models.model import MODELS
 from ngo.native import build, fused
-from ngo.training.loop import Training
 from ngo.training.problem import make_problem
-from ngo.training.resolve import resolve
+from ngo.training.run import Training
 from ngo.training.spec import DEFAULTS
+from ngo.training.validation import resolve
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values):
         assert rows(whole) == [pytest.approx(row, nan_ok=True) for row in rows(reference)]
 
         begun = trainings(values, "cuda:1")
-        begun._evaluate()
+        begun.evaluate()
         for _ in range(3):
             begun.stepper.advance()
         resumed = trainings(values, "cuda:1")

@@ -7,7 +7,7 @@ from ngo.gossip.catalog import REGISTRIES, methods
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import FAILURES, METHODS
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 BY_NAME = {each.name: each for each in methods()}
 

@@ -16,8 +16,8 @@ from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.schedule import SCHEDULES, schedule, scheduled
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.problem import Batches, BatchStream, make_problem
-from ngo.training.resolve import resolve
 from ngo.training.stepper import Stepper
+from ngo.training.validation import resolve
 
 N, STEPS, LR = 5, 50, 0.02
 THREE = {"schedule": "phases", "second_phase": 0.4, "third_phase": 0.7}

@@ -7,11 +7,10 @@ import torch
 from by_worker import D
 from stepping import Stepping, ring_matrix, states
 
-from ngo.common.fields import above, number
-from ngo.common.options import DECLARED
+from ngo.common.fields import DECLARED, above, number
 from ngo.common.registry import UserError
 from ngo.gossip.attack import ATTACKS, Attack, Liars, Messages, attack
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 ATTACK = ("sign_flip", "noise", "alie", "dissensus")
 DEFENCE = ("power", "clipped", "clipped_adaptive", "median", "trimmed_mean")

@@ -9,8 +9,7 @@ from by_worker import D, N, gradient, problem, pulled
 from stepping import Stepping, ring_matrix, states
 from torch import optim
 
-from ngo.common.fields import below, number
-from ngo.common.options import DECLARED
+from ngo.common.fields import DECLARED, below, number
 from ngo.gossip.method import ORDERS
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.step import LOCAL_RULES, local_rule

@@ -7,7 +7,7 @@ import torch
 from stepping import fields
 from tensor_sizes import Largest
 
-from ngo.common.options import DECLARED
+from ngo.common.fields import DECLARED
 from ngo.common.seeding import torch_stream
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.gossip_step import gossip_step

@@ -6,12 +6,11 @@ import pytest
 import torch
 from scipy.sparse import coo_array
 
-from ngo.common.fields import above, whole
-from ngo.common.options import DECLARED
+from ngo.common.fields import DECLARED, above, whole
 from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing, check_connected, topology
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 
 class Fields:

@@ -11,7 +11,7 @@ from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, TAKEN, Measurement, limit_product, measurement
 from ngo.measures.throughput import ThroughputOptions, throughput_table
 from ngo.pipeline.config_schema import config_schema
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 
 @pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory_table"])

@@ -2,7 +2,7 @@ import pytest
 from configs import config_of, plan_of
 
 from ngo.common.registry import UserError
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 
 def test_a_run_in_two_experiments_exists_once():

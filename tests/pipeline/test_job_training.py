@@ -11,7 +11,7 @@ import running
 from runs import contents, interrupted, resumed, tiny
 
 from ngo.common import versions
-from ngo.common.locks import try_lock
+from ngo.common.files import try_lock
 from ngo.common.registry import UserError
 from ngo.pipeline.job_files import job_key
 from ngo.pipeline.job_training import train_job

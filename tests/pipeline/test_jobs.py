@@ -19,8 +19,8 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.pipeline.job_files import job_key, read_job
 from ngo.pipeline.jobs import LIMIT, MOST, Combination, drawings, jobs
 from ngo.pipeline.start import write_files
-from ngo.training.resolve import resolve
 from ngo.training.spec import RunSpec
+from ngo.training.validation import resolve
 
 
 def own_plan(specs, **changes):

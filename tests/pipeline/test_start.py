@@ -14,7 +14,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline import start
 from ngo.pipeline.jobs import drawings, jobs
 from ngo.pipeline.places import partition_file, tidy_table
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 
 @pytest.fixture(autouse=True)

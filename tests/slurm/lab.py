@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ngo.common.locks import try_lock
+from ngo.common.files import try_lock
 
 PACKAGES = ("slurm-wlm", "munge")
 DAEMONS = {name: Path("/usr/sbin", name) for name in ("munged", "slurmctld", "slurmd")}

@@ -18,7 +18,7 @@ from ngo.distributed.process_run import check
 from ngo.gossip.method import method
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
-from ngo.training.own import template
+from ngo.training.fit_inputs import template
 from ngo.training.problem import Batches, BatchStream, make_problem
 
 

@@ -31,7 +31,7 @@ from ngo.common.devices import deterministic
 from ngo.models.model import MODELS
 from ngo.training.fit import fit
 from ngo.training.global_state import isolated, streams
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 
 def test_checkpoints_stay_where_out_was(tmp_path, monkeypatch):

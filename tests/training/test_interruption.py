@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import ngo
-from ngo.common.locks import try_lock
+from ngo.common.files import try_lock
 
 
 def right(out, y):
@@ -198,7 +198,7 @@ def test_of_two_fits_at_once_in_a_folder_the_second_says_that_it_waits(tmp_path)
 
 
 def test_a_second_ctrl_c_takes_effect_at_once(monkeypatch):
-    monkeypatch.setattr("ngo.training.run_state.TOGETHER", 0)
+    monkeypatch.setattr("ngo.training.checkpoint.TOGETHER", 0)
 
     def press(state):
         os.kill(os.getpid(), signal.SIGINT)

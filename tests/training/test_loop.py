@@ -11,9 +11,9 @@ from torch.nn import functional as F
 from ngo.data import loading
 from ngo.engine.population import Scores
 from ngo.training.evaluation import evaluated_workers, evaluation_steps, make_evaluation
-from ngo.training.loop import Training
 from ngo.training.partition_file import draw, held_out
 from ngo.training.problem import make_problem
+from ngo.training.run import Training
 
 
 def test_exact_averaging_on_the_complete_graph_is_centralized(tmp_path):

@@ -5,7 +5,7 @@ import torch
 from own_modules import equal, metrics, quick, told
 
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.fit import own_graph
+from ngo.training.fit_inputs import topology_of
 
 RING = TOPOLOGIES["ring"].matrix(4).dense()
 
@@ -53,7 +53,7 @@ def test_weights_do_not_depend_on_the_order_of_the_nodes(kind):
     edges = [(0, 1, 0.25), (1, 2, 0.5), (2, 0, 0.125)]
     graph = nx.empty_graph([2, 0, 1], create_using=kind)
     graph.add_weighted_edges_from(edges)
-    entry, _, _ = own_graph(graph, None)
+    entry, _, _ = topology_of(graph, None)
     W = entry.matrix(3).dense()
     for i, j, w in edges:
         assert W[j, i] == w

@@ -19,8 +19,8 @@ from ngo.measures.measurement import MEASUREMENTS, measurement
 from ngo.models.model import MODELS, model
 from ngo.models.task import TASKS, task
 from ngo.training import results_version as module
-from ngo.training.resolve import resolve
 from ngo.training.results_version import results_version
+from ngo.training.validation import resolve
 
 PLUGIN = """
 from ngo import topology

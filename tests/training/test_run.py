@@ -16,11 +16,10 @@ from ngo.common.columns import read_columns
 from ngo.common.files import PARTIAL
 from ngo.common.registry import UserError
 from ngo.training import checkpoint, record
-from ngo.training.loop import Training
-from ngo.training.resolve import resolve
 from ngo.training.results_version import results_version
-from ngo.training.run import run
+from ngo.training.run import Training, run
 from ngo.training.spec import DEFAULTS
+from ngo.training.validation import resolve
 
 PARTS = [np.arange(k, 6400, 3) for k in range(3)]
 
@@ -145,7 +144,7 @@ def test_real_mnist_is_learned(mnist_root, tmp_path):
 def test_training_does_not_import_pandas(tmp_path):
     code = (
         "import sys; from pathlib import Path; from ngo.training import partition_file, run;"
-        "from ngo.training.resolve import resolve;"
+        "from ngo.training.validation import resolve;"
         "s = resolve(dict(dataset='digits', epochs=1e-6, batch_size=8)); r = Path(sys.argv[1]);"
         "partition_file.write(r / 'p', [s], r);"
         "run.run(s, r, r, parts=partition_file.read(r / 'p', s));"

@@ -8,10 +8,10 @@ from runs import CONVEX, digits_run
 from ngo.common.registry import UserError
 from ngo.gossip.method import METHODS
 from ngo.gossip.step import LOCAL_RULES
-from ngo.training import run_memory as module
+from ngo.training import trial as module
 from ngo.training.problem import make_problem
-from ngo.training.run_memory import check_memory, run_memory
 from ngo.training.stepper import Stepper
+from ngo.training.trial import check_memory, run_memory
 
 CPU = torch.device("cpu")
 
@@ -21,8 +21,8 @@ MEASURED = """
 import pathlib, torch
 from ngo.data.dataset import Dataset, Source
 from ngo.training.problem import make_problem
-from ngo.training.resolve import resolve
-from ngo.training.run_memory import PROGRAM, run_memory
+from ngo.training.validation import resolve
+from ngo.training.trial import PROGRAM, run_memory
 from ngo.training.stepper import Stepper
 
 def largest(n):

@@ -9,16 +9,15 @@ import pytest
 from running import finished, start
 
 from ngo.cli.train_command import train
-from ngo.common import options
-from ngo.common.fields import at_least, number, whole
+from ngo.common.fields import _reserved, at_least, number, whole
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import coupling
 from ngo.gossip.method import method
 from ngo.gossip.step import local_rule
 from ngo.training.evaluation import Evaluation
 from ngo.training.fit import fit
-from ngo.training.resolve import resolve
 from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec, digest, flag
+from ngo.training.validation import resolve
 
 
 def test_ids_are_readable_and_unique_by_value():
@@ -66,6 +65,11 @@ def test_fields_added_later_have_changed_no_id():
         assert spec.id.endswith(digest(old))
     read = {name: value for name, value in NEUTRAL.items() if name not in ("order", "attack")}
     assert resolve({**read, "method": "choco"}).id == resolve({"method": "choco"}).id
+
+
+def test_ids_do_not_change():
+    assert resolve({"gamma": 0.1, "p": 0.9}).id == "mnist-iid-ring-ngo-p0.9-s0-5d332fd0"
+    assert resolve({"method": "centralized", "lr": 0.2}).id == "mnist-iid-centralized-s0-b05ee806"
 
 
 def test_runs_that_share_a_partition_share_its_id():
@@ -143,7 +147,7 @@ def test_declared_options_and_their_entries_are_in_the_id(own_options):
 
 
 def test_ids_do_not_depend_on_which_entries_are_registered(own_options):
-    code = "from ngo.training.resolve import resolve; print(resolve({}).id)"
+    code = "from ngo.training.validation import resolve; print(resolve({}).id)"
     assert finished(start([sys.executable, "-c", code])).strip() == resolve({}).id
 
 
@@ -182,7 +186,7 @@ def test_every_option_and_argument_has_a_reserved_name():
     names = {name.lstrip("-").replace("-", "_") for name in known}
     arguments = set(inspect.signature(fit).parameters) - {"train", "test", "fields"}
     columns = {field.name for field in fields(Evaluation)}
-    assert names | arguments | columns <= options._reserved
+    assert names | arguments | columns <= _reserved
 
 
 pytestmark = pytest.mark.usefixtures("own_entries")

@@ -25,8 +25,9 @@ from torch.nn import functional as F
 
 from ngo.models.model import Model, mnist_cnn
 from ngo.models.task import TASKS
-from ngo.training.own import check_problem, own_dataset, template, try_out
+from ngo.training.fit_inputs import dataset_of, template
 from ngo.training.problem import make_problem
+from ngo.training.trial import check_problem, try_out
 
 
 def tried(module, pair=PAIR, loss=None, size=4):
@@ -183,7 +184,7 @@ def test_a_loss_or_score_that_changes_what_it_gets_is_refused(key, name):
 )
 def test_wrong_data_is_refused_in_a_line(train, parts):
     with line(*parts):
-        own_dataset(train, PAIR, "cpu")
+        dataset_of(train, PAIR, "cpu")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_wrong_data_is_refused_in_a_line(train, parts):
 )
 def test_wrong_targets_are_refused_in_a_line(targets, part):
     with line("targets: ", part):
-        own_dataset((X, targets), (X, targets), "cpu")
+        dataset_of((X, targets), (X, targets), "cpu")
 
 
 def not_copied():

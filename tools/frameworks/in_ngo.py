@@ -10,8 +10,8 @@ from ngo.data.dataset import Dataset, Source
 from ngo.models.model import Model
 from ngo.models.task import Task, normalised_batch
 from ngo.training.problem import make_problem
-from ngo.training.resolve import resolve
 from ngo.training.stepper import Stepper
+from ngo.training.validation import resolve
 
 
 def half_squares(outputs, targets):

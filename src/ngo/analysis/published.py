@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.analysis.apart import CELL
-from ngo.common.former import present
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
 
@@ -25,7 +24,7 @@ def published(reference: str | Path, dataset: str) -> pd.DataFrame:
     column ``partition`` is ``iid`` or ``noniid``.
     """
     name = sole_dataset(reference) or DATASETS[dataset].stands_in_for or dataset
-    numbers = pd.read_csv(reference).rename(columns=present)
+    numbers = pd.read_csv(reference)
     return numbers[numbers["dataset"] == name]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ngo.common.types import Table
+from ngo.common.lazy import Table
 
 ACCURACY_OF = "accuracy_of"
 """The value of a universe that is no field of a run: which accuracy is judged."""

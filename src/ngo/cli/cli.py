@@ -9,7 +9,6 @@ import click
 import ngo
 from ngo.cli import log
 from ngo.cli.group import PLUGIN, Commands
-from ngo.common.former import present
 
 #: The sections of the help, with the module of each command.
 SECTIONS = {
@@ -53,10 +52,7 @@ def measurements() -> Mapping[str, click.Command]:
     sections=SECTIONS,
     measurements=measurements,
     params=[PLUGIN],
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: present(name, "command line"),
-    },
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(ngo.__version__)
 def main() -> None:

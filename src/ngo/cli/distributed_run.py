@@ -13,8 +13,7 @@ from ngo.cli.local_run import print_outcome
 from ngo.cli.log import LOG
 from ngo.common import plugins
 from ngo.common.registry import UserError
-from ngo.distributed.process_run import check, run
-from ngo.distributed.processes import MISTAKE_EXIT_CODE, launch
+from ngo.distributed.process_run import MISTAKE_EXIT_CODE, check, launch, run
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.spec import RunSpec
 

@@ -8,14 +8,13 @@ import click
 
 from ngo.cli.log import LOG
 from ngo.cli.parameters import ROOT, FieldType
-from ngo.common.fields import Field, wanted
-from ngo.common.options import DECLARED
+from ngo.common.fields import DECLARED, Field, wanted
 from ngo.data import download
 from ngo.data.dataset import DATASETS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
-from ngo.training.resolve import default_in_words, in_words, resolve
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, flag
+from ngo.training.validation import default_in_words, in_words, resolve
 
 #: The section of options that are no fields of a run.
 COMMAND = "Files, processes and devices"

@@ -15,8 +15,8 @@ from ngo.common.fields import wanted
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
 from ngo.pipeline.config_files import CONFIG, read_config, tiers
-from ngo.training.resolve import default_in_words
 from ngo.training.spec import FIELDS
+from ngo.training.validation import default_in_words
 
 if TYPE_CHECKING:
     from ngo.pipeline.plan import Plan

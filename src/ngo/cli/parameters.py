@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from ngo.common.devices import DEVICES
 from ngo.common.fields import Field, checked, wanted, within
-from ngo.common.paths import check_path, check_readable, check_writable, same_file
+from ngo.common.files import check_path, check_readable, check_writable, same_file
 from ngo.common.registry import UserError
 
 

@@ -14,9 +14,8 @@ from ngo.cli.field_options import RunCommand, data_root_option, run_fields, spec
 from ngo.cli.log import LOG
 from ngo.cli.parameters import FOLDER, INPUT, SECONDS, FieldType, device_option, threads_option
 from ngo.common.devices import chosen, claimed
-from ngo.common.fields import Field, within
+from ngo.common.fields import DECLARED, Field, within
 from ngo.common.files import removed_if_damaged
-from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL, RunSpec

@@ -17,9 +17,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ngo.common.files import atomic_file
-from ngo.common.former import renamed
+from ngo.common.limits import check_declared
 from ngo.common.registry import UserError, in_a_line
-from ngo.common.untrusted import check_declared
 from verdicts.files import regular_file
 
 _TYPES = {"i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
@@ -86,7 +85,7 @@ def read_columns(
         if kind.type not in _TYPES.values() or column.null_count:
             raise refused(f"its column {kind.name!r} has missing values or another type")
     columns = {name: _values(table[name].combine_chunks()) for name in table.column_names}
-    return columns, renamed(facts)
+    return columns, facts
 
 
 def column(values: np.ndarray) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Chooses the device of a run, and shares GPUs among runs."""
+"""Chooses the device of a run, shares GPUs among runs, and sends tensors to them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from contextlib import ExitStack, contextmanager
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.locks import file_lock, try_lock
+from ngo.common.files import file_lock, try_lock
+from ngo.common.lazy import torch
 from ngo.common.registry import UserError, in_a_line, unknown
 
 if TYPE_CHECKING:
     from filelock import FileLock
+
 
 LOG = logging.getLogger("ngo")
 
@@ -114,6 +116,13 @@ def usable(device: str, place: str) -> bool:
     return False
 
 
+def torch_device(device: object) -> str:
+    """``cpu`` or ``cuda``, for a device or ``auto``; a UserError if torch has no such device."""
+    wanted = str(device)
+    name = "cpu" if wanted == "cpu" else chosen(wanted)
+    return name if name == "cpu" or usable(wanted, name) else "cpu"
+
+
 def deterministic() -> None:
     """Make torch's results on a GPU reproducible, and its float32 arithmetic full precision.
 
@@ -157,3 +166,10 @@ def _free_slots(locks: str) -> list[FileLock]:
     """The free slots of a GPU, as locks that this process holds now."""
     found = (try_lock(f"{locks}-{slot}.lock") for slot in range(SLOTS))
     return [lock for lock in found if lock is not None]
+
+
+def sent(x: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """``x`` on ``device``: itself if it is there already, otherwise an asynchronous copy."""
+    if x.is_cpu and device.type == "cuda":
+        x = x.pin_memory()
+    return x.to(device, non_blocking=True)

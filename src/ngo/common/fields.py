@@ -2,20 +2,21 @@
 
 ``number``, ``whole``, ``choice`` and ``file`` declare a field with its default; a default that is a
 tuple declares a list of values. They declare the attributes of a frozen dataclass (those of a run,
-or of a measurement), and the options of an entry in a mapping.
+or of a measurement), and the options of an entry of a registry: fields of a run for its own use.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ngo.common.paths import check_readable
+from ngo.common.files import check_readable
 from ngo.common.registry import Registry, UserError, shown, unknown
 
 LARGEST = 2**63 - 1  # the largest integer in a column of a table
@@ -251,3 +252,70 @@ def schema_of(cls: type) -> Schema:
     """The JSON Schema of a mapping that ``from_mapping`` reads as a ``cls``."""
     known = fields_of(cls).items()
     return mapping_schema({name + "?" * field.optional: field.schema for name, field in known})
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: By the option's name: what ``fields.number``, ``whole``, ``choice`` or ``file`` returned.
+Options = Mapping[str, Any]
+
+#: The options of all registered entries.
+DECLARED: Registry[Field] = Registry("field of a run")
+
+# Names that no option may have, see ``reserve``.
+_reserved: set[str] = set()
+
+
+def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
+    """Declare the options of an ``entry`` of the registry ``kind``, and return their names.
+
+    Entries of one registry may declare the same option. A UserError if another option has the name.
+    """
+    for name, option in (options or {}).items():
+        _check_name(name)
+        field, owner = field_of(option), f"{kind}:{entry}"
+        if field is None:
+            raise UserError(
+                f"option: {name!r} of {entry!r} is not declared; use number, whole, choice or file."
+            )
+        optional = field.optional or field.default is not None
+        field = replace(field, owners=(kind,), optional=optional)
+        if DECLARED.definitions.get(name) == owner:
+            DECLARED.pop(name, None)  # as in a notebook's cell that is run twice
+        if DECLARED.get(name) != field:
+            DECLARED.add(name, field)
+            DECLARED.definitions[name] = owner
+    return tuple(options or ())
+
+
+def registers(
+    registry: Registry[Any],
+    name: str,
+    entry: Callable[..., object],
+    options: Options | None = None,
+    version: int = 1,
+) -> Callable[[F], F]:
+    """A decorator that registers ``entry(function, names of its options)`` under a name."""
+
+    def register(function: F) -> F:
+        fields = declare(registry.kind, name, options)
+        registry.add(name, entry(function, fields), function, version)
+        return function
+
+    return register
+
+
+def reserve(names: Iterable[str]) -> None:
+    """Refuse options with these names: the package's own fields, arguments and attributes."""
+    _reserved.update(names)
+    for name in DECLARED:
+        _check_name(name)
+
+
+def _check_name(name: str) -> None:
+    if name in _reserved:
+        raise UserError(f"option: {name!r} is a name that the package uses; choose another name.")
+    if not re.fullmatch("[a-z][a-z0-9_]*", name):
+        raise UserError(
+            f"option: {name!r} is not allowed; use lower-case letters, digits and underscores."
+        )

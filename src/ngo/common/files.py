@@ -1,16 +1,108 @@
-"""Files that appear complete or not at all, and damaged products of the workflow."""
+"""Paths that users name, files that appear whole or not at all, and lock files.
+
+A lock file has one holder at a time. The system drops a lock when its process ends. A lock may be
+acquired in one thread and released in another.
+"""
 
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ngo.common.paths import check_kind, writable_folder
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, shown
+from verdicts.files import regular_file
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+
+def check_path(path: str | Path, key: str) -> Path:
+    """Return ``path``; raise a UserError, under ``key``, if it is not text, empty, has a NUL or is
+    not valid UTF-8.
+
+    An empty path is usually a shell variable that is not set.
+    """
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise UserError(f"{key}: {shown(path)} is not a path.")
+    try:
+        if text.encode() and "\0" not in text:
+            return Path(path)
+        reason = "is not a path; it has a NUL" if text else "is not a path; it is empty"
+    except UnicodeEncodeError:
+        reason = "is not UTF-8"
+    raise UserError(f"{key}: {text!r} {reason}.")
+
+
+def check_readable(path: str | Path, key: str, most: int | None = None) -> Path:
+    """Return ``path``; raise a UserError, under ``key``, if it is not a readable regular file.
+
+    A file of more than ``most`` bytes is refused too.
+    """
+    path = regular_file(check_path(path, key), key, most)
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
+    return path
+
+
+def same_file(path: str | Path, other: str | Path) -> bool:
+    """Whether two paths are of one file, which need not exist yet."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
+def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) -> Path:
+    """Return ``path``, made absolute: a plugin may change the working folder before it is written.
+
+    Raises a UserError, under ``key``, if no file (or ``folder``) can be written there. Creates
+    nothing.
+    """
+    path = check_path(path, key)
+    try:
+        check_kind(path, key, folder)
+        existing = path if folder else path.parent
+        while not existing.exists():
+            existing = existing.parent
+        tempfile.TemporaryFile(dir=existing).close()
+        return path.absolute()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"{key}: {str(path)!r} can't be written: {reason}") from None
+
+
+def check_kind(path: Path, key: str, folder: bool = False) -> None:
+    """Raise a UserError if ``path`` exists and is not a file (or not a ``folder``)."""
+    kind, right = ("folder", path.is_dir()) if folder else ("file", path.is_file())
+    if path.exists() and not right:
+        raise UserError(f"{key}: {str(path)!r} exists and is not a {kind}; choose another path.")
+
+
+def writable_folder(path: str | Path, key: str = "out", room: int = 0) -> Path:
+    """Create the folder ``path`` if needed, and return it.
+
+    Raises a UserError, under ``key``, if files cannot be created in it, or if the disk has no room
+    for ``room`` more bytes.
+    """
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path) as file:
+            file.write(bytes(room))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"{key}: the folder {str(path)!r} can't be written to: {reason}") from None
+    return path
+
 
 # The prefix of files that are being written, or that a killed process left.
 PARTIAL = ".ngo-"
@@ -81,3 +173,71 @@ def removed_if_damaged(path: str | Path) -> Iterator[None]:
         raise UserError(
             f"{error} The file is removed; the same snakemake command makes it again."
         ) from None
+
+
+LOG = logging.getLogger("ngo")
+
+# Errors of a file system without locks.
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+def try_lock(path: str | Path) -> FileLock | None:
+    """Acquire the lock file ``path``; None if another process holds it.
+
+    The caller keeps the returned lock until ``release()``. On a file system without locks it
+    excludes nobody, and a warning says so. Raises a UserError if the file can't be locked for
+    another reason.
+    """
+    from filelock import FileLock, Timeout
+
+    # No lock that is the mere existence of a file: it would outlive a kill.
+    lock = FileLock(path, thread_local=False, fallback_to_soft=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return None
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise UserError(f"{path}: it can't be locked: {error.strerror}") from None
+        LOG.warning(
+            "ngo: %s: this file system has no locks (%s); start one process at a time in this "
+            "folder.",
+            path,
+            error.strerror,
+        )
+    return lock
+
+
+def exclusive_lock(path: str | Path) -> FileLock:
+    """Acquire the lock file ``path``, as ``try_lock``; a UserError if another process holds it."""
+    writable_folder(Path(path).parent)
+    lock = try_lock(path)
+    if lock is None:
+        raise UserError(
+            f"{path}: another process is working in this folder; wait for it, or stop it."
+        )
+    return lock
+
+
+@contextmanager
+def file_lock(path: str | Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock file ``path`` in this block, and remove the file at its end.
+
+    If another process holds the lock, calls ``on_wait`` once and waits. On a file system without
+    locks the block runs unlocked.
+    """
+    from filelock import FileLock, Timeout
+
+    path, lock = Path(path), FileLock(path, thread_local=False)
+    with suppress(OSError):  # no locks here
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            on_wait()
+            lock.acquire()
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # a read-only file system
+            path.unlink(missing_ok=True)
+        lock.release()

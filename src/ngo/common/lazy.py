@@ -1,15 +1,16 @@
-"""Heavy libraries that are imported when they are first used.
+"""Heavy libraries that are imported when they are first used, and names of their types.
 
 A module that takes them from here is itself imported in a moment: to check a run, and to list what
 can be chosen, needs no torch.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import networkx as nx
     import numpy as np
+    import pandas as pd
     import torch
     from torch import nn
 else:
@@ -25,4 +26,11 @@ else:
 
     nx, np, torch, nn = map(Library, ("networkx", "numpy", "torch", "torch.nn"))
 
-__all__ = ["nn", "np", "nx", "torch"]
+Table: TypeAlias = "pd.DataFrame"
+Numbers: TypeAlias = "pd.Series"
+Tensor: TypeAlias = "torch.Tensor"
+
+__all__ = ["Numbers", "Run", "Table", "Tensor", "nn", "np", "nx", "torch"]
+
+#: A run, whose fields are attributes; ``training.spec`` has all of them.
+Run: TypeAlias = Any

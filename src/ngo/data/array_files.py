@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
+from ngo.common.limits import check_declared, check_names
 from ngo.common.registry import UserError, in_a_line, nearest
-from ngo.common.untrusted import check_declared, check_names
 from verdicts.files import regular_file
 
 SUFFIX = ".npz"

@@ -49,7 +49,7 @@ def crop_flip(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     import torch
     from torch.nn.functional import pad
 
-    from ngo.common.transfers import sent
+    from ngo.common.devices import sent
 
     b, _, height, width = images.shape
     drawn = torch.randint(2 * PADDING + 1, (2, b), generator=generator)

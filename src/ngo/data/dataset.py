@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ngo.common.options import Options, declare
+from ngo.common.fields import Options, declare
 from ngo.common.registry import Registry
 from ngo.common.seeding import numpy_stream
 

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from ngo.common.files import write_text
-from ngo.common.paths import writable_folder
+from ngo.common.files import writable_folder, write_text
+from ngo.common.limits import read_limited
 from ngo.common.registry import UserError
-from ngo.common.untrusted import read_limited
 from ngo.data.dataset import DATASETS, Download
 from verdicts.files import regular_file
 

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ngo.common.files import atomic_file, write_text
-from ngo.common.locks import file_lock
+from ngo.common.files import atomic_file, file_lock, write_text
+from ngo.common.limits import check_names, read_limited
 from ngo.common.registry import UserError, in_a_line
-from ngo.common.untrusted import check_names, read_limited
 from ngo.data.array_files import read_arrays
 from ngo.data.download import stamp
 from verdicts.files import regular_file

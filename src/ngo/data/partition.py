@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ngo.common.fields import at_least, whole
-from ngo.common.options import Options, declare
+from ngo.common.fields import Options, at_least, declare, whole
 from ngo.common.registry import Registry, UserError
 from ngo.data.dataset import DATASETS
 

@@ -15,8 +15,8 @@ import torch
 import torch.distributed as dist
 
 from ngo.common.registry import UserError
-from ngo.distributed.meeting import Group, PeerUnreachable, Written
 from ngo.distributed.process_network import ProcessNetwork
+from ngo.distributed.rendezvous import Group, PeerUnreachable, Written
 from ngo.engine.population import Population, Scores
 from ngo.native.pool import one_intra_op_thread
 from ngo.training.evaluation import Evaluation, evaluation_steps, make_evaluation

@@ -13,8 +13,8 @@ from typing import cast
 
 import torch
 
-from ngo.common.types import Run
-from ngo.distributed.meeting import Group
+from ngo.common.lazy import Run
+from ngo.distributed.rendezvous import Group
 from ngo.gossip.attack import Liars
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
@@ -26,7 +26,7 @@ from ngo.native.pool import Map
 class ProcessNetwork(Network):
     """A network whose step ends when the rows of all neighbours have arrived.
 
-    Its methods raise ``meeting.PeerUnreachable``.
+    Its methods raise ``rendezvous.PeerUnreachable``.
     """
 
     #: The workers of each process, and those of this one.

@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from ngo.common.lazy import nn, torch
+from ngo.common.lazy import Tensor, nn, torch
 from ngo.common.registry import Registry, UserError, in_a_line, unknown
-from ngo.common.types import Tensor
 from ngo.models.task import Batch, Task
 from ngo.native.layer_chain import Chain
 from ngo.native.pool import Map, in_order

@@ -1,3 +1,13 @@
-from ngo import entries
+from ngo.common.registry import load_entries
 
-entries.load(__name__)
+for _name in (
+    "topologies",
+    "coupling",
+    "robust_coupling",
+    "compression",
+    "step",
+    "schedule",
+    "methods",
+    "attack",
+):
+    load_entries(f"{__name__}.{_name}")

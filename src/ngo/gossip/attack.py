@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ngo.common.fields import above, at_least, number, whole
-from ngo.common.lazy import torch
-from ngo.common.options import Options, registers
+from ngo.common.fields import Options, above, at_least, number, registers, whole
+from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registry import Registry
 from ngo.common.seeding import torch_stream
-from ngo.common.types import Run, Tensor
 from ngo.gossip.mixing_matrix import MixingMatrix
 
 HONEST = "none"

@@ -8,11 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from ngo.common.fields import above, number, whole, within
-from ngo.common.lazy import nn, np, torch
-from ngo.common.options import Options, registers
+from ngo.common.fields import Options, above, number, registers, whole, within
+from ngo.common.lazy import Run, Tensor, nn, np, torch
 from ngo.common.registry import Registry
-from ngo.common.types import Run, Tensor
 from ngo.native import compress
 from ngo.native.pool import Map, fits, in_order
 

@@ -8,9 +8,8 @@ from itertools import islice, repeat
 from types import SimpleNamespace
 from typing import Any
 
-from ngo.common.lazy import np, torch
+from ngo.common.lazy import Tensor, np, torch
 from ngo.common.seeding import torch_stream
-from ngo.common.types import Tensor
 from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix

@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ngo.common.fields import above, number, within
-from ngo.common.lazy import torch
-from ngo.common.options import Options, registers
+from ngo.common.fields import Options, above, number, registers, within
+from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registry import Registry
-from ngo.common.types import Run, Tensor
 from ngo.gossip.gossip_step import exponent, gossip_step, phi, power_, step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.gossip_step import CAPPED, CELL_BITS, IMPLICIT, Limit, gossip

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ngo.common.lazy import torch
-from ngo.common.types import Tensor
+from ngo.common.lazy import Tensor, torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.native import gossip_step as compiled
 from ngo.native.pool import Map, fits, in_order

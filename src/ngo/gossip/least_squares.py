@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 
-from ngo.common.lazy import torch
+from ngo.common.lazy import Tensor, torch
 from ngo.common.seeding import numpy_stream
-from ngo.common.types import Tensor
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix

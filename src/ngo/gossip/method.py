@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ngo.common.options import Options, registers
+from ngo.common.fields import Options, registers
+from ngo.common.lazy import Run
 from ngo.common.registry import Registry
-from ngo.common.types import Run
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.step import Step
 

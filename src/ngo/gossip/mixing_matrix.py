@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from ngo.common.lazy import np, nx, torch
+from ngo.common.devices import sent
+from ngo.common.lazy import Tensor, np, nx, torch
 from ngo.common.registry import Registry, UserError, in_a_line
-from ngo.common.transfers import sent
-from ngo.common.types import Tensor
 
 
 class MixingMatrix:

@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import cast
 
-from ngo.common.lazy import torch
+from ngo.common.devices import sent
+from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.common.transfers import sent
-from ngo.common.types import Run, Tensor
 from ngo.gossip.attack import Liars
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.coupling import Coupling

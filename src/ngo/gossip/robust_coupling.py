@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ngo.common.fields import above, at_least, number, whole
-from ngo.common.lazy import torch
-from ngo.common.types import Run, Tensor
+from ngo.common.lazy import Run, Tensor, torch
 from ngo.gossip.coupling import coupling
 from ngo.gossip.gossip_step import in_blocks, linear_step, step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix

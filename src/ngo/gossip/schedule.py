@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ngo.common.fields import above, choice, number
-from ngo.common.lazy import torch
-from ngo.common.options import DECLARED, Options, registers
+from ngo.common.fields import DECLARED, Options, above, choice, number, registers
+from ngo.common.lazy import Run, torch
 from ngo.common.registry import Registry, UserError, unknown
-from ngo.common.types import Run
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 

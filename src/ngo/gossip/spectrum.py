@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ngo.common.lazy import np, torch
-from ngo.common.types import Tensor
+from ngo.common.lazy import Tensor, np, torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 
 # The most workers for which all eigenvalues are computed, from a dense matrix. For more, the

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ngo.common.fields import below, number
-from ngo.common.lazy import torch
-from ngo.common.options import Options, registers
+from ngo.common.fields import Options, below, number, registers
+from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registry import Registry
-from ngo.common.types import Run, Tensor
 from ngo.gossip.compression import Codec
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.network import Network

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from typing import Any
 
+from ngo.common.fields import Options, declare
 from ngo.common.lazy import np, nx, torch
-from ngo.common.options import Options, declare
 from ngo.common.registry import Registry, UserError, in_a_line
 from ngo.gossip.mixing_matrix import (
     METROPOLIS,

@@ -1,3 +1,3 @@
-from ngo import entries
+from ngo.common.registry import load_entries
 
-entries.load(__name__)
+load_entries(__name__)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, number, whole, within
-from ngo.common.types import Table, Tensor
+from ngo.common.lazy import Table, Tensor
 from ngo.measures.kept_models import drawn, kept
 from ngo.measures.measurement import measurement
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, choice, number, whole, within
-from ngo.common.types import Table
+from ngo.common.lazy import Table
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, limit_product, measured, measurement
 

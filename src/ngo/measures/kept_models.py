@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ngo.common.lazy import Tensor
 from ngo.common.registry import UserError
-from ngo.common.types import Tensor
 
 if TYPE_CHECKING:
     from ngo.data.dataset import Dataset

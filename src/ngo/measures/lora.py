@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ngo.common.lazy import Table
 from ngo.common.registry import UserError
-from ngo.common.types import Table
 from ngo.measures.kept_models import kept
 from ngo.measures.measurement import measurement
 

@@ -17,8 +17,8 @@ from math import prod
 from typing import Any
 
 from ngo.common.fields import Schema, fields_of, from_mapping, schema_of
+from ngo.common.lazy import Table
 from ngo.common.registry import Registry, UserError
-from ngo.common.types import Table
 
 Measure = Callable[..., Table]
 Summary = Callable[[Table], Iterable[str]]

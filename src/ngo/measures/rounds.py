@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ngo.common.fields import above, at_least, below, choice, number, whole, within
-from ngo.common.options import DECLARED
+from ngo.common.fields import DECLARED, above, at_least, below, choice, number, whole, within
+from ngo.common.lazy import Table, Tensor
 from ngo.common.registry import UserError
-from ngo.common.types import Table, Tensor
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, limit_product, measured, measurement

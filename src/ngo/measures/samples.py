@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole, within
+from ngo.common.lazy import Table, Tensor
 from ngo.common.registry import unknown
-from ngo.common.types import Table, Tensor
 from ngo.measures.kept_models import kept
 from ngo.measures.measurement import measurement
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ngo.common.fields import above, at_least, number, whole, within
-from ngo.common.types import Table, Tensor
+from ngo.common.lazy import Table, Tensor
 from ngo.measures.kept_models import drawn, kept
 from ngo.measures.measurement import measurement
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ngo.common.fields import above, at_least, below, choice, number, whole, within
-from ngo.common.types import Table
+from ngo.common.lazy import Table
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, measured, measurement
 

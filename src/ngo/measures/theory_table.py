@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from ngo.common.fields import above, at_least, choice, number, whole, within
+from ngo.common.lazy import Table
 from ngo.common.registry import UserError
-from ngo.common.types import Table
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, limit_product, measured, measurement
 from ngo.theorems.kinds import KINDS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ngo.common.fields import choice, whole, within
-from ngo.common.types import Table
+from ngo.common.lazy import Table
 from ngo.gossip.method import METHODS
 from ngo.measures.measurement import measurement
 

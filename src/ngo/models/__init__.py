@@ -1,3 +1,4 @@
-from ngo import entries
+from ngo.common.registry import load_entries
 
-entries.load(__name__)
+for _name in ("model", "task"):
+    load_entries(f"{__name__}.{_name}")

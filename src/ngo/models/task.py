@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ngo.common.lazy import nn
+from ngo.common.lazy import Tensor, nn
 from ngo.common.registry import Registry
-from ngo.common.types import Tensor
 from ngo.data.dataset import Dataset
 
 Batch: TypeAlias = "tuple[Tensor, Tensor]"

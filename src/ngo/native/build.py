@@ -20,9 +20,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ngo.common.files import atomic_file
+from ngo.common.files import atomic_file, writable_folder
 from ngo.common.lazy import torch
-from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
 
 LOG = logging.getLogger("ngo")
@@ -109,7 +108,7 @@ def _compiled() -> Path:
     path = user_cache_path("ngo", appauthor=False) / f"{_build()}-{_hash(sources)}.so"
     if path.exists():
         return path
-    from ngo.common.locks import file_lock
+    from ngo.common.files import file_lock
 
     key = "the kernels' cache (set XDG_CACHE_HOME to use another)"
     with file_lock(writable_folder(path.parent, key) / f"{path.name}.lock", lambda: None):

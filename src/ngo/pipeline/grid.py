@@ -8,8 +8,8 @@ from itertools import product
 from math import prod
 
 from ngo.common.registry import UserError, unknown, unknown_field
-from ngo.training.resolve import check_field, resolve
 from ngo.training.spec import FIELDS, RunSpec
+from ngo.training.validation import check_field, resolve
 
 # The most runs that the experiments of a config may have, repeated ones included.
 RUNS = 100_000

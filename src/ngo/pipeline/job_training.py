@@ -15,7 +15,7 @@ from pathlib import Path
 from ngo.common.registry import UserError
 from ngo.pipeline.job_files import read_job
 from ngo.pipeline.places import RUNS
-from ngo.training import earlier
+from ngo.training import run_folder
 from ngo.training.spec import RunSpec
 from ngo.training.tidy import aggregate, write_tidy
 
@@ -46,10 +46,12 @@ def train_job(path: Path, key: str, train: Train) -> Path:
         for spec in waiting:
             kept = content["snapshots"].get(spec.id, [])
             folder = RUNS / spec.id
-            done = partial(earlier.is_current, folder, spec, runs[spec], content["made_with"], kept)
+            done = partial(
+                run_folder.is_current, folder, spec, runs[spec], content["made_with"], kept
+            )
             if done():
                 with suppress(OSError):  # left by a process that was killed after its last result
-                    (folder / earlier.LOCK).unlink(missing_ok=True)
+                    (folder / run_folder.LOCK).unlink(missing_ok=True)
                 continue
             wait = partial(_wait, spec, patient)
             try:
@@ -64,7 +66,7 @@ def train_job(path: Path, key: str, train: Train) -> Path:
         more = f" ({len(failed)} runs failed)" if failed[1:] else ""
         raise UserError(f"{failed[0]}{more}")
     table = path.with_suffix(".parquet")
-    files = [RUNS / spec.id / earlier.METRICS for spec in runs]
+    files = [RUNS / spec.id / run_folder.METRICS for spec in runs]
     write_tidy(aggregate(files), table)
     return table
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import yaml
 from jsonschema import ValidationError
 
-from ngo.common.files import write_text
-from ngo.common.paths import writable_folder
+from ngo.common.files import writable_folder, write_text
 from ngo.common.registry import UserError, unknown
 
 

@@ -15,7 +15,6 @@ from ngo.analysis.apart import pooled
 from ngo.analysis.universes import Universe
 from ngo.common.devices import check_device
 from ngo.common.fields import fields_of
-from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.artefacts import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact
@@ -35,10 +34,11 @@ from ngo.pipeline.paper import (
 )
 from ngo.pipeline.places import CLAIMS, RUNS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
-from ngo.training.earlier import MODELS
-from ngo.training.resolve import check_snapshots
+from ngo.training.run_folder import MODELS
 from ngo.training.spec import FINAL, RunSpec
+from ngo.training.validation import check_snapshots
 from verdicts.claims.claim import ADDED, ClaimsFile
+from verdicts.claims.claims_file import read_claims
 
 # Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -244,7 +244,7 @@ def plan(config: Mapping) -> Plan:
     measurements, tables and figures. Without any of the NGO paper's, it is a study of a user's own.
     """
     check_size(config)
-    config = without_gone(renamed_throughout(config, "config"))
+    config = without_gone(config)
     load_plugins(config)
     whole, config = config, without_left_out(config)
     check_schema(config)

@@ -11,9 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ngo.common.files import remove_all_partial, write_text
-from ngo.common.locks import exclusive_lock
-from ngo.common.paths import writable_folder
+from ngo.common.files import exclusive_lock, remove_all_partial, writable_folder, write_text
 from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
-from ngo.common.paths import check_readable
+from ngo.common.files import check_readable
 from ngo.report.findings import Findings
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from scipy.integrate import solve_ivp
 
+from ngo.common.lazy import Tensor
 from ngo.common.seeding import torch_stream
-from ngo.common.types import Tensor
 from ngo.gossip import consensus
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.spectrum import algebraic_connectivity, laplacian

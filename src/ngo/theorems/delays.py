@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from ngo.common.types import Tensor
+from ngo.common.lazy import Tensor
 from ngo.gossip import bounds, consensus
 from ngo.gossip.spectrum import laplacian
 from ngo.theorems.setting import (

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ngo.common.lazy import Tensor
 from ngo.common.seeding import torch_stream
-from ngo.common.types import Tensor
 from ngo.gossip import bounds, least_squares
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.least_squares import Descent, LeastSquares, gaussian_problem

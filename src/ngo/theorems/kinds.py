@@ -6,8 +6,8 @@ import torch, and ``ngo.analysis.quantities.theorems`` the quantities that judge
 
 from __future__ import annotations
 
+from ngo.common.lazy import Table
 from ngo.common.registry import UserError
-from ngo.common.types import Table
 
 DRAWN = "redrawn"
 """The topology of rows ``gaps`` on a random graph that is drawn in each step."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ngo.common.types import Table
+from ngo.common.lazy import Table
 from ngo.theorems import continuous, delays, descent, rounds
 from ngo.theorems.kinds import KINDS
 

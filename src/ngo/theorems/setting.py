@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import networkx as nx
 import torch
 
+from ngo.common.lazy import Tensor
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.common.types import Tensor
 from ngo.gossip.consensus import simulate
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 

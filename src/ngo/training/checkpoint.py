@@ -23,7 +23,7 @@ import torch
 
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError
-from ngo.training.earlier import INSTEAD, difference, remade
+from ngo.training.run_folder import INSTEAD, difference, remade
 from ngo.training.snapshots import UNREADABLE, load_tensors
 from ngo.training.spec import CHECKPOINT_SECONDS
 
@@ -110,33 +110,45 @@ def read(path: str | Path, about: Mapping[str, object]) -> State:
     return state
 
 
+def end_process(number: int) -> None:
+    """End the process by a signal."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
 class Checkpoints:
     """The checkpoints of one run, all in one file.
 
     As a context manager it handles SIGTERM and SIGINT: the first signal makes ``keep`` write a
-    checkpoint and raise Stopped; another one, more than ``TOGETHER`` seconds later, ends the
-    process at once. ``tell`` is called with a line about a refused checkpoint or a failed write.
-    The checkpoint of another run is replaced only with ``overwrite``; the error says what to do
-    ``instead``.
+    checkpoint and raise Stopped; another one, more than ``TOGETHER`` seconds later, goes to
+    ``at_once``, which ends the process. ``tell`` is called with a line about a refused checkpoint
+    or a failed write. The checkpoint of another run is replaced only with ``overwrite``; the error
+    says what to do ``instead``. Without a ``path`` none is kept.
+
+    ``now`` returns those values of ``about`` that training may change. A checkpoint with changed
+    ones is that of another run.
     """
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | None,
         about: Mapping[str, object],
         every: float = CHECKPOINT_SECONDS,
         tell: Callable[[str], None] = lambda line: None,
         *,
         overwrite: bool = True,
         instead: str = INSTEAD,
+        now: Callable[[], Mapping[str, object]] = dict,
+        at_once: Callable[[int], None] = end_process,
     ) -> None:
-        self.path = Path(path)
+        self.path = None if path is None else Path(path)
         self.about = about
         self.every = every
         self._tell, self._overwrite, self._instead = tell, overwrite, instead
+        self.now, self._at_once = now, at_once
         self._last, self._cost = time.perf_counter(), 0.0
         self._asked: tuple[int, float] | None = None  # the signal that asked to stop, and its time
-        self._failed = False
+        self._told: set[str] = set()
 
     def found(self) -> State | None:
         """The state to resume from; None without a usable checkpoint.
@@ -144,12 +156,13 @@ class Checkpoints:
         Raises a UserError for the checkpoint of another run, unless it may be overwritten.
         """
         try:
-            return read(self.path, self.about) if self.path.exists() else None
+            return read(self.path, self.about) if self.path and self.path.exists() else None
         except Refused as reason:
             if isinstance(reason, Foreign) and not self._overwrite:
+                folder = str(Path(self.path or "").parent)
                 raise UserError(
-                    f"out: {str(self.path.parent)!r} holds a checkpoint of the run {reason.run}, "
-                    f"with {reason.how}; {self._instead}"
+                    f"out: {folder!r} holds a checkpoint of the run {reason.run}, with "
+                    f"{reason.how}; {self._instead}"
                 ) from None
             self.refuse(str(reason))
             return None
@@ -167,8 +180,9 @@ class Checkpoints:
         now = time.perf_counter()
         since = now - self._last
         late = 0 < self.every <= since
-        if self._asked or late or (evaluated and self._cost <= SHARE * since):
-            written = self._write(state())
+        often = evaluated and self._cost <= SHARE * since
+        if self._asked or (self.path and (late or often)):
+            written = self.write(state)
             self._last = time.perf_counter()
             self._cost = self._last - now
             if self._asked:
@@ -176,19 +190,31 @@ class Checkpoints:
 
     def remove(self) -> None:
         """Remove the file of a finished run."""
-        self.path.unlink(missing_ok=True)
+        if self.path:
+            self.path.unlink(missing_ok=True)
 
-    def _write(self, state: State) -> bool:
+    def write(self, state: Callable[[], State], *, ended: bool = False) -> bool:
+        """Write the ``state`` now; False if none was written. ``ended``: the run is complete."""
+        if self.path is None:
+            return False
+        about = self.about if ended else {**self.about, **self.now()}
+        if changed := [name for name in about if about[name] != self.about[name]]:
+            self._tell_once(
+                f"out: the {changed[0]} has changed in training; no other start resumes the run"
+            )
         try:
-            write(self.path, self.about, state)
+            write(self.path, about, state())
         except (OSError, UserError) as error:
-            if not self._failed:
-                named = isinstance(error, UserError)  # its message names the file
-                line = error if named else f"out: {str(self.path)!r} can't be written: {error}"
-                self._tell(f"{line}; training continues")
-            self._failed = True
+            named = isinstance(error, UserError)  # its message names the file
+            line = error if named else f"out: {str(self.path)!r} can't be written: {error}"
+            self._tell_once(f"{line}; training continues")
             return False
         return True
+
+    def _tell_once(self, line: str) -> None:
+        if line not in self._told:
+            self._told.add(line)
+            self._tell(line)
 
     def __enter__(self) -> Checkpoints:
         # Only the main thread can handle signals. Ignored signals (nohup) stay ignored.
@@ -206,5 +232,4 @@ class Checkpoints:
         if self._asked is None:
             self._asked = number, now
         elif now - self._asked[1] > TOGETHER:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+            self._at_once(number)

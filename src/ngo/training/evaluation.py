@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ngo.common.fields import reserve
 from ngo.common.lazy import np
-from ngo.common.options import reserve
 from ngo.common.seeding import numpy_stream
 from ngo.engine.backends import Scores
 from ngo.training.spec import RunSpec

@@ -2,302 +2,40 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import logging
 import signal
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
-import torch
 from torch import nn
 
-from ngo.common.devices import chosen, deterministic, usable
+from ngo.common.devices import deterministic, torch_device
 from ngo.common.fields import Field, at_least, checked
-from ngo.common.former import FORMER, renamed
-from ngo.common.paths import check_writable
-from ngo.common.registry import Registry, UserError, meant, nearest, shown, unknown
+from ngo.common.files import check_writable, file_lock, writable_folder
+from ngo.common.registry import UserError, meant, shown
 from ngo.common.seeding import stream_seed
-from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
-from ngo.engine.backends import SAME
-from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix
-from ngo.gossip.schedule import topologies
-from ngo.gossip.topologies.graph_file import file_nodes, numbered
-from ngo.gossip.topology import TOPOLOGIES, Topology
-from ngo.training.checkpoint import Stopped
+from ngo.training.callbacks import Callback, Ended, RunState
+from ngo.training.checkpoint import NAME, Checkpoints, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
+from ngo.training.fit_inputs import Inputs, Make, Pair, inputs_of, like
 from ngo.training.global_state import isolated, restored_modes, restored_streams
-from ngo.training.loop import Progress, Report
-from ngo.training.own import (
-    NAME,
-    Loss,
-    Make,
-    Pair,
-    by_worker,
-    like,
-    own_dataset,
-    own_model,
-    own_parts,
-    own_task,
-    refuse_not_finite,
-    refuse_sum,
-    template,
-    try_out,
-)
-from ngo.training.partition_file import draw
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.problem import batch_sizes, make_problem
-from ngo.training.resolve import check_field, check_filled, resolve
-from ngo.training.run import at_checkpoint
-from ngo.training.run_state import Callback, Ended, Interruptible, OwnTraining, checkpoints_in
+from ngo.training.problem import Problem
+from ngo.training.record import identity_of
+from ngo.training.results_version import unnumbered_entries
+from ngo.training.run import Training, at_checkpoint
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
-from ngo.training.value_digest import ValueDigest
+from ngo.training.trial import Loss, try_problem
+from ngo.training.validation import check_field
+from ngo.training.value_digest import digests, numbers_digest
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(10) or a matrix W"
-
-#: How far entries of a matrix may be from symmetry, and its sums from 1: the rounding of float32.
-TOLERANCE = 1e-5
-
-
-def own_graph(given: Any, workers: int | None) -> tuple[Topology, int, dict[str, Any]]:
-    """The topology of what a user gives, its number of workers, and what ``numbered`` says of it.
-
-    A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
-    Edges are pairs of workers. Nodes of a networkx graph are workers in the order of their names
-    (``graph_file``); weights of edges are W_ij; weights that are all 1 are none.
-    ``workers`` is the number that the user gives, if any. Raises a one-line UserError.
-    """
-    directed = weighted = False
-    about: dict[str, Any] = {}
-    if isinstance(given, nx.Graph):
-        n, directed = len(given), given.is_directed()
-        graph = numbered(given, "topology: the graph")
-        about = graph.graph
-        content: Any = sorted(graph.edges())
-        weighted = any(w is not None for _, _, w in graph.edges.data("weight"))
-        if weighted:
-            content = _weights(graph)
-    elif (pairs := _pairs(given)) is not None:
-        content, n = pairs, workers or 1 + max(max(pair) for pair in pairs)
-    elif callable(given):
-        raise UserError(
-            f"topology: {shown(given)} is a function; register it with @ngo.topology('name') and "
-            f"give the name, {EXAMPLE}."
-        )
-    else:
-        content = _matrix(given)
-        n, weighted = content.n, True
-    if workers is not None and workers != n:
-        raise UserError(f"workers: {workers} is not the number of workers in topology, {n}.")
-    data = content.dense().numpy().tobytes() if weighted else repr(content).encode()
-    name = f"own-{hashlib.sha256(data + bytes([directed])).hexdigest()[:8]}"
-    matching = weighted and bool((content.starts.diff() <= 1).all())
-    facts = {"period": 1, "exact": False, "matching": matching, "density": 0.0}
-    return Topology(name, lambda n: content, directed, weighted, (), facts), n, about
-
-
-def check_name(name: str) -> None:
-    """Raise a UserError, with an example, for a name that no topology has."""
-    if name not in TOPOLOGIES:
-        raise UserError(
-            f"topology: {shown(name)} is unknown; allowed: {', '.join(sorted(TOPOLOGIES))}; or a "
-            f"graph, {EXAMPLE}.{nearest(name, TOPOLOGIES)}"
-        )
-
-
-def _pairs(given: Any) -> list[tuple[int, int]] | None:
-    """A list of pairs, or a whole-number array ``[e, 2]``, as edges; None for anything else."""
-    if isinstance(given, np.ndarray | torch.Tensor):
-        values = np.asarray(given)
-        if values.ndim != 2 or values.shape[1] != 2 or values.dtype.kind not in "iu":
-            return None
-        given = values.tolist()
-    if not isinstance(given, list | tuple | set) or not given:
-        return None
-    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in given):
-        return None
-    if not all(isinstance(i, int | np.integer) and i >= 0 for pair in given for i in pair):
-        return None
-    return sorted((int(i), int(j)) for i, j in given)
-
-
-def _matrix(given: Any) -> MixingMatrix:
-    """A user's mixing matrix, checked; sums and symmetry of a dense one are made exact."""
-    sparse = hasattr(given, "tocoo")
-    try:
-        W = given if sparse else torch.as_tensor(given, dtype=torch.float64).detach().cpu()
-    except (TypeError, ValueError, RuntimeError):
-        kind = type(given).__name__
-        raise UserError(f"topology: a {kind} is no graph or matrix; {EXAMPLE}.") from None
-    n, exact = W.shape[0] if W.ndim else 0, {} if sparse else {"tolerance": TOLERANCE}
-    checked = checked_matrix("own", W, n, directed=False, **exact)
-    return checked if sparse else _with_rest((W + W.T) / 2, dim=1)
-
-
-def _weights(graph: nx.Graph) -> MixingMatrix:
-    """The mixing matrix of a graph with weights, with the rest to 1 on the diagonal."""
-    for i, j, w in graph.edges.data("weight"):
-        try:
-            graph.edges[i, j]["weight"] = float(w)
-        except (TypeError, ValueError):
-            ends = ", ".join(shown(graph.graph["names"][k]) for k in (i, j))
-            raise UserError(
-                f"topology: the edge ({ends}) has the weight {shown(w)}; if any edge has a weight, "
-                f"every edge must, a number."
-            ) from None
-    W = torch.from_numpy(nx.to_numpy_array(graph, nodelist=range(len(graph)))).T.contiguous()
-    sums = W.sum(0) - W.diagonal()
-    if not (W.isfinite() & (W >= 0)).all() or sums.max() > 1 + TOLERANCE:
-        raise UserError(
-            f"topology: weights of the graph's edges are the entries W_ij of the mixing matrix; "
-            f"they must be 0 or more, with a sum of at most 1 at a worker (here {sums.max():.6g}); "
-            f"without weights, edges get Metropolis–Hastings weights."
-        )
-    return _with_rest(W, dim=0)
-
-
-def _with_rest(W: torch.Tensor, dim: int) -> MixingMatrix:
-    """The matrix of the weights of edges, with the rest to 1 of the sums on the diagonal."""
-    W = W - torch.diag(W.diagonal())
-    return MixingMatrix.of(W + torch.diag((1 - W.sum(dim)).clamp(min=0)))
-
-
-log = logging.getLogger("ngo")
-
-
-def known(fields: dict[str, Any], method: str, arguments: Collection[str]) -> dict[str, Any]:
-    """The fields under present names, as Python's numbers; a UserError for another keyword.
-
-    ``arguments`` are the names of fit's own arguments.
-    """
-    former = [name for name in fields if name in FORMER]
-    if former and method != "ngo":
-        raise UserError(f"fit: {former[0]!r} is called {FORMER[former[0]]!r} now; give it once.")
-    for name in ("dataset", "model", "task"):
-        if name in fields:
-            raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
-    if not isinstance(fields.get("graph", ""), str):
-        raise UserError(
-            f"graph: {shown(fields['graph'])} is not the path of a file; a graph itself is given "
-            f"as topology=…"
-        )
-    own = [name for name in arguments if name != "fields"]
-    taken = [*own, *(name for name in FIELDS if name not in ("dataset", "model", "task", *own))]
-    for name in fields:
-        if name not in taken and name not in FORMER:
-            raise UserError(
-                f"fit: {name!r} is not an argument.{meant(name, taken)} fit takes "
-                f"{', '.join(own)}, and the fields that `ngo fields` lists."
-            )
-    fields = renamed(fields, "fit")  # says the present name
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
-
-
-def check_method(method: object) -> None:
-    """Raise a UserError, with an example, unless there is a method of this name."""
-    if not isinstance(method, str):
-        raise UserError(
-            f"method: {shown(method)} is not a name; register a function with @ngo.method('name') "
-            f"and give the name, for example method='dsgd'."
-        )
-    if method not in METHODS:
-        raise UserError(f"{unknown('method', method, METHODS)} For example method='dsgd'.")
-
-
-def check_callbacks(callbacks: Mapping[str, object]) -> None:
-    """Raise a UserError, with an example, for a callback that is no function."""
-    for name, callback in callbacks.items():
-        if callback is not None and not callable(callback):
-            raise UserError(
-                f"{name}: {shown(callback)} is not a function; for example "
-                f"{name}=lambda state: print(state.step, state.V)."
-            )
-
-
-def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
-    """All training samples. If the user says who owns which, ``fields`` gets that partition."""
-    given, partition = by_worker(train), fields.get("partition")
-    if given is None and (partition is None or isinstance(partition, str)):
-        return train
-    if given is not None and partition is not None:
-        raise UserError("partition: train is a list of workers' data sets already; leave it out.")
-    train, parts = given if given is not None else (train, own_parts(partition))
-    if fields.get("holdout"):
-        raise UserError(
-            "holdout: each worker's samples are given, so none can be held out; leave held-out "
-            "samples out of them, and give them as test."
-        )
-    if fields.setdefault("workers", len(parts)) != len(parts):
-        raise UserError(
-            f"workers: {fields['workers']} is not the number of workers that have samples, "
-            f"{len(parts)}."
-        )
-    name = f"own-{parts_digest(parts)[:8]}"
-    smallest, owned = min(map(len, parts)), sum(map(len, parts))
-
-    def assign(labels: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
-        return parts
-
-    rule = Rule(assign, lambda m, n, **_: smallest, lambda m, n, **_: owned, by_label=False)
-    _registered(PARTITIONS, name, rule, stack)
-    fields["partition"] = name
-    return train
-
-
-def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
-    """Register a topology that is no name, and put its name and size into ``fields``.
-
-    Returns what ``numbered`` says of a networkx graph; empty for anything else.
-    """
-    given = fields.get("topology")
-    if isinstance(given, str):
-        check_name(given)
-    elif given is not None:
-        entry, n, about = own_graph(given, fields.get("workers"))
-        _registered(TOPOLOGIES, entry.name, entry, stack)
-        fields |= {"topology": entry.name, "workers": n}
-        return about
-    return {}
-
-
-def node_names(graph: Mapping[str, Any], spec: RunSpec) -> list[Any] | None:
-    """The nodes of a networkx graph (see ``with_topology``), or the names of a graph file's; None
-    for another topology. What the user should know of the graph is logged.
-    """
-    found = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
-    for note in found.get("notes", ()):
-        log.warning(note)
-    return found.get("nodes" if graph else "names")
-
-
-def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:
-    """Register an entry until ``stack`` ends; names are by content, so that one may be there."""
-    if name not in registry:
-        registry.add(name, entry)
-        stack.callback(registry.pop, name, None)
-
-
-def torch_device(device: object) -> str:
-    """``cpu`` or ``cuda``; a UserError if torch has no such device."""
-    wanted = str(device)
-    name = "cpu" if wanted == "cpu" else chosen(wanted)
-    return name if name == "cpu" or usable(wanted, name) else "cpu"
-
-
-#: The number of test samples on which a score is tried.
-SCORED = 256
 
 _THREADS = Field(int, "threads", at_least(1))
 
@@ -410,11 +148,9 @@ def fit(
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
     out = None if out is None else check_writable(out, folder=True)  # before any code of the user's
-    fields = known(fields, method, inspect.signature(fit).parameters)
-    method = fields.pop("method", method)
-    check_method(method)
+    fields = _plain(fields)
     callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
-    check_callbacks(callbacks)
+    _check_callbacks(callbacks)
     seed = check_field("seed", fields.get("seed", DEFAULTS["seed"]))
     if threads is not None:
         threads = checked("threads", threads, _THREADS)
@@ -422,53 +158,26 @@ def fit(
     with isolated(stream_seed(seed, "module")), ExitStack() as stack:
         if device == "cuda":
             deterministic()
-        pair = with_partition(train, fields, stack)
-        data, source = own_dataset(pair, test, device, any_targets=loss is not None)
-        task_name, task = own_task(data, loss, score)
-        own = template(module, seed)
-        model = own_model(own, data, task_name)
-        named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
-        graph = with_topology(fields, stack)
-        spec = resolve({**named, "method": method, **fields}, source=source, model=model)
-        if spec.initialization not in (None, SAME):
-            raise UserError(
-                f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
-                f"start from copies of the module; it must be {SAME}."
-            )
-        spec = replace(spec, own=(*spec.own, ("module", ValueDigest(own.eval()).text[:8])))
-        parts = draw(spec, data.labels)
-        check_filled(spec, parts)
-        size = min(batch_sizes(spec, parts))
-        task, draws = try_out(model, data, task, size)
-        refuse_not_finite(model, data, task, size)
-        if loss is not None:
-            refuse_sum("loss", loss, model, data.train_inputs[:size], data.train_targets[:size])
-        if score is not None:  # on more samples: of a few, an untrained model may get none right
-            tried = slice(SCORED)
-            refuse_sum("score", score, model, data.test_inputs[tried], data.test_targets[tried])
-        if draws:
+        fields["method"] = method
+        inputs = inputs_of(module, train, test, loss, score, fields, device, stack)
+        spec, functions = inputs.spec, {"loss": loss, "score": score}
+        problem, draws = try_problem(spec, inputs.problem, functions)
+        how: dict[str, Any] = {"threads": threads, "draws": draws}
+        if draws:  # whose order must not depend on threads
             _check_backend(spec)
-            threads = 1  # the order of draws must not depend on threads
-        problem = make_problem(spec, data, parts, model=model, task=task)
-
-        def start(backend: str | None = "loop" if draws else None) -> OwnTraining:
-            made = OwnTraining(spec, problem, backend=backend, threads=threads)
-            made.draws = draws
-            return made
-
-        nodes = node_names(graph, spec)
-        given = {"module": own, "loss": loss, "score": score}
-        checkpoints = checkpoints_in(out, spec, problem, device, given, stack)
+            how |= {"threads": 1, "backend": "loop"}
+        given = {"module": inputs.module, **functions, **unnumbered_entries(spec)}
+        checkpoints = _checkpoints(out, spec, problem, device, given, stack)
         with checkpoints, named_in_errors(spec):
-            training = at_checkpoint(start, checkpoints)[0] if checkpoints.keeps else start()
-            if checkpoints.keeps:
-                checkpoints.watch(training.population.modules[0])
-            stopped, number = _proceed(training, checkpoints, callbacks, own, progress)
+            training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
+            if out is not None:
+                checkpoints.now = _changing(training, given)
+            stopped, number = _proceed(training, checkpoints, callbacks, inputs, progress)
         if number is not None and number != signal.SIGINT:
             signal.raise_signal(number)  # as it would have ended the process
         if stopped:
-            training.evaluate_here()
-        consensus, *workers = (like(own, each) for each in training.population.models())
+            training.evaluate()
+        consensus, *workers = (like(inputs.module, each) for each in training.population.models())
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
     if number is not None:
@@ -480,49 +189,33 @@ def fit(
     import pandas as pd
 
     metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
-    return Fit(spec, metrics, workers, consensus, stopped, nodes)
+    return Fit(spec, metrics, workers, consensus, stopped, inputs.graph_nodes)
 
 
-def _proceed(
-    training: OwnTraining,
-    checkpoints: Interruptible,
-    callbacks: dict[str, Callback | None],
-    own: nn.Module,
-    progress: bool,
-) -> tuple[str | None, int | None]:
-    """Train to the end, or until a callback or a signal stops; what did, and the signal."""
-    made = partial(like, own)
+def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields, with NumPy's numbers as Python's; a UserError for another keyword."""
+    for name in ("dataset", "model", "task"):
+        if name in fields:
+            raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
+    own = [name for name in fit.__annotations__ if name not in ("fields", "return")]
+    allowed = [*own, *(name for name in FIELDS if name not in ("dataset", "model", "task", *own))]
+    for name in fields:
+        if name not in allowed:
+            raise UserError(
+                f"fit: {name!r} is not an argument.{meant(name, allowed)} fit takes "
+                f"{', '.join(own)}, and the fields that `ngo fields` lists."
+            )
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
 
-    def call(name: str) -> None:
-        callback = callbacks[name]
-        if callback is None:
-            return
-        state = training.state(made, evaluated=name == "on_evaluation")
-        with restored_modes(), restored_streams() if training.draws else nullcontext():
-            try:
-                callback(state)
-            except StopIteration:
-                raise Ended(name) from None
 
-    with _progress_bar(training, shown=progress) as (report, stepped):
-
-        def on_row(row: Evaluation) -> None:
-            report(row)
-            call("on_evaluation")
-
-        def on_step(step: int) -> None:
-            stepped(step)
-            call("on_step")
-
-        try:
-            training.proceed(checkpoints=checkpoints, report=on_row, progress=on_step)
-        except Ended as ended:
-            checkpoints.save(training.state_dict(), ended=False)
-            return str(ended), None
-        except Stopped as stopped:
-            return "interrupt", stopped.number
-    checkpoints.save(training.state_dict(), ended=True)
-    return None, None
+def _check_callbacks(callbacks: Mapping[str, object]) -> None:
+    """Raise a UserError, with an example, for a callback that is no function."""
+    for name, callback in callbacks.items():
+        if callback is not None and not callable(callback):
+            raise UserError(
+                f"{name}: {shown(callback)} is not a function; for example "
+                f"{name}=lambda state: print(state.step, state.V)."
+            )
 
 
 def _check_backend(spec: RunSpec) -> None:
@@ -533,23 +226,99 @@ def _check_backend(spec: RunSpec) -> None:
         )
 
 
-@contextmanager
-def _progress_bar(training: OwnTraining, *, shown: bool) -> Iterator[tuple[Report, Progress]]:
-    """What to call after evaluations and steps: a bar on standard error, which disappears."""
-    if not shown:
-        yield lambda row: None, lambda step: None
-        return
+def _checkpoints(
+    out: Path | None,
+    spec: RunSpec,
+    problem: Problem,
+    device: str,
+    given: Mapping[str, object],
+    stack: ExitStack,
+) -> Checkpoints:
+    """The checkpoints in the folder ``out``, locked until ``stack`` ends; none without one.
+
+    ``given`` are the caller's module and functions, a part of the run, whose values a checkpoint
+    does not hold. Raises a UserError for one without a digest.
+    """
+
+    def tell(line: str) -> None:
+        warnings.warn(f"fit: {line}", RuntimeWarning, stacklevel=5)
+
+    def interrupt(number: int) -> None:
+        raise KeyboardInterrupt
+
+    if out is None:
+        return Checkpoints(None, {}, at_once=interrupt)
+    wait = partial(tell, f"waiting for another run in {str(out)!r}")
+    try:
+        stack.enter_context(file_lock(writable_folder(out) / ".lock", wait))
+    except RuntimeError:  # a callback called fit: the wait would have no end
+        raise UserError(f"out: {str(out)!r} is in use by this thread; give another.") from None
+    return Checkpoints(
+        out / NAME,
+        {**identity_of(spec, problem, device), **digests(given), "state of module": None},
+        tell=tell,
+        overwrite=False,
+        instead="choose another folder, or delete this one.",
+        at_once=interrupt,
+    )
+
+
+def _changing(
+    training: Training, given: Mapping[str, object]
+) -> Callable[[], Mapping[str, object]]:
+    """The digests of what the caller has ``given``, and whether a worker's numbers have changed.
+
+    Numbers in a module that are not its buffers are in no checkpoint either.
+    """
+    worker = training.population.modules[0]
+    begun = numbers_digest(worker)
+
+    def now() -> Mapping[str, object]:
+        changed = numbers_digest(worker) != begun
+        return {**digests(given), "state of module": "changed" if changed else None}
+
+    return now
+
+
+def _proceed(
+    training: Training,
+    checkpoints: Checkpoints,
+    callbacks: Mapping[str, Callback | None],
+    inputs: Inputs,
+    progress: bool,
+) -> tuple[str | None, int | None]:
+    """Train to the end, or until a callback or a signal stops; what did, and the signal."""
     from tqdm import tqdm
 
-    with tqdm(total=training.steps, unit=" steps", leave=False) as bar:
+    def call(name: str) -> None:
+        if (callback := callbacks[name]) is None:
+            return
+        made = partial(like, inputs.module)
+        state = RunState.of(training, made, evaluated=name == "on_evaluation")
+        with restored_modes(), restored_streams() if training.draws else nullcontext():
+            try:
+                callback(state)
+            except StopIteration:
+                raise Ended(name) from None
 
-        def report(row: Evaluation) -> None:
-            bar.set_postfix_str(f"loss {row.consensus_loss:.4g}, V {row.V:.3g}")
+    def on_row(row: Evaluation) -> None:
+        bar.set_postfix_str(f"loss {row.consensus_loss:.4g}, V {row.V:.3g}")
+        call("on_evaluation")
 
-        def stepped(step: int) -> None:
-            bar.update(step - bar.n)
+    def on_step(step: int) -> None:
+        bar.update(step - bar.n)
+        call("on_step")
 
-        yield report, stepped
+    with tqdm(total=training.steps, unit=" steps", leave=False, disable=not progress) as bar:
+        try:
+            training.proceed(checkpoints=checkpoints, report=on_row, progress=on_step)
+        except Ended as ended:
+            checkpoints.write(training.state_dict)
+            return str(ended), None
+        except Stopped as stopped:
+            return "interrupt", stopped.number
+    checkpoints.write(training.state_dict, ended=True)
+    return None, None
 
 
 def _divergence(spec: RunSpec, rows: list[Evaluation]) -> str:

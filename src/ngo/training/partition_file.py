@@ -18,8 +18,8 @@ from ngo.data.dataset import DATASETS
 from ngo.data.download import verify
 from ngo.data.loading import train_labels
 from ngo.data.partition import PARTITIONS, Parts, by_owner, check_parts, sample_owners
-from ngo.training.resolve import check_filled, check_share, smallest_share
 from ngo.training.spec import RunSpec
+from ngo.training.validation import check_filled, check_share, smallest_share
 
 COLUMNS = ("worker", "sample", "label")
 

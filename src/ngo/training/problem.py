@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ngo.common.devices import sent
 from ngo.common.registry import UserError
-from ngo.common.transfers import sent
 from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import WHOLE, Parts, samples_by_class
@@ -23,8 +23,8 @@ from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task, image_batch, normalised_batch
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
-from ngo.training.resolve import check_share, smallest_share
 from ngo.training.spec import RunSpec
+from ngo.training.validation import check_filled, check_share, smallest_share
 
 #: Inputs and targets as one forward pass after another takes them.
 Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]
@@ -100,6 +100,7 @@ def make_problem(
     task = task or TASKS[spec.task]
     labels = data.labels
     parts = draw(spec, labels) if parts is None else parts
+    check_filled(spec, parts)
     sizes = batch_sizes(spec, parts)
     share, worker = smallest_share(parts)
     check_share(spec, share, worker)

@@ -24,7 +24,7 @@ from ngo.data.partition import parts_digest
 from ngo.gossip.schedule import topologies
 from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.native.build import build
-from ngo.training import earlier
+from ngo.training import run_folder
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.problem import Problem
 from ngo.training.results_version import inputs_read, results_version
@@ -60,16 +60,9 @@ def make_origin(
     ``distributed`` describes how the run is distributed; None for a run in one process.
     """
     about = {
-        "run": spec.id,
-        "version": ngo.__version__,
-        "code": results_version(spec),
-        **kind(device),
-        "snapshots": sorted({str(step) for step in snapshots}),
-        **spec.values(),
+        **identity_of(spec, problem, device, snapshots=sorted({str(step) for step in snapshots})),
         "train_samples": len(problem.data.train_inputs),
         "test_samples": len(problem.data.test_inputs),
-        **inputs_read(spec, problem.data),
-        "parts": parts_digest(problem.parts),
         "distributed": distributed,
     }
     if (data := identity(spec.dataset)) is not None:
@@ -78,6 +71,20 @@ def make_origin(
     samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
     graph = file_nodes(topologies(spec), spec.workers, spec.graph)
     return Origin(spec, samples, about, graph.get("names"), graph.get("notes", ()))
+
+
+def identity_of(spec: RunSpec, problem: Problem, device: str, **more: object) -> dict[str, object]:
+    """Which run it is, and what makes it: its values, its data, the code and the device."""
+    return {
+        "run": spec.id,
+        "version": ngo.__version__,
+        "code": results_version(spec),
+        **kind(device),
+        **more,
+        **spec.values(),
+        "parts": parts_digest(problem.parts),
+        **inputs_read(spec, problem.data),
+    }
 
 
 def write_results(
@@ -96,7 +103,7 @@ def write_results(
     size = {**origin.samples, "parameters": parameters}
     metrics = as_columns(rows)
     seconds = metrics.pop("seconds")
-    write_columns(out / earlier.METRICS, metrics, {"run": name or spec.id, **values, **size})
+    write_columns(out / run_folder.METRICS, metrics, {"run": name or spec.id, **values, **size})
     record = {
         "id": spec.id,
         "spec": values,
@@ -123,14 +130,14 @@ def write_results(
         "evaluation_seconds": seconds,
         "started": origin.started.isoformat(timespec="seconds"),
         "wall_seconds": time.perf_counter() - origin.clock,
-        earlier.SUM: earlier.sum_of(out / earlier.METRICS),
+        run_folder.SUM: run_folder.sum_of(out / run_folder.METRICS),
     }
-    write_text(out / earlier.RECORD, json.dumps(record, indent=2) + "\n")
+    write_text(out / run_folder.RECORD, json.dumps(record, indent=2) + "\n")
 
 
 def last_evaluation(out: Path, seconds: float) -> Evaluation:
     """The last evaluation of the finished run in ``out``, which took ``seconds``."""
-    table, _ = read_columns(out / earlier.METRICS, "out")
+    table, _ = read_columns(out / run_folder.METRICS, "out")
     values = {name: column[-1].item() for name, column in table.items()}
     return Evaluation(**values, seconds=seconds)
 

@@ -9,6 +9,7 @@ today's, and compares the bytes.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from ngo.common.lazy import torch
 from ngo.common.registry import Registry
 from ngo.data.dataset import Dataset
 from ngo.engine.backends import BACKENDS
-from ngo.training.earlier import DIGEST
+from ngo.training.run_folder import DIGEST
 from ngo.training.spec import FIELDS, RunSpec
 
 RESULTS_VERSION = 1
@@ -67,6 +68,19 @@ def _entries(values: Mapping[str, object]) -> Iterator[tuple[Registry[Any], str]
 def _has(plugin: str, module: str) -> bool:
     """Whether a module belongs to a plugin, which may be a package."""
     return bool(module) and module.partition(".")[0] == plugin.partition(".")[0]
+
+
+def unnumbered_entries(spec: RunSpec) -> dict[str, object]:
+    """The run's entries for which neither a number nor a file stands: those of a script."""
+    numbered = {"ngo", *(plugin.module.partition(".")[0] for plugin in plugins.loaded())}
+    found = {}
+    for name, field in FIELDS.items():
+        choice, registry = getattr(spec, name), field.names
+        if registry is None or choice not in registry.definitions:
+            continue
+        if re.split("[.:]", registry.definitions[choice])[0] not in numbered:
+            found[f"code of {name}"] = registry[choice]
+    return found
 
 
 def data_digest(data: Dataset) -> str:

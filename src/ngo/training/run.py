@@ -1,41 +1,197 @@
-"""One run in a folder: resumed, trained, its results written."""
+"""A run: its loop of steps, evaluations, snapshots and checkpoints, and its results in a folder."""
 
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 
-from ngo.common.files import remove_partial
-from ngo.common.locks import file_lock
-from ngo.common.paths import writable_folder
+from ngo.common.files import file_lock, remove_partial, writable_folder
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.partition import Parts
+from ngo.engine.population import Population
+from ngo.gossip.consensus import synchronization_index
 from ngo.native.pool import one_intra_op_thread
-from ngo.training import earlier
+from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT
-from ngo.training.checkpoint import Checkpoints
-from ngo.training.evaluation import Evaluation
-from ngo.training.loop import Progress, Report, Training
-from ngo.training.own import check_problem
+from ngo.training.checkpoint import Checkpoints, State
+from ngo.training.evaluation import (
+    Evaluation,
+    as_columns,
+    evaluation_steps,
+    from_columns,
+    make_evaluation,
+)
+from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.partition_file import draw, parts_by_owner
-from ngo.training.problem import make_problem
+from ngo.training.problem import Problem, make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
-from ngo.training.resolve import check_filled, check_snapshots
-from ngo.training.snapshots import UNREADABLE, save_snapshots
-from ngo.training.spec import CHECKPOINT_SECONDS, RunSpec
+from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
+from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
+from ngo.training.trial import check_problem
+from ngo.training.validation import check_snapshots
+from ngo.training.virtual.clock import CLOCKS
+
+Report = Callable[[Evaluation], None]
+Progress = Callable[[int], None]
+
+
+class Training:
+    """A run between two steps: its results so far, and all that decides the rest."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        problem: Problem,
+        *,
+        snapshots: Collection[int | str] = (),
+        backend: str | None = None,
+        threads: int | None = None,
+        draws: bool = False,
+    ) -> None:
+        """``backend`` overrides the run's: it is the one that ``auto`` chose before a stop.
+
+        ``draws``: the model draws from global random streams, which checkpoints then have.
+        """
+        self._start = time.perf_counter()
+        self._spec = spec
+        self._problem = problem
+        self._snapshots = snapshots
+        self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
+        stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
+        make = CLOCKS[spec.clock].of
+        self.stepper = make(spec, problem, stops, backend=backend, threads=threads)
+        self.rows: list[Evaluation] = []
+        self.kept: Snapshots = {}
+        self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
+        self.resumed: list[int] = []  # the steps at which the run was resumed
+        self.draws = draws
+        self._losses: list[torch.Tensor] = []  # of the steps since the last evaluation
+        self._last = torch.empty(0)  # the losses of the last step
+
+    @property
+    def population(self) -> Population:
+        """The workers."""
+        return self.stepper.population
+
+    @property
+    def step(self) -> int:
+        """The number of steps taken."""
+        return self.stepper.t
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of the whole run."""
+        return self.stepper.steps
+
+    @property
+    def epoch(self) -> float:
+        """The passes over all workers' samples."""
+        return self.stepper.samples / self._problem.owned
+
+    @property
+    def last_loss(self) -> float:
+        """The mean loss of the last step's batches; NaN before the first step."""
+        return float(self._last.double().mean())
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last step has been taken, or an evaluation has diverged."""
+        return self.step == self.steps or (bool(self.rows) and self.rows[-1].diverged)
+
+    @property
+    def seconds(self) -> float:
+        """The time since the start. A resumed run adds the time up to its checkpoint."""
+        return time.perf_counter() - self._start
+
+    def proceed(
+        self,
+        *,
+        checkpoints: Checkpoints | None = None,
+        report: Report = lambda row: None,
+        progress: Progress = lambda step: None,
+    ) -> None:
+        """Train to the end; raises Stopped after the step in which a signal arrives."""
+        while True:
+            evaluated = self.step in self._marks and self.evaluate()
+            if evaluated:
+                report(self.rows[-1])
+            if self.step in self._snapshots or (self.ended and FINAL in self._snapshots):
+                self.kept[self.step] = snapshot(self.population)
+            if self.ended:
+                return
+            if checkpoints is not None:
+                checkpoints.keep(self.step, self.steps, evaluated, self.state_dict)
+            self._last = self.stepper.advance()
+            self._losses.append(self._last)
+            progress(self.step)
+
+    def state_dict(self) -> State:
+        """What a checkpoint holds: all that the rest of the run depends on."""
+        return {
+            **self.stepper.state_dict(),
+            "seconds": self.seconds,
+            "seconds_evaluating": self.seconds_evaluating,
+            "resumed": self.resumed,
+            "rows": as_columns(self.rows),
+            "kept": self.kept,
+            "losses": torch.cat(self._losses) if self._losses else torch.empty(0),
+            **({"streams": stream_states()} if self.draws else {}),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Restore from the ``state`` of the same run, made with the same backend."""
+        self.stepper.load_state_dict(state)
+        self._start = time.perf_counter() - state["seconds"]
+        self.seconds_evaluating = state["seconds_evaluating"]
+        self.resumed = [*state["resumed"], self.step]
+        self.rows = from_columns(state["rows"])
+        # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
+        self.kept = {
+            step: {name: models[name] for name in STATE if name in models}
+            for step, models in state["kept"].items()
+        }
+        self._losses = [state["losses"].to(self._problem.device)] if len(state["losses"]) else []
+        if self.draws:
+            set_stream_states(state["streams"])
+
+    def evaluate(self) -> bool:
+        """Add a row of this step, unless there is one; whether it was added."""
+        if self.rows and self.rows[-1].step == self.step:
+            return False
+        problem, population, losses = self._problem, self.population, self._losses
+        start = time.perf_counter()
+        scores = population.evaluate(*problem.test_at(self.step), workers=problem.evaluated)
+        holdout = problem.holdout and population.evaluate(*problem.holdout, workers=())
+        self.seconds_evaluating += time.perf_counter() - start
+        row = make_evaluation(
+            self.step,
+            problem.owned,
+            samples=self.stepper.samples,
+            train_loss=float(torch.cat(losses).double().mean()) if losses else math.nan,
+            V=float(synchronization_index(population.honest)),
+            scores=scores,
+            holdout=holdout,
+            messages=self.stepper.network.messages,
+            bytes_sent=self.stepper.network.bytes_sent,
+            seconds=self.seconds,
+            **self.stepper.spent(),
+        )
+        self.rows.append(row)
+        self._losses = []
+        return True
+
 
 log = logging.getLogger("ngo")
 
-T = TypeVar("T", bound=Training)
-
 # What a run writes into its folder.
-OUTPUTS = (earlier.MODELS, earlier.METRICS, earlier.RECORD, CHECKPOINT)
+OUTPUTS = (run_folder.MODELS, run_folder.METRICS, run_folder.RECORD, CHECKPOINT)
 
 
 def run(
@@ -71,14 +227,13 @@ def run(
     """
     data = loading.load(spec.dataset, root, device, spec)
     parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
-    check_filled(spec, parts)
     problem = make_problem(spec, data, parts)
     check_problem(spec, problem)
     check_snapshots(spec, snapshots, problem.last_step)
     origin = make_origin(spec, problem, device, snapshots)
     with (
         file_lock(
-            writable_folder(out) / earlier.LOCK,
+            writable_folder(out) / run_folder.LOCK,
             on_wait or (lambda: tell(f"waiting for another run in {out}")),
         ),
         Checkpoints(
@@ -89,8 +244,8 @@ def run(
         if unless():
             checkpoints.remove()
             return None
-        found = None if overwrite else earlier.finished(out, origin.about)
-        if found and not checkpoints.path.exists():
+        found = None if overwrite else run_folder.finished(out, origin.about)
+        if found and not (out / CHECKPOINT).exists():
             seconds, line = found
             tell(line)
             return last_evaluation(out, seconds)
@@ -104,9 +259,9 @@ def run(
             tell(f"resuming at step {training.step} of {training.steps}")
             progress(training.step)
         training.proceed(checkpoints=checkpoints, report=report, progress=progress)
-        earlier.clear(out)
+        run_folder.clear(out)
         if snapshots:
-            save_snapshots(out / earlier.MODELS, spec, training.kept)
+            save_snapshots(out / run_folder.MODELS, spec, training.kept)
         how = {
             "snapshots": sorted(training.kept),
             "workers_evaluated": len(problem.evaluated),
@@ -119,7 +274,9 @@ def run(
     return training.rows[-1]
 
 
-def at_checkpoint(start: Callable[..., T], checkpoints: Checkpoints) -> tuple[T, bool]:
+def at_checkpoint(
+    start: Callable[..., Training], checkpoints: Checkpoints
+) -> tuple[Training, bool]:
     """The training at its checkpoint, and True; without a usable one, at its start, and False.
 
     ``start`` makes the training; it takes the backend.

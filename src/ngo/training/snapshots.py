@@ -13,11 +13,10 @@ import torch
 from torch import nn
 
 from ngo.common.files import atomic_file
-from ngo.common.former import renamed
 from ngo.common.registry import UserError
 from ngo.engine.population import Population
-from ngo.training.resolve import check_field
 from ngo.training.spec import FIELDS, RunSpec
+from ngo.training.validation import check_field
 from verdicts.files import regular_file
 
 # What torch raises for files of other kinds, and for damaged ones.
@@ -83,7 +82,7 @@ def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
     try:
         with file_path.open("rb") as file:
             content = load_tensors(file)
-        spec, snapshots = RunSpec.of(renamed(content["spec"])), dict(content["snapshots"])
+        spec, snapshots = RunSpec.of(content["spec"]), dict(content["snapshots"])
         _check(spec, snapshots)
         return spec, snapshots
     except OSError as error:

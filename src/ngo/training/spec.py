@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ngo.common.fields import (
+    DECLARED,
     Field,
     above,
     at_least,
@@ -16,11 +17,10 @@ from ngo.common.fields import (
     choice,
     fields_of,
     number,
+    reserve,
     whole,
     within,
 )
-from ngo.common.former import FORMER
-from ngo.common.options import DECLARED, reserve
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS, REFUSED, SHORT_SHARES, WHOLE
@@ -254,7 +254,7 @@ NEUTRAL = {name: field.default for name, field in _CORE.items() if field.optiona
 _OPTIONS = (
     *("spec", "spec_file", "partition_file", "data_root", "device", "job", "key", "threads"),
     *("snapshot", "snapshots", "checkpoint_seconds", "distributed", "processes", "timeout"),
-    *("on_failure", "overwrite", "out", "plugin", "help", "loss", *FORMER),
+    *("on_failure", "overwrite", "out", "plugin", "help", "loss", "protocol"),
     *("progress", "module", "train", "test", "score", "on_evaluation", "on_step"),
 )
 _FACTS = (

@@ -28,8 +28,8 @@ from ngo.gossip.step import LOCAL_RULES, Step
 from ngo.training.checkpoint import State
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
 from ngo.training.problem import Batches, BatchStream, Problem, batch_sizes
-from ngo.training.run_memory import check_memory, run_memory
 from ngo.training.spec import RunSpec
+from ngo.training.trial import check_memory, run_memory
 
 log = logging.getLogger("ngo")
 

@@ -17,7 +17,7 @@ from ngo.common import versions
 from ngo.common.columns import column, read_columns, repeated
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError, in_a_line
-from ngo.training.earlier import record_of
+from ngo.training.run_folder import record_of
 
 NEEDED = ("step", "diverged")
 """The columns that the metrics of each run have."""

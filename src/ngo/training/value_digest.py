@@ -12,7 +12,7 @@ import hashlib
 import random
 import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copyreg import dispatch_table
 from dis import get_instructions
 from functools import cached_property
@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ngo.common.registry import UserError
 from ngo.models.layers import RandomLayer
 
 _PLAIN = (bool, int, float, complex, str, type(None), type(...))
@@ -59,6 +60,23 @@ class ValueDigest:
                 self.unknown = self.unknown or kind.__name__
             self._known[id(value)] = value, digest.digest()
         return self._known[id(value)][1]
+
+
+def digests(values: Mapping[str, object]) -> dict[str, str | None]:
+    """16 hex digits of each value; None for None.
+
+    Raises a UserError for a value with a part that has no digest.
+    """
+    found: dict[str, str | None] = {}
+    for name, value in values.items():
+        digest = ValueDigest(value)
+        if digest.unknown is not None:
+            raise UserError(
+                f"{name}: it holds or reads a {digest.unknown}, which can't be compared with that "
+                f"of another start; with out it must be made of code and of plain values."
+            )
+        found[name] = None if value is None else digest.text[:16]
+    return found
 
 
 def numbers_digest(module: nn.Module) -> str:

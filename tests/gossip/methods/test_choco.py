@@ -13,7 +13,7 @@ from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 KEPT = {"kept_share": 0.5}
 OPTIONS = {**KEPT, "levels": 5}

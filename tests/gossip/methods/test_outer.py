@@ -14,7 +14,7 @@ from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_matching
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 LR, H, OUTER = 0.03, 4, 20
 RING = mixing_matrix(ring(N))

@@ -15,7 +15,7 @@ from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import chain, star
 from ngo.native import pool
 from ngo.native.pool import in_order, threads
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 
 def branches(n):

@@ -15,7 +15,7 @@ from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.gossip.topologies.graph_file import file_nodes, numbered
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.resolve import resolve
+from ngo.training.validation import resolve
 
 # A path on the workers 0 to 3, whose nodes have other names in the files, and another order.
 NAMES = ["a", "b", "c", "d"]

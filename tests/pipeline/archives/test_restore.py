@@ -8,7 +8,7 @@ import pytest
 from finished_runs import CAMPAIGN, campaign, made_up_run
 from runs import contents
 
-from ngo.common.locks import exclusive_lock
+from ngo.common.files import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data.loading import train_labels
 from ngo.pipeline.archives import restore as stage

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ngo.common.lazy import Numbers, Table
 from ngo.common.registry import UserError, unknown
-from ngo.common.types import Numbers, Table
 from verdicts.quantity_registry import quantity
 from verdicts.rows.selection import Column, Selection
 

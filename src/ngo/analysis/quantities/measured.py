@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ngo.analysis.quantities.theorems import FACTOR
+from ngo.common.lazy import Numbers, Table
 from ngo.common.registry import UserError, nearest, unknown
-from ngo.common.types import Numbers, Table
 from verdicts.quantity_registry import quantity
 from verdicts.rows.selection import Column
 from verdicts.statistics.cases import cases

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ngo.common.lazy import Numbers, Table
 from ngo.common.registry import UserError, unknown
-from ngo.common.types import Numbers, Table
 from ngo.theorems.kinds import TIMES, rows_of
 from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ngo.analysis.universes import CHOSEN
+from ngo.common.lazy import Numbers, Table
 from ngo.common.registry import UserError
-from ngo.common.types import Numbers, Table
 from ngo.training.evaluation import Evaluation
 from verdicts.rows.run_values import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
 

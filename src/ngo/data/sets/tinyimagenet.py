@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ngo.common.limits import check_names, read_limited
 from ngo.common.registry import UserError
-from ngo.common.untrusted import check_names, read_limited
 from ngo.data.dataset import Arrays, Download, dataset
 from ngo.data.download import stamp
 from ngo.data.image_folder import Images, read_images

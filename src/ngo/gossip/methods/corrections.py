@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ngo.common.fields import below, number, within
-from ngo.common.lazy import torch
+from ngo.common.lazy import Tensor, torch
 from ngo.common.seeding import torch_stream
-from ngo.common.types import Tensor
 from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, ORDERS, method
 from ngo.gossip.step import Step
 

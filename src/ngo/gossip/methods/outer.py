@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ngo.common.fields import above, below, choice, number
+from ngo.common.lazy import Tensor
 from ngo.common.registry import Registry
-from ngo.common.types import Tensor
 from ngo.gossip.method import GOSSIP_FIELDS, method
 from ngo.gossip.step import Step
 

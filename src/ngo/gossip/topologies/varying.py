@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 from ngo.common.fields import at_least, whole
-from ngo.common.lazy import nx, torch
+from ngo.common.lazy import Tensor, nx, torch
 from ngo.common.registry import UserError
-from ngo.common.types import Tensor
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topologies.static import DEGREE, check_degree, digits, dimension
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology

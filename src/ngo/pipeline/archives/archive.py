@@ -25,9 +25,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from ngo.common.files import atomic_file
-from ngo.common.former import present
-from ngo.common.paths import check_readable
+from ngo.common.files import atomic_file, check_readable
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline.archives import limits, packed_runs
 from ngo.pipeline.archives.first_reading import read_apart
@@ -168,17 +166,14 @@ class Archive:
             return packed_runs.unpacked(self.members)
 
     def table(self, name: str) -> pd.DataFrame:
-        """The table of this name, with present names of columns (``ngo.common.former``)."""
+        """The table of this name."""
         import pandas as pd
 
         with refusing(self.path, f"{name!r} can't be read ({{}})"):
             try:
-                table = pd.read_parquet(io.BytesIO(self.members[name])).rename(columns=present)
+                return pd.read_parquet(io.BytesIO(self.members[name]))
             except Exception as error:  # whatever pandas raises
                 raise UserError(in_a_line(error)) from None
-            if not table.columns.is_unique:
-                raise UserError("it has one column under two names")
-        return table
 
 
 def write_archive(path: str | Path, members: Members) -> str:

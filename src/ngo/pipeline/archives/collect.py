@@ -24,8 +24,8 @@ from ngo.pipeline.archives.run_tables import ALL, run_tables
 from ngo.pipeline.config_files import CONFIG, place, read_config
 from ngo.pipeline.places import RUNS
 from ngo.pipeline.plan import Plan, plan
-from ngo.training.earlier import is_run
 from ngo.training.results_version import results_version
+from ngo.training.run_folder import is_run
 from ngo.training.spec import RunSpec
 
 

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 
 from ngo.common import versions
 from ngo.common.files import write_text
-from ngo.common.former import renamed
 from ngo.common.registry import UserError, in_a_line
-from ngo.training import earlier
+from ngo.training import run_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,14 +62,14 @@ class FinishedRun:
 
     @property
     def about(self) -> dict:
-        """Which run it is, and what made it (see ``ngo.training.earlier``)."""
+        """Which run it is, and what made it (see ``ngo.training.run_folder``)."""
         return {**self.record["about"], **self.record["spec"]}
 
     @property
     def facts(self) -> dict[str, object]:
         """The facts in its metrics file."""
         size = {name: self.record[name] for name in _SIZE}
-        return {"run": self.id, **renamed(self.record["spec"]), **size}
+        return {"run": self.id, **self.record["spec"], **size}
 
     @property
     def seconds(self) -> float:
@@ -97,18 +96,18 @@ def _revision(record: Mapping) -> str:
 
 def is_finished(folder: Path) -> bool:
     """Whether a run has been finished in ``folder``."""
-    return all((folder / name).is_file() for name in (earlier.METRICS, earlier.RECORD))
+    return all((folder / name).is_file() for name in (run_folder.METRICS, run_folder.RECORD))
 
 
 def read_run(folder: Path) -> FinishedRun:
     """The finished run in ``folder``; a UserError if its files are damaged or not of one run."""
     from ngo.common.columns import read_columns
 
-    path = folder / earlier.RECORD
+    path = folder / run_folder.RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        record.pop(earlier.SUM, None)  # of the file, which is packed otherwise
-        columns, facts = read_columns(folder / earlier.METRICS, "archive", ("step", "diverged"))
+        record.pop(run_folder.SUM, None)  # of the file, which is packed otherwise
+        columns, facts = read_columns(folder / run_folder.METRICS, "archive", ("step", "diverged"))
         run = FinishedRun(record, columns)
         _check(run)
         agree = run.facts == facts
@@ -133,10 +132,10 @@ def write_run(folder: Path, run: FinishedRun) -> None:
     """Write the files of a run into ``folder``, in place of those of an earlier one."""
     from ngo.common.columns import write_columns
 
-    earlier.clear(folder)
-    write_columns(folder / earlier.METRICS, run.columns, run.facts)
-    record = {**run.record, earlier.SUM: earlier.sum_of(folder / earlier.METRICS)}
-    write_text(folder / earlier.RECORD, FinishedRun(record, {}).record_text)
+    run_folder.clear(folder)
+    write_columns(folder / run_folder.METRICS, run.columns, run.facts)
+    record = {**run.record, run_folder.SUM: run_folder.sum_of(folder / run_folder.METRICS)}
+    write_text(folder / run_folder.RECORD, FinishedRun(record, {}).record_text)
 
 
 def packed(runs: Iterable[FinishedRun]) -> dict[str, bytes]:

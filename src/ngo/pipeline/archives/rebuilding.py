@@ -6,19 +6,16 @@ repository's, and no process imports modules from the folder that the archive is
 
 from __future__ import annotations
 
-import io
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ngo.common.files import PARTIAL
-from ngo.common.former import present
-from ngo.common.paths import writable_folder
+from ngo.common.files import PARTIAL, writable_folder
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive, Members, content_of, sha256, tar_of
-from ngo.pipeline.archives.members import is_table, is_workflow, write_members
+from ngo.pipeline.archives.members import is_workflow, write_members
 from ngo.pipeline.archives.packed_runs import RECORDS
 from ngo.pipeline.archives.run_tables import joined_tables, needed_tables, run_tables
 from ngo.pipeline.places import tidy_table
@@ -28,10 +25,10 @@ from ngo.pipeline.plan import Plan
 def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
     """Unpack an archive of ``planned`` into ``out``/TIER-SUM; returns that folder.
 
-    It has what the archive's tables and figures are made from. The columns of tables get present
-    names. The sources of the workflow stay in the archive: nothing in the folder is run but the
-    config's plugins, if they are trusted. The folder appears only when it is complete. An existing
-    folder must contain these files unchanged: a UserError if one of them has been changed.
+    It has what the archive's tables and figures are made from. The sources of the workflow stay in
+    the archive: nothing in the folder is run but the config's plugins, if they are trusted. The
+    folder appears only when it is complete. An existing folder must contain these files
+    unchanged: a UserError if one of them has been changed.
     """
     if not archive.about["artefacts"]:
         raise UserError(
@@ -60,18 +57,12 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
 
 def _files(archive: Archive, planned: Plan) -> Members:
     """What the folder contains, by path."""
-    from pyarrow import parquet
-
     joined = run_tables(planned)
     files = {
         name: content
         for name, content in archive.members.items()
         if not is_workflow(name) and name not in joined
     }
-    for name in filter(is_table, files):
-        former = parquet.read_schema(io.BytesIO(files[name])).names
-        if former != [present(each, f"archive, {str(archive.path)!r}") for each in former]:
-            files[name] = archive.table(name).to_parquet(index=False)
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
     if RECORDS in files:  # one file for each, as pages of results read them

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
 
-from ngo.common.locks import exclusive_lock
+from ngo.common.files import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive, Tell, archived_plan
 from ngo.pipeline.archives.collect import of_this_code

@@ -18,7 +18,7 @@ from ngo.pipeline.archives.archive import Archive, refusing
 from ngo.pipeline.archives.packed_runs import RECORDS
 from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan
-from ngo.training.earlier import difference
+from ngo.training.run_folder import difference
 from ngo.training.spec import RunSpec
 from ngo.training.tidy import joined
 

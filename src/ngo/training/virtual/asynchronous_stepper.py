@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
-from ngo.common.lazy import np, torch
+from ngo.common.lazy import Run, np, torch
 from ngo.common.registry import UserError
-from ngo.common.types import Run
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import mix
 from ngo.gossip.method import METHODS, sent

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.fields import at_least, below, choice, file, number, whole, within
+from ngo.common.fields import at_least, below, choice, file, number, registers, whole, within
+from ngo.common.files import check_readable
 from ngo.common.lazy import np
-from ngo.common.options import registers
-from ngo.common.paths import check_readable
 from ngo.common.registry import Registry, UserError, in_a_line, shown
 from ngo.common.seeding import numpy_stream, stream_seed
 from ngo.gossip.coupling import COUPLINGS

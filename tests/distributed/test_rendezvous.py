@@ -13,15 +13,15 @@ from by_hand import by_hand, started
 from participants import (
     convex_spec,
     distributed,
-    meeting_of,
+    rendezvous_of,
     surroundings,  # noqa: F401
 )
 from running import ended
 
 from ngo.common.registry import UserError
 from ngo.data import loading
-from ngo.distributed import meeting as process_group
-from ngo.distributed.meeting import Group, Place, disagreement, read_place
+from ngo.distributed import rendezvous as process_group
+from ngo.distributed.rendezvous import Group, Place, disagreement, read_place
 
 GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
 OTHERS = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE")
@@ -80,10 +80,10 @@ def in_background(work):
 def test_a_process_that_does_not_come_is_not_waited_for():
     """All say the same, also the one that has more patience."""
     store = dist.HashStore()
-    other, heard = in_background(lambda: meeting_of(store, 1, 4).gather("run", ""))
+    other, heard = in_background(lambda: rendezvous_of(store, 1, 4).gather("run", ""))
     line = "met at host:29500 in 0.3 s: process 2, 3 did not come.$"
     with pytest.raises(UserError, match=line) as error:
-        meeting_of(store, 0, 4).gather("run", "", timeout=0.3)
+        rendezvous_of(store, 0, 4).gather("run", "", timeout=0.3)
     other.join(60)
     assert heard == [str(error.value)]
 
@@ -97,17 +97,17 @@ def test_a_process_that_does_not_come_is_not_waited_for():
 )
 def test_a_process_that_fails_is_not_waited_for(error, line):
     store = dist.HashStore()
-    with pytest.raises(type(error)), meeting_of(store, 1, 2).failure_published():
+    with pytest.raises(type(error)), rendezvous_of(store, 1, 2).failure_published():
         raise error
     with pytest.raises(UserError, match=f"^{line}$"):
-        meeting_of(store, 0, 2).gather("run", "")
+        rendezvous_of(store, 0, 2).gather("run", "")
 
 
 def test_a_number_is_given_to_one_process():
     store = dist.HashStore()
-    meeting_of(store, 1, 3)
+    rendezvous_of(store, 1, 3)
     with pytest.raises(UserError, match="^RANK: another process has started as 1 of 3; "):
-        meeting_of(store, 1, 3)
+        rendezvous_of(store, 1, 3)
 
 
 def test_processes_that_disagree_end_with_one_line(tmp_path):
@@ -132,7 +132,7 @@ def test_a_process_that_meets_a_silent_stranger_ends(tmp_path):
 def called(store, me, on_failure="drop"):
     """The roll call of four processes, as seen by one whose connections are broken."""
     group = Group.__new__(Group)
-    group.meeting, group.me = meeting_of(store, me, 4), me
+    group.rendezvous, group.me = rendezvous_of(store, me, 4), me
     group.members, group.generation, group.timeout = (0, 1, 2, 3), 0, 20.0
     return *group.roll_call([me], on_failure), group.members
 

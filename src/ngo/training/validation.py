@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import checked
-from ngo.common.options import DECLARED
+from ngo.common.fields import DECLARED, checked
 from ngo.common.registry import Registry, UserError, unknown, unknown_field
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS, Source

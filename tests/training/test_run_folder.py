@@ -11,11 +11,11 @@ import torch
 from runs import contents, files, interrupted, left, run_in, tiny
 
 from ngo.common import versions
-from ngo.common.locks import try_lock
+from ngo.common.files import try_lock
 from ngo.common.registry import UserError
 from ngo.data.dataset import Arrays, dataset
 from ngo.models.model import model
-from ngo.training import earlier, record
+from ngo.training import record, run_folder
 from ngo.training.results_version import results_version
 from ngo.training.run import run
 from ngo.training.spec import NEUTRAL
@@ -246,7 +246,7 @@ def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):
     run_in(spec, tmp_path, snapshots=[2, "final"])
 
     def current(spec=spec, version=version, made_with=made_with, snapshots=()):
-        return earlier.is_current(tmp_path, spec, version, made_with, snapshots)
+        return run_folder.is_current(tmp_path, spec, version, made_with, snapshots)
 
     assert current()
     assert current(snapshots=[2])
@@ -264,4 +264,4 @@ def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):
     with (tmp_path / "metrics.parquet").open("ab") as file:
         file.write(b"\0")
     assert not current()
-    assert not earlier.is_current(tmp_path / "none", spec, version, made_with)
+    assert not run_folder.is_current(tmp_path / "none", spec, version, made_with)

@@ -83,11 +83,11 @@ def _whole(name: str, low: int, high: int, default: int = 0) -> int:
     return int(text)
 
 
-class Meeting:
+class Rendezvous:
     """The processes of a run, as seen by one of them, and their store."""
 
     def __init__(self, place: Place, store: dist.Store, timeout: float) -> None:
-        """Come to the meeting; a UserError if another process has come with this number."""
+        """Come to the rendezvous; a UserError if another process has come with this number."""
         self.place, self.store, self.timeout = place, store, timeout
         self.me, self.size = place.me, place.size
         if self.ask("add", f"came/{self.me}", 1) > 1:
@@ -153,7 +153,7 @@ class Meeting:
             raise self.refusal(f"distributed: the processes do not agree: {message}.")
 
     def refusal(self, message: str) -> UserError:
-        """The error that all processes in the meeting raise: the first refusal counts."""
+        """The error that all processes in the rendezvous raise: the first refusal counts."""
         return UserError(self.first(MISTAKE, message))
 
     @contextmanager
@@ -187,8 +187,8 @@ def disagreement(terms: Sequence[Terms]) -> str:
     return "; ".join(differing[:NAMED])
 
 
-def open_meeting(timeout: float) -> Meeting:
-    """The meeting that the environment names; a UserError after ``timeout`` seconds."""
+def open_rendezvous(timeout: float) -> Rendezvous:
+    """The rendezvous that the environment names; a UserError after ``timeout`` seconds."""
     place = read_place()
     try:
         store = within(timeout, open_store, place, timeout, place.holds_store)
@@ -198,7 +198,7 @@ def open_meeting(timeout: float) -> Meeting:
             f"distributed: process {place.me} found no store of a run at {shown(place.address)}, "
             f"port {place.port}, in {timeout:g} s: {why}."
         ) from None
-    return Meeting(place, store, timeout)
+    return Rendezvous(place, store, timeout)
 
 
 def open_store(place: Place, timeout: float, holds: bool = False) -> dist.TCPStore:
@@ -244,10 +244,10 @@ class Group:
     #: The rows that this process has sent to others and their bytes; the bytes of other tensors.
     sent: Counter[str]
 
-    def __init__(self, meeting: Meeting, timeout: float) -> None:
+    def __init__(self, rendezvous: Rendezvous, timeout: float) -> None:
         """Connect all processes; a UserError after ``timeout`` seconds."""
-        self.meeting, self.me, self.timeout = meeting, meeting.me, timeout
-        self.members, self.sent = tuple(range(meeting.size)), Counter()
+        self.rendezvous, self.me, self.timeout = rendezvous, rendezvous.me, timeout
+        self.members, self.sent = tuple(range(rendezvous.size)), Counter()
         self.generation = 0  # how often the group has been connected again after a loss
         self._connections: Any = None
         threading.Thread(target=self._beat, daemon=True).start()
@@ -316,7 +316,7 @@ class Group:
         in time. Raises Written.
         """
         self.generation += 1
-        ask, roll = self.meeting.ask, f"roll/{self.generation}"
+        ask, roll = self.rendezvous.ask, f"roll/{self.generation}"
         ask("set", f"{roll}/{self.me}", json.dumps(state))
         start = time.monotonic()
         stop = min(STOP_PATIENCE, self.timeout)
@@ -339,11 +339,11 @@ class Group:
         states = [json.loads(ask("get", f"{roll}/{q}")) for q in present]
         # The first process to write its list decides for all.
         decided, states = json.loads(
-            self.meeting.first(f"{roll}/met", json.dumps([present, states]))
+            self.rendezvous.first(f"{roll}/met", json.dumps([present, states]))
         )
         lost = [q for q in self.members if q not in decided]
         self.members = tuple(decided)
-        return {q: self.meeting.exit_reason(q) or "does not answer" for q in lost}, states
+        return {q: self.rendezvous.exit_reason(q) or "does not answer" for q in lost}, states
 
     def close(self) -> None:
         """Close all connections, so that processes that wait for this one notice."""
@@ -360,7 +360,7 @@ class Group:
         try:
             # Without torch's global group: it could not be left after a failure to connect.
             self._connections = dist.ProcessGroupGloo(
-                dist.PrefixStore(f"generation/{self.generation}", self.meeting.store),
+                dist.PrefixStore(f"generation/{self.generation}", self.rendezvous.store),
                 self.members.index(self.me),
                 len(self.members),
                 timedelta(seconds=patience),
@@ -369,9 +369,9 @@ class Group:
             raise PeerUnreachable(str(error)) from None
 
     def _beat(self) -> None:
-        # The meeting's connection to the store is busy while gloo connects.
+        # The rendezvous's connection to the store is busy while gloo connects.
         with suppress(RuntimeError):
-            store = open_store(self.meeting.place, self.timeout)
+            store = open_store(self.rendezvous.place, self.timeout)
             while True:
                 store.add(f"beat/{self.me}", 1)
                 time.sleep(BEAT_SECONDS)

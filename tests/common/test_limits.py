@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from ngo.common import untrusted
+from ngo.common import limits
+from ngo.common.limits import check_declared, check_names, read_limited
 from ngo.common.registry import UserError
-from ngo.common.untrusted import check_declared, check_names, read_limited
 from verdicts.files import regular_file
 
 
@@ -59,16 +59,16 @@ def test_a_text_has_a_limit_and_is_utf8(tmp_path):
 
 def test_a_declared_size_is_bounded_by_the_files(tmp_path, monkeypatch):
     (tmp_path / "x").write_bytes(bytes(10))
-    check_declared(tmp_path / "x", "k", untrusted.ALWAYS)
+    check_declared(tmp_path / "x", "k", limits.ALWAYS)
     with pytest.raises(UserError, match="^k: .* 10 bytes and declares a content of 1073741825"):
-        check_declared(tmp_path / "x", "k", untrusted.ALWAYS + 1)
-    monkeypatch.setattr(untrusted, "ALWAYS", 100)
+        check_declared(tmp_path / "x", "k", limits.ALWAYS + 1)
+    monkeypatch.setattr(limits, "ALWAYS", 100)
     check_declared(tmp_path / "x", "k", 2000)
     for size in (2001, 10**5000):
         with pytest.raises(UserError, match="at most 2000 are allowed") as told:
             check_declared(tmp_path / "x", "k", size)
         assert len(str(told.value)) < 300
-    monkeypatch.setattr(untrusted, "RATIO", 10**30)
+    monkeypatch.setattr(limits, "RATIO", 10**30)
     with pytest.raises(UserError, match="has 10 bytes and declares"):  # the machine's memory
         check_declared(tmp_path / "x", "k", 10**20)
 

@@ -16,8 +16,8 @@ from ngo.gossip.method import METHODS, method
 from ngo.gossip.step import local_rule
 from ngo.gossip.topology import topology
 from ngo.models.model import MODELS
-from ngo.training.resolve import resolve
 from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec
+from ngo.training.validation import resolve
 from ngo.training.virtual.clock import CLOCKS
 
 
@@ -157,8 +157,8 @@ def test_a_data_set_and_a_model_of_ones_own_need_no_registry():
     [
         "ngo.cli.cli",
         "ngo.pipeline.plan",
-        "ngo.training.resolve",
-        "ngo.training.earlier",
+        "ngo.training.validation",
+        "ngo.training.run_folder",
         "ngo.engine.backend",
         "ngo.gossip.topologies.varying",
         "ngo.gossip.methods.gossip",

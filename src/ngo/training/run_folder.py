@@ -15,9 +15,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from ngo.common.former import renamed
+from ngo.common.limits import read_limited
 from ngo.common.registry import UserError, shown
-from ngo.common.untrusted import read_limited
 from ngo.common.versions import recorded
 from ngo.data.described import identity
 from ngo.training.spec import NEUTRAL, RunSpec
@@ -60,7 +59,6 @@ def remade(its: About, ours: About) -> str | None:
 
 
 def _difference(its: About, ours: About, keys: list[str] | tuple[str, ...]) -> str | None:
-    its = renamed(its)
     for key in keys:
         added = key.endswith(DIGEST) or ours.get(key) in (None, NEUTRAL.get(key))
         if key not in its and added:

@@ -1,0 +1,562 @@
+"""What a user gives to ``fit``, as entries of the package.
+
+A module becomes a model, data a data set, a loss and a score a task, a graph or a matrix a
+topology, and a list of indices a partition.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import Dataset as TorchDataset
+from torch.utils.data import IterableDataset, TensorDataset, default_collate
+
+from ngo.common.registry import Registry, UserError, nearest, shown
+from ngo.common.seeding import stream_seed
+from ngo.data.dataset import Dataset, Source
+from ngo.data.described import MOST_CLASSES
+from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
+from ngo.engine.backends import SAME
+from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix
+from ngo.gossip.schedule import topologies
+from ngo.gossip.topologies.graph_file import file_nodes, numbered
+from ngo.gossip.topology import TOPOLOGIES, Topology
+from ngo.models.layers import Dropout, freeze
+from ngo.models.model import Model
+from ngo.models.task import TASKS, Batch, Task
+from ngo.training.global_state import (
+    restored_streams,
+    seed_streams,
+)
+from ngo.training.problem import Problem, make_problem
+from ngo.training.spec import DEFAULTS, RunSpec
+from ngo.training.trial import (
+    Loss,
+    check_module,
+    kind,
+    refused,
+    shape,
+    type_name,
+)
+from ngo.training.validation import check_field, resolve
+from ngo.training.value_digest import ValueDigest
+
+log = logging.getLogger("ngo")
+
+Make = Callable[[], nn.Module]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What ``fit`` trains."""
+
+    spec: RunSpec
+    problem: Problem
+    #: A copy of the user's module, in eval mode.
+    module: nn.Module
+    #: The nodes of a graph, in the order of the workers; see ``Fit``.
+    graph_nodes: list[Any] | None
+
+
+def inputs_of(
+    module: nn.Module | Make,
+    train: Any,
+    test: Pair,
+    loss: Loss | None,
+    score: Loss | None,
+    fields: dict[str, Any],
+    device: str,
+    stack: ExitStack,
+) -> Inputs:
+    """The run and the problem that the arguments of ``fit`` describe, with the values ``fields``.
+
+    Entries that are registered for it are there until ``stack`` ends. Raises a one-line UserError.
+    """
+    fields = dict(fields)
+    pair = with_partition(train, fields, stack)
+    data, source = dataset_of(pair, test, device, any_targets=loss is not None)
+    name, task = task_of(data, loss, score)
+    own = template(module, check_field("seed", fields.get("seed", DEFAULTS["seed"])))
+    model = model_of(own, data, name)
+    fields |= {"dataset": NAME, "model": type(own).__name__, "task": name}
+    graph = with_topology(fields, stack)
+    spec = resolve(fields, source=source, model=model)
+    if spec.initialization not in (None, SAME):
+        raise UserError(
+            f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
+            f"start from copies of the module; it must be {SAME}."
+        )
+    spec = replace(spec, own=(*spec.own, ("module", ValueDigest(own.eval()).text[:8])))
+    problem = make_problem(spec, data, model=model, task=task)
+    return Inputs(spec, problem, own, _node_names(graph, spec))
+
+
+def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
+    """The name of the task, and the task with the user's ``loss`` and ``score`` if there are any.
+
+    ``loss(outputs, targets)`` returns the loss of each of b samples, ``[b]`` or ``[b, …]``, or
+    their mean. By default it is the cross entropy for data with classes, and the squared error for
+    other data. ``score`` likewise returns a number for each sample, or their mean.
+    """
+    for key, function in (("loss", loss), ("score", score)):
+        if function is not None:
+            _check_function(key, function)
+    name = "regression" if data.classes is None else "classification"
+    default = TASKS[name]
+    task = replace(
+        default,
+        batch=default.batch if data.train_inputs.is_floating_point() else _unchanged,
+        loss=default.loss if loss is None else _per_sample("loss", loss),
+        score=default.score if score is None else _per_sample("score", score),
+    )
+    return name, task
+
+
+def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
+    return inputs, targets
+
+
+def _check_function(key: str, function: object) -> None:
+    """Raise a UserError, with examples, unless a loss or a score can be called."""
+    if not callable(function) or isinstance(function, type):
+        examples = {
+            "loss": "torch.nn.functional.mse_loss or torch.nn.MSELoss()",
+            "score": "lambda outputs, targets: outputs.argmax(1) == targets",
+        }
+        raise UserError(
+            f"{key}: {shown(function)} is not a function (outputs, targets) or an object that can "
+            f"be called; for example {key}={examples[key]}."
+        )
+
+
+def _per_sample(key: str, function: Loss) -> Loss:
+    """A user's loss or score, checked. If it returns a mean, each sample gets that number."""
+
+    def own_values(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
+        found = function(outputs, targets)
+        if key == "score":
+            found = torch.as_tensor(found).float()
+        if not isinstance(found, torch.Tensor) or not found.is_floating_point():
+            raise UserError(f"{key}: it returned a {type_name(found)}; it must be a float tensor.")
+        if found.numel() == 1:
+            return found.reshape(()).expand(len(targets))
+        if len(found) != len(targets):
+            raise UserError(
+                f"{key}: it returned {shape(found)} for {len(targets)} samples; it must be their "
+                f"mean, or one number for each."
+            )
+        return found.reshape(len(targets), -1).mean(1)
+
+    return own_values
+
+
+def template(module: nn.Module | Make, seed: int) -> nn.Module:
+    """A copy of the module, or of what a function makes under the run's ``seed``.
+
+    Raises a one-line UserError for a module that cannot be trained by workers.
+    """
+    made = module
+    if callable(module) and not isinstance(module, nn.Module):
+        with restored_streams(), refused("module: its function failed"):
+            seed_streams(stream_seed(seed, "init"))
+            made = module()
+    trainable = check_module("module", made)
+    with refused("module: it can't be copied"):
+        return deepcopy(trainable)
+
+
+def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:
+    """A model that is built as a copy of ``template``, with dropout from the worker's stream.
+
+    Frozen parameters (``requires_grad=False``) become buffers of the copy, which no method changes
+    or exchanges.
+    """
+
+    def build(generator: torch.Generator) -> nn.Module:
+        module = deepcopy(template)
+        freeze(module)
+        _replace_dropout(module, generator)
+        return module
+
+    return Model(build, input_shape=tuple(data.train_inputs.shape[1:]), task=task_name)
+
+
+def like(template: nn.Module, trained: nn.Module) -> nn.Module:
+    """A copy of ``template`` in eval mode, with the parameters and buffers of ``trained``."""
+    made = deepcopy(template)
+    values = {**dict(trained.named_parameters()), **dict(trained.named_buffers())}
+    for name, tensor in chain(made.named_parameters(), made.named_buffers()):
+        tensor.data = values[name].detach().clone(memory_format=torch.contiguous_format)
+        tensor.grad = None
+    return made.eval()
+
+
+def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
+    """Replace torch's dropout layers by the package's, which draw from ``generator``."""
+    own: dict[nn.Module, Dropout] = {}
+    for module in list(root.modules()):
+        # Unlike named_children, this has a layer under each of its names.
+        for name, child in module._modules.items():
+            if (type(child) is nn.Dropout or type(child) is nn.Dropout2d) and 0 < child.p < 1:
+                if child not in own:
+                    channels = isinstance(child, nn.Dropout2d)
+                    own[child] = Dropout(generator, child.p, channels=channels)
+                    own[child].p = child.p  # type: ignore[assignment]  # modules may read it
+                module._modules[name] = own[child]
+
+
+#: Inputs and targets: two tensors or arrays, or a data set of torch.
+Pair = tuple[Any, Any] | TorchDataset[Any]
+
+
+NAME = "own"  # the name of the data set in ids and metrics
+
+
+#: What data are made of, and how other types become such.
+ARRAYS = "a tensor or a NumPy array: torch.tensor(…) and .to_numpy() make one"
+
+
+def by_worker(train: object) -> tuple[Pair, Parts] | None:
+    """The samples of a list of workers' own data sets, and those of each; None for other data."""
+    if not isinstance(train, list | tuple) or not train or not all(map(_is_data, train)):
+        return None
+    pairs = [_tensors(f"train, worker {i}", each) for i, each in enumerate(train)]
+    for i, pair in enumerate(pairs):
+        _check_alike(f"train, worker {i}:", pair, pairs[0])
+    ends = np.cumsum([0, *(len(X) for X, _ in pairs)])
+    X, y = (torch.cat([x.to(each[0].device) for x in each]) for each in zip(*pairs, strict=True))
+    return (X, y), [np.arange(*ends[i : i + 2]) for i in range(len(pairs))]
+
+
+def parts_of(partition: Any) -> Parts:
+    """The samples of each worker, from a list of lists of indices; a UserError for others."""
+    try:
+        parts = [np.asarray(each) for each in partition]
+    except (TypeError, ValueError):
+        parts = []
+    whole = all(part.ndim == 1 and len(part) and part.dtype.kind in "iu" for part in parts)
+    if not parts or not whole:
+        raise UserError(
+            "partition: it must be a name, or a list with the indices of each worker's samples, "
+            "for example partition='iid' or partition=[[0, 1, 2], [3, 4, 5]]."
+        )
+    return [np.sort(part.astype(np.int64)) for part in parts]
+
+
+def _is_data(value: object) -> bool:
+    """Whether a value is a data set of torch, or a pair that starts with a tensor or an array."""
+    if isinstance(value, tuple | list):
+        return len(value) == 2 and isinstance(value[0], torch.Tensor | np.ndarray)
+    return isinstance(value, TorchDataset)
+
+
+def dataset_of(
+    train: Pair, test: Pair, device: str, *, any_targets: bool = False
+) -> tuple[Dataset, Source]:
+    """Training and test samples as a data set on ``device``.
+
+    Each is a pair (inputs, targets) of tensors or arrays, or a data set of torch with such samples.
+    Targets are int64 class numbers ``[m]`` or float32 ``[m, …]``; ``any_targets`` allows others,
+    and then int64 targets ``[m]`` are classes if they can be. Raises a one-line UserError for
+    anything else.
+    """
+    X, y = _tensors("train", train)
+    X_test, y_test = _tensors("test", test)
+    _check_alike("test", [X_test, y_test], [X, y])
+    classes = None
+    if y.dtype == torch.int64 and y.dim() == 1:
+        least, most = int(min(y.min(), y_test.min())), int(max(y.max(), y_test.max()))
+        if least < 0 and not any_targets:
+            raise UserError(f"targets: {least} is not a class; int64 classes start from 0.")
+        if least >= 0 and (most < MOST_CLASSES or not any_targets):
+            classes = most + 1
+    elif y.dtype == torch.float64 and not any_targets:
+        raise _float64("targets")
+    elif y.dtype != torch.float32 and not any_targets:
+        raise UserError(
+            f"targets: each is {kind(y)}; without loss=… they must be classes (int64 of shape "
+            f"[m]) or numbers (float32)."
+        )
+    # Copies: neither the caller's functions nor the caller change data between two steps.
+    X, y, X_test, y_test = (x.to(device, copy=True) for x in (X, y, X_test, y_test))
+    data = Dataset(NAME, classes, X, y, X_test, y_test, mean=None, std=None)
+    # It has no functions that read files.
+    source = Source(None, None, len(X), tuple(X.shape[1:]), classes)  # type: ignore[arg-type]
+    return data, source
+
+
+def _check_alike(key: str, pair: Sequence[torch.Tensor], like: Sequence[torch.Tensor]) -> None:
+    for name, one, other in zip(("inputs", "targets"), like, pair, strict=True):
+        if one.shape[1:] != other.shape[1:] or one.dtype != other.dtype:
+            raise UserError(
+                f"{key} {name}: each is {kind(other)}; they must be like those for training, each "
+                f"{kind(one)}."
+            )
+
+
+def _tensors(key: str, pair: object) -> list[torch.Tensor]:
+    """Inputs and targets."""
+    if isinstance(pair, TorchDataset):
+        pair = _collected(key, pair)
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise UserError(
+            f"{key}: a {type_name(pair)} is not a pair (inputs, targets) or a torch Dataset; of a "
+            f"DataLoader, give loader.dataset."
+        )
+    X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
+    if X.dtype == torch.float64:
+        raise _float64(f"{key} inputs")
+    if len(X) != len(y) or len(X) == 0:
+        raise UserError(
+            f"{key}: there are {len(X)} inputs and {len(y)} targets; their numbers must be equal, "
+            f"and at least 1."
+        )
+    return [X, y]
+
+
+def _tensor(key: str, value: object) -> torch.Tensor:
+    if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
+        try:
+            # A copy: it may be read-only. torch has numbers in the machine's order of bytes alone.
+            native = np.array(value, value.dtype.newbyteorder("="), order="C")
+            value = torch.from_numpy(native)
+        except TypeError as error:
+            wanted = "float32" if key.endswith("inputs") else "int64 (classes) or float32"
+            raise UserError(f"{key}: {value.dtype} is not allowed; it must be {wanted}.") from error
+    if not isinstance(value, torch.Tensor):
+        raise UserError(f"{key}: a {type_name(value)} is not allowed; it must be {ARRAYS}.")
+    if value.is_nested or value.layout != torch.strided or value.is_quantized or value.is_meta:
+        raise UserError(
+            f"{key}: a tensor that is nested, sparse, quantized or meta is not allowed; it must be "
+            f"a dense one of plain numbers."
+        )
+    if value.dim() == 0:
+        raise UserError(f"{key}: a single number is not allowed; it must have a row per sample.")
+    value = value.clone() if value.is_inference() else value.detach()  # for autograd
+    return value.contiguous()
+
+
+def _float64(key: str) -> UserError:
+    return UserError(
+        f"{key}: float64 is not allowed; it must be float32: .float(), or .astype('float32')."
+    )
+
+
+def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
+    """All samples of a data set, each read once."""
+    if type(data) is TensorDataset and len(data.tensors) == 2:
+        return data.tensors[0], data.tensors[1]
+    if isinstance(data, IterableDataset) or not hasattr(data, "__len__"):
+        raise UserError(
+            f"{key}: a {type_name(data)} has no length; collect its samples first: "
+            f"torch.utils.data.default_collate(list(data)) is a pair of tensors."
+        )
+    with refused(f"{key}: the {type_name(data)} failed"):
+        samples = [data[i] for i in range(len(data))]
+    if not samples:
+        raise UserError(f"{key}: the {type_name(data)} has no samples.")
+    if not isinstance(samples[0], tuple | list) or len(samples[0]) != 2:
+        raise UserError(
+            f"{key}: a sample of the {type_name(data)} is a {type_name(samples[0])}; it must be a "
+            f"pair (input, target)."
+        )
+    made = []
+    for name, values in zip(("inputs", "targets"), zip(*samples, strict=True), strict=True):
+        first = values[0]
+        known = isinstance(first, torch.Tensor | np.ndarray | np.generic | int | float)
+        if not known or isinstance(first, np.ma.MaskedArray):
+            raise UserError(
+                f"{key} {name}: each is a {type_name(first)}; it must be a number, or {ARRAYS}."
+            )
+        with refused(f"{key} {name}: the samples of the {type_name(data)} can't be stacked"):
+            stacked = default_collate(list(values))
+        made.append(stacked.float() if isinstance(first, float) else stacked)
+    return made[0], made[1]
+
+
+EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(10) or a matrix W"
+
+
+#: How far entries of a matrix may be from symmetry, and its sums from 1: the rounding of float32.
+TOLERANCE = 1e-5
+
+
+def topology_of(given: Any, workers: int | None) -> tuple[Topology, int, dict[str, Any]]:
+    """The topology of what a user gives, its number of workers, and what ``numbered`` says of it.
+
+    A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
+    Edges are pairs of workers. Nodes of a networkx graph are workers in the order of their names
+    (``graph_file``); weights of edges are W_ij; weights that are all 1 are none.
+    ``workers`` is the number that the user gives, if any. Raises a one-line UserError.
+    """
+    directed = weighted = False
+    about: dict[str, Any] = {}
+    if isinstance(given, nx.Graph):
+        n, directed = len(given), given.is_directed()
+        graph = numbered(given, "topology: the graph")
+        about = graph.graph
+        content: Any = sorted(graph.edges())
+        weighted = any(w is not None for _, _, w in graph.edges.data("weight"))
+        if weighted:
+            content = _weights(graph)
+    elif (pairs := _pairs(given)) is not None:
+        content, n = pairs, workers or 1 + max(max(pair) for pair in pairs)
+    elif callable(given):
+        raise UserError(
+            f"topology: {shown(given)} is a function; register it with @ngo.topology('name') and "
+            f"give the name, {EXAMPLE}."
+        )
+    else:
+        content = _matrix(given)
+        n, weighted = content.n, True
+    if workers is not None and workers != n:
+        raise UserError(f"workers: {workers} is not the number of workers in topology, {n}.")
+    data = content.dense().numpy().tobytes() if weighted else repr(content).encode()
+    name = f"own-{hashlib.sha256(data + bytes([directed])).hexdigest()[:8]}"
+    matching = weighted and bool((content.starts.diff() <= 1).all())
+    facts = {"period": 1, "exact": False, "matching": matching, "density": 0.0}
+    return Topology(name, lambda n: content, directed, weighted, (), facts), n, about
+
+
+def _pairs(given: Any) -> list[tuple[int, int]] | None:
+    """A list of pairs, or a whole-number array ``[e, 2]``, as edges; None for anything else."""
+    if isinstance(given, np.ndarray | torch.Tensor):
+        values = np.asarray(given)
+        if values.ndim != 2 or values.shape[1] != 2 or values.dtype.kind not in "iu":
+            return None
+        given = values.tolist()
+    if not isinstance(given, list | tuple | set) or not given:
+        return None
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in given):
+        return None
+    if not all(isinstance(i, int | np.integer) and i >= 0 for pair in given for i in pair):
+        return None
+    return sorted((int(i), int(j)) for i, j in given)
+
+
+def _matrix(given: Any) -> MixingMatrix:
+    """A user's mixing matrix, checked; sums and symmetry of a dense one are made exact."""
+    sparse = hasattr(given, "tocoo")
+    try:
+        W = given if sparse else torch.as_tensor(given, dtype=torch.float64).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        kind = type(given).__name__
+        raise UserError(f"topology: a {kind} is no graph or matrix; {EXAMPLE}.") from None
+    n, exact = W.shape[0] if W.ndim else 0, {} if sparse else {"tolerance": TOLERANCE}
+    checked = checked_matrix("own", W, n, directed=False, **exact)
+    return checked if sparse else _with_rest((W + W.T) / 2, dim=1)
+
+
+def _weights(graph: nx.Graph) -> MixingMatrix:
+    """The mixing matrix of a graph with weights, with the rest to 1 on the diagonal."""
+    for i, j, w in graph.edges.data("weight"):
+        try:
+            graph.edges[i, j]["weight"] = float(w)
+        except (TypeError, ValueError):
+            ends = ", ".join(shown(graph.graph["names"][k]) for k in (i, j))
+            raise UserError(
+                f"topology: the edge ({ends}) has the weight {shown(w)}; if any edge has a weight, "
+                f"every edge must, a number."
+            ) from None
+    W = torch.from_numpy(nx.to_numpy_array(graph, nodelist=range(len(graph)))).T.contiguous()
+    sums = W.sum(0) - W.diagonal()
+    if not (W.isfinite() & (W >= 0)).all() or sums.max() > 1 + TOLERANCE:
+        raise UserError(
+            f"topology: weights of the graph's edges are the entries W_ij of the mixing matrix; "
+            f"they must be 0 or more, with a sum of at most 1 at a worker (here {sums.max():.6g}); "
+            f"without weights, edges get Metropolis–Hastings weights."
+        )
+    return _with_rest(W, dim=0)
+
+
+def _with_rest(W: torch.Tensor, dim: int) -> MixingMatrix:
+    """The matrix of the weights of edges, with the rest to 1 of the sums on the diagonal."""
+    W = W - torch.diag(W.diagonal())
+    return MixingMatrix.of(W + torch.diag((1 - W.sum(dim)).clamp(min=0)))
+
+
+def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
+    """All training samples. If the user says who owns which, ``fields`` gets that partition."""
+    given, partition = by_worker(train), fields.get("partition")
+    if given is None and (partition is None or isinstance(partition, str)):
+        return train
+    if given is not None and partition is not None:
+        raise UserError("partition: train is a list of workers' data sets already; leave it out.")
+    train, parts = given if given is not None else (train, parts_of(partition))
+    if fields.get("holdout"):
+        raise UserError(
+            "holdout: each worker's samples are given, so none can be held out; leave held-out "
+            "samples out of them, and give them as test."
+        )
+    if fields.setdefault("workers", len(parts)) != len(parts):
+        raise UserError(
+            f"workers: {fields['workers']} is not the number of workers that have samples, "
+            f"{len(parts)}."
+        )
+    name = f"own-{parts_digest(parts)[:8]}"
+    smallest, owned = min(map(len, parts)), sum(map(len, parts))
+
+    def assign(labels: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
+        return parts
+
+    rule = Rule(assign, lambda m, n, **_: smallest, lambda m, n, **_: owned, by_label=False)
+    _registered(PARTITIONS, name, rule, stack)
+    fields["partition"] = name
+    return train
+
+
+def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
+    """Register a topology that is no name, and put its name and size into ``fields``.
+
+    Returns what ``numbered`` says of a networkx graph; empty for anything else.
+    """
+    given, file = fields.get("topology"), fields.get("graph", "")
+    if not isinstance(file, str):
+        raise UserError(
+            f"graph: {shown(file)} is not the path of a file; a graph itself is given as topology=…"
+        )
+    if isinstance(given, str):
+        check_name(given)
+    elif given is not None:
+        entry, n, about = topology_of(given, fields.get("workers"))
+        _registered(TOPOLOGIES, entry.name, entry, stack)
+        fields |= {"topology": entry.name, "workers": n}
+        return about
+    return {}
+
+
+def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:
+    """Register an entry until ``stack`` ends; names are by content, so that one may be there."""
+    if name not in registry:
+        registry.add(name, entry)
+        stack.callback(registry.pop, name, None)
+
+
+def check_name(name: str) -> None:
+    """Raise a UserError, with an example, for a name that no topology has."""
+    if name not in TOPOLOGIES:
+        raise UserError(
+            f"topology: {shown(name)} is unknown; allowed: {', '.join(sorted(TOPOLOGIES))}; or a "
+            f"graph, {EXAMPLE}.{nearest(name, TOPOLOGIES)}"
+        )
+
+
+def _node_names(graph: dict[str, Any], spec: RunSpec) -> list[Any] | None:
+    """The nodes of a networkx graph (see ``with_topology``), or the names of a graph file's; None
+    for another topology. What the user should know of the graph is logged.
+    """
+    found = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
+    for note in found.get("notes", ()):
+        log.warning(note)
+    return found.get("nodes" if graph else "names")

@@ -1,0 +1,433 @@
+"""What a run needs to start: memory, and a model, a task and data that go together.
+
+A gradient is taken on the first samples, as in the first step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import nn
+
+from ngo.common.limits import in_words, memory_limit
+from ngo.common.registry import UserError, in_a_line
+from ngo.data.dataset import Dataset
+from ngo.engine.backends import in_float32
+from ngo.gossip.method import METHODS
+from ngo.gossip.schedule import topologies
+from ngo.gossip.step import LOCAL_RULES
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.models.model import Model
+from ngo.models.task import TASKS, Task, correct
+from ngo.native.pool import cores, one_intra_op_thread
+from ngo.training.global_state import restored_streams, streams
+from ngo.training.problem import Problem, batch_sizes
+from ngo.training.spec import RunSpec
+
+# Bytes of a process that has imported torch, and of a worker's module and random streams beside its
+# parameters. Both are measured.
+PROGRAM = 300_000_000
+WORKER = 60_000
+
+# The models of each worker that an asynchronous run in virtual time keeps, about.
+KEPT = 5
+
+# Bytes of a directed edge: its ends and weight, the same of its pair, and what makes them.
+EDGE = 80
+
+FLOAT = 4  # bytes of a parameter
+
+
+def run_memory(
+    spec: RunSpec, problem: Problem, workers: int | None = None, threads: int | None = None
+) -> dict[str, int]:
+    """The bytes that a run needs on its problem, about, by what they are for.
+
+    ``workers`` is the number of those in this process, by default all. The model is built once,
+    and passes one test sample; global random streams do not change.
+    """
+    n, b = workers or spec.workers, max(batch_sizes(spec, problem.parts))
+    sample = problem.test[0][0][:1]
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        module = problem.model.build(torch.Generator()).eval()
+        outputs = _outputs(module, sample.cpu())
+    rows = n * sum(map(torch.numel, module.parameters())) * FLOAT
+    data, methods, rules = problem.data, METHODS[spec.method], LOCAL_RULES[spec.local_rule]
+    arrays = (data.train_inputs, data.train_targets, data.test_inputs, data.test_targets)
+    # Of a batch, the outputs of layers and their gradients; in an evaluation, the outputs alone.
+    passes = max(2 * b, problem.model.chunk_on(problem.device)) * outputs
+    return {
+        "program": PROGRAM,
+        "data": sum(each.nbytes for each in arrays) + len(data.test_inputs) * sample.nbytes,
+        "parameters and gradients": 2 * rows,
+        "matrices of the method": (methods.matrices_of(spec) + rules.matrices) * rows,
+        "sent models": KEPT * rows if spec.clock == "asynchronous" else 0,
+        "edges": EDGE * _edges(spec),
+        "modules": n * WORKER,
+        "batches": n * b * (sample.nbytes + data.train_inputs[:1].nbytes),
+        "outputs of layers": min(threads or cores(), n) * passes,
+    }
+
+
+def check_memory(spec: RunSpec, memory: dict[str, int], device: torch.device) -> None:
+    """Raise a UserError if a run needs more memory than the machine, or its GPU, has."""
+    limit, where = memory_limit(), "this process may use"
+    if device.type == "cuda":
+        limit, where = torch.cuda.get_device_properties(device).total_memory, "the GPU has"
+    total = sum(memory.values())
+    if total > limit:
+        largest = sorted(memory.items(), key=lambda part: -part[1])[:3]
+        told = ", ".join(f"{what} {in_words(size)}" for what, size in largest)
+        raise UserError(
+            f"workers: {spec.workers} with model {spec.model!r} need about {in_words(total)} "
+            f"({told}, …) of memory, and {where} {in_words(limit)}; use fewer "
+            f"workers, a smaller model or a smaller batch_size."
+        )
+
+
+def _edges(spec: RunSpec) -> int:
+    """The directed edges of the graph of all workers, where it is dense."""
+    most = 0.0
+    for topology in map(TOPOLOGIES.__getitem__, topologies(spec)):
+        values = {name: getattr(spec, name) for name in topology.fields}
+        most = max(most, topology.expected_edges(spec.workers, **values))
+    return round(most)
+
+
+def _outputs(module: nn.Module, inputs: torch.Tensor) -> int:
+    """The bytes of the outputs of all layers, for ``inputs``."""
+    found: list[int] = []
+
+    def note(layer: nn.Module, given: object, outputs: object) -> None:
+        if isinstance(outputs, torch.Tensor):
+            found.append(outputs.nbytes)
+
+    for layer in module.modules():
+        layer.register_forward_hook(note)
+    module(inputs)
+    return sum(found)
+
+
+Loss = Callable[[Any, torch.Tensor], torch.Tensor]
+
+
+def check_outputs(
+    outputs: Any, targets: torch.Tensor, task: Task, data: Dataset, key: str = "module"
+) -> None:
+    """Raise a UserError if the outputs do not fit the loss, where that is a default one.
+
+    ``targets`` are those of the outputs, of ``data``; ``key`` is what made the outputs.
+    """
+    if (
+        (classes := data.classes) is not None
+        and task.loss is TASKS["classification"].loss
+        and not has_logits(outputs, classes)
+    ):
+        from_one = min(int(data.train_targets.min()), int(data.test_targets.min())) == 1
+        hint = f" (targets are 0 to {classes - 1}; the smallest here is 1)" if from_one else ""
+        raise UserError(
+            f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be "
+            f"logits of shape [b, {classes}]{hint}."
+        )
+    same = isinstance(outputs, torch.Tensor) and outputs.shape == targets.shape
+    if task.loss is TASKS["regression"].loss and not same:
+        raise UserError(
+            f"{key}: its outputs are {shape(outputs)} for targets {shape(targets)}; the "
+            f"shapes must be equal for the squared error (classes are int64 targets)."
+        )
+
+
+def check_module(key: str, made: object) -> nn.Module:
+    """The module; a one-line UserError for what workers can't train. ``key`` is what made it."""
+    if not isinstance(made, nn.Module):
+        raise UserError(
+            f"{key}: a {type_name(made)} is not allowed; it must be a torch.nn.Module or a "
+            f"function that returns one."
+        )
+    parameters = [each for each in made.parameters() if each.requires_grad]
+    if any(isinstance(each, nn.UninitializedParameter) for each in made.parameters()):
+        raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
+    if not parameters:
+        raise UserError(f"{key}: it has no parameters to train.")
+    for name, tensor in chain(made.named_parameters(), made.named_buffers()):
+        if tensor.is_meta:
+            raise UserError(
+                f"{key}: {name!r} is on the meta device, without values; make the module on the "
+                f"CPU, or call its to_empty(device='cpu') and set them."
+            )
+    floats = [each for each in made.buffers() if each.is_floating_point()]
+    dtypes = {_name(each.dtype) for each in chain(made.parameters(), floats)}
+    if dtypes != {"float32"}:
+        raise UserError(
+            f"{key}: its parameters and buffers are {', '.join(sorted(dtypes))}; they must be "
+            f"float32: module.float()"
+        )
+    for name, parameter in made.named_parameters():
+        if parameter.requires_grad and not bool(parameter.isfinite().all()):
+            raise UserError(
+                f"{key}: its parameter {name!r} has initial values that are NaN or inf."
+            )
+    return made
+
+
+def has_logits(outputs: Any, classes: int | None) -> bool:
+    """Whether a module's outputs are logits ``[b, k]`` of at least as many classes, if any."""
+    if classes is None or not isinstance(outputs, torch.Tensor):
+        return False
+    return outputs.dim() == 2 and outputs.shape[1] >= classes
+
+
+@contextmanager
+def refused(what: str) -> Iterator[None]:
+    """Turn an error of a user's code into a UserError of one line, which begins with ``what``."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{what}: {in_a_line(error)}.") from error
+
+
+def kind(tensor: torch.Tensor) -> str:
+    """The type and the shape of each sample of a tensor, in words."""
+    return f"{_name(tensor.dtype)} of shape {list(tensor.shape[1:])}"
+
+
+def shape(value: Any) -> str:
+    """The shape of a tensor, or the type of another value, in words."""
+    return str(list(value.shape)) if isinstance(value, torch.Tensor) else f"a {type_name(value)}"
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type."""
+    return type(value).__name__
+
+
+@dataclass(frozen=True)
+class Names:
+    """What messages call the module, the loss, the score and the data."""
+
+    module: str = "module"
+    task: str = ""
+    data: str = ""
+
+    def of(self, part: str) -> str:
+        """The name of the ``loss``, the ``score`` or another part of the task."""
+        return f"{self.task}{part}"
+
+
+#: In ``fit``, which takes one module, loss and pair of data sets.
+OWN = Names()
+
+
+def try_out(
+    model: Model, data: Dataset, task: Task, size: int, names: Names = OWN
+) -> tuple[Task, bool]:
+    """Take a gradient of the model on the first ``size`` samples, and evaluate it on them.
+
+    Returns the task, without the default score if the outputs are not logits; and whether torch's,
+    NumPy's or Python's global random stream was drawn from.
+    Raises a one-line UserError for a mistake.
+    """
+    samples = data.train_inputs[:size], data.train_targets[:size]
+    outputs: Any = None
+    with restored_streams():
+        what, batch = f"it failed on inputs of {kind(samples[0])}", partial(task.batch, data)
+        given = {"inputs": samples[0], "targets": samples[1]}
+        inputs, targets = _called(names.of("batch"), what, batch, given)
+        module = built(model, inputs.device, names)
+        before = streams()
+        for training in (True, False):
+            module.train(training)
+            with _steady_buffers(names.module, module):
+                what = f"it failed on inputs of {kind(inputs)}"
+                outputs = _called(
+                    names.module, what, lambda x: in_float32(module(x)), {"inputs": inputs}
+                )
+            check_outputs(outputs, targets, task, data, names.module)
+            what = f"it failed on outputs {shape(outputs)} and targets {shape(targets)}"
+            given = {"outputs": outputs, "targets": targets}
+            losses = _called(names.of("loss"), what, task.loss, given)
+            if not isinstance(losses, torch.Tensor) or losses.shape != targets.shape[:1]:
+                raise UserError(
+                    f"{names.of('loss')}: it returned {shape(losses)} for {len(targets)} samples; "
+                    f"it must be one number for each."
+                )
+            with refused(f"{names.of('loss')}: {what}"):
+                if training:
+                    losses.mean().backward()
+            if task.score is not None and task.score is not correct:
+                with torch.no_grad():
+                    _called(names.of("score"), what, task.score, given)
+        draws = streams() != before
+    if task.score is correct and not has_logits(outputs, data.classes):
+        task = replace(task, score=None)
+    return task, draws
+
+
+def _called(key: str, what: str, function: Callable[..., Any], values: dict[str, Any]) -> Any:
+    """What a user's function returns for copies of the values, of which only tensors are copied.
+
+    A UserError if it fails, with ``what``, or if it changes one of them in place.
+    """
+    given = [each.clone() if isinstance(each, torch.Tensor) else each for each in values.values()]
+    with refused(f"{key}: {what}"):
+        found = function(*given)
+    for (name, value), its in zip(values.items(), given, strict=True):
+        if isinstance(value, torch.Tensor) and not _equal(its, value):
+            raise UserError(f"{key}: it changes its {name} in place; copy them first.")
+    return found
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of one shape are equal, where NaN equals NaN."""
+    return bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+@contextmanager
+def _steady_buffers(key: str, module: nn.Module) -> Iterator[None]:
+    """Raise a UserError for a buffer whose changes in the block its workers can't share."""
+    before = {name: (each, each.clone()) for name, each in module.named_buffers()}
+    yield
+    for name, buffer in module.named_buffers():
+        known, value = before.get(name, (buffer, buffer))
+        if buffer.shape != value.shape or torch.equal(buffer, value):
+            continue
+        if buffer is not known:
+            raise UserError(
+                f"{key}: its buffer {name!r} is replaced in a forward pass; change it in place, "
+                f"such as self.{name.rpartition('.')[2]}.copy_(…)."
+            )
+        if buffer.dtype not in (torch.float32, torch.int64):
+            raise UserError(
+                f"{key}: its buffer {name!r} changes in a forward pass, and the consensus model "
+                f"can't have one for all workers: it is {str(buffer.dtype).removeprefix('torch.')}"
+                f"; it must be float32 (their mean) or int64 (their maximum)."
+            )
+
+
+def built(model: Model, device: torch.device, names: Names) -> nn.Module:
+    """The module of a model; a one-line UserError if it can't be trained."""
+    with refused(f"{names.module}: it can't be built"):
+        module = model.build(torch.Generator(device))
+    return check_module(names.module, module).to(device)
+
+
+@torch.no_grad()
+def refuse_sum(
+    key: str, function: Loss, model: Model, inputs: torch.Tensor, targets: torch.Tensor
+) -> None:
+    """Raise a UserError for a loss or score that doubles when each sample comes twice: a sum.
+
+    It is tried on these samples, with the model in eval mode. The gradient of a sum grows with the
+    batch, and with it the effective learning rate; a score would be no mean over samples.
+    """
+    with restored_streams():
+        module = model.build(torch.Generator(inputs.device)).to(inputs.device).eval()
+        once, twice = (
+            torch.as_tensor(
+                function(in_float32(module(torch.cat([inputs] * k))), torch.cat([targets] * k))
+            )
+            for k in (1, 2)
+        )
+    if twice.numel() > 1:  # one number for each sample
+        return
+    how = " (reduction='mean' or 'none')"
+    if once != 0 and math.isclose(twice, 2 * once, rel_tol=1e-3):
+        raise UserError(
+            f"{key}: it is {float(once):.4g} on {len(inputs)} samples and {float(twice):.4g} if "
+            f"each comes twice, a sum; it must be their mean, or one number for each"
+            f"{how if key == 'loss' else ''}."
+        )
+
+
+def refuse_not_finite(
+    model: Model, data: Dataset, task: Task, size: int, names: Names = OWN
+) -> None:
+    """Raise a UserError for inputs or targets that are not finite, and make a loss or gradient so.
+
+    A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of the
+    samples with NaN are tried, and as many with each infinity.
+    """
+    for key, inputs, targets in (
+        ("train", data.train_inputs, data.train_targets),
+        ("test", data.test_inputs, data.test_targets),
+    ):
+        for name, values in (("inputs", inputs), ("targets", targets)):
+            if not values.is_floating_point() or bool(values.isfinite().all()):
+                continue
+            for wrong in (values.isnan(), values == math.inf, values == -math.inf):
+                rows = wrong.reshape(len(wrong), -1).any(1).nonzero()[:size, 0]
+                what = f"{names.data}{key}: the {name}"
+                if len(rows) and not _finite(model, data, task, inputs[rows], targets[rows], names):
+                    count = int((~values.isfinite()).sum())
+                    raise UserError(
+                        f"{what} have {count:,} value{'s' * (count > 1)} that "
+                        f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or "
+                        f"replace the values."
+                    )
+
+
+def _finite(
+    model: Model,
+    data: Dataset,
+    task: Task,
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
+    names: Names,
+) -> bool:
+    """Whether the loss on these samples, and its gradient, are finite; False if it fails."""
+    with restored_streams():
+        module = built(model, inputs.device, names).eval()
+        try:
+            inputs, targets = task.batch(data, inputs, targets)
+            losses = task.loss(in_float32(module(inputs)), targets)
+            losses.mean().backward()
+        except Exception:  # any error of the module or the loss, at such values
+            return False
+    gradients = [each.grad for each in module.parameters() if each.grad is not None]
+    return all(bool(each.isfinite().all()) for each in (losses, *gradients))
+
+
+#: The number of test samples on which a score is tried.
+SCORED = 256
+
+
+def try_problem(
+    spec: RunSpec, problem: Problem, functions: Mapping[str, Loss | None], names: Names = OWN
+) -> tuple[Problem, bool]:
+    """The problem, and whether its model draws from a global random stream.
+
+    A gradient is taken on the first samples. If the outputs are no logits, the problem has no
+    default score. ``functions`` are a user's ``loss`` and ``score``, if any: neither may be a sum.
+    Global random streams do not change. Raises a one-line UserError for a mistake.
+    """
+    model, data = problem.model, problem.data
+    size = min(batch_sizes(spec, problem.parts))
+    task, draws = try_out(model, data, problem.task, size, names)
+    refuse_not_finite(model, data, problem.task, size, names)
+    samples = {"loss": (data.train_inputs[:size], data.train_targets[:size])}
+    # On more samples: of a few, an untrained model may get none right.
+    samples["score"] = data.test_inputs[:SCORED], data.test_targets[:SCORED]
+    for key, function in functions.items():
+        if function is not None:
+            refuse_sum(key, function, model, *samples[key])
+    return replace(problem, task=task), draws
+
+
+@one_intra_op_thread()
+def check_problem(spec: RunSpec, problem: Problem) -> None:
+    """Raise a one-line UserError unless the run's model fits its task and its data."""
+    names = Names(f"model {spec.model!r}", f"task {spec.task!r}, ", f"dataset {spec.dataset!r}, ")
+    try_problem(spec, problem, {}, names)
