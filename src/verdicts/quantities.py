@@ -14,7 +14,7 @@ from verdicts.registry import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from verdicts.rows.run_values import Value
+    from verdicts.rows.evaluations import Value
     from verdicts.rows.selection import Column, Selection
 
 
@@ -296,7 +296,7 @@ def _on_log_V(
     """
     import pandas as pd
 
-    from verdicts.rows.run_values import per_run
+    from verdicts.rows.evaluations import per_run
     from verdicts.rows.seed_values import note
 
     runs = per_run(rows, value)

@@ -6,10 +6,17 @@ from foreign import CLAIMS, write
 from running import finished, start
 
 import verdicts
-from verdicts import extensions
 from verdicts.cli import main
 from verdicts.quantity_registry import QUANTITIES, quantity
-from verdicts.registry import Registry, UserError, load_entries, nearest, printable, unknown
+from verdicts.registry import (
+    Registry,
+    UserError,
+    load_entries,
+    load_plugin,
+    nearest,
+    printable,
+    unknown,
+)
 
 
 def entry():
@@ -144,4 +151,4 @@ def test_what_cannot_be_imported_is_one_line(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.py").write_text("1 / 0")
     with pytest.raises(UserError, match=rf"^import: '{name}' can't be imported: [^\n]*$"):
-        extensions.load(name)
+        load_plugin(name)

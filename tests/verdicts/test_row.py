@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from made_up_page import NAN, ROWS, row
 
-from verdicts import render as board
+from verdicts import report as board
 from verdicts.registry import UserError
-from verdicts.render import as_json, as_markdown, as_page
+from verdicts.report import as_json, as_markdown, as_page
 from verdicts.row import MARKED, as_table, counts, number, read_rows
 
 

@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from verdicts.claims.claim import Claim, ClaimsFile, Gate
-from verdicts.claims.entries import selections
+from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
 from verdicts.claims.units import check_margins, measured_column
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, nearest, shown, unknown
-from verdicts.rows.run_values import as_numbers, column_of, parsed
+from verdicts.rows.evaluations import as_numbers, column_of, parsed
 from verdicts.rows.selection import (
     SETTING,
     UNIVERSE,

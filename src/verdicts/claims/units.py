@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from verdicts.claims.claim import Claim
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.run_values import IN_POINTS, SHARE, UNITS, column_of, unit_of
+from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, column_of, unit_of
 
 OF_THE_VALUE = "that of the value"
 """How the unit of a quantity starts that has the unit of its value."""

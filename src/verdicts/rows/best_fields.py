@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from verdicts.registry import UserError, unknown
-from verdicts.rows.evaluations import final
-from verdicts.rows.run_values import Value, highest_is_best, per_run
+from verdicts.rows.evaluations import Value, final, highest_is_best, per_run
 from verdicts.rows.selection import UNIVERSE, need
 
 FIRST_LOOK = "first_look"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from verdicts.registry import UserError
-from verdicts.rows.run_values import Value, per_run
+from verdicts.rows.evaluations import Value, per_run
 from verdicts.rows.selection import Selection, need, no_seed, selected
 
 MOST_FIELDS = 3

@@ -12,8 +12,7 @@ import pandas as pd
 
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA
-from verdicts.statistics.evidence import Evidence, evidence, upper_tail
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, upper_tail
 from verdicts.statistics.judgement import (
     DEPENDS,
     EQUIVALENT,

@@ -17,8 +17,7 @@ import numpy as np
 
 from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import FEWEST
-from verdicts.statistics.evidence import Evidence, evidence
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Evidence, Expectation, evidence
 
 Plan = tuple[int, ...]
 """The numbers of seeds at which a claim is judged, rising; empty for a claim without a plan."""

@@ -7,7 +7,7 @@ from verdicts.claims import resolved
 from verdicts.claims.claims_file import read_claims
 from verdicts.claims.resolved import PrintedNumbers, expanded
 from verdicts.registry import UserError
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation
 
 pytestmark = pytest.mark.usefixtures("quantities")
 

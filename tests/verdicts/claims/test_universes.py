@@ -14,7 +14,7 @@ from verdicts.claims.universes import specification_curve, universes_of
 from verdicts.cli import main
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.row import read_rows
-from verdicts.rows.run_values import VALUES, RunValue, at_the_end
+from verdicts.rows.evaluations import VALUES, RunValue, at_the_end
 from verdicts.rows.tables import read_tables
 
 SCORED = UNIVERSES.replace("value: score", "value: made_up_score")

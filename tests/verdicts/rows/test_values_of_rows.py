@@ -15,10 +15,11 @@ from verdicts.rows.evaluations import (
     at_equal_steps,
     crossing,
     final,
+    per_run,
     shared_steps,
     time_to,
+    worst_of,
 )
-from verdicts.rows.run_values import per_run, worst_of
 from verdicts.rows.seed_values import by_seed, runs_by_seed, total, weighted_sum
 
 CURVES = pd.DataFrame(

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, wilcoxon
 
 from verdicts.registry import UserError
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.multiverse import (
     examined,
     judge_multiverses,

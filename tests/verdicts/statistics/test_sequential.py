@@ -7,8 +7,7 @@ import pytest
 
 from verdicts.registry import UserError
 from verdicts.statistics import power
-from verdicts.statistics.evidence import evidence
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation, evidence
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, judge
 from verdicts.statistics.power import chance, detectable, seeds_needed
 from verdicts.statistics.sequential import checked_plan, sequential, shares
