@@ -23,7 +23,7 @@ from verdicts.statistics.judgement import (
     judge,
 )
 from verdicts.statistics.multiverse import examined, judge_multiverses
-from verdicts.statistics.sequential import Plan, sequential
+from verdicts.statistics.sequential import Plan, over_looks
 
 SEEDS = (3, 5, 10, 20)
 
@@ -213,31 +213,20 @@ def _looks(
     family: np.ndarray, expectations: Sequence[Expectation], plan: Plan
 ) -> Iterator[tuple[list[Verdict], float]]:
     """The verdicts after each look, and the mean number of seeds so far."""
-
-    @cache
-    def at(claim: int, count: int) -> Evidence:
-        tail = _random_tail if count > EXACT else upper_tail
-        return evidence(family[claim, :count], expectations[claim], tail)
-
-    def known(claim: int) -> Callable[[np.ndarray, Expectation], Evidence]:
-        return lambda values, _: at(claim, len(values))
-
-    seeds = np.full(len(family), plan[0])
+    found: list[list[Evidence]] = [[] for _ in family]
     judged: list[Verdict] = []
     for look in plan:
-        undecided = [each.verdict == UNDECIDED for each in judged]
-        if any(undecided) or not judged:
-            seeds[undecided] = look
-            judged = judge(
-                [
-                    sequential(family[k, :count], expectations[k], plan, known(k))
-                    for k, count in enumerate(seeds)
-                ]
-            )
-        yield judged, seeds.mean()
+        for k, values in enumerate(family):
+            if not judged or judged[k].verdict == UNDECIDED:
+                found[k].append(evidence(values[:look], expectations[k], _tail))
+        judged = judge([over_looks(looks, plan) for looks in found])
+        yield judged, float(np.mean([plan[len(looks) - 1] for looks in found]))
 
 
-def _random_tail(values: np.ndarray) -> float:
+def _tail(values: np.ndarray) -> float:
+    """``upper_tail``, by fewer random choices of signs where there are many seeds."""
+    if len(values) <= EXACT:
+        return upper_tail(values)
     sums = _signs(len(values)) @ values
     return float((1 + np.count_nonzero(sums >= values.sum())) / (1 + DRAWS))
 
