@@ -9,7 +9,6 @@ import importlib.util
 import pkgutil
 import re
 from collections.abc import Callable, Iterable
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -60,15 +59,11 @@ def shown(value: object) -> str:
 def nearest(name: object, known: Iterable[object]) -> str:
     """`` Did you mean 'ring'?`` with the known name closest to ``name``; empty if none is close.
 
-    Of more than ``MOST_COMPARED``, only so many are compared that begin with the same two letters.
+    Of the names, ``MOST_COMPARED`` are compared: those first that begin with the same two letters.
     """
-    names = {str(each).lower(): each for each in known}
-    wanted, compared = str(name).lower(), list(names)
-    if len(names) > MOST_COMPARED:
-        alike = (each for each in names if each[:2] == wanted[:2])
-        compared = list(islice(alike, MOST_COMPARED))
-        compared += [wanted] if wanted in names else []
-    close = difflib.get_close_matches(wanted, compared, n=1, cutoff=0.5)
+    names, wanted = {str(each).lower(): each for each in known}, str(name).lower()
+    alike_first = sorted(names, key=lambda each: (each != wanted, each[:2] != wanted[:2]))
+    close = difflib.get_close_matches(wanted, alike_first[:MOST_COMPARED], n=1, cutoff=0.5)
     return f" Did you mean {names[close[0]]!r}?" if close else ""
 
 

@@ -72,4 +72,4 @@ def measured_column(claim: Claim, *, of_runs: bool = True) -> str | None:
     value = quantity.value(claim.arguments)
     if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_THE_VALUE):
         return None
-    return column_of(value) if of_runs or not isinstance(value, str) else value
+    return column_of(value, of_runs=of_runs)

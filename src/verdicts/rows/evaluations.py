@@ -341,10 +341,13 @@ def unit_of(value: Value) -> str:
     return VALUES[name].unit if name in VALUES else ""
 
 
-def column_of(value: Value) -> str | None:
-    """The column whose numbers a value has; None for a value that is made of columns."""
+def column_of(value: Value, *, of_runs: bool = True) -> str | None:
+    """The column whose numbers a value has; None for a value that is made of columns.
+
+    Without ``of_runs``, the table has no column ``run``: a name is a column.
+    """
     if isinstance(value, str):
-        return None if value in VALUES else value
+        return None if of_runs and value in VALUES else value
     found = [str(value[name]) for name in _OVER_EVALUATIONS if name in value]
     return found[0] if found else None
 
