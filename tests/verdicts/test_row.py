@@ -22,13 +22,6 @@ def test_three_digits(value, printed):
     assert number(value) == printed
 
 
-def test_an_interval_needs_three_seeds_and_a_width():
-    assert row("a").interval == "2.25 to 6"
-    assert row("a", pairs=3).interval == "2.25 to 6"
-    for values in ({"pairs": 2}, {"pairs": NAN}, {"low": NAN}, {"low": 6.0}):
-        assert row("a", **values).interval == "–"
-
-
 def test_a_number_that_is_rounding_beside_its_interval_is_zero():
     assert row("a", estimate=-1.4e-15, low=-0.8, high=0.8).measured == "0 points"
     assert row("a", estimate=1e-15, low=0.9e-15, high=1.1e-15).measured == "1 · 10^−15 points"

@@ -37,12 +37,6 @@ def test_a_look_has_its_share_of_alpha():
     assert chance(found, 20, 0.0125) < chance(plain, 20) < chance(plain, 40)
 
 
-def test_seeds_between_two_looks_do_not_count():
-    x = values(0.5, 19)
-    assert sequential(x, ABOVE, PLAN) == sequential(x[:10], ABOVE, PLAN)
-    assert sequential(values(0.5, 99), ABOVE, PLAN).pairs == 40
-
-
 def test_before_the_first_look_nothing_is_decided():
     found = sequential(values(9, 9), ABOVE, PLAN)
     (verdict,) = judge([found])
