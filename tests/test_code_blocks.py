@@ -3,11 +3,15 @@
 Commands are run with fewer epochs, and so is what computes for minutes.
 """
 
+import contextlib
 import os
 import re
+import shlex
 import sys
+import textwrap
 from pathlib import Path
 
+import click
 import matplotlib
 import pandas as pd
 import pytest
@@ -15,14 +19,15 @@ import yaml
 from code_blocks import BLOCKS, LANGUAGES, PAGES, copy_repository, run_page, text_of, write
 from conftest import REPOSITORY
 from made_up import exponents
-from page_commands import commands, mistakes, options_named
 from small_theory import OPTIONS, asked
 
 import verdicts
+from ngo.cli.cli import main
 from ngo.pipeline.config_files import CONFIG, read_config
 from ngo.pipeline.notebooks import execute
 from ngo.pipeline.plan import plan
 from ngo.training.spec import FIELDS
+from verdicts import cli as judge
 
 matplotlib.use("Agg")
 FIELDS.items()  # declares the fields of all entries, before those of a test
@@ -144,12 +149,62 @@ def test_configs_and_claims_are_valid(page, repository):
             plan({**read_config([*bases, path]), **({"only": names} if names else {})})
 
 
+def commands(text):
+    """The calls of the project's tools in the lines of a shell: the tool, and its arguments."""
+    for line in textwrap.dedent(text).replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words = []
+        with contextlib.suppress(ValueError):  # a quotation that does not end: no command
+            for word in [*lexer, ";"]:
+                if not set(word) <= set("|&;()<>"):
+                    words.append(word)
+                    continue
+                if "--" in words:  # torchrun's command
+                    words = words[words.index("--") + 1 :]
+                if words and words[0] in ("ngo", "verdicts", "make"):
+                    yield words[0], [word for word in words[1:] if word not in ("...", "…")]
+                words = []
+
+
+def command_of(words):
+    """The command of ngo with these words; None if there is none."""
+    command = main
+    while isinstance(command, click.Group) and words:
+        if words[0] == "--plugin":
+            words = words[2:]
+        elif words[0].startswith("-"):
+            break
+        else:
+            command, words = command.get_command(None, words[0]), words[1:]
+    return command
+
+
+def unknown_words(tool, words):
+    """What a command names that does not exist: a command, options, targets of make."""
+    if tool == "make":
+        makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+        known = r"^{0}:|\.PHONY:.* {0} |\b{0}( \?=|\))"
+        named = [word.partition("=")[0] for word in words if not word.startswith("-")]
+        return [n for n in named if not re.search(known.format(re.escape(n)), makefile, re.M)]
+    if not words or not re.fullmatch(r"[a-z-]+|--plugin", words[0]) or "--plugin" in words:
+        return []  # a plugin may declare more
+    given = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help"}
+    if tool == "verdicts":
+        known = judge.commands().get(words[0])
+        return sorted(given - known._option_string_actions.keys()) if known else words[:1]
+    if (command := command_of(words)) is None:
+        return words[:1]
+    parameters = command.get_params(click.Context(command))
+    return sorted(given - {o for each in parameters for o in (*each.opts, *each.secondary_opts)})
+
+
 def test_commands_that_are_not_run_and_those_in_the_text_exist_with_their_options():
-    for block in ALL:
-        if block.language == "bash" and (block.reason is not None or block.page in BUILT):
-            for tool, words in commands(block.text):
-                assert mistakes(tool, words) == [], str(block)
     for page in PAGES:
-        for span in re.findall(r"`([^`\n]+)`", text_of(page)):
-            for tool, words in commands(span):
-                assert options_named(tool, words) == [], span
+        texts = re.findall(r"`([^`\n]+)`", text_of(page))
+        for block in BLOCKS[page]:
+            if block.language == "bash" and (block.reason is not None or page in BUILT):
+                texts.append(block.text)
+        for text in texts:
+            for tool, words in commands(text):
+                assert unknown_words(tool, words) == [], (page, text)

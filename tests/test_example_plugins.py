@@ -17,7 +17,6 @@ from ngo.engine.population import Population
 from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.models.task import TASKS
 from ngo.training.snapshots import module, save_snapshots
 from ngo.training.validation import resolve
 
@@ -164,13 +163,6 @@ def test_a_worker_that_is_too_far_off_counts_for_nobody():
     assert torch.equal(near.X[0], X[0])
     assert (near.X - X).abs().max() < 10
     assert torch.allclose(near.X[1:].mean(0), X[1:].mean(0))
-
-
-def test_the_hinge_loss_is_torchs():
-    outputs, targets = gaussian(5, 3), torch.tensor([0, 1, 2, 1, 0])
-    theirs = nn.functional.multi_margin_loss(outputs, targets, reduction="none")
-    assert torch.allclose(TASKS["hinge"].loss(outputs, targets), 3 * theirs)
-    assert TASKS["hinge"].score(outputs, outputs.argmax(1)).all()
 
 
 def test_the_csv_file_and_its_blocks(tmp_path):

@@ -21,13 +21,6 @@ def tool(monkeypatch):
     return compare
 
 
-@pytest.fixture
-def cases(tool):
-    import cases
-
-    return cases
-
-
 def by_worker(problem):
     """DSGD, worker by worker, in float64; on graphs that change too."""
     n, x, found = len(problem.A), problem.X0.astype(float), [problem.X0]
@@ -59,17 +52,17 @@ def states_of(python, side, problem, options, tmp_path):
 @pytest.mark.parametrize(
     ("topology", "method"), [("ring", "dsgd"), ("one_peer_exponential", "push_sum")]
 )
-def test_the_side_of_this_package_is_dsgd_worker_by_worker(tool, cases, tmp_path, topology, method):
+def test_the_side_of_this_package_is_dsgd_worker_by_worker(tool, tmp_path, topology, method):
     loss = "logistic" if topology == "ring" else "least_squares"
-    problem = cases.Case("", {}, {}, loss=loss, topology=topology).problem()
+    problem = tool.Case("", {}, {}, loss=loss, topology=topology).problem()
     X = states_of(sys.executable, "in_ngo.py", problem, {"method": method}, tmp_path)
     most, _ = tool.difference(by_worker(problem), X)
     assert most < 1e-6 < tool.ROUNDING
 
 
 @pytest.mark.skipif(not GOSSIPY.exists(), reason="make frameworks makes gossipy's environment")
-def test_gossipy_is_dsgd_worker_by_worker(tool, cases, tmp_path):
-    problem = cases.Case("", {}, {}, topology="one_peer_exponential").problem()
+def test_gossipy_is_dsgd_worker_by_worker(tool, tmp_path):
+    problem = tool.Case("", {}, {}, topology="one_peer_exponential").problem()
     python = GOSSIPY.parent / "bin/python"
     Y = states_of(python, "in_gossipy.py", problem, {"algorithm": "MERGE_UPDATE"}, tmp_path)
     most, _ = tool.difference(by_worker(problem), Y)
@@ -77,7 +70,7 @@ def test_gossipy_is_dsgd_worker_by_worker(tool, cases, tmp_path):
 
 
 def test_it_measures_what_is_installed_and_says_what_is_left_out(
-    tool, cases, tmp_path, monkeypatch, capsys
+    tool, tmp_path, monkeypatch, capsys
 ):
     (tmp_path / "gossipy").mkdir()
     (tmp_path / "gossipy/installed").touch()
@@ -92,5 +85,5 @@ def test_it_measures_what_is_installed_and_says_what_is_left_out(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "frameworks: decent_bench is left out: it is not installed."
     rows = [line for line in lines if line.startswith("| gossipy ")]
-    assert len(rows) == 2 * sum(case.framework == "gossipy" for case in cases.CASES)
+    assert len(rows) == 2 * sum(case.framework == "gossipy" for case in tool.CASES)
     assert sum("| **no** " in line for line in rows) == 1

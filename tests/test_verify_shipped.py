@@ -10,7 +10,6 @@ from small_archives import in_this_process, members_in
 
 from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
 from ngo.pipeline.archives.collect import with_runs
-from ngo.pipeline.places import shipped_metrics
 from ngo.report.results_markdown import BEGIN
 
 
@@ -86,10 +85,3 @@ def test_runs_of_another_version_fail_unless_the_archive_is_marked(
     page.write_text(warned)
     said = "marked as made by 0123abc, as docs/a.md, docs/page.md say"
     assert said in answer(shipped, marked)
-
-
-def test_the_pages_of_the_shipped_tiers_are_here(shipped):
-    tiers = {*shipped_metrics(REPOSITORY), "calibration"}
-    pages = [page for tier in tiers for page in shipped.pages_of(tier, whole=True)]
-    assert "docs/d2/claims.md" in pages
-    assert [page for page in pages if not (REPOSITORY / page).exists()] == []

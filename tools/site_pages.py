@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from verdicts.rows.run_values import RunValue
+    from verdicts.rows.evaluations import RunValue
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -179,7 +179,7 @@ def quantities() -> str:
 
 def values() -> str:
     """The table of the names that ``value`` takes, with their units."""
-    from verdicts.rows.run_values import VALUES
+    from verdicts.rows.evaluations import VALUES
 
     rows = ["| value | unit | what it is |", "|---|---|---|"]
     for name, entry in VALUES.items():

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verdicts import extensions
 from verdicts.files import write_together
-from verdicts.registry import UserError, printable
+from verdicts.registry import UserError, load_plugin, printable
 
 if TYPE_CHECKING:
     from verdicts.row import Row
@@ -23,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     try:
         for name in getattr(given, "imported", ()):
-            extensions.load(name)
+            load_plugin(name)
         status = given.run(given)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -142,13 +141,13 @@ def _print(rows: list[Row], given: argparse.Namespace, read: Sequence[Path]) -> 
 
     ``read`` are the files that they are from, which are not written over.
     """
-    from verdicts import as_table, render
+    from verdicts import as_table, report
 
     formats: dict[str, Callable[[list[Row]], str]] = {
-        "text": render.as_text,
-        "markdown": render.as_markdown,
-        "json": render.as_json,
-        "html": render.as_page,
+        "text": report.as_text,
+        "markdown": report.as_markdown,
+        "json": report.as_json,
+        "html": report.as_page,
     }
     print(printable(formats[given.format](rows), keep="\n"), end="")
     if given.out is None:
@@ -164,9 +163,9 @@ def _register(given: argparse.Namespace) -> int:
     sources to a file, which you commit before the runs. A second time, claims that are new or
     changed are added; nothing is removed.
     """
-    from verdicts.registration import register
+    from verdicts.registration import check_claims, register
 
-    extensions.check_claims(given.claims)
+    check_claims(given.claims)
     out, number, new = register(given.claims, given.out)
     print(f"{number} claim{'' if number == 1 else 's'}; {new} new or changed: {out}")
     return 0

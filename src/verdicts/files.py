@@ -1,10 +1,12 @@
-"""Files that a stranger may have made, YAML among them; and files that appear whole.
+"""Files that a stranger may have made: YAML and its entries, checked; and files that appear whole.
 
-Of YAML, repeated keys and aliases that expand to too many values are rejected.
+Of YAML, repeated keys and aliases that expand to too many values are rejected. The checks of
+entries raise a one-line UserError under ``key``.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import tempfile
@@ -14,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from verdicts.registry import UserError
+from verdicts.registry import UserError, check, printable, unknown
 
 
 def regular_file(path: Path, key: str, most: int | None = None) -> Path:
@@ -170,3 +172,56 @@ def _text(content: bytes) -> str:
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST:
             raise Unfit(f" has a value of more than {LONGEST:,} characters in line {line}")
     return text
+
+
+def check_keys(
+    key: str, values: Mapping[Any, object], known: Iterable[str], required: Iterable[str]
+) -> None:
+    """Raise a UserError for an unknown key, and for a required one that is missing."""
+    for name in values:
+        if name not in known:
+            raise unknown(key, name, known)
+    for name in required:
+        if name not in values:
+            raise UserError(f"{key}: {name!r} is missing.")
+
+
+def one_of(key: str, value: Any, known: Iterable[str]) -> str:
+    """A name that is one of the known ones."""
+    if not isinstance(value, str) or value not in known:
+        raise unknown(key, value, map(str, known))
+    return value
+
+
+def mapping(key: str, value: Any) -> Mapping[Any, object]:
+    """A mapping."""
+    check(isinstance(value, Mapping), key, value, "it must be a mapping")
+    return value
+
+
+def names(key: str, value: Any) -> tuple[str, ...]:
+    """A name, or the names in a list."""
+    found = value if isinstance(value, list) else [value]
+    right = found and all(isinstance(name, str) for name in found)
+    check(right, key, value, "it must be a name, or a list")
+    return tuple(found)
+
+
+def text(key: str, value: Any) -> str:
+    """Text in one line, without control characters."""
+    right = isinstance(value, str) and printable(value.strip()) == value.strip()
+    check(right, key, value, "it must be text in one line")
+    return value.strip()
+
+
+def number(key: str, value: Any) -> float:
+    """A finite number."""
+    right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    check(right, key, value, "it must be a number")
+    return value
+
+
+def boolean(key: str, value: Any) -> bool:
+    """A boolean."""
+    check(isinstance(value, bool), key, value, "it must be true or false")
+    return value

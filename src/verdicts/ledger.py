@@ -24,13 +24,12 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
 from verdicts.rows.best_fields import FIRST_LOOK
-from verdicts.rows.run_values import said
+from verdicts.rows.evaluations import said
 from verdicts.rows.seed_values import both_diverged, lacking_a_run, noted_runs
 from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
-from verdicts.statistics.evidence import Evidence, evidence
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined, judge_multiverses
 from verdicts.statistics.power import detectable, seeds_needed

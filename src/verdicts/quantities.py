@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,35 +11,30 @@ import numpy as np
 from verdicts.claims.claim import POOLED
 from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError
+from verdicts.rows.best_fields import at_best
+from verdicts.rows.evaluations import Value, per_run
+from verdicts.rows.seed_values import by_seed, logs, mean_over, note, total, weighted_sum
+from verdicts.rows.selection import Column, Selection, selected
+from verdicts.statistics.estimates import ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from verdicts.rows.run_values import Value
-    from verdicts.rows.selection import Column, Selection
+OF_VALUE = "that of the value"
+over_universes = partial(quantity, many_universes=True)
 
 
-@quantity(
-    "level",
-    unit="that of the value",
-    example="{value: accuracy, over: [topology]}",
-    many_universes=True,
-)
+@over_universes("level", unit=OF_VALUE, example="{value: accuracy, over: [topology]}")
 def level(
     rows: pd.DataFrame, value: Value = "accuracy", over: Sequence[Column] = (), log: bool = False
 ) -> pd.Series:
     """The value of each seed's run; the mean over the fields ``over``."""
-    from verdicts.rows.seed_values import by_seed, logs, mean_over
-
     table = by_seed(rows, {}, value, over)
     return mean_over(logs(table) if log else table)
 
 
-@quantity(
-    "difference",
-    unit="that of the value",
-    example="{of: {method: b}, minus: {method: a}, value: accuracy}",
-    many_universes=True,
+@over_universes(
+    "difference", unit=OF_VALUE, example="{of: {method: b}, minus: {method: a}, value: accuracy}"
 )
 def difference(
     rows: pd.DataFrame,
@@ -55,11 +51,8 @@ def difference(
     return contrast(rows, [{"weight": 1, **of}, {"weight": -1, **minus}], value, over)
 
 
-@quantity(
-    "log_ratio",
-    unit="log ratio",
-    example="{of: {method: b}, to: {method: a}, value: loss}",
-    many_universes=True,
+@over_universes(
+    "log_ratio", unit="log ratio", example="{of: {method: b}, to: {method: a}, value: loss}"
 )
 def log_ratio(
     rows: pd.DataFrame,
@@ -73,11 +66,10 @@ def log_ratio(
     return contrast(rows, terms, value, over, log=True)
 
 
-@quantity(
+@over_universes(
     "contrast",
-    unit="that of the value",
+    unit=OF_VALUE,
     example="{terms: [{weight: 1, method: b}, {weight: -1, method: a}], value: accuracy}",
-    many_universes=True,
 )
 def contrast(
     rows: pd.DataFrame,
@@ -103,9 +95,6 @@ def _weighted(
     best: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
 ) -> pd.Series:
     """Σ weight · value; ``best`` chooses among the runs of a term. A UserError without a weight."""
-    from verdicts.rows.seed_values import by_seed, logs, mean_over, weighted_sum
-    from verdicts.rows.selection import selected
-
     parts = []
     for term in terms:
         fields: dict[str, Any] = dict(term)
@@ -155,11 +144,10 @@ def remaining_gap(
     return both
 
 
-@quantity(
+@over_universes(
     "best_difference",
-    unit="that of the value",
+    unit=OF_VALUE,
     example="{of: {method: b}, minus: {method: a}, choose: [lr], by: held_out}",
-    many_universes=True,
 )
 def best_difference(
     rows: pd.DataFrame,
@@ -182,11 +170,10 @@ def best_difference(
     return best_contrast(rows, terms, choose, over, value, by, best_is)
 
 
-@quantity(
+@over_universes(
     "best_contrast",
-    unit="that of the value",
+    unit=OF_VALUE,
     example="{terms: [{weight: 1, method: b}, {weight: -1, method: a}], choose: [lr]}",
-    many_universes=True,
 )
 def best_contrast(
     rows: pd.DataFrame,
@@ -201,7 +188,6 @@ def best_contrast(
 
     Terms are those of ``contrast``, and the best values those of ``best_difference``.
     """
-    from verdicts.rows.best_fields import at_best
 
     def best(runs: pd.DataFrame) -> pd.DataFrame:
         return at_best(runs, choose, over, value, by, best_is)
@@ -218,8 +204,6 @@ def pooled(rows: pd.DataFrame, claims: Sequence[str]) -> pd.Series:
     the mean is above 0 if the claims are true on the whole. A seed without a number for one of them
     is left out; if one is not run, neither is the pooled claim. Rows are seeds, columns claims.
     """
-    from verdicts.rows.seed_values import mean_over
-
     return mean_over(rows)
 
 
@@ -253,9 +237,6 @@ def slope(
     A run that diverged makes the slope infinite, in the direction of its value. NaN if such runs
     pull both ways, and for a seed with a missing run.
     """
-    from verdicts.rows.best_fields import at_best
-    from verdicts.rows.seed_values import by_seed, logs, weighted_sum
-
     fields = [along, *over]
     rows = at_best(rows, [best], fields, value) if best else rows
 
@@ -296,9 +277,6 @@ def _on_log_V(
     """
     import pandas as pd
 
-    from verdicts.rows.run_values import per_run
-    from verdicts.rows.seed_values import note
-
     runs = per_run(rows, value)
     runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda each: each > 0))
     kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
@@ -314,8 +292,6 @@ def _on_log_V(
 def _over_keys(table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], float]) -> pd.Series:
     """``number(x, y)`` for each seed and rest of the key, with the first part of the key as x."""
     import pandas as pd
-
-    from verdicts.rows.seed_values import mean_over
 
     columns = {}
     for rest in dict.fromkeys(key[1:] for key in table.columns):
@@ -337,9 +313,6 @@ def _places(values: Sequence[object]) -> np.ndarray:
 
 def slope_of(x: np.ndarray, y: np.ndarray) -> float:
     """The least-squares slope; NaN if all ``x`` are equal."""
-    from verdicts.rows.seed_values import total
-    from verdicts.statistics.estimates import ROUNDING
-
     centred = x - x.mean()
     square = float(centred @ centred)
     if square == 0:
@@ -347,12 +320,6 @@ def slope_of(x: np.ndarray, y: np.ndarray) -> float:
     # 0 · inf: a run at the mean of x does not change the slope.
     moved = np.abs(centred) > ROUNDING * np.abs(centred).max()
     return float(total(centred[moved] * y[moved])) / square
-
-
-def _correlation(x: np.ndarray, y: np.ndarray) -> float:
-    if x.std() == 0 or y.std() == 0:
-        return np.nan
-    return float(np.corrcoef(x, y)[0, 1])
 
 
 @quantity("fisher_z", unit="Fisher's z", example="{of: accuracy}")
@@ -371,16 +338,16 @@ def fisher_z(
     with fewer than four of them, or without a spread. ``minus`` is subtracted: z of the
     correlation to compare with.
     """
-    from verdicts.statistics.estimates import ROUNDING
 
     def z(x: np.ndarray, y: np.ndarray) -> float:
-        r = _correlation(x, np.log(y) if log else y)
+        y = np.log(y) if log else y
+        r = np.corrcoef(x, y)[0, 1] if x.std() and y.std() else np.nan
         return float(np.arctanh(np.clip(r, -1 + ROUNDING, 1 - ROUNDING)) - minus)
 
     return _on_log_V(rows, of, V, LEAST_RUNS, z, positive=log)
 
 
-@quantity("spread", unit="that of the value", example="{across: gamma, value: accuracy}")
+@quantity("spread", unit=OF_VALUE, example="{across: gamma, value: accuracy}")
 def spread(
     rows: pd.DataFrame, across: Column, value: Value = "accuracy", where: Selection | None = None
 ) -> pd.Series:
@@ -388,8 +355,6 @@ def spread(
 
     inf if a run diverged; NaN for a seed with a missing run.
     """
-    from verdicts.rows.seed_values import by_seed
-
     table = by_seed(rows, where or {}, value, [across])
     found = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
     return found.mask(table.isin([np.inf, -np.inf]).any(axis=1) & table.notna().all(axis=1), np.inf)
@@ -408,8 +373,6 @@ def log_spread_ratio(
     ±inf if a run of one side diverged; no number if runs of both did.
     """
     import pandas as pd
-
-    from verdicts.rows.seed_values import total
 
     sides = [spread(rows, across, value, where) for where in (of, to)]
     seeds = sides[0].index.union(sides[1].index)

@@ -27,17 +27,21 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from verdicts.registry import Registry, UserError
-from verdicts.statistics.cases import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from verdicts.rows.run_values import Value
+    from verdicts.rows.evaluations import Value
+
+COLUMNS = ("case", "measured", "limit", "met")
+"""The columns of a table of cases."""
 
 Function = Callable[..., "pd.Series | pd.DataFrame"]
 F = TypeVar("F", bound=Function)
@@ -144,3 +148,35 @@ def quantity(
         return function
 
     return register
+
+
+def cases(
+    rows: pd.DataFrame,
+    names: Sequence[str],
+    measured: pd.Series | np.ndarray,
+    limit: pd.Series | np.ndarray | float,
+    met: pd.Series | np.ndarray,
+) -> pd.DataFrame:
+    """The columns ``case``, ``measured``, ``limit`` and ``met``; a case has the values ``names``.
+
+    A UserError if there are no rows: a statement without cases is not decided.
+    """
+    import pandas as pd
+
+    if rows.empty:
+        raise UserError("cases: no row is left for this statement.")
+    return pd.DataFrame(
+        {
+            "case": [
+                ", ".join(f"{name} {_shown(row[name])}" for name in names)
+                for row in rows[list(names)].to_dict("records")
+            ],
+            "measured": pd.Series(measured).to_numpy(dtype=float),
+            "limit": limit if isinstance(limit, float | int) else pd.Series(limit).to_numpy(float),
+            "met": pd.Series(met).to_numpy(dtype=bool),
+        }
+    )
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -8,6 +8,7 @@ added any more.
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import re
@@ -21,8 +22,7 @@ from typing import Any
 
 from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.claims_file import read_claims
-from verdicts.claims.entries import check_keys, mapping, text
-from verdicts.files import read_mapping, write_together
+from verdicts.files import check_keys, mapping, read_mapping, text, write_together
 from verdicts.registry import UserError, check, shown
 from verdicts.row import REGISTERED, Row
 from verdicts.rows.selection import Tables, joined, selected
@@ -108,6 +108,17 @@ def as_date(key: str, value: object) -> datetime:
     except (ValueError, OverflowError):
         told = f"{shown(value)} is not allowed; give a date like 2026-01-31T12:00:00+00:00."
         raise UserError(f"{key}: {told}") from None
+
+
+CHECKS = "verdicts.checks"
+"""The entry points of installed packages: ``check(path)`` raises a UserError for a mistake in a
+claims file that is about the tables of the package."""
+
+
+def check_claims(path: Path) -> None:
+    """Have installed packages check the claims file at ``path``, before it is registered."""
+    for point in importlib.metadata.entry_points(group=CHECKS):
+        point.load()(path)
 
 
 def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:

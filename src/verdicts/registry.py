@@ -5,10 +5,11 @@ Entries import large libraries inside their functions, so that their names are k
 
 import difflib
 import importlib
+import importlib.util
 import pkgutil
 import re
 from collections.abc import Callable, Iterable
-from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -58,15 +59,11 @@ def shown(value: object) -> str:
 def nearest(name: object, known: Iterable[object]) -> str:
     """`` Did you mean 'ring'?`` with the known name closest to ``name``; empty if none is close.
 
-    Of more than ``MOST_COMPARED``, only so many are compared that begin with the same two letters.
+    Of the names, ``MOST_COMPARED`` are compared: those first that begin with the same two letters.
     """
-    names = {str(each).lower(): each for each in known}
-    wanted, compared = str(name).lower(), list(names)
-    if len(names) > MOST_COMPARED:
-        alike = (each for each in names if each[:2] == wanted[:2])
-        compared = list(islice(alike, MOST_COMPARED))
-        compared += [wanted] if wanted in names else []
-    close = difflib.get_close_matches(wanted, compared, n=1, cutoff=0.5)
+    names, wanted = {str(each).lower(): each for each in known}, str(name).lower()
+    alike_first = sorted(names, key=lambda each: (each != wanted, each[:2] != wanted[:2]))
+    close = difflib.get_close_matches(wanted, alike_first[:MOST_COMPARED], n=1, cutoff=0.5)
     return f" Did you mean {names[close[0]]!r}?" if close else ""
 
 
@@ -136,3 +133,27 @@ def load_entries(name: str) -> None:
 def in_a_line(error: BaseException) -> str:
     """The first line of an error's message; the name of its type if the message is empty."""
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+
+
+def load_plugin(name: str) -> None:
+    """Import a module, or the Python file at a path that ends in ``.py``. It runs with your rights.
+
+    Raises a UserError, in one line, if it can't be imported.
+    """
+    try:
+        if not name.endswith(".py"):
+            load_entries(name)
+            return
+        if Path(name).exists() and not Path(name).is_file():  # opening a pipe may block for ever
+            raise UserError(f"import: {name!r} can't be imported: it is not a regular file.")
+        spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+        assert spec is not None  # nor is its loader, for a path that ends in .py
+        assert spec.loader is not None
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except UserError:
+        raise
+    except Exception as error:  # whatever the file does
+        kind = type(error).__name__
+        raise UserError(
+            f"import: {name!r} can't be imported: {kind}: {in_a_line(error)}."
+        ) from None

@@ -16,7 +16,7 @@ from verdicts.registry import UserError, in_a_line, printable, unknown
 from verdicts.rows.tables import MOST_BYTES, read_csv
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import FEWEST
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, OVER_UNIVERSES, UNDECIDED, VERDICTS
 from verdicts.statistics.multiverse import Multiverse, multiverse_of
 

@@ -25,7 +25,7 @@ from ngo.theorems.setting import (
     states,
     unit_spread,
 )
-from verdicts.statistics.cases import hardest
+from verdicts.statistics.judgement import hardest
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
 

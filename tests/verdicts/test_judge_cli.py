@@ -12,20 +12,8 @@ import running
 import yaml
 from foreign import CLAIMS, write
 
-import verdicts
 from verdicts.cli import main
 from verdicts.quantity_registry import QUANTITIES
-
-
-def test_claims_about_a_csv_file_are_judged(tmp_path):
-    by_id = {row.claim: row for row in verdicts.check(write(tmp_path), tmp_path)}
-    assert {name: row.verdict for name, row in by_id.items()} == {
-        "faster": "holds", "same": "holds", "absent": "not run"
-    }  # fmt: skip
-    assert by_id["faster"].estimate == pytest.approx(3)
-    assert by_id["faster"].pairs == 6
-    said = "there is no table 'sizes', only scores. Did you mean 'scores'?"
-    assert by_id["absent"].reason == said
 
 
 def test_what_is_printed_and_written(tmp_path, capsys):
@@ -137,16 +125,6 @@ def test_error_rates_are_simulated_from_the_command(capsys):
 
 
 CONTROLS = "\x1b[2J\a\u202e"
-
-
-def test_a_claim_with_control_characters_is_refused(tmp_path, capsys):
-    says = r'"\e[2JB is more accurate than A\a\u202e"'
-    claims = write(tmp_path, CLAIMS.replace("B is more accurate than A", says))
-    assert main(["check", str(claims), "--tables", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("verdicts: claims.faster.says: ")
-    assert said.endswith("is not allowed; it must be text in one line.\n")
-    assert not set(CONTROLS) & set(said) - set("[2J")
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from made_up_page import NAN, ROWS, row
 
-from verdicts import render as board
+from verdicts import report as board
 from verdicts.registry import UserError
-from verdicts.render import as_json, as_markdown, as_page
+from verdicts.report import as_json, as_markdown, as_page
 from verdicts.row import MARKED, as_table, counts, number, read_rows
 
 
@@ -20,13 +20,6 @@ from verdicts.row import MARKED, as_table, counts, number, read_rows
 )  # fmt: skip
 def test_three_digits(value, printed):
     assert number(value) == printed
-
-
-def test_an_interval_needs_three_seeds_and_a_width():
-    assert row("a").interval == "2.25 to 6"
-    assert row("a", pairs=3).interval == "2.25 to 6"
-    for values in ({"pairs": 2}, {"pairs": NAN}, {"low": NAN}, {"low": 6.0}):
-        assert row("a", **values).interval == "–"
 
 
 def test_a_number_that_is_rounding_beside_its_interval_is_zero():

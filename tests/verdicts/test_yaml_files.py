@@ -43,11 +43,6 @@ def test_a_file_without_a_mapping(tmp_path, text, message):
         read_mapping(tmp_path / "a.yaml", "own")
 
 
-def test_the_mapping_of_a_file(tmp_path):
-    (tmp_path / "a.yaml").write_text("a: {b: 1, 'off': on}")
-    assert read_mapping(tmp_path / "a.yaml", "own") == {"a": {"b": 1, "off": True}}
-
-
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("content", "message"),
@@ -57,8 +52,7 @@ def test_the_mapping_of_a_file(tmp_path):
         (b"a: b\0c", "control characters are not allowed"),
         (b"a: \xff", "can't decode byte 0xff"),
         (b"a: !!timestamp x", "is not valid YAML"),
-        (b"a: !!bool x", "is not valid YAML"),
-        (b"a: !!int ''", "is not valid YAML"),
+        (b"a: &a [*a]", "more than 1,000,000 values"),
         (b"? [1]\n: 2", "unhashable key"),
         (b"a: 2020-99-99", "month must be in 1..12"),
         (b"a: " + b"[" * 100_000, "is nested more than 50 levels deep in line 1"),
@@ -75,14 +69,6 @@ def test_a_strangers_file_is_refused_in_a_line(tmp_path, monkeypatch, content, m
         read_mapping(tmp_path / "a.yaml", "own")
     assert "\n" not in str(told.value)
     assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.timeout(60)
-def test_neither_a_pipe_nor_a_device_is_read(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", "/dev/zero"):
-        with pytest.raises(UserError, match="^own: .* can't be read: it is not a regular file"):
-            read_mapping(path, "own")
 
 
 def nested(depth: int, first: str, more: str) -> str:
@@ -110,13 +96,6 @@ def test_aliases_that_stand_for_too_many_values_are_refused_before_they_are_writ
         f"own: {str(tmp_path / 'a.yaml')!r} has more than 1,000,000 values with its aliases "
         "written out."
     )
-
-
-@pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: {c: *a}}"])
-def test_a_value_that_contains_itself_is_refused(tmp_path, text):
-    (tmp_path / "a.yaml").write_text(text)
-    with pytest.raises(UserError, match="more than 1,000,000 values"):
-        read_mapping(tmp_path / "a.yaml", "own")
 
 
 @pytest.mark.timeout(60)

@@ -19,10 +19,9 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.universes import PREFIX
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
-from verdicts.claims.claim import Claim, ClaimsFile, Gate
-from verdicts.claims.entries import selections
+from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.rows.run_values import parsed
+from verdicts.rows.evaluations import parsed
 
 # The columns of an experiment's tidy table, other than the fields of its runs.
 OF_RUNS = {

@@ -16,7 +16,7 @@ from tabulate import tabulate
 from ngo.report.contents import Contents, text
 from ngo.report.findings import Findings, Topic
 from ngo.report.templates import rendered
-from verdicts.render import escaped
+from verdicts.report import escaped
 from verdicts.row import Row, counted, registered
 from verdicts.statistics.judgement import NOT_RUN
 

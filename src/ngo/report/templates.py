@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ngo.printing.markdown_text import inert
-from verdicts.render import escaped
+from verdicts.report import escaped
 
 #: The templates, the style sheets and the scripts.
 FOLDER = Path(__file__).with_name("page")

@@ -7,17 +7,17 @@ tables.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from verdicts.claims.claim import Claim, ClaimsFile, Gate
-from verdicts.claims.entries import selections
+from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
 from verdicts.claims.units import check_margins, measured_column
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, nearest, shown, unknown
-from verdicts.rows.run_values import as_numbers, column_of, parsed
+from verdicts.rows.evaluations import as_numbers, column_of, parsed
 from verdicts.rows.selection import (
     SETTING,
     UNIVERSE,
@@ -110,21 +110,20 @@ class _Names:
 
     def value(self, key: str, value: object) -> None:
         """A number of a run: a column, a registered value, or a mapping of one name."""
-        if "run" not in self.columns and isinstance(value, str):
+        of_runs = "run" in self.columns
+        if not of_runs and isinstance(value, str):
             self.column(key, value)
         try:
             parsed(value, self.columns)  # type: ignore[arg-type]  # it is checked
         except UserError as error:
             raise UserError(f"{key.rpartition('.')[0]}.{error}") from None
-        if (column := _column_of(value, self.columns)) is not None:
+        if (column := column_of(value, of_runs=of_runs)) is not None:  # type: ignore[arg-type]
             self.column(key, column)
-        if "run" not in self.columns and not isinstance(value, str):
+        if not of_runs and not isinstance(value, str):
             raise UserError(f"{key}: {shown(value)} needs the column 'run', which is not there.")
 
     def texts(self, key: str, column: str, wanted: list[object]) -> None:
         """Raise a UserError for a text that no row has in a column of text."""
-        import pandas as pd
-
         values = pd.concat([rows[column] for rows in self.tables.values() if column in rows])
         if values.dtype != object and not pd.api.types.is_string_dtype(values):
             return
@@ -138,8 +137,6 @@ class _Names:
 
     def shares(self, key: str, claim: Claim) -> None:
         """A column with accuracies of at most 1 is a share of 1; a unit would have said so."""
-        import pandas as pd
-
         column = measured_column(claim, of_runs="run" in self.columns)
         if column is None or "accuracy" not in column:
             return
@@ -158,16 +155,11 @@ def value_columns(entry: Claim | Gate, columns: Collection[str]) -> list[str] | 
     if entry.quantity is None:
         return [str(entry.column)]
     quantity = QUANTITIES[entry.quantity]
-    found = [_column_of(value, columns) for _, value in quantity.given("Value", entry.arguments)]
-    reads = any("Value" in kinds for kinds in quantity.kinds.values())
-    return [each for each in found if each and each in columns] if reads else None
-
-
-def _column_of(value: object, columns: Collection[str]) -> str | None:
-    """The column that a value is read from; without runs, it is one."""
-    if isinstance(value, str) and "run" not in columns:
-        return value
-    return column_of(value)  # type: ignore[arg-type]  # it is checked
+    if not any("Value" in kinds for kinds in quantity.kinds.values()):
+        return None
+    values: list[Any] = [value for _, value in quantity.given("Value", entry.arguments)]
+    found = [column_of(value, of_runs="run" in columns) for value in values]
+    return [column for column in found if column and column in columns]
 
 
 def named_columns(key: str, entry: Claim | Gate) -> Iterator[tuple[str, object]]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from verdicts.files import mapping
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import unknown
 from verdicts.rows.selection import Selection
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.sequential import Plan
 
 ALTERNATIVE = "alternative"
@@ -156,3 +158,17 @@ class ClaimsFile:
             return replace(claim, arguments={**claim.arguments, argument: values[name]})
 
         return replace(self, claims={name: resolved(each) for name, each in self.claims.items()})
+
+
+def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:
+    """The arguments of a quantity that select rows, each with its place; a term has a weight too.
+
+    ``key`` is the place of the claim or gate. Raises a UserError for an argument of another type.
+    """
+    kinds = QUANTITIES[str(entry.quantity)].kinds
+    for name, value in entry.arguments.items():
+        place = f"{key}.with.{name}"
+        for term in value if isinstance(value, list) else [value]:
+            if "Selection" in kinds[name] and term is not None:
+                fields = mapping(place, term).items()
+                yield place, {column: wanted for column, wanted in fields if column != "weight"}

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from verdicts.claims.claim import MARKS, POOLED, Cell, Claim, ClaimsFile, Gate, Universes, alike
-from verdicts.claims.entries import boolean, check_keys, mapping, names, number, one_of, text
 from verdicts.claims.resolved import forms, resolved
 from verdicts.claims.units import check_shares
-from verdicts.files import read_mapping
+from verdicts.files import boolean, check_keys, mapping, names, number, one_of, read_mapping, text
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, check, printable, shown, unknown
 from verdicts.rows.selection import Selection
-from verdicts.statistics.expectation import RELATIONS, Expectation
+from verdicts.statistics.evidence import RELATIONS, Expectation
 from verdicts.statistics.sequential import Plan, checked_plan
 
 CLAIM_KEYS = (

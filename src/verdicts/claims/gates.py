@@ -8,8 +8,7 @@ import pandas as pd
 from verdicts.claims.claim import Gate
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.evaluations import last_evaluations
-from verdicts.rows.run_values import with_diverged, worst_of
+from verdicts.rows.evaluations import last_evaluations, with_diverged, worst_of
 from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, need, selected
 from verdicts.statistics.estimates import exceeds
 

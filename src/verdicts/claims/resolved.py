@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from verdicts.claims.claim import MARKS, POOLED, alike
-from verdicts.claims.entries import mapping, one_of
-from verdicts.files import regular_file
+from verdicts.files import mapping, one_of, regular_file
 from verdicts.registry import UserError, check, in_a_line, shown, unknown
 
 FOR_EACH, ALL = "for_each", "all"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from verdicts.claims.claim import Claim
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.run_values import IN_POINTS, SHARE, UNITS, column_of, unit_of
+from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, column_of, unit_of
 
 OF_THE_VALUE = "that of the value"
 """How the unit of a quantity starts that has the unit of its value."""
@@ -72,4 +72,4 @@ def measured_column(claim: Claim, *, of_runs: bool = True) -> str | None:
     value = quantity.value(claim.arguments)
     if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_THE_VALUE):
         return None
-    return column_of(value) if of_runs or not isinstance(value, str) else value
+    return column_of(value, of_runs=of_runs)

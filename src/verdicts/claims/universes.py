@@ -24,7 +24,7 @@ from verdicts.rows.selection import (
     need,
     selected,
 )
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.multiverse import sides
 
 BOTH_DIVERGED = "both sides diverged"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from verdicts.registry import UserError, unknown
-from verdicts.rows.evaluations import final
-from verdicts.rows.run_values import Value, highest_is_best, per_run
+from verdicts.rows.evaluations import Value, final, highest_is_best, per_run
 from verdicts.rows.selection import UNIVERSE, need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIRST_LOOK = "first_look"
 """A column of the judge's: whether a row's seed is one of those of a claim's first look."""

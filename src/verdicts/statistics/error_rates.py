@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import pandas as pd
 
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA
-from verdicts.statistics.evidence import Evidence, evidence, upper_tail
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, upper_tail
 from verdicts.statistics.judgement import (
     DEPENDS,
     EQUIVALENT,
@@ -24,7 +23,7 @@ from verdicts.statistics.judgement import (
     judge,
 )
 from verdicts.statistics.multiverse import examined, judge_multiverses
-from verdicts.statistics.sequential import Plan, sequential
+from verdicts.statistics.sequential import Plan, over_looks
 
 SEEDS = (3, 5, 10, 20)
 
@@ -161,8 +160,8 @@ def sequential_rates(
     return pd.DataFrame(records)
 
 
-Compared = list[tuple[set[str], set[str]]]
-"""What is said of each claim of a family, and what is true of it."""
+Compared = tuple[set[str], set[str]]
+"""What is said of a claim, and what is true of it."""
 
 
 def _records(
@@ -172,73 +171,63 @@ def _records(
     drawn = NOISE[noise](stream, (simulations,))
     values = NOISE[noise](stream, (simulations, len(situation.means), plan[-1]))
     values += np.array(situation.means)[:, None]
-    compared: list[list[Compared]] = [[] for _ in plan]
+    families: list[list[list[Compared]]] = [[] for _ in plan]
     used = np.zeros(len(plan))
     for family, paper in zip(values, drawn, strict=True):
         # That a drawn value is near is true only if it is.
         far = situation.expected == "paper" and situation.printed is None and abs(paper) > MARGIN
-        right = [set() if far else set(each) for each in situation.right]
+        right = [set() if far else set(verdicts) for verdicts in situation.right]
         looks = _looks(family, situation.expectations(paper), plan)
         for k, (judged, seeds) in enumerate(looks):
-            said = [{each.verdict, *([BELOW_MARGIN] * each.below_margin)} for each in judged]
-            compared[k].append(list(zip(said, right, strict=True)))
+            said = [{found.verdict, *([BELOW_MARGIN] * found.below_margin)} for found in judged]
+            families[k].append(list(zip(said, right, strict=True)))
             used[k] += seeds
-    known = {"situation": situation.name, "noise": noise}
     return [
-        {**known, "seeds": look, "used": used[k] / simulations, **_shares(compared[k])}
+        {
+            "situation": situation.name,
+            "noise": noise,
+            "seeds": look,
+            "used": used[k] / simulations,
+            **_shares(families[k], SAID),
+            "both": share(said >= BOTH for said, true in chain(*families[k]) if true >= BOTH),
+        }
         for k, look in enumerate(plan)
     ]
 
 
-def _shares(families: Sequence[Compared]) -> dict[str, float]:
-    """How often verdicts were false, and how often true ones were found."""
-    wrong = [
-        {each for said, true in pairs for each in SAID if each in said - true} for pairs in families
-    ]
-    every = [pair for pairs in families for pair in pairs]
-    return {
-        **{f"false_{name}": share(name in each for each in wrong) for name in SAID},
-        "false": share(map(bool, wrong)),
-        "power": share(bool(said & true - {BELOW_MARGIN}) for said, true in every if true),
-        "both": share(said >= BOTH for said, true in every if true >= BOTH),
-    }
+def _shares(families: Sequence[Sequence[Compared]], names: Sequence[str]) -> dict[str, float]:
+    """How often verdicts with these ``names`` were false, and how often true ones were found."""
+    said_wrongly = ({name for said, true in pairs for name in said - true} for pairs in families)
+    wrong = [said & set(names) for said in said_wrongly]
+    hits = [bool(said & true - {BELOW_MARGIN}) for said, true in chain(*families) if true]
+    rates = {f"false_{name}": share(name in said for said in wrong) for name in names}
+    return {**rates, "false": share(map(bool, wrong)), "power": share(hits)}
 
 
 def share(found: Iterable[bool]) -> float:
     """The share that is true; NaN of nothing."""
-    every = list(found)
-    return sum(every) / len(every) if every else float("nan")
+    values = list(found)
+    return sum(values) / len(values) if values else float("nan")
 
 
 def _looks(
     family: np.ndarray, expectations: Sequence[Expectation], plan: Plan
 ) -> Iterator[tuple[list[Verdict], float]]:
     """The verdicts after each look, and the mean number of seeds so far."""
-
-    @cache
-    def at(claim: int, count: int) -> Evidence:
-        tail = _random_tail if count > EXACT else upper_tail
-        return evidence(family[claim, :count], expectations[claim], tail)
-
-    def known(claim: int) -> Callable[[np.ndarray, Expectation], Evidence]:
-        return lambda values, _: at(claim, len(values))
-
-    seeds = np.full(len(family), plan[0])
+    found: list[list[Evidence]] = [[] for _ in family]
     judged: list[Verdict] = []
     for look in plan:
-        undecided = [each.verdict == UNDECIDED for each in judged]
-        if any(undecided) or not judged:
-            seeds[undecided] = look
-            judged = judge(
-                [
-                    sequential(family[k, :count], expectations[k], plan, known(k))
-                    for k, count in enumerate(seeds)
-                ]
-            )
-        yield judged, seeds.mean()
+        for k, values in enumerate(family):
+            if not judged or judged[k].verdict == UNDECIDED:
+                found[k].append(evidence(values[:look], expectations[k], _tail))
+        judged = judge([over_looks(looks, plan) for looks in found])
+        yield judged, float(np.mean([plan[len(looks) - 1] for looks in found]))
 
 
-def _random_tail(values: np.ndarray) -> float:
+def _tail(values: np.ndarray) -> float:
+    """``upper_tail``, by fewer random choices of signs where there are many seeds."""
+    if len(values) <= EXACT:
+        return upper_tail(values)
     sums = _signs(len(values)) @ values
     return float((1 + np.count_nonzero(sums >= values.sum())) / (1 + DRAWS))
 
@@ -374,9 +363,17 @@ def multiverse_rates(
             name = f"{truth.name} {noise} {universes} {seeds}"
             stream = np.random.default_rng(list(name.encode()))
             families = [_family(truth, noise, universes, seeds, stream) for _ in range(simulations)]
-            size = {"universes": universes, "seeds": seeds}
+            compared = [[_compared(truth, found) for found in family] for family in families]
+            significant = share(found.p_adjusted <= ALPHA for found in chain(*families))
             records.append(
-                {"truth": truth.name, "noise": noise, **size, **_universe_shares(truth, families)}
+                {
+                    "truth": truth.name,
+                    "noise": noise,
+                    "universes": universes,
+                    "seeds": seeds,
+                    **_shares(compared, judgement.OVER_UNIVERSES),
+                    "significant": significant,
+                }
             )
     return pd.DataFrame(records)
 
@@ -394,20 +391,8 @@ def _family(
     return judge_multiverses(family)
 
 
-def _universe_shares(truth: Truth, families: Sequence[Sequence[Verdict]]) -> dict[str, float]:
-    def right(each: Verdict) -> bool:
-        assert each.multiverse is not None
-        named = set(each.multiverse.rule_settings)
-        return each.verdict == truth.right and named <= set(truth.settings)
-
-    wrong = [{each.verdict for each in family if not right(each)} for family in families]
-    every = [each for family in families for each in family]
-    return {
-        **{
-            f"false_{verdict}": share(verdict in each for each in wrong)
-            for verdict in judgement.OVER_UNIVERSES
-        },
-        "false": share(bool(each & set(judgement.OVER_UNIVERSES)) for each in wrong),
-        "power": share(right(each) for each in every if truth.right),
-        "significant": share(each.p_adjusted <= ALPHA for each in every),
-    }
+def _compared(truth: Truth, found: Verdict) -> Compared:
+    """What is said of a claim; of one whose rule names another setting, nothing that is said."""
+    assert found.multiverse is not None
+    decides = set(found.multiverse.rule_settings) <= set(truth.settings)
+    return {found.verdict}, {truth.right if decides else "another rule"} if truth.right else set()

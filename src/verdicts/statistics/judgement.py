@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from verdicts.statistics.cases import hardest
 from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
 from verdicts.statistics.evidence import Evidence
 
@@ -129,6 +128,24 @@ def judge_cases(cases: pd.DataFrame) -> Verdict:
         hardest_measured=float(worst["measured"]),
         hardest_limit=float(worst["limit"]),
     )
+
+
+def hardest(cases: pd.DataFrame) -> pd.Series:
+    """The case furthest beyond its limit; if all are met, the one nearest to its limit.
+
+    Distances are those of logarithms. A measured value or a limit that is no number is NaN.
+    """
+    import pandas as pd
+
+    table = cases.reset_index(drop=True)
+    for name in ("measured", "limit"):
+        table[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = pd.Series(np.log(table["measured"] / table["limit"]))
+    distance = ratio.abs().fillna(np.inf)
+    broken = ~table["met"].eq(True)
+    at = distance[broken].argmax() if broken.any() else distance.argmin()
+    return (table[broken] if broken.any() else table).iloc[int(at)]
 
 
 def judge_every(cells: Sequence[Verdict]) -> Verdict:

@@ -28,8 +28,7 @@ import pandas as pd
 from verdicts.registry import UserError, shown
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA, exceeds
-from verdicts.statistics.evidence import median_interval, signed_ranks
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation, median_interval, signed_ranks
 from verdicts.statistics.judgement import DEPENDS, NO_EFFECT, REVERSED, UNDECIDED, Verdict, adjusted
 from verdicts.statistics.rules import NONE, Rule, find_rule, spoken
 

@@ -9,7 +9,7 @@ decided stays decided.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,8 +17,7 @@ import numpy as np
 
 from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import FEWEST
-from verdicts.statistics.evidence import Evidence, evidence
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Evidence, Expectation, evidence
 
 Plan = tuple[int, ...]
 """The numbers of seeds at which a claim is judged, rising; empty for a claim without a plan."""
@@ -54,37 +53,32 @@ def looks_taken(plan: Plan, seeds: int) -> int:
     return sum(look <= seeds for look in plan)
 
 
-def sequential(
-    values: np.ndarray,
-    expectation: Expectation,
-    plan: Plan,
-    at: Callable[[np.ndarray, Expectation], Evidence] = evidence,
-) -> Evidence:
+def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evidence:
     """The evidence at the last look that so many values allow, with p values over all looks.
 
     ``values`` are in the order of seeds: the first ones count, and those between two looks do not.
-    A seed without a value (NaN) is a seed. ``at`` gives the evidence of one look.
+    A seed without a value (NaN) is a seed.
     """
-    taken = looks_taken(plan, len(values))
-    if not taken:
-        early = at(values, expectation)
-        nan = float("nan")
-        waiting = f"{len(values)} of the {plan[0]} seeds of the first look"
-        return replace(
-            early, p=nan, p_equivalent=nan, plan=plan, looks=0, obstacle=early.obstacle or waiting
-        )
-    found = [at(values[:look], expectation) for look in plan[:taken]]
-    p, first = _smallest([each.p for each in found], plan)
-    equivalent, _ = _smallest([each.p_equivalent for each in found], plan)
-    able = any(not each.obstacle for each in found)
+    taken = plan[: looks_taken(plan, len(values))]
+    if taken:
+        return over_looks([evidence(values[:look], expectation) for look in taken], plan)
+    early, nan = evidence(values, expectation), float("nan")
+    obstacle = early.obstacle or f"{len(values)} of the {plan[0]} seeds of the first look"
+    return replace(early, p=nan, p_equivalent=nan, plan=plan, looks=0, obstacle=obstacle)
+
+
+def over_looks(found: Sequence[Evidence], plan: Plan) -> Evidence:
+    """The last evidence of the first looks of a plan, with p values over all of them."""
+    p, first = _smallest([look.p for look in found], plan)
+    last = found[-1]
     return replace(
-        found[-1],
+        last,
         p=p,
-        p_equivalent=equivalent,
+        p_equivalent=_smallest([look.p_equivalent for look in found], plan)[0],
         side=found[first].side,
-        obstacle="" if able else found[-1].obstacle,
+        obstacle=last.obstacle if all(look.obstacle for look in found) else "",
         plan=plan,
-        looks=taken,
+        looks=len(found),
     )
 
 

@@ -30,7 +30,7 @@ from ngo.common.registry import UserError
 from ngo.gossip.spectrum import effective_neighbours, spectral_gap
 from ngo.gossip.topology import TOPOLOGIES
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.rows.run_values import per_run
+from verdicts.rows.evaluations import per_run
 
 EVERY = {"method": "ngo"}
 RARE = {"method": "local_sgd"}

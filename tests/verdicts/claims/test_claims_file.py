@@ -1,13 +1,17 @@
 """The file of claims: what it may contain, and one line for each mistake."""
 
 import pytest
-from quantities_for_tests import quantities, write  # noqa: F401
+from quantities_for_tests import (  # noqa: F401
+    CLAIM,
+    quantities,
+    write,
+)
 
 from verdicts.claims import resolved
 from verdicts.claims.claims_file import read_claims
 from verdicts.claims.resolved import PrintedNumbers, expanded
 from verdicts.registry import UserError
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation
 
 pytestmark = pytest.mark.usefixtures("quantities")
 
@@ -75,7 +79,6 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
     ("change", "message"),
     [
         ({"plac": "1"}, r"claims\.a: 'plac' is unknown; allowed: .*Did you mean 'place'\?"),
-        ({"says": None}, r"claims\.a: 'says' is missing\."),
         ({"says": "two\nlines"}, r"claims\.a\.says: .* is not allowed; it must be text in one"),
         ({"from": "../t"}, r"claims\.a\.from: '\.\./t' is not allowed; name a table of the tables"),
         ({"quantity": "ende"}, r"claims\.a\.quantity: 'ende' is unknown; .* Did you mean 'end'\?"),
@@ -83,17 +86,11 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ({"quantity": "within", "with": {"limit": 1}}, r"claims\.a\.above: the quantity 'within'"),
         ({"above": None}, r"claims\.a: one of above, below, near, paper is missing"),
         ({"below": 1}, r"claims\.a: above and below are both given; name one"),
-        ({"trivial": "x", "circular": "y"}, r"claims\.a: trivial and circular are both"),
         ({"margin": 0}, r"claims\.a\.margin: 0 is not allowed; it must be above 0"),
         ({"above": None, "near": 1, "kind": "equality"}, r"claims\.a: 'margin' is missing; 'near'"),
         ({"above": None, "near": 1, "margin": 1}, r"claims\.a\.near: not allowed for a claim of k"),
         ({"where": {"p": float("nan")}}, r"claims\.a\.where\.p: nan is not allowed; name a value"),
         ({"gate": "traind"}, r"claims\.a\.gate: 'traind' is unknown; .* Did you mean 'trained'\?"),
-        ({"every_cell": True}, r"claims\.a\.every_cell: true needs 'cells'"),
-        (
-            {"above": None, "cells": {"x": {"p": 1}}, "every_cell": True},
-            r"claims\.a\.cells\.x: one of above, below, near, paper is missing",
-        ),
         ({"exact": True, "looks": [3, 6]}, r"claims\.a\.exact: not allowed with 'looks', 'univers"),
         (
             {"quantity": "remaining_gap", "with": GAP, "universes": {}},
@@ -130,10 +127,6 @@ def test_mistakes_in_the_arguments_of_a_quantity(tmp_path, quantity, arguments, 
     [
         ({"quantity": "end"}, r"gates\.g: one of column, quantity must be given"),
         ({"above": None}, r"gates\.g: one of above, below is missing"),
-        (
-            {"column": None, "quantity": "within", "with": {"limit": 1}},
-            r"gates\.g\.quantity: 'within' has cases; a gate needs numbers",
-        ),
         (
             {"column": None, "quantity": "remaining_gap", "with": GAP},
             r"gates\.g\.quantity: 'remaining_gap' has no number of one seed; a gate needs numbers",
@@ -178,9 +171,7 @@ TABLE = "data,graph,accuracy,note\nmnist,,97.5,\nmnist,ring,96.4,0.95\nmnist,gri
 @pytest.fixture
 def printed(tmp_path):
     (tmp_path / "table.csv").write_text(TABLE)
-    (tmp_path / "empty.csv").write_text("data\n")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe,\n\xff,1\n")
-    (tmp_path / "dots.csv").write_text("accuracy\n1.2.3\n")
     (tmp_path / "wide.csv").write_text("accuracy\n1,2\n")
     return PrintedNumbers(tmp_path)
 
@@ -196,21 +187,12 @@ def test_a_number_is_that_of_its_row(printed, tmp_path):
     assert list(printed.files) == [tmp_path / "table.csv"]
 
 
-def test_claims_and_cells_get_their_numbers(printed):
-    claim = {"paper": entry(graph="ring"), "cells": {"a": {"p": 1, "paper": entry(graph=None)}}}
-    found = printed.numbers("claims.a", claim)
-    assert found == {"paper": 96.4, "cells": {"a": {"p": 1, "paper": 97.5}}}
-    assert printed.numbers("claims.a", {"paper": 3}) == {"paper": 3}
-    assert printed.numbers("claims.a", 3) == 3
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ({"file": "table.csv"}, "k: {'file': 'table.csv'} is not allowed; give a number, or file,"),
         (entry("../table.csv"), "k.file: '../table.csv' is not allowed; name a .csv file"),
         (entry("tabel.csv"), "tabel.csv' does not exist"),
-        (entry("empty.csv"), "k.file: 'empty.csv' has no rows"),
         (entry("bytes.csv"), "k.file: 'bytes.csv' can't be read: "),
         (entry(column="acuracy"), "k: 'acuracy' is unknown; allowed: accuracy, data, graph, note."),
         (entry(data="mnist"), "k: 3 rows of 'table.csv' have {'data': 'mnist'}; one must"),
@@ -251,14 +233,6 @@ def test_a_value_may_be_the_name_of_parts():
     assert list(expanded("claims", {"a-{n}": entry}, HALVES)) == ["a-noniid"]
 
 
-def test_an_entry_inside_an_entry_may_have_values_too():
-    cells = {"{n}-{p}": {"for_each": {"p": [0.5, 1]}, "p": "{p}", "half": "{n.says}"}}
-    found = expanded("claims", {"a-{n}": {"for_each": {"n": "all"}, "cells": cells}}, HALVES)
-    assert found["a-noniid"]["cells"]["noniid-0.5"] == {"p": 0.5, "half": "non-iid"}
-    found = expanded("claims", {"b": {"cells": {"p{p}": {"for_each": {"p": [2]}, "p": "{p}"}}}})
-    assert found == {"b": {"cells": {"p2": {"p": 2}}}}
-
-
 def test_a_file_does_not_write_out_too_much(monkeypatch):
     monkeypatch.setattr(resolved, "MOST", 5000)
     few = {"a{d}": {"for_each": {"d": [*range(100)]}, "cells": {}}}
@@ -286,4 +260,41 @@ def test_mistakes_in_values_of_each(entries, said):
     with pytest.raises(UserError) as error:
         expanded("claims", entries, HALVES)
     assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def pool(*names, **changes):
+    return {"quantity": "pooled", "from": None, "with": {"claims": list(names)}, **changes}
+
+
+def read(folder, claims):
+    return read_claims(write(folder / "c.yaml", claims)).claims
+
+
+def test_claims_are_named_by_id_or_pattern_each_counts_once(tmp_path):
+    claims = {"b-2": {}, "a-1": {}, "b-1": {}, "b-pool": pool("b-*", "a-1", "b-1")}
+    found = read(tmp_path, claims)
+    assert found["b-pool"].pooled == ("b-2", "b-1", "a-1")
+    assert (found["b-pool"].tables, found["a-1"].pooled) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        ({"p": pool("a-2")}, r"claims\.p\.with\.claims: 'a-2' is unknown; .* Did you mean 'a-1'"),
+        ({"q": pool("a-1"), "p": pool("q")}, "'q' can't be pooled: it is a pooled claim"),
+        (
+            {"b": {"kind": "equality", "above": None, "near": 1, "margin": 1}, "p": pool("*")},
+            "'b' can't be pooled: it does not say that one number is above or below a value",
+        ),
+        ({"b": {"universes": {}}, "p": pool("b")}, "'b' can't be pooled: it is about universes, n"),
+        ({"b": {"exact": True}, "p": pool("b")}, "'b' can't be pooled: it has no number of each s"),
+        ({"b": {"unit": "points"}, "p": pool("b")}, "'b' can't be pooled: its unit is 'points', a"),
+        ({"p": pool("a-1", above=None, below=0)}, r"claims\.p\.below: not allowed with the quanti"),
+        ({"p": pool("a-1", gate="g")}, r"claims\.p: 'gate' is unknown"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, claims, message):
+    with pytest.raises(UserError, match=message) as error:
+        read(tmp_path, {"a-1": {}, **claims})
     assert "\n" not in str(error.value)

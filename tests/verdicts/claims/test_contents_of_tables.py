@@ -61,18 +61,6 @@ def test_a_row_that_is_not_what_it_is_read_as_is_named(tmp_path, changes, said):
     assert refused(tmp_path, runs(**changes)).startswith(said)
 
 
-def test_so_it_is_in_a_claim_that_is_optional_in_a_cell_and_in_a_gate(tmp_path):
-    said = "t.csv: score: 'bad' in row 3 is not a number."
-    assert refused(tmp_path, runs(score="bad"), top={"optional": ["c"]}) == said
-    rows = runs(method="C", score="bad")
-    assert check(tmp_path, rows).pairs == 4
-    sides = {"of": {"seed": 0}, "minus": {"seed": 1}, "value": "score"}
-    cell = {"with": sides, "where": {"method": "A"}, "cells": {"x": {"method": "C"}}}
-    assert refused(tmp_path, rows, **cell) == said
-    gate = {"column": "score", "where": {"method": "C"}, "take": "min", "above": 0, "else": "no"}
-    assert refused(tmp_path, rows, gate="g", top={"gates": {"g": gate}}) == said
-
-
 def test_rows_that_no_claim_reads_may_be_anything(tmp_path):
     other = {"method": "C", "seed": "x", "run": None, "step": "last", "score": "bad"}
     rows = pd.concat([runs(), pd.DataFrame([{**other, "diverged": False}])])

@@ -72,7 +72,6 @@ def test_a_table_that_is_not_there_is_a_mistake_if_verdicts_are_strict(tmp_path)
     ("changes", "said"),
     [
         ({"with": {**SIDES, "of": {"method": "BB"}}}, "with.of"),
-        ({"where": {"method": "BB"}}, "where"),
         ({"cells": {"x": {"method": "BB"}}}, "cells.x"),
         (
             {

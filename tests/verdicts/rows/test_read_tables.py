@@ -57,9 +57,7 @@ CSV = "method,seed,score\nA,0,70.5\nB,1,73.25\n"
 @pytest.mark.parametrize(
     "text",
     [
-        "\ufeff" + CSV,
-        CSV.replace("\n", "\r\n"),
-        CSV.replace("\n", "\r"),
+        "\ufeff" + CSV.replace("\n", "\r\n"),
         CSV.replace("\n", "\n\n"),
         CSV.replace("70.5", '"70.5"'),
     ],

@@ -90,19 +90,13 @@ def test_numbers_are_compared_in_the_precision_of_the_column(kind, wanted):
     ("values", "wanted", "met"),
     [
         ([10.0, 1.0], "1_0", [False, False]),
-        ([10, 1], " 1", [False, False]),
         ([1.0, math.nan], "nan", [False, False]),
-        ([1, 0], True, [False, False]),
         ([1.0, 0.0], [True, 0], [False, True]),
         ([True, False], 1, [False, False]),
-        ([True, False], [False], [False, True]),
-        ([True, None, 1, "a"], 1, [False, False, True, False]),
         ([True, None, 1, "a"], [True, None], [True, True, False, False]),
         ([2**53, 2**53 + 1], str(2**53 + 1), [False, True]),
-        ([2**53, 2**53 + 1], [2**53 + 1, 0.5], [False, True]),
         ([2.0**53, 1.0], 2**53 + 1, [False, False]),
         ([1, 2], [1e300, 2.0, 10**400], [False, True]),
-        ([math.inf, 1.0], ["inf", 10**400], [True, False]),
     ],
 )
 def test_values_do_not_match_by_accident(values, wanted, met):

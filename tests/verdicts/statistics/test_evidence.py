@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from verdicts.statistics.evidence import evidence, signed_ranks
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation, evidence, signed_ranks
 
 ABOVE = Expectation("above", 0.5)
 FEW = np.array([1.0, 2.0, 0.5, 1.7])

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from verdicts.statistics.evidence import evidence
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation, evidence
 from verdicts.statistics.judgement import Verdict, judge, judge_cases, judge_every, judge_exact
 
 NOISE = np.array([-1.2, -0.5, 0.1, 0.4, 1.2])

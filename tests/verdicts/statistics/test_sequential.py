@@ -7,8 +7,7 @@ import pytest
 
 from verdicts.registry import UserError
 from verdicts.statistics import power
-from verdicts.statistics.evidence import evidence
-from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.evidence import Expectation, evidence
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, judge
 from verdicts.statistics.power import chance, detectable, seeds_needed
 from verdicts.statistics.sequential import checked_plan, sequential, shares
@@ -36,12 +35,6 @@ def test_a_look_has_its_share_of_alpha():
     assert detectable(found) > detectable(plain)
     assert seeds_needed(found) > seeds_needed(plain)
     assert chance(found, 20, 0.0125) < chance(plain, 20) < chance(plain, 40)
-
-
-def test_seeds_between_two_looks_do_not_count():
-    x = values(0.5, 19)
-    assert sequential(x, ABOVE, PLAN) == sequential(x[:10], ABOVE, PLAN)
-    assert sequential(values(0.5, 99), ABOVE, PLAN).pairs == 40
 
 
 def test_before_the_first_look_nothing_is_decided():

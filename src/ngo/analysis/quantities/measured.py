@@ -12,9 +12,8 @@ import numpy as np
 from ngo.analysis.quantities.theorems import FACTOR
 from ngo.common.lazy import Numbers, Table
 from ngo.common.registry import UserError, nearest, unknown
-from verdicts.quantity_registry import quantity
+from verdicts.quantity_registry import cases, quantity
 from verdicts.rows.selection import Column
-from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:
     from ngo.analysis.mixers import Mixer
@@ -274,7 +273,7 @@ def log_floor_to_V(rows: Table) -> Numbers:
     that diverged are inf: they have no V to compare with.
     """
     from ngo.analysis.chatter import chatter_floor
-    from verdicts.rows.run_values import per_run
+    from verdicts.rows.evaluations import per_run
 
     runs = per_run(rows, "V")
     if runs["gamma"].nunique() != 1:

@@ -9,8 +9,7 @@ import numpy as np
 from ngo.common.lazy import Numbers, Table
 from ngo.common.registry import UserError, unknown
 from ngo.theorems.kinds import TIMES, rows_of
-from verdicts.quantity_registry import quantity
-from verdicts.statistics.cases import cases
+from verdicts.quantity_registry import cases, quantity
 
 VANISHED = 1e-6
 """V counts as vanished at or below this share of V(0)."""

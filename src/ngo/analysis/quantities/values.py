@@ -18,7 +18,7 @@ from ngo.analysis.universes import CHOSEN
 from ngo.common.lazy import Numbers, Table
 from ngo.common.registry import UserError
 from ngo.training.evaluation import Evaluation
-from verdicts.rows.run_values import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
+from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
 
 if TYPE_CHECKING:
     from ngo.gossip.mixing_matrix import MixingMatrix

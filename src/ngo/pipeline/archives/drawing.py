@@ -18,8 +18,7 @@ from ngo.common.registry import unknown
 from ngo.pipeline.archives.making_again import Measured
 from ngo.pipeline.archives.run_tables import specs_of
 from ngo.pipeline.plan import Plan
-from verdicts.claims.claim import Claim
-from verdicts.claims.entries import selections
+from verdicts.claims.claim import Claim, selections
 from verdicts.rows.selection import Selection, matches
 
 if TYPE_CHECKING:
