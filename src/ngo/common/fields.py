@@ -251,3 +251,20 @@ def schema_of(cls: type) -> Schema:
     """The JSON Schema of a mapping that ``from_mapping`` reads as a ``cls``."""
     known = fields_of(cls).items()
     return mapping_schema({name + "?" * field.optional: field.schema for name, field in known})
+
+
+# The largest product of options that together decide the memory of a measurement.
+LARGEST_PRODUCT = 10_000_000
+
+
+def limit_product(options: object, *names: str) -> None:
+    """Raise a UserError if the product of these options is too large.
+
+    A list counts with its largest value.
+    """
+    values = [getattr(options, name) for name in names]
+    size = math.prod(max(value) if isinstance(value, tuple) else value for value in values)
+    if size > LARGEST_PRODUCT:
+        raise UserError(
+            f"{names[-1]}: {' × '.join(names)} is {size:,}; it must be {LARGEST_PRODUCT:,} or less."
+        )

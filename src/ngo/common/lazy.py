@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import networkx as nx
     import numpy as np
+    import pandas as pd
     import torch
     from torch import nn
 else:
@@ -23,6 +24,7 @@ else:
         def __getattr__(self, attribute: str) -> Any:
             return getattr(import_module(self._name), attribute)
 
-    nx, np, torch, nn = map(Library, ("networkx", "numpy", "torch", "torch.nn"))
+    names = ("networkx", "numpy", "pandas", "torch", "torch.nn")
+    nx, np, pd, torch, nn = map(Library, names)
 
-__all__ = ["nn", "np", "nx", "torch"]
+__all__ = ["nn", "np", "nx", "pd", "torch"]
