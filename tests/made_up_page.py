@@ -7,8 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ngo import plots
-from ngo.printing.pages import page
-from ngo.printing.tables import save_table
+from ngo.printing import page, save_table
 from ngo.report.contents import Contents, Shown
 from ngo.report.findings import findings
 from verdicts.row import Row

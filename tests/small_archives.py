@@ -15,7 +15,7 @@ from small_theory import OPTIONS
 
 from ngo.analysis import results
 from ngo.cli import cli
-from ngo.measures import theory_table as theory
+from ngo.measures import theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.pipeline.archives import verification
 from ngo.pipeline.archives.archive import Archive, write_archive

@@ -5,8 +5,7 @@ from functools import cache
 import pandas as pd
 
 import ngo.analysis  # noqa: F401 (its quantities)
-from ngo.measures.theory_table import TheoryOptions
-from ngo.theorems.parts import table_of
+from ngo.theorems.table import TheoryOptions, table_of
 from verdicts.quantity_registry import QUANTITIES
 
 OPTIONS = TheoryOptions(

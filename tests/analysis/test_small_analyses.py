@@ -12,15 +12,20 @@ from made_up_combinations import combinations
 from made_up_rounds import by_gamma, made
 from made_up_speed import trajectories as simulated
 
-from ngo.analysis import comparisons, curves, mixers, published, tuning
-from ngo.analysis.chatter import chatter_floor
+from ngo.analysis import comparisons, seed_means
 from ngo.analysis.combinations import combination_table, with_parts
+from ngo.analysis.comparisons import ACCURACY, published_for
+from ngo.analysis.consensus import (
+    best_cases,
+    best_rows,
+    chatter_floor,
+    consensus_rounds,
+    delay_limit_in_rounds,
+    spectral_comparison,
+    with_mixers,
+)
 from ngo.analysis.correlations import on_log_axis, pooled_correlation, within_seeds
-from ngo.analysis.criteria import ACCURACY
-from ngo.analysis.curves import scores
-from ngo.analysis.dynamics import consensus_rounds, delay_limit_in_rounds
-from ngo.analysis.seed_means import check_apart
-from ngo.analysis.spectra import spectral_comparison
+from ngo.analysis.seed_means import check_apart, scores
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError
 from ngo.measures.spectra import SpectraOptions, spectral_table
@@ -84,7 +89,7 @@ def test_the_chosen_accuracy_is_that_of_the_workers_or_of_their_mean():
 
 
 def test_each_mixer_has_the_gamma_with_the_lowest_V():
-    found = mixers.best_cases(mixers.with_mixers(made(by_gamma))).set_index("mixer")
+    found = best_cases(with_mixers(made(by_gamma))).set_index("mixer")
     assert len(found) == 6
     assert found.loc["linear", "gamma"].tolist() == [1, 1]
     assert found.loc["NGO", ["gamma", "p"]].to_numpy().tolist() == [[0.5, 0.75]] * 2
@@ -97,7 +102,7 @@ def test_values_are_of_the_seeds_that_did_not_choose():
     def V(coupling, p, gamma, seed):
         return by_gamma(coupling, p, gamma, seed) / (10 if gamma == 0.5 and seed > 3 else 1)
 
-    chosen = mixers.best_rows(mixers.with_mixers(made(V)))
+    chosen = best_rows(with_mixers(made(V)))
     assert set(chosen["seed"]) == {4, 5, 6, 7}
     assert set(chosen.loc[chosen["mixer"] == "linear", "gamma"]) == {1.0}
 
@@ -106,7 +111,7 @@ def test_a_case_that_diverges_comes_last():
     def V(coupling, p, gamma, seed):
         return np.nan if coupling == "capped" and gamma == 1 and seed == 2 else 1.0
 
-    found = mixers.best_cases(mixers.with_mixers(made(V))).set_index("mixer")
+    found = best_cases(with_mixers(made(V))).set_index("mixer")
     assert set(found.loc["capped", "gamma"]) == {0.5}
 
 
@@ -123,7 +128,7 @@ def test_a_case_that_diverges_comes_last():
 )
 def test_the_papers_number_beside_ours(dataset, reference, column, number):
     rows = pd.DataFrame(cell("ring", "ngo", [0.5], partition="shards", dataset=dataset)[-1:])
-    found = published.published_for(rows, reference, column)
+    found = published_for(rows, reference, column)
     assert found.tolist() == pytest.approx([number], nan_ok=True)
 
 
@@ -250,7 +255,7 @@ def tuned():
 
 def test_gamma_is_chosen_by_held_out_accuracy_alone(tuned):
     """Gossip ties at 0.1 and 0.3: the smaller one. NGO at 1 has a diverged run: it comes last."""
-    best = tuning.best_settings(tuning.tuning_grid(tuned)).set_index("method")
+    best = comparisons.best_settings(comparisons.tuning_grid(tuned)).set_index("method")
     assert best["gamma"].to_dict() == pytest.approx(
         {"centralized": math.nan, "gossip": 0.1, "ngo": 0.3}, nan_ok=True
     )
@@ -263,19 +268,19 @@ def test_gamma_is_chosen_by_held_out_accuracy_alone(tuned):
 def test_p_is_chosen_with_gamma(tuned):
     better = tuned.copy()
     better.loc[better["p"] == 0.7, "holdout_accuracy"] = 0.95
-    best = tuning.best_settings(tuning.tuning_grid(better)).set_index("method")
+    best = comparisons.best_settings(comparisons.tuning_grid(better)).set_index("method")
     assert best.loc["ngo", ["p", "gamma", "p_edge"]].tolist() == [0.7, 0.1, "smallest"]
     assert pd.isna(best.loc["ngo", "edge"])  # p = 0.7 was tried at one γ only
 
 
 def test_each_p_can_have_its_own_best_gamma(tuned):
-    best = tuning.best_settings(tuning.tuning_grid(tuned), ["method", "p"])
+    best = comparisons.best_settings(comparisons.tuning_grid(tuned), ["method", "p"])
     ngo = best[best["method"] == "ngo"].set_index("p")["gamma"]
     assert ngo.to_dict() == {0.9: 0.3, 0.7: 0.1}
 
 
 def test_the_grid_has_the_accuracy_and_the_lost_runs_at_each_p_and_gamma(tuned):
-    grid = tuning.tuning_grid(tuned).set_index(["method", "p", "gamma"]).sort_index()
+    grid = comparisons.tuning_grid(tuned).set_index(["method", "p", "gamma"]).sort_index()
     assert grid.loc["gossip", "test"].tolist() == pytest.approx([65, 95, 99])
     assert grid.loc[("ngo", 0.9), "diverged"].tolist() == [0, 0, 1]
 
@@ -357,7 +362,7 @@ def course(V_of_seeds, step=10):
 
 
 def test_points_against_a_t_table():
-    found = curves.points(rows([11.0, 12.0, 13.0], name="accuracy"), ["method"], ["accuracy"])
+    found = seed_means.points(rows([11.0, 12.0, 13.0], name="accuracy"), ["method"], ["accuracy"])
     point = found.iloc[0]
     half = 4.302653 / math.sqrt(3)  # t(0.975, 2)
     assert (point["mean"], point["seeds"], point["diverged"]) == (12, 3, 0)
@@ -365,32 +370,32 @@ def test_points_against_a_t_table():
 
 
 def test_the_mean_V_is_over_the_steps_so_far_and_not_of_the_start():
-    found = curves.with_mean_V(course([[9.0, 2.0, 4.0], [3.0, math.nan]]))["V_mean"].tolist()
+    found = seed_means.with_mean_V(course([[9.0, 2.0, 4.0], [3.0, math.nan]]))["V_mean"].tolist()
     assert found[1:3] == [2, 3]
     assert np.isnan([found[0], *found[3:]]).all()
     uneven = course([[9.0, 2.0, 4.0]]).assign(step=[0, 10, 40])
-    assert curves.with_mean_V(uneven)["V_mean"].tolist()[1:] == [2, 3.5]
+    assert seed_means.with_mean_V(uneven)["V_mean"].tolist()[1:] == [2, 3.5]
 
 
 def test_a_diverged_run_is_counted_and_not_averaged():
     values = rows([1.0, math.inf, math.nan, 4.0], diverged=[3])
-    point = curves.points(values, ["method"], ["V"]).iloc[0]
+    point = seed_means.points(values, ["method"], ["V"]).iloc[0]
     assert (point["mean"], point["seeds"], point["diverged"]) == (1, 1, 3)
 
 
 def test_evaluations_are_matched_by_their_number():
-    table = curves.along(course([[0, 2, 4], [0, 8, 16]]), ["method"], "step", ["V"])
+    table = seed_means.along(course([[0, 2, 4], [0, 8, 16]]), ["method"], "step", ["V"])
     assert table["step"].tolist() == [0, 10.5, 21]  # seeds own unequal numbers of samples
     assert table["mean"].tolist() == pytest.approx([0, 4, 8])
 
 
 def test_a_run_that_ended_stays_diverged():
-    table = curves.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["method"], "step", ["V"])
+    table = seed_means.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["method"], "step", ["V"])
     assert table["diverged"].tolist() == [0, 0, 1, 1]
     assert table["mean"].tolist() == pytest.approx([0, 2, 3, 5])
 
 
 def test_intervals_end_where_the_value_does():
     for name, ends in (("accuracy", [0, 100]), ("difference", [-100, 100])):
-        point = curves.points(rows([-90.0, 0.0, 99.0], name=name), ["method"], [name]).iloc[0]
+        point = seed_means.points(rows([-90.0, 0.0, 99.0], name=name), ["method"], [name]).iloc[0]
         assert [point["low"], point["high"]] == ends

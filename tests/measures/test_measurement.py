@@ -6,15 +6,15 @@ import jsonschema
 import pytest
 
 from ngo.cli.cli import main
-from ngo.common.fields import at_least, fields_of, whole, within
+from ngo.common.fields import at_least, fields_of, limit_product, whole, within
 from ngo.common.registry import UserError
-from ngo.measures.measurement import MEASUREMENTS, TAKEN, Measurement, limit_product, measurement
+from ngo.measures.measurement import MEASUREMENTS, TAKEN, Measurement, measurement
 from ngo.measures.throughput import ThroughputOptions, throughput_table
 from ngo.pipeline.config_schema import config_schema
 from ngo.training.validation import resolve
 
 
-@pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory_table"])
+@pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory"])
 def test_the_registry_is_read_without_heavy_imports(module):
     heavy = {"torch", "pandas", "networkx", "scipy", "matplotlib"}
     code = f"import sys, {module}; print({heavy} & set(sys.modules))"

@@ -8,7 +8,7 @@ from figure_files import drawn, executed, made, numbers
 from made_up import SEEDS, metrics, run
 
 from ngo.analysis.cases import cases
-from ngo.analysis.curves import part
+from ngo.analysis.seed_means import part
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

@@ -21,8 +21,7 @@ from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import report_contents
-from ngo.printing.pages import page
-from ngo.printing.tables import as_markdown
+from ngo.printing import as_markdown, page
 from ngo.report.contents import SHIPPED, as_shipped
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown

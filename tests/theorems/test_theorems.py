@@ -14,8 +14,6 @@ from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.theorems.continuous import distance_from_line, rate
 from ngo.theorems.descent import curved_problem, sides, spaced
-from ngo.theorems.kinds import rows_of
-from ngo.theorems.parts import table_of
 from ngo.theorems.rounds import chatter_floors
 from ngo.theorems.setting import (
     graph,
@@ -25,6 +23,7 @@ from ngo.theorems.setting import (
     states,
     unit_spread,
 )
+from ngo.theorems.table import rows_of, table_of
 from verdicts.statistics.judgement import hardest
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.apart import CELL
-from ngo.analysis.criteria import ACCURACY
-from ngo.analysis.published import published_for
+from ngo.analysis.cases import CELL
+from ngo.analysis.comparisons import ACCURACY, published_for
 from ngo.analysis.seed_means import check_apart
 
 TRAINING = ("lr", "batch_size", "local_rule", "momentum", "lr_schedule", "augmentation")
@@ -40,7 +39,7 @@ CONFIRMED = (("random", "gossip"), ("random", "ngo"), ("complete", "gossip"), ("
 def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     """Accuracies of all trials in percent, with the paper's: a row for each cell and number.
 
-    ``metrics`` are tidy metrics. Columns: ``apart.CELL``, ``half`` (iid or noniid), the fields in
+    ``metrics`` are tidy metrics. Columns: ``cases.CELL``, ``half`` (iid or noniid), the fields in
     ``VALUES`` (None where they have no meaning), ``epochs``, ``reading`` (of ``READINGS``),
     ``measured`` (the mean over seeds), ``std``, ``seeds``, ``paper``. With a constant learning rate
     every evaluation but the first is a trial of that number of epochs; with a schedule, only the

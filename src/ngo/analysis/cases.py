@@ -1,11 +1,30 @@
-"""Names for the cases of an experiment, from the fields in which its runs differ."""
+"""The cases of an experiment: the fields that distinguish its runs, and names made of them.
+
+Runs that agree on all of these fields are seeds of the same case.
+"""
 
 from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Iterable
 
-from ngo.analysis.apart import CELL
+from ngo.common.lazy import pd
+from ngo.common.registry import UserError
 from ngo.training.spec import FIELDS
+
+CELL = ("dataset", "partition", "topology", "method")
+"""The fields of a row in a table of methods."""
+
+
+def pooled(apart: Iterable[str], runs: Iterable[str]) -> UserError:
+    """The error for ``runs`` with the same seed that agree on all fields in ``apart``.
+
+    Their mean would mix two cases.
+    """
+    return UserError(
+        f"runs are distinguished here by {', '.join(apart)} and seed alone, but there are "
+        f"{', '.join(runs)}; put runs that differ in other fields into another experiment."
+    )
+
 
 FIRST = ("method", *CELL[:3])
 """The fields that tell cases apart first."""

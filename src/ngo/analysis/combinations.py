@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ngo.analysis.mixers import LINEAR, mixers
+from ngo.analysis.consensus import LINEAR, mixers
 from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final

@@ -1,18 +1,137 @@
-"""Methods compared with each other and with the paper's numbers."""
+"""Methods compared with each other and with the paper's numbers, by criteria such as accuracy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.apart import CELL
-from ngo.analysis.criteria import Criterion
-from ngo.analysis.published import published_for
-from ngo.analysis.row_order import ordered
+from ngo.analysis.cases import CELL
 from ngo.analysis.seed_means import check_apart, over_seeds
+from ngo.data.dataset import DATASETS
+from ngo.data.partition import PARTITIONS
+from verdicts.rows.best_fields import best
 from verdicts.rows.evaluations import final
+
+# Criteria.
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A number by which methods are compared."""
+
+    name: str
+    consensus: str | None
+    """The metrics column with the value of the consensus model."""
+    workers: str | None
+    """The metrics column with the mean over the workers' models."""
+    published: str | None
+    """The column in the file of the paper's numbers."""
+    factor: float = 1.0
+    """The metrics are multiplied by it."""
+    same_unit: bool = True
+    """Whether the paper's numbers are known to have our unit."""
+    digits: tuple[int, int] = (2, 2)
+    """Decimals of our printed numbers and of the paper's."""
+
+    @property
+    def compared(self) -> str:
+        """The value that claims are about: ``consensus`` if there is one, otherwise ``workers``."""
+        return "consensus" if self.consensus else "workers"
+
+
+ACCURACY = Criterion(
+    "test accuracy (%)",
+    "consensus_accuracy",
+    "workers_accuracy_mean",
+    "test_accuracy_percent",
+    factor=100,
+)
+HELD_OUT = Criterion("held-out accuracy (%)", "holdout_accuracy", None, None, factor=100)
+NEGATIVE_ELBO = Criterion(
+    "negative ELBO (nats)", "consensus_loss", "workers_loss_mean", "negative_elbo"
+)
+TRAIN_NEGATIVE_ELBO = Criterion(
+    "negative ELBO, training (nats)", None, "train_loss", "negative_elbo", same_unit=False
+)
+TEST_LOSS = Criterion("test loss", "consensus_loss", "workers_loss_mean", "value", digits=(3, 2))
+TRAIN_LOSS = Criterion("training loss", None, "train_loss", None, digits=(3, 2))
+HITTING_TIME = Criterion(
+    "first hitting time (epochs)",
+    "first_hitting",
+    None,
+    "first_hitting_time",
+    same_unit=False,
+    digits=(2, 0),
+)
+
+_LOSSES = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS)
+CRITERIA = {each.name: each for each in (ACCURACY, HELD_OUT, *_LOSSES, HITTING_TIME)}
+
+
+# The paper's numbers, and which of them to compare with each of our rows.
+
+
+def sole_dataset(reference: str | Path) -> str | None:
+    """The data set of the paper's numbers, if all are for the same one."""
+    names = pd.read_csv(reference)["dataset"].unique()
+    return names[0] if len(names) == 1 else None
+
+
+def published(reference: str | Path, dataset: str) -> pd.DataFrame:
+    """The paper's numbers for ``dataset``, or for the data set that it stands in for.
+
+    If all numbers in the file are for one data set, they are returned for any ``dataset``. The
+    column ``partition`` is ``iid`` or ``noniid``.
+    """
+    name = sole_dataset(reference) or DATASETS[dataset].stands_in_for or dataset
+    numbers = pd.read_csv(reference)
+    return numbers[numbers["dataset"] == name]
+
+
+def published_for(rows: pd.DataFrame, reference: str | Path, column: str | None) -> pd.Series:
+    """The paper's number in ``column`` for each row, or NaN.
+
+    ``rows`` have the columns ``cases.CELL``.
+    """
+    halves = [("noniid" if PARTITIONS[name].by_label else "iid") for name in rows["partition"]]
+    keys = _keys(rows.assign(partition=halves))
+    lookup = {}
+    for dataset in rows["dataset"].unique() if column else ():
+        printed = published(reference, dataset).assign(dataset=dataset)
+        lookup |= dict(zip(_keys(printed), printed[column], strict=True))
+    return pd.Series([lookup.get(key, float("nan")) for key in keys], index=rows.index)
+
+
+def _keys(rows: pd.DataFrame) -> list[tuple]:
+    """The data set, half, topology (None if there is none) and method of each row."""
+    cells = rows[[*CELL]].astype(object)
+    return list(cells.where(cells.notna(), None).itertuples(index=False, name=None))
+
+
+# The order of rows in the paper's tables.
+
+TOPOLOGY_ORDER = ("ring", "random", "complete")
+METHOD_ORDER = ("centralized", "gossip", "ngo")
+
+
+def ordered(rows: pd.DataFrame) -> pd.DataFrame:
+    """``rows`` in the order of the paper's tables: iid first, centralized first, ring to complete.
+
+    ``rows`` have the columns ``cases.CELL``.
+    """
+    ranks = rows.assign(
+        _noniid=rows["partition"] != "iid",
+        _topology=rows["topology"].map({t: k for k, t in enumerate(TOPOLOGY_ORDER)}).fillna(-1),
+        _method=rows["method"].map({p: k for k, p in enumerate(METHOD_ORDER)}),
+    )
+    order = ranks.sort_values(["dataset", "_noniid", "_topology", "_method"], kind="stable")
+    return rows.loc[order.index].reset_index(drop=True)
+
+
+# Methods compared.
 
 KEYS = [*CELL]
 COUNTS = {
@@ -88,3 +207,54 @@ def values_by(criterion: Criterion, rows: pd.DataFrame) -> pd.DataFrame:
     columns = {"consensus": criterion.consensus, "workers": criterion.workers}
     values = {name: criterion.factor * rows[each] for name, each in columns.items() if each}
     return rows.assign(**{**dict.fromkeys(columns, float("nan")), **values})
+
+
+# Each method at its best exponent p and synchronization rate γ, chosen by held-out accuracy.
+
+TUNED = ["p", "gamma"]
+
+
+def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Accuracies of the consensus model by data set, partition, topology, method, p and γ.
+
+    Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
+    number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized
+    training. Raises a UserError for runs of one seed that differ in no column of the grid.
+    """
+    by = [*KEYS, *TUNED]
+    last = final(metrics)
+    check_apart(last, by)
+    rows = ordered(last.sort_values(["p", "gamma"], ascending=[False, True], kind="stable"))
+    counts = rows.groupby(by, dropna=False, sort=False)["diverged"].agg(["sum", "size"])
+    grid = counts.rename(columns={"sum": "diverged", "size": "seeds"}).reset_index()
+    for name, criterion in (("held_out", HELD_OUT), ("test", ACCURACY)):
+        percent = rows.assign(**{name: criterion.factor * rows[criterion.consensus]})
+        grid = grid.merge(over_seeds(percent, by, name), on=by, how="left")
+    return grid
+
+
+def best_settings(grid: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFrame:
+    """The row of ``tuning_grid`` with the best mean held-out accuracy, for each value of ``keys``.
+
+    Ties go to the smaller γ, then to the larger p; a setting at which a run diverged comes last.
+    ``edge`` is ``smallest`` or ``largest`` if the best γ is at an end of the γ that were tried at
+    the same p, where a better one may be outside; ``p_edge`` is the same for p.
+    """
+    keys = list(keys)
+    found = best(grid.assign(score=grid["held_out"]), ["gamma", "p"], keys)
+    found = found.drop(columns="score").sort_index()
+    at_p = list(dict.fromkeys([*keys, "p"]))
+    edges = {"edge": _edge(found, grid, "gamma", at_p), "p_edge": _edge(found, grid, "p", keys)}
+    return found.assign(**edges)
+
+
+def _edge(best: pd.DataFrame, grid: pd.DataFrame, name: str, keys: list[str]) -> pd.Series:
+    """Whether ``best[name]`` is the smallest or largest of several values in ``grid``."""
+    ends = grid.groupby(keys, dropna=False)[name].agg(["min", "max"]).reset_index()
+    ends = best[list(dict.fromkeys([*keys, name]))].merge(ends, on=keys, how="left")
+    ends = ends.set_index(best.index)
+    edge = pd.Series(None, index=best.index, dtype=object)
+    several = ends["min"] < ends["max"]
+    edge[several & (ends[name] == ends["min"])] = "smallest"
+    edge[several & (ends[name] == ends["max"])] = "largest"
+    return edge

@@ -13,10 +13,10 @@ the worker has sent its messages and received its neighbours'.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,6 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.network import Failures
 from ngo.gossip.schedule import ScheduledMixing
 from ngo.training.spec import FIELDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)

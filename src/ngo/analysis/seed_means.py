@@ -1,12 +1,14 @@
-"""Means over seeds: which runs are seeds of one, and the mean of a value over them."""
+"""Means over seeds with intervals, along training or at its end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
-from ngo.analysis.apart import pooled
+from ngo.analysis.cases import pooled
+from verdicts.rows.evaluations import since_the_row_before
 from verdicts.statistics.estimates import estimate
 
 
@@ -30,3 +32,113 @@ def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
         found = estimate(group[value].to_numpy())
         records.append((*keys, found.mean, found.half_width))
     return pd.DataFrame(records, columns=[*by, value, f"{value}_ci95"])
+
+
+GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio")
+"""Values that span orders of magnitude: they get geometric means."""
+
+POSSIBLE = {
+    "accuracy": (0, 100),
+    "best": (0, 100),
+    "difference": (-100, 100),
+    **dict.fromkeys((*GEOMETRIC, "messages"), (0, np.inf)),
+}
+"""The least and the greatest value that each value can have; intervals end there."""
+
+
+def scores(metrics: pd.DataFrame) -> pd.DataFrame:
+    """``metrics`` with the accuracy in percent, and the losses under the names used in figures."""
+    return metrics.assign(
+        accuracy=100 * metrics["consensus_accuracy"],
+        loss=metrics["consensus_loss"],
+        workers_loss=metrics["workers_loss_mean"],
+    )
+
+
+def with_mean_V(metrics: pd.DataFrame) -> pd.DataFrame:
+    """``metrics`` with ``V_mean``, the mean of V over the training of a run so far.
+
+    It is that of the judge's ``{mean: V}``: each evaluation counts for the steps since the one
+    before it, and the one at step 0 for none, where the mean is NaN. So it is where V is. The
+    evaluations of a run are in the order of steps.
+    """
+    steps = since_the_row_before(metrics)
+    weighted = (steps * metrics["V"]).groupby(metrics["run"]).cumsum()
+    return metrics.assign(V_mean=weighted / steps.groupby(metrics["run"]).cumsum())
+
+
+def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
+    """Mean and 95 % interval over seeds of each of ``values``, for each group ``by`` of ``rows``.
+
+    Each row is one run. Columns: ``by``, value, mean, low, high, seeds, diverged. The mean is over
+    the ``seeds`` runs with a finite value; ``diverged`` counts the others. Values in ``GEOMETRIC``
+    have the geometric mean and the interval of the logarithm. The ends of an interval are clipped
+    to ``POSSIBLE``, and NaN below ``FEWEST`` seeds. Raises a UserError if a seed
+    occurs twice in a group.
+    """
+    check_apart(rows, by)
+    return _means(rows, by, values)
+
+
+def along(metrics: pd.DataFrame, by: list[str], x: str, values: list[str]) -> pd.DataFrame:
+    """``points`` of every evaluation, with the mean of ``x`` (step or epoch).
+
+    Evaluations are matched by number, since seeds may own different numbers of samples. A diverged
+    run that ended early counts as diverged from then on.
+    """
+    check_apart(metrics.drop_duplicates("run"), by)
+    rows = metrics.assign(evaluation=metrics.groupby("run").cumcount())
+    table = _means(rows, [*by, "evaluation"], values)
+    mean_x = rows.groupby([*by, "evaluation"], dropna=False)[x].mean().rename(x).reset_index()
+    runs = rows.groupby(by, dropna=False)["run"].nunique().rename("runs").reset_index()
+    table = table.merge(mean_x, on=[*by, "evaluation"], how="left").merge(runs, on=by, how="left")
+    table["diverged"] = table["runs"] - table["seeds"]
+    return table.drop(columns=["evaluation", "runs"])
+
+
+def together(*tables: pd.DataFrame, **parts: pd.DataFrame) -> pd.DataFrame:
+    """Concatenate tables with different columns; integers remain integers.
+
+    The rows of ``parts`` have their name in the column ``part``, see ``part``.
+    """
+    tables += tuple(table.assign(part=name) for name, table in parts.items())
+    filled = [table.dropna(axis=1, how="all") for table in tables]
+    counts = [table.astype(dict.fromkeys(table.select_dtypes("int"), "Int64")) for table in filled]
+    columns = list(dict.fromkeys(name for table in tables for name in table))
+    return pd.concat(counts, ignore_index=True).reindex(columns=columns)
+
+
+def part(numbers: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The rows of one of the parts that ``together`` has joined."""
+    return numbers[numbers["part"] == name].reset_index(drop=True)
+
+
+def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
+    records = []
+    for value in values:
+        for keys, group in rows.groupby(by, dropna=False, sort=False):
+            shown = group.loc[~group["diverged"], value].to_numpy(dtype=float)
+            shown = shown[np.isfinite(shown)]
+            records.append(
+                {
+                    **dict(zip(by, keys, strict=True)),
+                    "value": value,
+                    **_interval(shown, value),
+                    "seeds": len(shown),
+                    "diverged": len(group) - len(shown),
+                }
+            )
+    return pd.DataFrame(records)
+
+
+def _interval(values: np.ndarray, name: str) -> dict[str, float]:
+    geometric = name in GEOMETRIC
+    if not len(values):
+        return dict.fromkeys(("mean", "low", "high"), np.nan)
+    if geometric and values.min() <= 0:
+        return {"mean": 0.0, "low": np.nan, "high": np.nan}
+    found = estimate(np.log(values) if geometric else values)
+    shown = np.array([found.mean, found.mean - found.half_width, found.mean + found.half_width])
+    shown = np.exp(shown) if geometric else shown
+    shown[1:] = shown[1:].clip(*POSSIBLE.get(name, (-np.inf, np.inf)))
+    return dict(zip(("mean", "low", "high"), map(float, shown), strict=True))

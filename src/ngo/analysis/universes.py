@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ngo.common.lazy import Table
+from ngo.common.lazy import Table, pd
 
 ACCURACY_OF = "accuracy_of"
 """The value of a universe that is no field of a run: which accuracy is judged."""
@@ -34,8 +34,6 @@ def in_universes(runs: Table, universes: Sequence[Universe]) -> Table:
     ``chosen_accuracy``, that of which ``accuracy_of`` tells, if it is among the values. The rows of
     a run that several universes share are repeated.
     """
-    import pandas as pd
-
     known = set(runs["run"])
     placed = pd.DataFrame(
         {"run": run, "universe": each.number, **columns(each.values)}

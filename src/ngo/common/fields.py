@@ -319,3 +319,20 @@ def _check_name(name: str) -> None:
         raise UserError(
             f"option: {name!r} is not allowed; use lower-case letters, digits and underscores."
         )
+
+
+# The largest product of options that together decide the memory of a measurement.
+LARGEST_PRODUCT = 10_000_000
+
+
+def limit_product(options: object, *names: str) -> None:
+    """Raise a UserError if the product of these options is too large.
+
+    A list counts with its largest value.
+    """
+    values = [getattr(options, name) for name in names]
+    size = math.prod(max(value) if isinstance(value, tuple) else value for value in values)
+    if size > LARGEST_PRODUCT:
+        raise UserError(
+            f"{names[-1]}: {' × '.join(names)} is {size:,}; it must be {LARGEST_PRODUCT:,} or less."
+        )

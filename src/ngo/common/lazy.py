@@ -24,13 +24,14 @@ else:
         def __getattr__(self, attribute: str) -> Any:
             return getattr(import_module(self._name), attribute)
 
-    nx, np, torch, nn = map(Library, ("networkx", "numpy", "torch", "torch.nn"))
+    names = ("networkx", "numpy", "pandas", "torch", "torch.nn")
+    nx, np, pd, torch, nn = map(Library, names)
 
 Table: TypeAlias = "pd.DataFrame"
 Numbers: TypeAlias = "pd.Series"
 Tensor: TypeAlias = "torch.Tensor"
 
-__all__ = ["Numbers", "Run", "Table", "Tensor", "nn", "np", "nx", "torch"]
+__all__ = ["Numbers", "Run", "Table", "Tensor", "nn", "np", "nx", "pd", "torch"]
 
 #: A run, whose fields are attributes; ``training.spec`` has all of them.
 Run: TypeAlias = Any

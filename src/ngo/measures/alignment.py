@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, number, whole, within
-from ngo.common.lazy import Table, Tensor
-from ngo.measures.kept_models import drawn, kept
-from ngo.measures.measurement import measurement
+from ngo.common.lazy import Table, Tensor, pd, torch
+from ngo.common.seeding import torch_stream
+from ngo.data.dataset import Dataset
+from ngo.gossip.consensus import synchronization_index
+from ngo.measures.measurement import drawn, kept, measurement
+from ngo.training.spec import RunSpec
 
 if TYPE_CHECKING:
-    from ngo.data.dataset import Dataset
     from ngo.engine.population import Population
     from ngo.training.snapshots import Snapshots
-    from ngo.training.spec import RunSpec
 
 
 #: The ``worker`` of rows about the mean of all workers' gradients.
@@ -62,8 +63,6 @@ def alignment_table(options: AlignmentOptions, models: Sequence[Path], data_root
       ngo alignment kept/models.pt --scale 0 --scale 1 \
         --out alignment.parquet
     """
-    import pandas as pd
-
     tables = [_run_alignment(options, *each) for each in kept(models, data_root)]
     return pd.concat(tables, ignore_index=True)
 
@@ -71,11 +70,6 @@ def alignment_table(options: AlignmentOptions, models: Sequence[Path], data_root
 def _run_alignment(
     options: AlignmentOptions, spec: RunSpec, snapshots: Snapshots, data: Dataset, facts: dict
 ) -> Table:
-    import pandas as pd
-    import torch
-
-    from ngo.common.seeding import torch_stream
-    from ngo.gossip.consensus import synchronization_index
     from ngo.training.snapshots import restored
 
     step = max(snapshots)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
-from ngo.common.fields import above, at_least, choice, number, whole, within
-from ngo.common.lazy import Table
-from ngo.gossip.topology import TOPOLOGIES
-from ngo.measures.measurement import Case, limit_product, measured, measurement
-
-if TYPE_CHECKING:
-    from ngo.gossip.consensus import Trajectory
+from ngo.common.fields import above, at_least, choice, limit_product, number, whole, within
+from ngo.common.lazy import Table, pd, torch
+from ngo.common.seeding import torch_stream
+from ngo.gossip.consensus import Trajectory, simulate
+from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.measures.measurement import Case, measured, measurement
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,6 @@ def consensus_table(options: ConsensusOptions) -> Table:
 
 
 def _measured(options: ConsensusOptions, p: float, delay: int) -> Table:
-    import torch
-
-    from ngo.common.seeding import torch_stream
-    from ngo.gossip.consensus import simulate
-    from ngo.gossip.topology import Mixing
-
     n, seed = options.workers, options.seed
     X0 = torch.randn(n, 1, generator=torch_stream(seed, "states"), dtype=torch.float64)
     mixing = Mixing(options.topology, n, options, torch_stream(seed, "graphs"))
@@ -86,8 +78,6 @@ def trajectory_table(
     Further columns are p, ``delay`` (in rounds), ``topology``, the number of workers, and
     ``gamma``, the length of a round.
     """
-    import pandas as pd
-
     rounds, n = run.states.shape[:2]
     index = pd.MultiIndex.from_product([range(rounds), range(n)], names=["round", "worker"])
     table = index.to_frame(index=False).assign(x=run.states.numpy().ravel())

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ngo.common.lazy import Table
+from ngo.common.lazy import Table, pd
 from ngo.common.registry import UserError
-from ngo.measures.kept_models import kept
-from ngo.measures.measurement import measurement
+from ngo.measures.measurement import kept, measurement
+from ngo.models.model import MODELS
 
 if TYPE_CHECKING:
     from ngo.engine.population import Population
@@ -46,9 +46,6 @@ def lora_table(options: LoraOptions, models: Sequence[Path], data_root: Path) ->
         --epochs 0.02 --snapshot final --out kept/
       ngo lora kept/models.pt --out lora.parquet
     """
-    import pandas as pd
-
-    from ngo.models.model import MODELS
     from ngo.training.snapshots import restored
 
     rows = []

@@ -3,7 +3,7 @@
 A measurement is a class of options and a function that returns a tidy table, registered together
 with ``measurement``. Its config section, command, documentation and workflow rule follow from the
 registration. Modules of this package and plugins are imported to read the registry, so torch and
-pandas are imported inside the functions.
+pandas are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -11,14 +11,22 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ngo.common.fields import Schema, fields_of, from_mapping, schema_of
-from ngo.common.lazy import Table
+from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.registry import Registry, UserError
+from ngo.common.seeding import torch_stream
+from ngo.data import loading
+from ngo.data.dataset import Dataset
+from ngo.training.spec import FIELDS, RunSpec
+
+if TYPE_CHECKING:
+    from ngo.training.snapshots import Snapshots
+
 
 Measure = Callable[..., Table]
 Summary = Callable[[Table], Iterable[str]]
@@ -31,9 +39,6 @@ TAKEN = (
     *("artefacts", "figures", "restore", "verify", "methods", "describe", "only", "network"),
     *("findings", "fields", "schema", "paper", "first_seed", "universes"),
 )
-
-# The largest product of options that together decide the memory of a measurement.
-LARGEST_PRODUCT = 10_000_000
 
 # Parameters and options that every command may have.
 RESERVED = ("models", "setting", "device", "data_root", "plugin", "out")
@@ -85,7 +90,6 @@ class Measurement:
         """The names that columns of the table may have; empty if they are not known."""
         if not self.columns:
             return set()
-        from ngo.training.spec import FIELDS
 
         of_runs = FIELDS if self.on_models or self.run_fields else ()
         return {*self.columns, *fields_of(self.options), *of_runs}
@@ -177,19 +181,32 @@ def measurement(
 
 def measured(cases: Iterable[Case]) -> Table:
     """The rows of all cases."""
-    import pandas as pd
-
     return pd.concat([case.measure() for case in cases], ignore_index=True)
 
 
-def limit_product(options: object, *names: str) -> None:
-    """Raise a UserError if the product of these options is too large.
+# What measurements of kept models share: the files of runs, and the samples that are drawn.
 
-    A list counts with its largest value.
-    """
-    values = [getattr(options, name) for name in names]
-    size = prod(max(value) if isinstance(value, tuple) else value for value in values)
-    if size > LARGEST_PRODUCT:
+Kept = tuple["RunSpec", "Snapshots", "Dataset", dict[str, object]]
+"""A run, its snapshots, its data, and the columns of a table that tell of them."""
+
+
+def kept(models: Sequence[Path], data_root: Path) -> Iterator[Kept]:
+    """The run in each file of kept models."""
+    from ngo.training.snapshots import load_snapshots
+
+    for path in models:
+        spec, snapshots = load_snapshots(path)
+        data = loading.load(spec.dataset, data_root, run=spec)
+        facts = {name: value for name, value in spec.values().items() if value is not None}
+        facts = {"run": spec.id, **facts, "train_samples": len(data.train_inputs)}
+        yield spec, snapshots, data, facts
+
+
+def drawn(options: Any, spec: RunSpec, data: Dataset, stream: str) -> Tensor:
+    """The numbers of ``samples`` training samples; a UserError if the data have fewer."""
+    m = len(data.train_inputs)
+    if options.samples > m:
         raise UserError(
-            f"{names[-1]}: {' × '.join(names)} is {size:,}; it must be {LARGEST_PRODUCT:,} or less."
+            f"samples: {options.samples} is more than {spec.dataset}'s {m} training samples."
         )
+    return torch.randperm(m, generator=torch_stream(options.seed, stream))[: options.samples]

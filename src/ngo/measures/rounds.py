@@ -6,21 +6,28 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ngo.common.fields import DECLARED, above, at_least, below, choice, number, whole, within
-from ngo.common.lazy import Table, Tensor
+from ngo.common.fields import (
+    DECLARED,
+    above,
+    at_least,
+    below,
+    choice,
+    limit_product,
+    number,
+    whole,
+    within,
+)
+from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip.consensus import Chebyshev, Disturbance, Round, disturbed_rounds
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.topology import TOPOLOGIES
-from ngo.measures.measurement import Case, limit_product, measured, measurement
-
-if TYPE_CHECKING:
-    from ngo.gossip.consensus import Round
-    from ngo.gossip.topology import Mixing
-
+from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.measures.measurement import Case, measured, measurement
+from ngo.native.pool import one_intra_op_thread
 
 CHEBYSHEV = "chebyshev"
 """The name of accelerated linear gossip in the table's column ``coupling``."""
@@ -122,10 +129,6 @@ def rounds_table(options: RoundsOptions) -> Table:
 
 
 def _case_rows(options: RoundsOptions, mix: Mix, kind: str, strength: float) -> Table:
-    import pandas as pd
-
-    from ngo.native.pool import one_intra_op_thread
-
     with one_intra_op_thread():
         seeds = range(options.seed, options.seed + options.trials)
         tables = [_measured(options, mix, kind, strength, seed) for seed in seeds]
@@ -160,13 +163,6 @@ def _is_matching(options: RoundsOptions, topology: str) -> bool:
 
 
 def _measured(options: RoundsOptions, mix: Mix, kind: str, strength: float, seed: int) -> Table:
-    import pandas as pd
-    import torch
-
-    from ngo.common.seeding import torch_stream
-    from ngo.gossip.consensus import Disturbance, disturbed_rounds
-    from ngo.gossip.topology import Mixing
-
     n, rounds = options.workers, options.rounds
     generator = torch_stream(seed, "states")
     X0 = torch.randn(n, options.dimension, generator=generator, dtype=torch.float64)
@@ -198,8 +194,6 @@ def _fields(p: float, seed: int) -> SimpleNamespace:
 
 
 def _round(mix: Mix, mixing: Mixing, fields: SimpleNamespace) -> Round:
-    from ngo.gossip.consensus import Chebyshev
-
     if mix.coupling == CHEBYSHEV:
         return Chebyshev(mixing.at(0).dense(), mix.gamma)
     coupling = COUPLINGS[mix.coupling]

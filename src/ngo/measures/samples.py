@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole, within
-from ngo.common.lazy import Table, Tensor
+from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.registry import unknown
-from ngo.measures.kept_models import kept
-from ngo.measures.measurement import measurement
+from ngo.common.seeding import torch_stream
+from ngo.data.dataset import Dataset
+from ngo.measures.measurement import kept, measurement
 
 if TYPE_CHECKING:
     import numpy as np
     from torch import nn
 
-    from ngo.data.dataset import Dataset
     from ngo.models.layers import VAE
 
 
@@ -73,9 +73,6 @@ def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Pa
         --epochs 5 --snapshot final --out kept/
       ngo samples kept/models.pt --images 20 --out samples.parquet
     """
-    import pandas as pd
-    import torch
-
     from ngo.training.snapshots import restored
 
     tables = []
@@ -93,11 +90,6 @@ def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Pa
 
 
 def _images(modules: list[nn.Module], data: Dataset, options: SamplesOptions) -> Table:
-    import pandas as pd
-    import torch
-
-    from ngo.common.seeding import torch_stream
-
     consensus, images = modules[0], options.images
     originals = data.test_inputs[:images]
     means, _ = consensus.encode(originals / 255)
@@ -122,8 +114,6 @@ def _expected(logits: Tensor) -> Tensor:
     ``logits`` are of Bernoulli grey levels ``[b, c, h, w]``, or of 256 levels
     ``[b, 256, c, h, w]``. A model that diverged gives black.
     """
-    import torch
-
     if logits.dim() == 4:
         levels = 255 * logits.sigmoid()
     else:
@@ -132,8 +122,6 @@ def _expected(logits: Tensor) -> Tensor:
 
 
 def _pixels(images: Tensor, kind: str, worker: int) -> Table:
-    import pandas as pd
-
     names = ["image", "channel", "row", "column"]
     index = pd.MultiIndex.from_product(map(range, images.shape), names=names)
     table = index.to_frame(index=False).assign(value=images.numpy().ravel())
@@ -143,9 +131,6 @@ def _pixels(images: Tensor, kind: str, worker: int) -> Table:
 
 
 def _predictions(modules: list[nn.Module], data: Dataset, options: SamplesOptions) -> Table:
-    import pandas as pd
-    import torch
-
     inputs, targets = data.test_inputs, data.test_targets
     x = torch.linspace(float(inputs.min()), float(inputs.max()), options.images)
     tables = []
@@ -158,8 +143,6 @@ def _predictions(modules: list[nn.Module], data: Dataset, options: SamplesOption
 
 
 def _curve(who: str, worker: int, kind: str, x: Tensor, y: Tensor) -> Table:
-    import pandas as pd
-
     points = {"x": x.double().numpy().ravel(), "y": y.double().numpy().ravel()}
     return pd.DataFrame({"who": who, "worker": worker, "kind": kind, **points})
 
@@ -181,8 +164,6 @@ def reconstruction_loss(model: VAE, data: Dataset) -> float:
 
     NaN if the model has diverged.
     """
-    import torch
-
     losses = []
     with torch.no_grad():
         for images in data.test_inputs.split(BATCH):
@@ -197,8 +178,6 @@ def class_means_loss(model: VAE, data: Dataset) -> float:
     The mean is that of the training images, under the model's likelihood: the mean grey level of
     each pixel, or the frequency of each of its 256 levels, with one count added to each.
     """
-    import torch
-
     with torch.no_grad():
         categorical = model.decode(torch.zeros(1, model.latent)).dim() == 5
         total, count = 0.0, 0
@@ -228,8 +207,6 @@ def _mean(images: Tensor) -> Tensor:
 
 def _frequencies(images: Tensor) -> Tensor:
     """The logarithm of the frequency of each level ``[256, c, h, w]``."""
-    import torch
-
     counts = torch.stack([(images == level).sum(0) for level in range(256)])
     return ((counts + 1) / (len(images) + 256)).log()
 

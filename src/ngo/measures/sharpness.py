@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,17 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ngo.common.fields import above, at_least, number, whole, within
-from ngo.common.lazy import Table, Tensor
-from ngo.measures.kept_models import drawn, kept
-from ngo.measures.measurement import measurement
+from ngo.common.lazy import Table, Tensor, pd, torch
+from ngo.common.seeding import torch_stream
+from ngo.data.dataset import Dataset
+from ngo.gossip.consensus import synchronization_index
+from ngo.measures.measurement import drawn, kept, measurement
+from ngo.models.task import Task
+from ngo.native.pool import one_intra_op_thread
+from ngo.training.spec import RunSpec
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from ngo.data.dataset import Dataset
-    from ngo.models.task import Task
     from ngo.training.snapshots import Snapshots
-    from ngo.training.spec import RunSpec
 
 
 #: Samples whose second derivatives are computed at once.
@@ -67,10 +70,6 @@ def sharpness_table(options: SharpnessOptions, models: Sequence[Path], data_root
       ngo sharpness kept/models.pt --samples 100 --directions 2 \
         --out sharpness.parquet
     """
-    import pandas as pd
-
-    from ngo.native.pool import one_intra_op_thread
-
     with one_intra_op_thread():
         rows = [row for each in kept(models, data_root) for row in _run_rows(options, *each)]
     return pd.DataFrame(rows)
@@ -79,10 +78,6 @@ def sharpness_table(options: SharpnessOptions, models: Sequence[Path], data_root
 def _run_rows(
     options: SharpnessOptions, spec: RunSpec, snapshots: Snapshots, data: Dataset, facts: dict
 ) -> Iterator[dict[str, object]]:
-    import torch
-
-    from ngo.common.seeding import torch_stream
-    from ngo.gossip.consensus import synchronization_index
     from ngo.training.snapshots import restored
 
     chosen = drawn(options, spec, data, "sharpness")
@@ -119,10 +114,6 @@ class Loss:
     """
 
     def __init__(self, model: nn.Module, task: Task, inputs: Tensor, targets: Tensor) -> None:
-        from copy import deepcopy
-
-        import torch
-
         def in_float64(tensor: Tensor) -> Tensor:
             return tensor.double() if tensor.is_floating_point() else tensor
 
@@ -141,8 +132,6 @@ class Loss:
 
     def at(self, x: Tensor) -> float:
         """F(x)."""
-        import torch
-
         with torch.no_grad():
             parts = (self._part(self._named(x), *chunk) for chunk in self._chunks)
             return float(sum(parts))
@@ -154,8 +143,6 @@ class Loss:
 
     def hessian_product(self, v: Tensor) -> Tensor:
         """∇²F(x̄) v ``[d]``: the gradient of ∇F(x̄)ᵀv."""
-        import torch
-
         found = torch.zeros_like(self.mean)
         for chunk in self._chunks:
             x = self.mean.clone().requires_grad_()
@@ -187,7 +174,6 @@ def largest_eigenvalue(
     relative ``precision``. It needs fewer products, and finds the largest one also where a negative
     eigenvalue has a larger modulus. NaN if a product is not finite, or without convergence.
     """
-    import torch
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
     def multiplied(v: np.ndarray) -> np.ndarray:
@@ -209,8 +195,6 @@ def largest_eigenvalue(
 
 def _flat(model: nn.Module) -> Tensor:
     """The parameters of a model as one vector ``[d]`` in float64."""
-    import torch
-
     return torch.cat([each.detach().double().flatten() for each in model.parameters()])
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from ngo.common.fields import above, at_least, below, choice, number, whole, within
-from ngo.common.lazy import Table
-from ngo.gossip.topology import TOPOLOGIES
+from ngo.common.lazy import Table, pd
+from ngo.common.seeding import torch_stream
+from ngo.gossip.spectrum import effective_neighbours, spectral_gap
+from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import Case, measured, measurement
+from verdicts.statistics.estimates import estimate
 
 CONNECTED = 1e-9
 """A graph is connected if its spectral gap is above this: the gap is 0 otherwise, but rounded."""
@@ -57,13 +60,6 @@ def spectral_table(options: SpectraOptions) -> Table:
 
 
 def _measured(options: SpectraOptions, name: str, n: int) -> Table:
-    import pandas as pd
-
-    from ngo.common.seeding import torch_stream
-    from ngo.gossip.spectrum import effective_neighbours, spectral_gap
-    from ngo.gossip.topology import Mixing
-    from verdicts.statistics.estimates import estimate
-
     entry = TOPOLOGIES[name]
     mixing = Mixing(name, n, options, torch_stream(options.seed, "spectra", n))
     draws = options.draws if entry.varies else 1

@@ -7,18 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ngo.common.fields import choice, whole, within
-from ngo.common.lazy import Table
+from ngo.common.lazy import Table, pd, torch
+from ngo.data import loading
+from ngo.data.dataset import Dataset
 from ngo.gossip.method import METHODS
 from ngo.measures.measurement import measurement
-
-if TYPE_CHECKING:
-    from ngo.data.dataset import Dataset
-    from ngo.training.spec import RunSpec
+from ngo.native.pool import cores, one_intra_op_thread
+from ngo.training.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,6 @@ def throughput_table(
     """
     specs = [make_run(method=name, workers=max(2, *options.workers)) for name in options.method]
 
-    import pandas as pd
-
-    from ngo.data import loading
-    from ngo.native.pool import cores, one_intra_op_thread
-
     steps = options.steps
     rows = []
     with one_intra_op_thread():
@@ -95,8 +89,6 @@ def throughput_table(
 
 def _clock(device: str) -> float:
     """The time in seconds, after the GPU has finished its work."""
-    import torch
-
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()

@@ -19,8 +19,7 @@ from ngo.pipeline.config_files import read_config
 from ngo.pipeline.paper import NGO
 from ngo.pipeline.plan import Plan, plan
 from ngo.pipeline.universes import PREFIX
-from ngo.printing.markdown_text import inert
-from ngo.printing.pages import page
+from ngo.printing import inert, page
 
 MARK = re.compile(r"\bassumed:\s*")
 COMMENT = re.compile(r"(?:^|\s)#\s+(.*\bassumed:.*)")

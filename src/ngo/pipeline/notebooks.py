@@ -55,9 +55,9 @@ START = {
     "numbers": """\
 from ngo import plots
 from ngo.analysis.cases import cases
-from ngo.analysis.curves import points, scores
+from ngo.analysis.seed_means import points, scores
 from ngo.plots import captions
-from ngo.plots.curve_panels import LABELS
+from ngo.plots.curves import LABELS
 from verdicts.rows.evaluations import final
 
 metrics = plots.tidy(metrics)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
-from ngo.analysis.apart import pooled
+from ngo.analysis.cases import pooled
 from ngo.analysis.universes import Universe
 from ngo.common.devices import check_device
 from ngo.common.fields import fields_of

@@ -26,7 +26,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 from ngo.common.files import atomic_file, removed_if_damaged
 from ngo.plots import captions
 from ngo.plots.style import HOUSE, TEXT_WIDTH
-from ngo.printing.tables import save_table
+from ngo.printing import save_table
 from ngo.training.tidy import read_tidy
 
 Tables = pd.DataFrame | Mapping[str, pd.DataFrame]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from ngo.analysis.dynamics import in_columns
+from ngo.analysis.consensus import in_columns
 
 
 def images(samples: pd.DataFrame, kind: str, worker: int) -> np.ndarray:

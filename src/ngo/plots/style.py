@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import pandas as pd
 from cycler import cycler
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -67,3 +68,24 @@ HOUSE = {
     "savefig.dpi": 200,
 }
 """Matplotlib's settings."""
+
+
+def case_styles(found: pd.DataFrame) -> dict[str, Style]:
+    """The style of each case: a colour for the algorithm, a line and a marker for the topology."""
+    runs = found.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
+    graphs = sorted(runs["topology"].unique(), key=lambda name: (name != "ring", name))
+    runs["algorithm"] = [
+        case.removesuffix(graph.replace("_", " ")).rstrip(", ")
+        for case, graph in zip(runs["case"], runs["topology"], strict=True)
+    ]
+    others = sorted(set(runs["algorithm"]) - {"centralized", "linear", "NGO"})
+    algorithms = ["linear", "NGO", *others]
+    looks = {}
+    for run in runs.itertuples():
+        if run.algorithm == "centralized":
+            looks[run.case] = METHOD_STYLES["centralized"]
+            continue
+        again, place = divmod(algorithms.index(run.algorithm), len(COLOURS))
+        algorithm = kth_style(place, run.algorithm)
+        looks[run.case] = algorithm.variant(graphs.index(run.topology) + again, run.case)
+    return looks

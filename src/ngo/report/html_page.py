@@ -11,7 +11,7 @@ from markupsafe import Markup
 from PIL import Image
 
 from ngo.plots import CAPTION_SHARE, DESCRIPTION
-from ngo.printing.pages import body
+from ngo.printing import body
 from ngo.report.contents import Contents, content, text
 from ngo.report.templates import file, play_page, rendered, slug
 from verdicts.row import WORDS, counted, registered

@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ngo.printing.markdown_text import inert
+from ngo.printing import inert
 from verdicts.report import escaped
 
 #: The templates, the style sheets and the scripts.

@@ -15,13 +15,13 @@ from ngo.gossip import consensus
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 from ngo.theorems.setting import (
-    Options,
     Rows,
     graph,
     graphs,
     sgd_graph,
     states,
 )
+from ngo.theorems.table import TIMES, TheoryOptions
 
 # Much longer than any coupling takes.
 T_END = 1e12
@@ -32,11 +32,8 @@ T_END = 1e12
 # The synchronization rate only sets the unit of time.
 GAMMA = 1.0
 
-# Of ``bounds.finite_time_bound``.
-TIMES = ("paper", "corrected", "sharp")
 
-
-def consensus_times(s: Options) -> Rows:
+def consensus_times(s: TheoryOptions) -> Rows:
     """The time at which the continuous system reaches V ≤ ``tol`` · V(0), and T* in each form.
 
     One row for each graph, p and Gaussian initial state. V reaches 0 slightly later than
@@ -58,7 +55,7 @@ def consensus_times(s: Options) -> Rows:
 SAMPLES = 100
 
 
-def exponential_decay(s: Options) -> Rows:
+def exponential_decay(s: TheoryOptions) -> Rows:
     """How far log V is from a straight line in t, for each graph and Gaussian initial state.
 
     ``measured`` is the largest distance of log V from its line of least squares, over the second
@@ -86,7 +83,7 @@ def distance_from_line(times: np.ndarray, log_V: np.ndarray) -> float:
 # Figure 3: the smaller p, the sooner consensus.
 
 
-def consensus_order(s: Options) -> Rows:
+def consensus_order(s: TheoryOptions) -> Rows:
     """The time at which V ≤ ``order_share`` · V(0) in continuous time, for each start and p.
 
     The ``starts`` are Gaussian states of ``sgd_workers`` workers on ``sgd_topology``; each has its
@@ -109,7 +106,7 @@ DECAYS = 30
 RELATIVE, ABSOLUTE = 1e-12, 1e-14
 
 
-def means(s: Options) -> Rows:
+def means(s: TheoryOptions) -> Rows:
     """The distance of the last state of dx_i/dt = Σ_j W_ij (x_j − x_i) from the initial mean.
 
     ``measured`` is the largest |x_i − x̄(0)| as a share of its initial value, for each graph and
@@ -138,7 +135,7 @@ MORE_GRAPHS = 3
 SWITCHES, MEAN_DWELL = 50, 1.0
 
 
-def switches(s: Options) -> Rows:
+def switches(s: TheoryOptions) -> Rows:
     """The rate of decay of ‖x − x̄‖ in continuous time, dx/dt = −L(W_s(t)) x, and λ₂*.
 
     The family has a connected graph of each topology, and further random ones, on ``sgd_workers``

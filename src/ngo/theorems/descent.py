@@ -16,24 +16,23 @@ from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.least_squares import Descent, LeastSquares, gaussian_problem
 from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.gossip.topology import Mixing
-from ngo.theorems.kinds import DRAWN
 from ngo.theorems.setting import (
-    Options,
     Rows,
     graph,
     sgd_graph,
 )
+from ngo.theorems.table import DRAWN, TheoryOptions
 
 # The least squares on which the theorems about SGD are measured, where all constants are known.
 
 
-def problem(s: Options, seed: int) -> LeastSquares:
+def problem(s: TheoryOptions, seed: int) -> LeastSquares:
     """The problem of ``sgd_workers`` workers that the options describe."""
     return gaussian_problem(s.sgd_workers, s.samples, s.dimension, s.noise, s.heterogeneity, seed)
 
 
 def sgd(
-    s: Options, problem: LeastSquares, steps: int, record: Sequence[int], **given: Any
+    s: TheoryOptions, problem: LeastSquares, steps: int, record: Sequence[int], **given: Any
 ) -> Descent:
     """``least_squares.sgd`` with the batch, γ, repeats and seed of the options, or those given."""
     options = {"batch": s.batch_size, "gamma": s.sgd_gamma, "repeats": s.repeats, "seed": s.seed}
@@ -50,7 +49,7 @@ def spaced(first: int, last: int, points: int) -> list[int]:
 # V under SGD is 0 (Supplement A). SGD with gossip or NGO converges (second lemma of Section 3.3).
 
 
-def gaps(s: Options) -> Rows:
+def gaps(s: TheoryOptions) -> Rows:
     """The gap f(x_avg^T) − f* of SGD, mean over ``repeats``, and its bounds.
 
     Centralized SGD, linear gossip and NGO on ``sgd_topology``, and both of these on a random graph
@@ -84,7 +83,7 @@ def gaps(s: Options) -> Rows:
 
 
 def _gaps(
-    s: Options,
+    s: TheoryOptions,
     problem: LeastSquares,
     method: str,
     matrices: Tensor | Iterable[Tensor] | None,
@@ -117,7 +116,7 @@ def _gaps(
 # Section 2.2 says that the third term of Theorem 2.1's bound, with V, then is below the second.
 
 
-def races(s: Options) -> Rows:
+def races(s: TheoryOptions) -> Rows:
     """The gap f(x_avg^T) − f* of each method, on a problem for each of ``trials`` seeds.
 
     - ``centralized``; ``gossip`` and ``ngo`` on ``sgd_topology`` with γ = ``sgd_gamma``;
@@ -157,7 +156,7 @@ def races(s: Options) -> Rows:
 # Section 2.1: the gap of gossip falls as 1/n with the number of workers, a linear speed-up.
 
 
-def gaps_by_workers(s: Options) -> Rows:
+def gaps_by_workers(s: TheoryOptions) -> Rows:
     """The gap f(x_avg^T) − f* of gossip after ``trial_steps`` steps, for each n and seed.
 
     All workers draw from the same samples, so that f, its constants and the learning rates do not
@@ -185,7 +184,7 @@ DECADES = 1.5
 EQUAL = 1e-9
 
 
-def descents(s: Options) -> Rows:
+def descents(s: TheoryOptions) -> Rows:
     """E‖x̄^(t+1) − x*‖² after a step of SGD, and the lemma's bound, at the hardest random state.
 
     The expectation is exact: a step's noise has the variance (η²/n²) Σσ_i². There is a row for each
@@ -208,7 +207,7 @@ def descents(s: Options) -> Rows:
                 yield form, n, rate, float(left[worst]), float(bound[worst]), broken
 
 
-def curved_problem(s: Options, n: int) -> LeastSquares:
+def curved_problem(s: TheoryOptions, n: int) -> LeastSquares:
     """One-dimensional least squares on n workers, with curvatures of a ratio ``curvature``."""
     flat = gaussian_problem(n, s.samples, 1, s.noise, s.heterogeneity, s.seed)
     curvature = s.curvature ** torch.linspace(0, 1, n, dtype=torch.float64)
@@ -234,7 +233,7 @@ def sides(
     return left, right
 
 
-def _states(s: Options, problem: LeastSquares, n: int) -> Tensor:
+def _states(s: TheoryOptions, problem: LeastSquares, n: int) -> Tensor:
     generator = torch_stream(s.seed, "theory lemma", n)
     count = s.lemma_states
 
@@ -251,7 +250,7 @@ def _states(s: Options, problem: LeastSquares, n: int) -> Tensor:
 # The amended form has β = γλ₂, the spectral gap of a step.
 
 
-def spreads(s: Options) -> Rows:
+def spreads(s: TheoryOptions) -> Rows:
     """E V^(t+1) of SGD with gossip, and 40 η_t² n G²/β², for each γ of ``floor_gamma``.
 
     ``form`` is printed, β = 1 − γλ₂(L(W)), or amended, β = γλ₂(L(W)). Each has the offset
@@ -280,7 +279,7 @@ def spreads(s: Options) -> Rows:
 OFFSETS = (16.0, 50.0, 400.0)
 
 
-def sums(s: Options) -> Rows:
+def sums(s: TheoryOptions) -> Rows:
     """Σ_{t<T} (a + t)² added up, its closed form and T³/3, for ``points`` values of T."""
     for a in OFFSETS:
         for T in spaced(1, s.steps, s.points):

@@ -1,4 +1,4 @@
-"""Consensus in rounds: linear gossip, the chatter floor, and graphs that change or fail."""
+"""Consensus in rounds: linear gossip, the chatter floor, graphs that change or fail, delays."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import torch
 
+from ngo.common.lazy import Tensor
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip import bounds, consensus
@@ -15,12 +16,13 @@ from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 from ngo.gossip.topology import Mixing
 from ngo.theorems.setting import (
-    Options,
     Rows,
     graphs,
     residual,
+    states,
     unit_spread,
 )
+from ngo.theorems.table import TheoryOptions
 
 # Section 2.1: a step of linear gossip shrinks the distance to the mean by 1 − γλ₂ or less.
 
@@ -29,7 +31,7 @@ STEPS = 50
 LEAST_SHARE = 1e-6
 
 
-def decays(s: Options) -> Rows:
+def decays(s: TheoryOptions) -> Rows:
     """The largest factor by which ‖x − x̄‖ changes in a step, and 1 − γλ₂(L(W)).
 
     One row for each graph and γ of ``floor_gamma``. The starts are Gaussian states and the
@@ -52,7 +54,7 @@ def decays(s: Options) -> Rows:
 # Supplement A: discrete linear consensus is reached for every γ below 1/Δ.
 
 
-def degrees(s: Options) -> Rows:
+def degrees(s: TheoryOptions) -> Rows:
     """What is left of V after ``delay_rounds`` rounds with γ = ``degree_share`` / Δ.
 
     Δ is the largest weighted degree, max_i Σ_{j≠i} W_ij, with two kinds of weights: Metropolis
@@ -82,7 +84,7 @@ FLOOR_ROUNDS = 100
 MAX_NUMBERS = 10**9
 
 
-def chatter_floors(s: Options) -> Rows:
+def chatter_floors(s: TheoryOptions) -> Rows:
     """V at the end of rounds of NGO from a Gaussian state, and V of the largest two-cycle.
 
     Each run lasts for twice the sharp T* of the continuous system, in rounds; ``measured`` is the
@@ -109,7 +111,7 @@ def chatter_floors(s: Options) -> Rows:
 # Section 3.3: consensus is reached, with probability 1, on graphs that are drawn in each round.
 
 
-def random_graphs(s: Options) -> Rows:
+def random_graphs(s: TheoryOptions) -> Rows:
     """What is left of V after ``random_rounds`` rounds on draws of G(n, u).
 
     ``form`` printed: weights of 0 or 1 and no γ, as in the paper's equations (aijp) and (random);
@@ -135,7 +137,7 @@ def random_graphs(s: Options) -> Rows:
 LONGER = 4
 
 
-def failures(s: Options) -> Rows:
+def failures(s: TheoryOptions) -> Rows:
     """What is left of V after rounds in which each link fails with probability ``link_loss``.
 
     Links fail independently in each round; the rest has Metropolis weights, and γ is ``sgd_gamma``.
@@ -154,3 +156,86 @@ def failures(s: Options) -> Rows:
             left = residual(X0, failing, p, s.sgd_gamma, rounds)
             without = residual(X0, W, p, s.sgd_gamma, rounds)
             yield topology, n, p, s.link_loss, left, without
+
+
+# The delay theorem (Section 3.3, Supplement A): consensus is reached for τ up to π/(2λ_n).
+# The main text includes the limit (≤) and the supplement does not (<).
+
+# Continuous time: the length of a round is ``delay_step`` divided by each of these.
+DIVISORS = (1, 2, 4)
+
+# At the limit: delays as shares of it, and the length of a run in delays.
+SHARES = (0.9, 1.0)
+LENGTH = 200
+
+
+def delays(s: TheoryOptions) -> Rows:
+    """The largest delay under which consensus in rounds is reached, and its limits, for p = 1 too.
+
+    - ``tolerated``, for p = 1: the largest delay under which V decays, since it then vanishes. A
+      sublinear coupling may keep oscillating at a smaller V; for p < 1 it is the largest delay
+      under which V falls below ``delay_share`` of its initial value.
+    - ``limit``: π/(2λ_n); ``limit_of_rounds``: the same for rounds. Delays are in units of time.
+    - ``residual``: the remaining share of V(0) at half the limit; ``floor``: that without a delay.
+
+    The initial state is the eigenvector of λ_n, the first to become unstable, with unit spread. For
+    p ≠ 1 the results depend on the spread.
+    """
+    gamma, rounds = s.delay_step, s.delay_rounds
+    for topology, n, W in graphs(s):
+        X0 = _eigen(W)[1] * math.sqrt(n)
+        limit, limit_of_rounds = bounds.delay_limit(W), bounds.delay_limit(W, gamma)
+        for p in (*s.p, 1.0):
+            share = 1.0 if p == 1 else s.delay_share
+            tolerated = consensus.delayed_tolerance(X0, W, p, gamma, rounds, share)
+            left = residual(X0, W, p, gamma, rounds, round(limit / 2 / gamma))
+            floor = residual(X0, W, p, gamma, rounds)
+            yield topology, n, p, gamma, tolerated, limit, limit_of_rounds, left, floor
+
+
+def limits(s: TheoryOptions) -> Rows:
+    """The largest delay of linear consensus in rounds of length ``step``, and π/(2λ_n).
+
+    Delays are in units of time; a run lasts equally long for each length of a round.
+    """
+    for topology, n, W in graphs(s):
+        X0 = _eigen(W)[1] * math.sqrt(n)
+        for divisor in DIVISORS:
+            step, rounds = s.delay_step / divisor, s.delay_rounds * divisor
+            tolerated = consensus.delayed_tolerance(X0, W, 1.0, step, rounds)
+            yield topology, n, step, tolerated, bounds.delay_limit(W)
+
+
+def unit_steps(s: TheoryOptions) -> Rows:
+    """What is left of V after ``delay_rounds`` rounds of the delay equation with p = 1.
+
+    The equation has no γ: its steps have length 1. One row for each graph and delay τ of 0 and 1
+    rounds; ``limit`` is π/(2λ_n), up to which the theorem allows τ.
+    """
+    for topology, n, W in graphs(s):
+        (X0,) = states(n, 1, s.seed, "theory unit steps", n)
+        for delay in (0, 1):
+            left = residual(X0, W, 1.0, 1.0, s.delay_rounds, delay)
+            yield topology, n, delay, bounds.delay_limit(W), left
+
+
+def marginal(s: TheoryOptions) -> Rows:
+    """What is left of V with a delay at the limit, and at 0.9 of it, for each ``marginal_delay``.
+
+    A delay of k rounds is the limit of linear consensus in rounds of length γ =
+    2 sin(π/(2(2k + 1)))/λ_n. For large k, kγ tends to π/(2λ_n), the limit in continuous time. The
+    start is the eigenvector of λ_n.
+    """
+    for topology, n, W in graphs(s):
+        largest, X0 = _eigen(W)
+        for delay in s.marginal_delay:
+            at_limit = 2 * math.sin(math.pi / (2 * (2 * delay + 1))) / largest
+            for share in SHARES:
+                left = residual(X0, W, 1.0, share * at_limit, LENGTH * delay, delay)
+                yield topology, n, delay, share, left
+
+
+def _eigen(W: Tensor) -> tuple[float, Tensor]:
+    """λ_n of the Laplacian of W, and its eigenvector ``[n, 1]``."""
+    values, vectors = torch.linalg.eigh(laplacian(W))
+    return float(values[-1]), vectors[:, -1:]

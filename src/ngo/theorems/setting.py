@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, TypeAlias
 
 import networkx as nx
 import torch
@@ -15,18 +14,17 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus import simulate
 from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.theorems.table import TheoryOptions
 
-if TYPE_CHECKING:
-    from ngo.measures.theory_table import TheoryOptions
-
-Options: TypeAlias = "TheoryOptions"
-Rows: TypeAlias = Iterator[tuple]
+Rows = Iterator[tuple]
 
 # Draws of a random graph before the search for a connected one is given up.
 MAX_DRAWS = 10_000
 
 
-def graphs(s: Options, workers: Iterable[int] | None = None) -> Iterator[tuple[str, int, Tensor]]:
+def graphs(
+    s: TheoryOptions, workers: Iterable[int] | None = None
+) -> Iterator[tuple[str, int, Tensor]]:
     """Each (topology, n, mixing matrix) of ``topologies`` and ``workers``, by default those of s.
 
     A graph that equals an earlier one is left out.
@@ -40,7 +38,7 @@ def graphs(s: Options, workers: Iterable[int] | None = None) -> Iterator[tuple[s
                 yield name, n, W
 
 
-def sgd_graph(s: Options, n: int | None = None) -> Tensor:
+def sgd_graph(s: TheoryOptions, n: int | None = None) -> Tensor:
     """The mixing matrix of ``sgd_topology`` on n workers, by default ``sgd_workers``."""
     return graph(s.sgd_topology, n or s.sgd_workers, s.u, s.seed)
 

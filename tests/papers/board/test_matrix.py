@@ -3,12 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import executed, functions
+from figure_files import executed
+
+from ngo.analysis import board
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
-matrix = functions("board/matrix")
 SEEDS = range(200, 206)
+SETTINGS = (
+    "iid", "skewed", "few_bytes", "slow_worker", "late", "failing", "liars", "many_workers",
+)  # fmt: skip
 
 RUN = {
     "dataset": "digits", "partition": "iid", "workers": 16, "topology": "ring", "coupling": "power",
@@ -55,12 +59,12 @@ def tables(**more):
         "liars": {"attack": "noise", "liars": 1},
         "many_workers": {"workers": 64},
     }
-    plain = {name: runs("gossip", "ngo", **facts.get(name, {})) for name in matrix.SETTINGS}
+    plain = {name: runs("gossip", "ngo", **facts.get(name, {})) for name in SETTINGS}
     return {**plain, **more}
 
 
 def rows_of(setting, metrics):
-    return matrix.cells(setting, metrics).set_index("method")
+    return board.compared_methods(setting, metrics).set_index("method")
 
 
 def test_the_best_those_within_its_interval_and_those_above_dsgd():
@@ -76,7 +80,7 @@ def test_the_best_those_within_its_interval_and_those_above_dsgd():
 
 def test_a_method_that_was_not_run_is_a_row_without_an_estimate():
     found = rows_of("iid", runs("gossip", "ngo"))
-    assert list(found.index) == list(matrix.METHODS)
+    assert list(found.index) == list(board.METHODS)
     absent = found.drop(index=["DSGD", "NGO"])
     assert absent[["estimate", "low", "high"]].isna().all(axis=None)
     assert not absent[["best", "within", "beats_dsgd"]].any(axis=None)
@@ -123,7 +127,7 @@ def test_a_row_for_each_setting_and_method_with_the_setting_in_numbers():
     iid = runs("centralized", "gossip", "ngo", "extra")
     made = executed("board/matrix", **tables(iid=iid))
     numbers = made["numbers"]
-    assert len(numbers) == len(matrix.SETTINGS) * len(matrix.METHODS)
+    assert len(numbers) == len(SETTINGS) * len(board.METHODS)
     assert list(numbers)[:17] == [
         "setting", "workers", "skew", "bandwidth", "stragglers", "lateness", "failing", "liars",
         "method", "measure", "estimate", "low", "high", "seeds", "best", "within", "beats_dsgd",

@@ -5,7 +5,7 @@ from figure_files import drawn, executed, numbers
 from made_up import line, panel
 from made_up_graphs import delays, tuned_delays
 
-from ngo.analysis.curves import part
+from ngo.analysis.seed_means import part
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

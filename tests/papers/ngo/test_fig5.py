@@ -4,7 +4,7 @@ import pytest
 from figure_files import drawn, numbers
 from made_up import line, panel, random_graphs
 
-from ngo.analysis.curves import part
+from ngo.analysis.seed_means import part
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

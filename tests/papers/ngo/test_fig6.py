@@ -4,7 +4,7 @@ import pytest
 from figure_files import drawn, functions, numbers
 from made_up import labels, line, metrics, panel, periods, run
 
-from ngo.analysis.curves import part
+from ngo.analysis.seed_means import part
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

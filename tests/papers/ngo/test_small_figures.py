@@ -28,7 +28,7 @@ from made_up_graphs import graphs_of_sizes
 from made_up_speed import speeding_up, throughputs, trajectories
 from often_evaluated import often
 
-from ngo.analysis.curves import part, scores
+from ngo.analysis.seed_means import part, scores
 from ngo.gossip.bounds import chatter_V
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring

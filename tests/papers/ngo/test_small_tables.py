@@ -11,7 +11,7 @@ from figure_files import drawn, functions, made
 from made_up import TABLE_A1, TABLE_S1, TABLE_S2, cell
 from small_theory import OPTIONS
 
-from ngo.theorems.parts import table_of
+from ngo.theorems.table import table_of
 
 NAMES = ["topology", "u", "n", "draws", "degree", "spectral_gap", "connected_gap"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ngo.common.lazy import Numbers, Table
+from ngo.common.lazy import Numbers, Table, pd
 from ngo.common.registry import UserError, unknown
+from verdicts.quantities import best_difference, difference
 from verdicts.quantity_registry import quantity
-from verdicts.rows.selection import Column, Selection
+from verdicts.rows.selection import Column, Selection, selected
 
 # The accuracies that are compared, and their columns.
 COLUMNS = {"accuracy": "consensus_accuracy", "workers_accuracy": "workers_accuracy_mean"}
@@ -74,10 +75,6 @@ def difference_at_seconds(
 
 def _either(rows: Table, of: Selection, minus: Selection) -> Table:
     """The evaluations of both sides' runs, each once."""
-    import pandas as pd
-
-    from verdicts.rows.selection import selected
-
     both = pd.concat([selected(rows, where) for where in (of, minus)])
     return both.drop_duplicates(["run", "step"], ignore_index=True)
 
@@ -92,7 +89,6 @@ def _difference(
     value: str = "accuracy",
     **best: Any,
 ) -> Numbers:
-    from verdicts.quantities import best_difference, difference
     from verdicts.rows.evaluations import at_equal
 
     if not 0 < share <= 1:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ngo.analysis.quantities.theorems import FACTOR
-from ngo.common.lazy import Numbers, Table
+from ngo.common.lazy import Numbers, Table, pd
 from ngo.common.registry import UserError, nearest, unknown
+from verdicts.quantities import slope_of
 from verdicts.quantity_registry import cases, quantity
 from verdicts.rows.selection import Column
 
 if TYPE_CHECKING:
-    from ngo.analysis.mixers import Mixer
+    from ngo.analysis.consensus import Mixer
 
 # Counts of samples and classes of the workers (Figures S2 and A2).
 
@@ -74,9 +75,7 @@ CASE = ("topology", "n")
 @quantity("printed_gaps", cases=True)
 def printed_gaps(rows: Table, reference: str = REFERENCE) -> Table:
     """One case for each printed gap: ours, rounded as the paper rounded, is what it printed."""
-    import pandas as pd
-
-    from ngo.analysis.spectra import spectral_comparison
+    from ngo.analysis.consensus import spectral_comparison
 
     if rows.merge(pd.read_csv(reference)[list(CASE)]).empty:
         raise UserError(f"workers: {reference} has none of these graphs.")
@@ -100,7 +99,7 @@ def smallest_gap(rows: Table, topology: str = "ring") -> Table:
 @quantity("random_degrees", example="{form: un}", cases=True)
 def random_degrees(rows: Table, form: str = "un") -> Table:
     """One case for each random graph: its mean degree is un or u(n − 1) (``is_degree``)."""
-    from ngo.analysis.spectra import DEGREES, is_degree
+    from ngo.analysis.consensus import DEGREES, is_degree
 
     if form not in FORMS:
         raise unknown("form", form, FORMS)
@@ -135,9 +134,7 @@ def consensus_delay_floor(table: Table, share: float) -> Table:
 
 def _ends(table: Table) -> Table:
     """For each p and delay: the largest V of the last tenth of the rounds, as a share of V(0)."""
-    import pandas as pd
-
-    from ngo.analysis.dynamics import delay_limit_in_rounds
+    from ngo.analysis.consensus import delay_limit_in_rounds
 
     limit = delay_limit_in_rounds(table)
     records = []
@@ -159,7 +156,6 @@ def alignment_slope(rows: Table, column: Column = "cosine") -> Numbers:
     The cosine of a worker's gradient and the gradient at the mean; its change per factor of ten in
     V. NaN for a seed whose run diverged.
     """
-    from verdicts.quantities import slope_of
 
     def slope(table: Table) -> float:
         moved = table[table["V"] > 0]
@@ -185,8 +181,6 @@ def change_with_scale(rows: Table, column: Column, of: float, minus: float) -> N
 
 def _each(rows: Table, column: Column, number: Callable[[Table], float]) -> Numbers:
     """By seed: the number of V and the mean of a column over workers, by scale."""
-    import pandas as pd
-
     if column not in rows:
         raise UserError(f"column: {column!r} was not measured; measure it at each scale.")
     workers = rows[rows["worker"] >= 0]
@@ -205,8 +199,6 @@ def log_image_variance_ratio(rows: Table, of: int, to: int, share: bool = False)
     over pixels (Figure A1). With ``share``, it is divided by the variance over workers and codes:
     grey noise has little variance of any kind. inf for a run that diverged by step ``of``.
     """
-    import pandas as pd
-
     own = rows[(rows["kind"] == "generation") & (rows["worker"] >= 0)]
     found = {}
     for seed, run in own.groupby("seed"):
@@ -235,11 +227,11 @@ def settled_ratio(
 ) -> Numbers:
     """The log V of the mixer ``of`` − that of ``minus``, each at its own best p and γ, by seed.
 
-    The best are found on half of the seeds, and the others compared (``mixers.best_rows``). A mean
-    over the situations (disturbance, strength, topology) in which both were measured. A seed in
-    which one side diverged is ±inf, against it; one in which both did has no number.
+    The best are found on half of the seeds, and the others compared (``consensus.best_rows``). A
+    mean over the situations (disturbance, strength, topology) in which both were measured. A seed
+    in which one side diverged is ±inf, against it; one in which both did has no number.
     """
-    from ngo.analysis.mixers import SITUATION, best_rows, ends, with_mixers
+    from ngo.analysis.consensus import SITUATION, best_rows, ends, with_mixers
     from verdicts.rows.seed_values import mean_over
 
     chosen = ends(best_rows(with_mixers(rows), value)).set_index([*SITUATION, "seed"])
@@ -272,7 +264,7 @@ def log_floor_to_V(rows: Table) -> Numbers:
     The rows are runs at one γ. Above 0, chatter hides what p does to V (Figure 4). Runs of p = 1
     that diverged are inf: they have no V to compare with.
     """
-    from ngo.analysis.chatter import chatter_floor
+    from ngo.analysis.consensus import chatter_floor
     from verdicts.rows.evaluations import per_run
 
     runs = per_run(rows, "V")

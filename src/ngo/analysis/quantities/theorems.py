@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ngo.common.lazy import Numbers, Table
+from ngo.common.lazy import Numbers, Table, pd
 from ngo.common.registry import UserError, unknown
-from ngo.theorems.kinds import TIMES, rows_of
+from ngo.theorems.table import TIMES, rows_of
 from verdicts.quantity_registry import cases, quantity
 
 VANISHED = 1e-6
@@ -302,8 +302,6 @@ def _last(table: Table) -> Table:
 @quantity("theory_speedup_slope", unit="log per log")
 def speedup_slope(table: Table) -> Numbers:
     """Per seed: the slope of log gap in log n; −1 is a linear speed-up (Section 2.1)."""
-    import pandas as pd
-
     rows = rows_of(table, "speedup")
     if rows["n"].nunique() < 2:
         raise UserError("speedup_workers: a slope needs two numbers of workers or more.")
@@ -335,8 +333,6 @@ ROUNDING = 1e-12
 @quantity("theory_weight_sum", cases=True)
 def weight_sum(table: Table) -> Table:
     """S_T = Σ_{t<T} (a + t)² has the printed closed form, and is at least T³/3 (Supplement A)."""
-    import pandas as pd
-
     rows = rows_of(table, "sums")
     closed = (rows["closed"] - rows["summed"]).abs() <= ROUNDING * rows["summed"]
     equal = cases(rows, ("a", "T"), rows["closed"], rows["summed"], closed)

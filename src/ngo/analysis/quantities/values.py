@@ -10,18 +10,19 @@ import math
 from collections.abc import Callable
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ngo.analysis.universes import CHOSEN
-from ngo.common.lazy import Numbers, Table
+from ngo.common.lazy import Numbers, Table, pd
 from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.schedule import topologies
+from ngo.gossip.spectrum import effective_neighbours, spectral_gap
+from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.training.evaluation import Evaluation
 from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
-
-if TYPE_CHECKING:
-    from ngo.gossip.mixing_matrix import MixingMatrix
 
 POINTS = "points"
 
@@ -100,8 +101,6 @@ for _name, _clock in (
 
 def _by_run(rows: Table, number: Callable[[Table], float]) -> Numbers:
     """The number of each run's evaluations."""
-    import pandas as pd
-
     return pd.Series({run: number(group) for run, group in rows.groupby("run")})
 
 
@@ -155,12 +154,7 @@ def _of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Nu
 
     Also NaN for runs whose graph changes by a schedule.
     """
-    import pandas as pd
-
     from ngo.analysis.network_time import known_fields
-    from ngo.common.seeding import torch_stream
-    from ngo.gossip.schedule import topologies
-    from ngo.gossip.topology import TOPOLOGIES, Mixing
 
     known: dict[object, float] = {}
     found = {}
@@ -183,15 +177,11 @@ def _of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Nu
 
 def _spectral_gap(rows: Table, last: Table) -> Numbers:
     """1 − the second largest modulus of W's eigenvalues; the mean over graphs that change."""
-    from ngo.gossip.spectrum import spectral_gap
-
     return _of_graphs(last, lambda cycle: sum(map(spectral_gap, cycle)) / len(cycle))
 
 
 def _effective_neighbours(rows: Table, last: Table, decay: float) -> Numbers:
     """n_W(γ) at the decay γ (Vogels et al. 2022), see ``spectrum.effective_neighbours``."""
-    from ngo.gossip.spectrum import effective_neighbours
-
     return _of_graphs(last, lambda cycle: effective_neighbours(cycle, decay))
 
 

@@ -4,19 +4,18 @@ import numpy as np
 import pandas as pd
 from made_up import TABLE_A1, cell
 
-from ngo.analysis import comparisons
-from ngo.analysis.criteria import HITTING_TIME, TEST_LOSS
-from ngo.plots import comparison_tables
+from ngo.analysis.comparisons import HITTING_TIME, TEST_LOSS, comparison_table
+from ngo.plots.comparisons import print_comparison
 
 
 def test_digits_are_each_criterions_own():
     rows = cell(None, "centralized", [0.9]) + cell("ring", "ngo", [0.8], diverged=[0])
     runs = pd.DataFrame(rows).assign(first_hitting=[np.inf, 1.5, np.inf, np.inf])
-    table = comparisons.comparison_table(runs, TABLE_A1, [TEST_LOSS, HITTING_TIME])
-    printed = comparison_tables.print_comparison(table)
+    table = comparison_table(runs, TABLE_A1, [TEST_LOSS, HITTING_TIME])
+    printed = print_comparison(table)
     assert printed["Measure"].tolist() == ["test loss"] * 2 + ["first hitting time (epochs)"] * 2
     assert printed["Consensus"].tolist() == ["0.100", "–", "1.50", "inf"]
     assert printed["Paper"].tolist() == ["0.26", "0.25", "–", "48"]
     assert printed["Diverged"].tolist() == ["", "1 of 1"] * 2
-    assert "Measure" not in comparison_tables.print_comparison(table[:2])
-    assert "Diverged" not in comparison_tables.print_comparison(table[:1])
+    assert "Measure" not in print_comparison(table[:2])
+    assert "Diverged" not in print_comparison(table[:1])

@@ -1,8 +1,9 @@
-"""Panels of means over seeds with intervals, as curves or markers; diverged runs are marked."""
+"""Curves and markers in panels: means over seeds, a scatter of runs, and consensus by round."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,13 @@ from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.ticker import MaxNLocator
 
-from ngo.analysis.curves import GEOMETRIC
+from ngo.analysis.comparisons import TOPOLOGY_ORDER
+from ngo.analysis.correlations import on_log_axis
+from ngo.analysis.seed_means import GEOMETRIC
 from ngo.plots import log_axis
 from ngo.plots.style import METHOD_STYLES, Style, kth_style
+
+# Means over seeds with intervals, as curves or markers; diverged runs are marked.
 
 PERCENT = ("accuracy", "best")
 DIFFERENCES = ("difference", "gain")
@@ -35,7 +40,7 @@ LABELS = {
 }
 
 Cases = list[tuple[Style, pd.DataFrame]]
-"""What is drawn: rows of ``curves.points`` with the style of each case."""
+"""What is drawn: rows of ``seed_means.points`` with the style of each case."""
 
 
 def by_method(
@@ -198,3 +203,61 @@ def _mark_diverged(axis: Axes, lost: list[tuple[Style, dict]], x: str) -> None:
         beside = {"xytext": (5 if left else -5, 0), "textcoords": "offset points", "va": "center"}
         look = {"fontsize": "x-small", "color": style.colour, "ha": "left" if left else "right"}
         axis.annotate(told, (row[x], height), xycoords=place, **beside, **look)
+
+
+# A panel of V against a score with a marker for each run.
+
+FILLS = ("none", "left", "full", "right", "top", "bottom")
+"""The filling of a marker shows the topology; colour and shape show the method."""
+
+
+def scatter(
+    axis: Axes, rows: pd.DataFrame, y: str = "accuracy", pale: pd.Series | None = None
+) -> None:
+    """Draw ``y`` against V of the runs in ``rows``, and state below how many diverged.
+
+    ``pale`` says which runs have smaller, paler markers.
+    """
+    log_axis(axis.xaxis)
+    topologies = [*TOPOLOGY_ORDER, *sorted(set(rows["topology"]) - set(TOPOLOGY_ORDER))]
+    for topology, fill in zip(topologies, cycle(FILLS), strict=False):
+        for style, part in by_method(rows[rows["topology"] == topology]):
+            part = part[on_log_axis(part, y)]
+            marks = style.named(f"{style.label}, {topology}").marks
+            look = {"fillstyle": fill, "markerfacecoloralt": "white"}
+            apart = pale.loc[part.index] if pale is not None else part["V"].isna()
+            first, other = part[~apart], part[apart]
+            axis.plot(first["V"], first[y], **marks, **look, markersize=5)
+            if len(other):
+                small = {"markersize": 3, "alpha": 0.5, "label": None}
+                axis.plot(other["V"], other[y], **marks | look | small)
+    axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
+    if lost := int((~on_log_axis(rows, y)).sum()):
+        bottom, top = axis.get_ylim()
+        axis.set_ylim(bottom - 0.08 * (top - bottom), top)
+        told = f"× {lost} of {len(rows)} diverged"
+        axis.text(0.5, 0.02, told, transform=axis.transAxes, ha="center")
+
+
+# Consensus without learning: the workers' states, and V, by round.
+
+
+def draw_states(axis: Axes, states: pd.DataFrame, colour: str) -> None:
+    """A line for each worker's state; ``states`` are ``consensus.state_rows``."""
+    axis.plot(states["round"], states.filter(regex=r"^x\d+$"), color=colour, linewidth=0.8)
+    axis.set(xlabel="round")
+
+
+def draw_index(
+    axis: Axes, states: pd.DataFrame, mark: float, label: str, colour: str, line: str
+) -> None:
+    """V as a line, with a dot at the round ``mark`` unless that is NaN."""
+    axis.plot(states["round"], states["V"], line, color=colour, linewidth=1.2, label=label)
+    marked = states[states["round"] == mark]
+    axis.plot(marked["round"], marked["V"], "o", color=colour, markersize=4)
+    axis.set(xlabel="round", yscale="log")
+
+
+def kind(p: float) -> str:
+    """``sublinear``, ``linear`` or ``superlinear``."""
+    return "linear" if p == 1 else "sublinear" if p < 1 else "superlinear"

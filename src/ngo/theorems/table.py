@@ -1,17 +1,18 @@
-"""The measurement ``theory``: its options, and the table of what the theorems bound."""
+"""The table of ``ngo theory``: its options, and the kinds of its rows.
+
+Light: claims name the columns before anything is measured. The modules that measure import torch.
+The quantities that judge the rows are in ``ngo.analysis.quantities.theorems``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from pkgutil import resolve_name
 
-from ngo.common.fields import above, at_least, choice, number, whole, within
-from ngo.common.lazy import Table
+from ngo.common.fields import above, at_least, choice, limit_product, number, whole, within
+from ngo.common.lazy import Table, pd
 from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.measures.measurement import Case, limit_product, measured, measurement
-from ngo.theorems.kinds import KINDS
 
 # Up to p = 1, T* and the floors exceed the range of floating-point numbers.
 _SUBLINEAR = within(0.5, 0.99)
@@ -19,7 +20,7 @@ _SUBLINEAR = within(0.5, 0.99)
 
 @dataclass(frozen=True)
 class TheoryOptions:
-    """Options of ``theory_table``: of all graphs, and of each of its parts."""
+    """Options of all graphs, and of each kind of rows."""
 
     topologies: tuple[str, ...] = choice("topology", ("ring", "random", "complete"), TOPOLOGIES)
     workers: tuple[int, ...] = whole("number of workers of each graph", (2, 5), within(2, 200))
@@ -114,33 +115,64 @@ class TheoryOptions:
             )
 
 
-COLUMNS = {column for columns in KINDS.values() for column in columns}
+@dataclass(frozen=True)
+class Kind:
+    """A kind of rows."""
+
+    measure: str
+    """``module:function`` in this folder: yields the values of the columns, row by row."""
+    names: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(self.names.split())
 
 
-def _cases(options: TheoryOptions) -> Iterator[Case]:
-    for kind in KINDS:
-        yield Case({"kind": kind}, partial(_measured, options, kind))
+DRAWN = "redrawn"
+"""The topology of rows ``gaps`` on a random graph that is drawn in each step."""
+
+TIMES = ("paper", "corrected", "sharp")
+"""The forms of ``bounds.finite_time_bound``."""
+
+KINDS = {
+    "bounds": Kind(
+        "continuous:consensus_times", f"topology n p gamma draw V0 measured {' '.join(TIMES)}"
+    ),
+    "delays": Kind(
+        "rounds:delays", "topology n p gamma tolerated limit limit_of_rounds residual floor"
+    ),
+    "gaps": Kind("descent:gaps", "method n T gap bound printed V topology distance"),
+    "floors": Kind("rounds:chatter_floors", "topology n p gamma dimension measured predicted"),
+    "decays": Kind("rounds:decays", "topology n gamma measured limit"),
+    "means": Kind("continuous:means", "topology n draw measured"),
+    "orders": Kind("continuous:consensus_order", "seed n p time"),
+    "logs": Kind("continuous:exponential_decay", "topology n p draw measured"),
+    "sums": Kind("descent:sums", "T a summed closed least"),
+    "speedup": Kind("descent:gaps_by_workers", "seed n T gap"),
+    "races": Kind("descent:races", "method seed n T gap noise_term sync_term"),
+    "descents": Kind("descent:descents", "form n eta_L left right broken"),
+    "spreads": Kind("descent:spreads", "form topology n gamma T V limit"),
+    "degrees": Kind("rounds:degrees", "topology n weights share gamma limit residual"),
+    "limits": Kind("rounds:limits", "topology n step tolerated limit"),
+    "unit_steps": Kind("rounds:unit_steps", "topology n delay limit residual"),
+    "marginal": Kind("rounds:marginal", "topology n delay share residual"),
+    "random": Kind("rounds:random_graphs", "form n p gamma seed residual"),
+    "switches": Kind("continuous:switches", "signal seed rate n limit"),
+    "failures": Kind("rounds:failures", "topology n p loss residual without"),
+}
+"""The kinds of rows, in their order in shipped tables."""
 
 
-@measurement("theory", TheoryOptions, columns=("kind", *sorted(COLUMNS)), cases=_cases)
-def theory_table(options: TheoryOptions) -> Table:
-    r"""Measure what the theorems bound.
-
-    Consensus times, delays and chatter floors for each --topologies, --workers and --p; convergence
-    of SGD on least squares, where every constant of the theorems can be computed.
-
-    The column kind of the table names the measurement of a row.
-
-    Measure on rings, shortly:
-      ngo theory --topologies ring --p 0.75 --steps 100 --repeats 2 --trials 2 \
-        --trial-steps 100 --trial-repeats 2 --out theory.parquet
-    """
-    return measured(_cases(options))
+def table_of(kind: str, options: TheoryOptions) -> Table:
+    """The rows of a kind, measured."""
+    rows = resolve_name(f"ngo.theorems.{KINDS[kind].measure}")(options)
+    return pd.DataFrame(list(rows), columns=list(KINDS[kind].columns))
 
 
-def _measured(options: TheoryOptions, kind: str) -> Table:
-    from ngo.native.pool import one_intra_op_thread
-    from ngo.theorems.parts import table_of
-
-    with one_intra_op_thread():
-        return table_of(kind, options).assign(kind=kind)
+def rows_of(table: Table, kind: str) -> Table:
+    """The rows of ``kind`` with the columns that they have; a UserError if there are none."""
+    rows = table[table["kind"] == kind] if "kind" in table else table.iloc[:0]
+    if rows.empty:
+        raise UserError(f"kind: the theory table has no rows of kind {kind!r}; measure it again.")
+    return rows.drop(columns="kind").dropna(axis=1, how="all").reset_index(drop=True)

@@ -8,8 +8,8 @@ import pytest
 from made_up import seeds_of as rows
 
 from ngo import plots
-from ngo.analysis.curves import along, points
-from ngo.plots import curve_panels
+from ngo.analysis.seed_means import along, points
+from ngo.plots import curves
 from ngo.plots.style import kth_style
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
@@ -21,7 +21,7 @@ def test_markers_show_how_many_diverged_at_each_value():
     figure = plots.new_figure(2)
     axis = figure.subplots()
     plots.value_ticks(axis, [0.1, 1])
-    curve_panels.dots(axis, curve_panels.by_method(table), "gamma", "V")
+    curves.dots(axis, curves.by_method(table), "gamma", "V")
     assert [text.get_text() for text in axis.texts] == ["1 of 3 diverged"]
     low, high = axis.get_xlim()
     assert low < 0.1 < 1 < high < 3
@@ -34,8 +34,8 @@ def test_only_diverged_runs_still_make_a_figure(name):
     table = points(rows([math.nan] * 2, diverged=[0, 1], name=name), ["method"], [name])
     figure = plots.new_figure(2)
     axes = figure.subplots(1, 2)
-    curve_panels.lines(axes[0], curve_panels.by_method(table.assign(step=3)), "step", name)
-    curve_panels.dots(axes[1], curve_panels.by_method(table.assign(step=3)), "step", name)
+    curves.lines(axes[0], curves.by_method(table.assign(step=3)), "step", name)
+    curves.dots(axes[1], curves.by_method(table.assign(step=3)), "step", name)
     assert {text.get_text() for axis in axes for text in axis.texts} == {"2 of 2 diverged"}
     figure.canvas.draw()
 
@@ -46,7 +46,7 @@ def test_limits_hold_the_means_and_a_percentage_its_range():
     )
     table = points(table, ["method", "step"], ["accuracy"])
     axis = plots.new_figure(4.8, 6.4).subplots()
-    curve_panels.dots(axis, curve_panels.by_method(table), "step", "accuracy")
+    curves.dots(axis, curves.by_method(table), "step", "accuracy")
     low, high = axis.get_ylim()
     assert -2 <= low < 51 < high <= 102
     assert table["low"].unique() == [0]
@@ -56,11 +56,11 @@ def test_limits_hold_the_means_and_a_percentage_its_range():
 def test_two_seeds_have_neither_bars_nor_bands():
     frames = [rows([3.0, 99.0], name="accuracy").assign(step=k) for k in (0, 1)]
     table = points(pd.concat(frames), ["method", "step"], ["accuracy"])
-    cases = curve_panels.by_method(table)
+    cases = curves.by_method(table)
     figure = plots.new_figure(2)
     left, right = figure.subplots(1, 2)
-    curve_panels.lines(left, cases, "step", "accuracy")
-    curve_panels.dots(right, cases, "step", "accuracy", levels=[(cases[0][0], table[:1])])
+    curves.lines(left, cases, "step", "accuracy")
+    curves.dots(right, cases, "step", "accuracy", levels=[(cases[0][0], table[:1])])
     assert not right.patches  # the level's span
     (bar,) = right.containers[0].lines[2]
     assert not any(len(ends) and np.isfinite(ends).all() for ends in bar.get_segments())
@@ -81,7 +81,7 @@ def test_the_line_of_the_runs_left_is_thin():
     table = along(pd.DataFrame(course), ["method"], "step", ["V"])
     figure = plots.new_figure(2)
     axis = figure.subplots()
-    curve_panels.lines(axis, curve_panels.by_method(table), "step", "V")
+    curves.lines(axis, curves.by_method(table), "step", "V")
     whole, left = axis.lines[:2]
     assert list(whole.get_ydata()) == pytest.approx([0, 2])
     assert list(left.get_ydata()) == pytest.approx([3, 5])
@@ -93,7 +93,7 @@ def test_the_line_of_the_runs_left_is_thin():
 def test_error_bars_reach_from_low_to_high():
     table = pd.DataFrame({"n": [2, 4], "mean": [1.0, 2.0], "low": [0.5, 1.0], "high": [3.0, 4.0]})
     axis = plots.new_figure(2).subplots()
-    curve_panels.error_bars(axis, table, "n", kth_style(0, "case"), fillstyle="none")
+    curves.error_bars(axis, table, "n", kth_style(0, "case"), fillstyle="none")
     (container,) = axis.containers
     line, _, (bars,) = container.lines
     assert (list(line.get_ydata()), line.get_fillstyle()) == ([1, 2], "none")

@@ -1,0 +1,155 @@
+"""The board: methods compared in several settings, each at its own best values."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from verdicts.quantities import best_difference, level
+from verdicts.registry import UserError
+from verdicts.rows.best_fields import at_best
+from verdicts.rows.evaluations import at_equal
+from verdicts.rows.selection import Selection, selected
+from verdicts.statistics.evidence import Expectation, evidence
+
+AT_BYTES, AT_SECONDS = "accuracy at equal bytes", "accuracy at equal seconds"
+
+MEASURES = {"few bytes": AT_BYTES, "slow worker": AT_SECONDS, "late messages": AT_SECONDS}
+"""What is compared in a setting; in the others, accuracy at the runs' ends."""
+
+COSTS = {AT_BYTES: "bytes_sent", AT_SECONDS: "virtual_seconds"}
+"""What is equal for all methods in a setting; in the others, samples are."""
+
+CHOSEN = {"gamma": "γ", "p": "p", "lr": "η", "clip": "τ"}
+"""The fields whose best values are taken, and their letters."""
+
+_TOGETHER = {"clock": ["steps", "waiting"]}
+_ALONE = {"clock": "asynchronous"}
+_RING = {"topology": "ring", "local_rule": "sgd"}
+_DSGD = {"method": "gossip", **_RING}
+_NGO = {"method": "ngo", **_RING, "coupling": "power", "p": {"min": 0.55}}
+_CAPPED = {"method": "ngo", **_RING, "coupling": "capped"}
+_LOCAL = {"method": "local_sgd"}
+
+DSGD, REFERENCE = "DSGD", "centralized"
+
+METHODS: dict[str, Selection] = {
+    REFERENCE: {"method": "centralized"},
+    DSGD: {**_DSGD, **_TOGETHER},
+    "NGO": {**_NGO, **_TOGETHER},
+    "NGO, sign": {**_NGO, "p": 0.5, **_TOGETHER},
+    "capped NGO": {**_CAPPED, **_TOGETHER},
+    "D²": {"method": "d2"},
+    "gradient tracking": {"method": "gradient_tracking"},
+    "EXTRA": {"method": "extra"},
+    "DSGD with momentum": {**_DSGD, "local_rule": "momentum"},
+    "quasi-global momentum": {"method": "quasi_global"},
+    "momentum tracking": {"method": "momentum_tracking"},
+    "RelaySGD": {"method": "relay_sum"},
+    "CHOCO-SGD, top-k": {"method": "choco"},
+    "local SGD": {**_LOCAL, **_TOGETHER},
+    "outer optimizer": {"method": "outer"},
+    "DSGD, exponential graph": {**_DSGD, "topology": "exponential"},
+    "DSGD, one-peer hypercube": {**_DSGD, "topology": "one_peer_hypercube"},
+    "epidemic learning": {"method": "epidemic"},
+    "asynchronous gossip": {**_DSGD, **_ALONE},
+    "asynchronous NGO": {**_NGO, **_ALONE},
+    "asynchronous capped NGO": {**_CAPPED, **_ALONE},
+    "asynchronous local SGD": {**_LOCAL, **_ALONE},
+    "AD-PSGD": {"method": "ad_psgd"},
+    "asynchronous push-sum": {"method": "async_push_sum"},
+    "clipped gossip": {"coupling": "clipped"},
+    "median": {"coupling": "median"},
+    "trimmed mean": {"coupling": "trimmed_mean"},
+}
+"""The runs of each method. Centralized learning is a reference: it is never the best."""
+
+NOT_RUN = SimpleNamespace(estimate=np.nan, low=np.nan, high=np.nan, pairs=0)
+
+
+def compared_methods(setting: str, metrics: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a setting, one for each of ``METHODS``, at its best values of ``CHOSEN``.
+
+    Columns: those of ``setting_facts``; ``method`` and ``measure``; ``estimate``, ``low`` and
+    ``high``, accuracy in percent with its 95 % interval over ``seeds``; ``best``, whether the
+    estimate is the highest of all but the reference; ``within``, whether the interval of the paired
+    difference to the best includes 0; ``beats_dsgd``, whether that to DSGD is above 0, which is not
+    asked of the reference; ``chosen``, the best values. A method that was not run has no estimate.
+    −inf: half of the runs or more diverged.
+    """
+    measure = MEASURES.get(setting, "accuracy")
+    runs = metrics
+    if measure in COSTS:
+        values = ["consensus_accuracy", "holdout_accuracy"]
+        runs = at_equal(metrics, COSTS[measure], values, ["seed"])
+    choose = [name for name in CHOSEN if name in runs]
+    chosen = {}
+    for name, where in METHODS.items():
+        with suppress(UserError):  # it was not run
+            chosen[name] = at_best(selected(runs, where), choose, [])
+    estimates = {name: _evidence(level(rows)) for name, rows in chosen.items()}
+    choices = [name for name in estimates if name != REFERENCE]
+    best = max(choices, key=lambda name: estimates[name].estimate, default=None)
+
+    def minus(name: str, other: str) -> SimpleNamespace:
+        return _evidence(best_difference(runs, METHODS[name], METHODS[other], choose))
+
+    rows = []
+    for name in METHODS:
+        of = estimates.get(name, NOT_RUN)
+        rows.append(
+            {
+                **setting_facts(setting, runs),
+                **{"method": name, "measure": measure},
+                **{"estimate": of.estimate, "low": of.low, "high": of.high, "seeds": of.pairs},
+                "best": name == best,
+                "within": name == best or (name in choices and bool(minus(name, best).high >= 0)),
+                "beats_dsgd": name in choices
+                and DSGD in estimates
+                and bool(minus(name, DSGD).low > 0),
+                "chosen": _chosen_values(chosen[name], choose) if name in chosen else "",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def setting_facts(setting: str, runs: pd.DataFrame) -> dict[str, object]:
+    """The setting in numbers.
+
+    ``workers``; ``skew``, the Dirichlet parameter; ``bandwidth``, the bytes that a worker may send
+    in a run; ``stragglers``, the share of slow workers; ``lateness``, how long messages take, in
+    steps; ``failing``, the probability of a link's failure in a step; ``liars``, their number. NaN
+    without skew, and without a limit of bytes.
+    """
+
+    def fact(name: str, neutral: float) -> float:
+        values = runs[name].dropna() if name in runs else []
+        return float(max(values)) if len(values) else neutral
+
+    workers = fact("workers", np.nan)
+    skewed = runs["partition"].astype(str).str.startswith("dirichlet").all()
+    few = MEASURES.get(setting) == AT_BYTES
+    attacked = "attack" in runs and (runs["attack"].dropna() != "none").any()
+    return {
+        "setting": setting,
+        "workers": int(workers),
+        "skew": fact("beta", np.nan) if skewed else np.nan,
+        "bandwidth": float(runs["budget"].mean()) / workers if few else np.nan,
+        "stragglers": fact("slow_workers", 0) / workers,
+        "lateness": fact("latency", 0) / fact("step_seconds", 1),
+        "failing": fact("link_failure", 0),
+        "liars": int(fact("liars", 1)) if attacked else 0,
+    }
+
+
+def _evidence(values: pd.Series) -> SimpleNamespace:
+    return evidence(values.to_numpy(dtype=float), Expectation("above", 0))
+
+
+def _chosen_values(rows: pd.DataFrame, choose: list[str]) -> str:
+    """``γ = 1, p = 0.9``: the values of the fields in the first row."""
+    first = rows.iloc[0]
+    return ", ".join(f"{CHOSEN[k]} = {first[k]:g}" for k in choose if pd.notna(first[k]))

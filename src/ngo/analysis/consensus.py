@@ -1,0 +1,219 @@
+"""Consensus without learning: spectra of graphs, the chatter floor, trajectories, and mixers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from ngo.analysis.seed_means import together
+from ngo.gossip.bounds import chatter_V, delay_limit
+from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.native.pool import one_intra_op_thread
+from verdicts.rows.best_fields import best
+
+# Degrees and spectral gaps of the topologies compared with the paper's (Table S1).
+
+DEGREES = {
+    "2": lambda n, u: 2.0,
+    "un": lambda n, u: u * n,
+    "u(n-1)": lambda n, u: u * (n - 1),
+    "n-1": lambda n, u: n - 1.0,
+}
+"""Degrees as printed, and a random graph's as it is; n is the number of workers."""
+
+STANDARD_ERRORS = 4
+"""A mean degree is as printed within this many of its standard errors."""
+
+
+def spectral_comparison(spectra: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
+    """Table S1: our degrees and spectral gaps, and the paper's where it printed one.
+
+    ``agrees`` says whether our gap, rounded as the paper rounded, is what it printed;
+    ``degree_agrees`` the same of ``paper_degree``, and ``true_degree_agrees`` of ``true_degree``,
+    u(n − 1) for a random graph (see ``is_degree``); ``undecided`` if the draws agree with both.
+    """
+    printed = pd.read_csv(reference, dtype={"spectral_gap": str, "node_degree": str})
+    printed = printed.rename(columns={"spectral_gap": "paper", "node_degree": "paper_degree"})
+    table = spectra.merge(printed, on=["topology", "n"], how="left")
+    ours = [
+        f"{gap:.{len(text.partition('.')[2])}f}" if pd.notna(text) else None
+        for gap, text in zip(table["spectral_gap"], table["paper"], strict=True)
+    ]
+    agrees = pd.Series(ours, index=table.index) == table["paper"]
+    table["agrees"] = _words(agrees, table["paper"].notna())
+    table["paper"] = table["paper"].astype(float)
+    table["difference"] = table["spectral_gap"] - table["paper"]
+    known = table["paper_degree"].isin(list(DEGREES))
+    table["true_degree"] = table["paper_degree"].replace({"un": "u(n-1)"})
+    forms = {"degree_agrees": "paper_degree", "true_degree_agrees": "true_degree"}
+    for name, form in forms.items():
+        table[name] = _words(is_degree(table, table[form]), known)
+    both = table[[*forms]].eq("yes").all(axis=1) & (table["paper_degree"] != table["true_degree"])
+    table.loc[both, [*forms]] = "undecided"
+    return table
+
+
+def is_degree(spectra: pd.DataFrame, forms: pd.Series) -> pd.Series:
+    """Whether the mean degree in each row is that of ``forms``, the names in ``DEGREES``.
+
+    Equal for a fixed graph. A random graph's is a mean over ``draws`` within ``STANDARD_ERRORS``:
+    the degree of a G(n, u), averaged over its nodes, has the variance 2u(1 − u)(n − 1)/n. False for
+    other forms.
+    """
+    n, u = spectra["n"].astype(float), spectra["u"].astype(float)
+    error = np.sqrt(2 * u * (1 - u) * (n - 1) / n / spectra["draws"]).fillna(0)
+    expected = [
+        DEGREES[form](size, chance) if form in DEGREES else np.nan
+        for form, size, chance in zip(forms, n, u, strict=True)
+    ]
+    return (spectra["degree"] - expected).abs() <= STANDARD_ERRORS * error + 1e-9
+
+
+def _words(yes: pd.Series, known: pd.Series) -> pd.Series:
+    return yes.map({True: "yes", False: "no"}).where(known)
+
+
+# The predicted floor of V: discrete nonlinear gossip does not come to rest.
+
+FLOOR = "predicted floor of V"
+
+
+def chatter_floor(runs: pd.DataFrame) -> pd.DataFrame:
+    """V of the largest two-cycle at each p < 1 and γ of ``runs`` (``bounds.chatter_V``).
+
+    ``runs`` have one topology and one number of workers and of parameters. Columns: p, gamma,
+    value, mean. No rows for a topology that changes from step to step, and none for p = 1.
+    """
+    fixed = ~runs["topology"].map(lambda name: TOPOLOGIES[name].varies)
+    rows = runs[fixed & (runs["p"] < 1)].drop_duplicates(["p", "gamma"])
+    if rows.empty:
+        return pd.DataFrame({"p": [], "gamma": [], "value": [], "mean": []})
+    run = rows.to_dict("records")[0]
+    W = Mixing(run["topology"], run["workers"], SimpleNamespace(**run)).at(0)
+    with one_intra_op_thread():
+        units = {p: chatter_V(1.0, W, p, run["parameters"]) for p in rows["p"].unique()}
+    # chatter_V scales with γ^(1/(1−p))
+    floor = rows["p"].map(units) * rows["gamma"] ** (1 / (1 - rows["p"]))
+    floors = rows[["p", "gamma"]].assign(value=FLOOR, mean=floor)
+    return floors.sort_values(["p", "gamma"], ignore_index=True)
+
+
+# Trajectories: rounds to consensus, the limit of the delay, states by round.
+
+
+def courses(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
+    """The trajectories as one table of two parts (``seed_means.part``).
+
+    ``states``: the workers' states and V by round, for each p and delay. ``rounds``: the first
+    round with V ≤ ``share`` · V(0), see ``consensus_rounds``.
+    """
+    return together(states=state_rows(trajectories), rounds=consensus_rounds(trajectories, share))
+
+
+def consensus_rounds(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
+    """The first round with V ≤ ``share`` · V(0), or NaN, and the last V, for each p and delay."""
+    records = []
+    for (p, delay), group in trajectories.groupby(["p", "delay"]):
+        V = group.drop_duplicates("round").set_index("round")["V"].sort_index()
+        reached = V.index[share * V.iloc[0] >= V]
+        first = reached[0] if len(reached) else float("nan")
+        records.append((p, delay, V.iloc[0], first, V.iloc[-1]))
+    columns = ["p", "delay", "V_initial", "first_round", "V_final"]
+    return pd.DataFrame(records, columns=columns)
+
+
+def delay_limit_in_rounds(trajectories: pd.DataFrame) -> float:
+    """The limit of the delay theorem on the trajectories' graph, in rounds: π/(2λ_n(L(W))) / γ.
+
+    Infinity for a topology that changes from round to round.
+    """
+    first = trajectories.iloc[0]
+    if TOPOLOGIES[first["topology"]].varies:
+        return math.inf
+    fields = SimpleNamespace(**first.to_dict())
+    W = Mixing(first["topology"], int(first["workers"]), fields).at(0)
+    return delay_limit(W) / first["gamma"]
+
+
+def state_rows(trajectories: pd.DataFrame) -> pd.DataFrame:
+    """The trajectories with one row for each round: the workers' states as x0, x1, …"""
+    return in_columns(trajectories, "worker", "x")
+
+
+def in_columns(table: pd.DataFrame, number: str, value: str) -> pd.DataFrame:
+    """The table with the ``value`` of each ``number`` in a column of its own: x0, x1, …"""
+    others = [name for name in table if name not in (number, value)]
+    wide = table.pivot(index=others, columns=number, values=value)
+    return wide.add_prefix("x").rename_axis(columns=None).reset_index()
+
+
+# Each coupling at its own best p and γ, in rounds without learning (``measures.rounds``).
+
+SITUATION = ["disturbance", "strength", "topology"]
+MIXER = [*SITUATION, "mixer"]
+TUNED = ["p", "gamma"]
+
+VALUES = ["V", "V_early", "V_settled"]
+
+Mixer = str
+"""A way to mix without learning: ``linear``, ``NGO`` or another coupling."""
+
+LINEAR, NGO = "linear", "NGO"
+
+LEAST = 1e-30
+"""The share of V(0) below which V is rounding error; smaller values count as this one."""
+
+
+def with_mixers(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the column ``mixer``.
+
+    No V is below ``LEAST`` · V(0), so that all have logarithms.
+    """
+    start = table["round"] == 0
+    first = table[start].drop_duplicates("seed").set_index("seed")["V"]
+    least = LEAST * table["seed"].map(first)
+    values = {name: table[name].mask(table[name] < least, least) for name in VALUES}
+    return table.assign(mixer=mixers(table), **values)
+
+
+def mixers(table: pd.DataFrame) -> pd.Series:
+    """The mixer of each row: ``linear`` or ``NGO``, both coupling power, or else the coupling."""
+    linear = table["coupling"].eq("power") & table["p"].eq(1)
+    return table["coupling"].replace("power", NGO).mask(linear, LINEAR)
+
+
+def ends(table: pd.DataFrame) -> pd.DataFrame:
+    """One row for each case and seed: the last recorded round."""
+    return table[table["round"] == table["round"].max()]
+
+
+def best_cases(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
+    """The p and γ with the lowest ``value``, for each mixer in each situation.
+
+    The lowest geometric mean over the first half of the seeds. A case with a value that is not
+    finite comes last; ties go to the larger p, then to the smaller γ.
+    """
+    first = ends(table)[lambda rows: rows["seed"].isin(_halves(table)[0])]
+    logs = -np.log(first[value]).where(np.isfinite(first[value]), np.inf)
+    means = first.assign(score=logs).groupby([*MIXER, *TUNED])["score"].mean().reset_index()
+    return best(means, TUNED, MIXER)[[*MIXER, *TUNED]].sort_values(MIXER, ignore_index=True)
+
+
+def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
+    """The seeds that choose, and those that are compared; a single seed does both."""
+    seeds = sorted(table["seed"].unique())
+    half = max(1, len(seeds) // 2)
+    return seeds[:half], seeds[half:] or seeds
+
+
+def best_rows(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
+    """The rows of each mixer's best case, of the seeds that ``best_cases`` does not choose by.
+
+    A single seed both chooses and is compared.
+    """
+    others = table[table["seed"].isin(_halves(table)[1])]
+    return others.merge(best_cases(table, value), on=[*MIXER, *TUNED])

@@ -1,0 +1,39 @@
+"""What the theorems bound (``ngo.theorems``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from ngo.common.lazy import Table
+from ngo.measures.measurement import Case, measured, measurement
+from ngo.native.pool import one_intra_op_thread
+from ngo.theorems.table import KINDS, TheoryOptions, table_of
+
+COLUMNS = {column for kind in KINDS.values() for column in kind.columns}
+
+
+def _cases(options: TheoryOptions) -> Iterator[Case]:
+    for kind in KINDS:
+        yield Case({"kind": kind}, partial(_measured, options, kind))
+
+
+@measurement("theory", TheoryOptions, columns=("kind", *sorted(COLUMNS)), cases=_cases)
+def theory_table(options: TheoryOptions) -> Table:
+    r"""Measure what the theorems bound.
+
+    Consensus times, delays and chatter floors for each --topologies, --workers and --p; convergence
+    of SGD on least squares, where every constant of the theorems can be computed.
+
+    The column kind of the table names the measurement of a row.
+
+    Measure on rings, shortly:
+      ngo theory --topologies ring --p 0.75 --steps 100 --repeats 2 --trials 2 \
+        --trial-steps 100 --trial-repeats 2 --out theory.parquet
+    """
+    return measured(_cases(options))
+
+
+def _measured(options: TheoryOptions, kind: str) -> Table:
+    with one_intra_op_thread():
+        return table_of(kind, options).assign(kind=kind)

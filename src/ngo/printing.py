@@ -1,0 +1,194 @@
+"""Tables as files: CSV with every digit; Markdown, LaTeX and HTML as printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pylatexenc.latexencode import (
+    RULE_DICT,
+    RULE_REGEX,
+    UnicodeToLatexConversionRule,
+    UnicodeToLatexEncoder,
+)
+from tabulate import tabulate
+
+from ngo.common.files import atomic_file, write_text
+from ngo.common.registry import UserError
+from verdicts.row import ABSENT
+
+
+def save_table(table: pd.DataFrame, printed: pd.DataFrame, stem: str | Path, caption: str) -> None:
+    """Write ``table`` as ``stem``.csv, and ``printed`` (strings) as .md, .tex and .html.
+
+    The files are the same bytes each time.
+    """
+    with atomic_file(f"{stem}.csv") as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n")
+    write_text(f"{stem}.md", as_markdown(printed, caption))
+    write_text(f"{stem}.tex", as_latex(printed, caption))
+    write_text(f"{stem}.html", page(caption, {"": printed}))
+
+
+def as_markdown(printed: pd.DataFrame, caption: str) -> str:
+    """The caption and a pipe table."""
+    cells = printed.rename(columns=inert).map(inert)
+    table = cells.to_markdown(index=False, disable_numparse=True)
+    return f"{inert(caption, cell=False)}\n\n{table}\n"
+
+
+def number(value: float, digits: int = 2, *, plus: bool = False) -> str:
+    """A number with ``digits`` decimals and a true minus sign; a dash for NaN."""
+    if pd.isna(value):
+        return ABSENT
+    rounded = round(value, digits) + 0.0  # −0.00 is 0.00
+    return f"{rounded:{'+' if plus else ''}.{digits}f}".replace("-", "−")
+
+
+def dashed(values: Iterable[float], form: Callable[[float], str]) -> list[str]:
+    """Each value as ``form`` writes it; a dash for NaN."""
+    return [ABSENT if pd.isna(value) else form(value) for value in values]
+
+
+def bracketed(low: float, high: float, form: Callable[[float], str] = number) -> str:
+    """An interval, `` [0.61, 0.79]``; empty if there is none."""
+    return f" [{form(low)}, {form(high)}]" if np.isfinite([low, high]).all() else ""
+
+
+def plus_minus(mean: float, half_width: float, digits: int = 2, *, plus: bool = False) -> str:
+    """``62.30 ± 1.20``; the mean alone if there is no interval (too few seeds)."""
+    shown = number(mean, digits, plus=plus)
+    unsure = pd.isna(half_width) or pd.isna(mean)
+    return shown if unsure else f"{shown} ± {half_width:.{digits}f}"
+
+
+# LaTeX.
+
+_SYMBOLS = (
+    (re.compile("x̄"), r"\\ensuremath{\\bar{x}}"),
+    (re.compile("λ_n"), r"\\ensuremath{\\lambda_n}"),
+)
+_CHARACTERS = {
+    ord("|"): r"\ensuremath{|}",  # in text, LaTeX's default encoding prints a dash
+    ord("φ"): r"\ensuremath{\phi}",
+    ord("√"): r"\ensuremath{\surd}",
+    ord("ᵢ"): r"\ensuremath{_i}",
+    ord("ⱼ"): r"\ensuremath{_j}",
+}
+
+
+def as_latex(printed: pd.DataFrame, caption: str) -> str:
+    """A table no wider than the text, in ASCII; its document needs booktabs and adjustbox."""
+    latex = (
+        printed.rename(columns=escaped)
+        .map(escaped)
+        .to_latex(index=False, escape=False, caption=escaped(caption), position="t")
+    )
+    begin, end = r"\begin{tabular}", r"\end{tabular}"
+    latex = latex.replace(begin, rf"\begin{{adjustbox}}{{max width=\textwidth}}" f"\n{begin}")
+    return latex.replace(end, f"{end}\n" r"\end{adjustbox}")
+
+
+def escaped(text: str) -> str:
+    """``text`` for LaTeX; a ValueError names a character that has no LaTeX form."""
+    return _encoder().unicode_to_latex(text)
+
+
+@cache
+def _encoder() -> UnicodeToLatexEncoder:
+    return UnicodeToLatexEncoder(
+        conversion_rules=[
+            UnicodeToLatexConversionRule(RULE_REGEX, _SYMBOLS),
+            UnicodeToLatexConversionRule(RULE_DICT, _CHARACTERS),
+            "defaults",
+        ],
+        unknown_char_policy="fail",
+        unknown_char_warning=False,
+    )
+
+
+# Markdown.
+
+
+def inert(text: str, *, cell: bool = True) -> str:
+    """``text`` without HTML and links, on one line; emphasis stays.
+
+    A ``cell`` of a pipe table has no bars either.
+    """
+    line = " ".join(text.splitlines())
+    line = re.sub("<(?=[A-Za-z/!?])", "&lt;", line).replace("](", r"]\(")
+    return line.replace("|", r"\|") if cell else line
+
+
+# HTML: self-contained pages for the report.
+
+STYLE = """\
+body {font-family: sans-serif; margin: 2em; line-height: 1.4}
+table {border-collapse: collapse; margin: 1em 0; font-size: 90%}
+caption {text-align: left}
+th, td {padding: 0.2em 0.8em; text-align: left; vertical-align: top}
+td:not(:last-child) {white-space: nowrap}
+thead {border-top: 2px solid; border-bottom: 1px solid}
+tbody {border-bottom: 2px solid}
+"""
+
+
+def page(caption: str, tables: Mapping[str, object]) -> str:
+    """A page with ``caption`` above ``tables``, which map headings (may be empty) to tables.
+
+    A table is a data frame, or a list of mappings from column to text. Text is escaped. Each table
+    has one caption: its heading, or else the page's.
+    """
+    parts = [f"<p>{escape(caption)}</p>"] if all(tables) else []
+    for heading, rows in tables.items():
+        html = tabulate(rows, "keys", tablefmt="html", showindex=False, disable_numparse=True)
+        html = re.sub(r"<th(?=[ >])", '<th scope="col"', html)
+        told = escape(heading or caption)
+        parts.append(html.replace("<table>", f"<table>\n<caption>{told}</caption>", 1))
+    body = "\n".join(parts)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{escape(caption)}'
+        f"</title>\n<style>\n{STYLE}</style>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def body(html: str) -> str:
+    """What is between the body tags of a page that ``page`` made.
+
+    Raises a UserError for a page that has anything but plain tables.
+    """
+    inside = html.partition("<body>\n")[2].rpartition("\n</body>")[0]
+    checked = _PlainTables()
+    checked.feed(inside)
+    checked.close()
+    return inside
+
+
+class _PlainTables(HTMLParser):
+    """Raises a UserError for what ``page`` does not write."""
+
+    TAGS = ("p", "table", "caption", "thead", "tbody", "tr", "th", "td")
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        plain = all(re.fullmatch(r"style=text-align: \w+;|scope=col", f"{k}={v}") for k, v in attrs)
+        if tag not in self.TAGS or not plain:
+            raise _not_a_table(tag)
+
+    def handle_comment(self, data: str) -> None:
+        raise _not_a_table("!--")
+
+    def handle_decl(self, decl: str) -> None:
+        raise _not_a_table("!")
+
+    def handle_pi(self, data: str) -> None:
+        raise _not_a_table("?")
+
+
+def _not_a_table(tag: str) -> UserError:
+    return UserError(f"report: a saved table has HTML of another kind, <{tag[:40]}>.")
