@@ -22,6 +22,7 @@ COPIES = {
     "README.md": "made/readme.md",
     "CONTRIBUTING.md": "made/contributing.md",
     "config/README.md": "made/config.md",
+    "examples/README.md": "made/examples.md",
     "results/README.md": "made/files.md",
     "src/verdicts/README.md": "made/judge.md",
     "CHANGELOG.md": "made/changelog.md",
