@@ -96,7 +96,7 @@ release-check: setup ## Wheels and source distributions, built, installed outsid
 
 FRAMEWORKS := $(basename $(notdir $(wildcard tools/frameworks/*.in)))
 
-frameworks: setup ## Other frameworks' own packages on the same problems: the tables of docs/frameworks.md; 10 minutes
+frameworks: setup ## Other frameworks' own packages on the same problems: the tables of docs/performance.md; 10 minutes
 	-$(MAKE) --no-print-directory --keep-going $(FRAMEWORKS:%=.frameworks/%/installed)
 	$(BIN)/python tools/frameworks/compare.py
 

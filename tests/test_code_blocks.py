@@ -13,13 +13,11 @@ from pathlib import Path
 
 import click
 import matplotlib
-import pandas as pd
 import pytest
 import yaml
 from code_blocks import BLOCKS, LANGUAGES, PAGES, copy_repository, run_page, text_of, write
 from conftest import REPOSITORY
 from made_up import exponents
-from small_theory import OPTIONS, asked
 
 import verdicts
 from ngo.cli.cli import main
@@ -41,7 +39,7 @@ pytestmark = [
 BUILT = {"docs/tutorials/own_paper.md": "it clones, trains, archives and verifies: minutes"}
 
 # Configs on these pages are parts of a paper's.
-PAPER = {"CONTRIBUTING.md": "papers/d2/config.yaml", "docs/methods.md": "papers/d2/config.yaml"}
+PAPER = {"docs/how_to/paper.md": "papers/d2/config.yaml"}
 
 # Parts of a page's code that make it long, and what stands for them.
 SHORT = {"README.md": {'"epochs": 20': '"epochs": 1', "range(3)": "range(1)"}}
@@ -80,11 +78,8 @@ def test_every_block_has_a_language_and_is_run_or_says_why_not():
     assert marks == len(marked)
 
 
-def contributing(found):
-    """The theorem's cases are met. The new notebook draws its figure from runs."""
-    rows = pd.DataFrame(found["rounds"](OPTIONS), columns=["topology", "n", "measured"])
-    assert len(rows) > 2
-    assert asked("theory_mean_of_rounds", "rounds", rows)["met"].all()
+def new_figure(found):
+    """The new notebook draws its figure from runs."""
     path = Path("results/demo/metrics/fig4.parquet")
     path.parent.mkdir(parents=True)
     exponents().to_parquet(path)
@@ -92,21 +87,24 @@ def contributing(found):
     assert Path("results/demo/figures/accuracy.png").stat().st_size > 10_000
 
 
-def own_method(found):
-    """It is the package's gradient tracking."""
+def own_experiment(found):
+    """The method on the page is the package's gradient tracking."""
     V = found["metrics"].groupby("method")["V"].last()
     assert V["tracking"] == pytest.approx(V["gradient_tracking"], rel=0.01)
     assert V["tracking"] < V["dsgd"] / 10
 
 
-def faq(found):
+def same_bytes(found):
     """The same run gives the same bytes with any number of threads."""
     columns = found["columns"]
     assert found["first"].metrics[columns].equals(found["second"].metrics[columns])
 
 
-FACTS = {"CONTRIBUTING.md": contributing, "docs/tutorials/own_method.md": own_method}
-FACTS |= {"docs/faq.md": faq}
+FACTS = {
+    "docs/how_to/paper.md": new_figure,
+    "docs/tutorials/own_experiment.md": own_experiment,
+    "docs/troubleshooting.md": same_bytes,
+}
 
 
 @pytest.mark.parametrize("page", RUN)

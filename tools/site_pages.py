@@ -22,6 +22,7 @@ COPIES = {
     "README.md": "made/readme.md",
     "CONTRIBUTING.md": "made/contributing.md",
     "config/README.md": "made/config.md",
+    "examples/README.md": "made/examples.md",
     "results/README.md": "made/files.md",
     "src/verdicts/README.md": "made/judge.md",
     "CHANGELOG.md": "made/changelog.md",
@@ -54,7 +55,7 @@ def write(docs: Path) -> None:
         "made/quantities.md": quantities(),
         "made/columns.md": columns(),
         "made/commands.md": commands(),
-        "made/methods.md": f"# Methods and parts of a step\n\n{printed(run('methods'))}",
+        "made/methods.md": f"# List of methods and parts\n\n{printed(run('methods'))}",
         "made/answers.txt": answers(),
         "made/papers.txt": papers(docs),
     }

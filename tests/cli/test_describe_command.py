@@ -17,8 +17,8 @@ pytestmark = pytest.mark.usefixtures("own_entries")
 
 
 def example():
-    """The command and the overlay of docs/how_to/described_data.md, verbatim."""
-    part = (REPOSITORY / "docs/how_to/described_data.md").read_text(encoding="utf-8")
+    """The command and the overlay of docs/how_to/data.md, verbatim."""
+    part = (REPOSITORY / "docs/how_to/data.md").read_text(encoding="utf-8")
     command = re.search(r"^ngo (describe .*)$", part, re.M)[1]
     return command.split(), re.search(r"^```yaml\n(.*?)^```$", part, re.M | re.S)[1]
 

@@ -14,22 +14,16 @@ from ngo.models.task import TASKS
 HOW_TO = REPOSITORY / "docs/how_to"
 
 
-def written(page: str) -> tuple[str, str]:
-    """The name and the content of the file that a page of docs/how_to writes."""
-    text = (HOW_TO / f"{page}.md").read_text(encoding="utf-8")
-    return re.search(r"^%%writefile (\S+\.py)\n(.*?)^```$", text, re.M | re.S).groups()
-
-
 @pytest.fixture
 def recipes(own_entries, tmp_path):
-    """The files of all pages, each whole, as options."""
+    """The plugins that the pages of docs/how_to write, each whole, as options."""
     options = []
     for page in sorted(HOW_TO.glob("*.md")):
-        if "\n%%writefile " in page.read_text() and page.stem != "plugin":
-            name, content = written(page.stem)
+        text = page.read_text(encoding="utf-8")
+        for name, content in re.findall(r"^%%writefile (\S+\.py)\n(.*?)^```$", text, re.M | re.S):
             (tmp_path / name).write_text(content)
             options += ["--plugin", tmp_path / name]
-    assert len(options) == 2 * 11
+    assert len(options) == 2 * 12
     return options
 
 

@@ -37,10 +37,10 @@ def test_an_experiment_of_ones_own_as_documented(tmp_path):
 
 
 def test_claims_of_ones_own_as_documented(tmp_path):
-    """The files and the command of docs/how_to/claims.md, verbatim."""
+    """The files and the command of docs/how_to/paper.md, verbatim."""
     clone = Clone(tmp_path / "ngo")
-    page = (REPOSITORY / "docs/how_to/claims.md").read_text()
-    claims, overlay = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    page = (REPOSITORY / "docs/how_to/paper.md").read_text()
+    claims, overlay, *_ = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     command = re.search(r"^snakemake (claims .*)$", page, flags=re.MULTILINE)[1]
     (clone.root / "config/mine-claims.yaml").write_text(claims)
     (clone.root / "config/mine.yaml").write_text(overlay)

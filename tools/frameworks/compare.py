@@ -1,4 +1,4 @@
-"""Print the tables of docs/frameworks.md: other frameworks' own packages and this one.
+"""Print the tables of docs/performance.md: other frameworks' own packages and this one.
 
 ``make frameworks`` makes the environments, and runs this. Each side of a case is a process of its
 own (``side.py``) with one thread. A framework whose environment does not exist is left out.

@@ -74,7 +74,7 @@ def main() -> None:
       snakemake table1 --cores all --configfile config/demo.yaml
 
     COMMAND --help explains each command. Let bash complete commands, options and
-    names of methods, graphs, … (for zsh and fish, see docs/commands.md):
+    names of methods, graphs, … (for zsh and fish, see docs/start.md):
       eval "$(_NGO_COMPLETE=bash_source ngo)"
     """
     log.prepare()
