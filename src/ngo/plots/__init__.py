@@ -35,7 +35,7 @@ Tables = pd.DataFrame | Mapping[str, pd.DataFrame]
 LETTERS = 21
 """Letters of a caption per inch of a figure's width."""
 
-LABEL_ROOM = 0.1
+LABEL_ROOM = 0.14
 """The distance between the labels of two ticks, at least, as a share of the axis."""
 
 DESCRIPTION = "Description"
@@ -214,19 +214,34 @@ def titles(axes: Iterable[Axes], *names: str) -> None:
         axis.set_title(f"({letter}) {name}")
 
 
+def spaced_ticks(axis: Axes, values: Iterable[float]) -> None:
+    """Ticks of the x axis at ``values``, with a label where it is not too near to another one."""
+    values = sorted(values)
+    axis.set_xticks(values, _labels(values, values))
+
+
+def _labels(values: Sequence[float], places: Sequence[float]) -> list[str]:
+    """A label for the ends of ``values``, and for all that are not too near to another label.
+
+    ``places`` are where they lie on the axis.
+    """
+    shown = {*places[:1], *places[-1:]}
+    for place in places[1:-1]:
+        room = LABEL_ROOM * (places[-1] - places[0])
+        if min(abs(place - other) for other in shown) >= room:
+            shown.add(place)
+    pairs = zip(values, places, strict=True)
+    return [f"{value:g}" if place in shown else "" for value, place in pairs]
+
+
 def value_ticks(axis: Axes, values: Iterable[float], base: float = 10) -> None:
     """A logarithmic x axis with ticks at ``values`` only.
 
     The ends have a label, and so has every tick that is not too near to another label.
     """
     values = sorted(values)
-    shown = {*values[:1], *values[-1:]}
-    for value in values[1:-1]:
-        room = LABEL_ROOM * math.log(values[-1] / values[0])
-        if min(abs(math.log(value / other)) for other in shown) >= room:
-            shown.add(value)
     axis.set_xscale("log", base=base)
-    axis.set_xticks(values, [f"{value:g}" if value in shown else "" for value in values])
+    axis.set_xticks(values, _labels(values, [math.log(value) for value in values]))
     axis.set_xticks([], minor=True)
 
 

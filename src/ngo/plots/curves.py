@@ -39,6 +39,12 @@ LABELS = {
     "steps_to_target": "steps",
 }
 
+DECADES = 6
+"""The powers of ten that a log axis shows at most: what is far below is of no interest."""
+
+ROW = 0.06
+"""The height of a row of marks of diverged runs, as a share of a panel's."""
+
 Cases = list[tuple[Style, pd.DataFrame]]
 """What is drawn: rows of ``seed_means.points`` with the style of each case."""
 
@@ -91,8 +97,8 @@ def having(y: str, cases: Cases) -> Cases:
 def lines(axis: Axes, cases: Cases, x: str, y: str) -> None:
     """Draw each case's means of ``y`` against ``x`` as a line, and the intervals as a band.
 
-    After runs of a case have diverged, the line of the remaining ones is thin, and a × with their
-    number marks the point. Centralized learning has no V, and is not drawn there.
+    After runs of a case have diverged, the line of the remaining ones is thin, and a × below
+    marks the point. Centralized learning has no V, and is not drawn there.
     """
     axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     _draw(axis, cases, x, y, _band)
@@ -130,9 +136,9 @@ def _draw(
     for style, rows in shown:
         more = rows["diverged"].diff().fillna(rows["diverged"])
         new = rows[(more if mark is _band else rows["diverged"]) > 0]
-        lost += [(style, row) for row in new.to_dict("records")]
+        lost += [(style, new)] if len(new) else []
     everything = pd.concat([rows for _, rows in [*cases, *levels]])
-    _fit(axis, everything[everything["value"] == y], room=min(0.08 * len(lost), 0.4))
+    _fit(axis, everything[everything["value"] == y], room=ROW * (len(lost) + 1) if lost else 0)
     _mark_diverged(axis, lost, x)
 
 
@@ -166,13 +172,17 @@ def error_bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, **look: Any
 def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
     """Set limits around the means and their intervals.
 
-    Percentages stay in their range; differences show 0. ``room`` is the share of the height that is
-    kept free at the bottom, for marks.
+    Percentages stay in their range; differences show 0; a log axis has ``DECADES`` at most. What
+    is left of diverged runs may lie outside. ``room`` is the share of the height that is kept free
+    at the bottom, for marks.
     """
+    rows = rows[rows["diverged"] == 0] if (rows["diverged"] == 0).any() else rows
     log = axis.get_yscale() == "log"
     ends = rows[["mean", "low", "high"]]
     ends = np.log10(ends.where(ends > 0)) if log else ends
     bottom, top = ends.min(axis=None), ends.max(axis=None)
+    if log:
+        bottom = max(bottom, top - DECADES)
     if np.isfinite(top - bottom):
         if rows["value"].isin(DIFFERENCES).any():
             bottom, top = min(bottom, 0), max(top, 0)
@@ -180,7 +190,7 @@ def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
         limits = np.array([bottom - margin, top + margin])
         if rows["value"].isin(PERCENT).any():
             limits = limits.clip(-2, 102)
-        limits[0] -= room * (limits[1] - limits[0])
+        limits[0] -= room / (1 - room) * (limits[1] - limits[0])
         axis.set_ylim(10**limits if log else limits)
 
 
@@ -192,17 +202,19 @@ def _with_margins(axis: Axis, values: pd.Series) -> np.ndarray:
     return 10**limits if log else limits
 
 
-def _mark_diverged(axis: Axes, lost: list[tuple[Style, dict]], x: str) -> None:
-    """A × at the bottom for each row of ``lost``, with how many of how many runs diverged."""
+def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
+    """A × below for each point of ``lost`` at which runs diverged, a row for each case.
+
+    It is bold where all of them did.
+    """
     place = axis.get_xaxis_transform()
-    for k, (style, row) in enumerate(lost):
-        height = 0.05 + 0.08 * k
-        left = (axis.transScale + axis.transLimits).transform((row[x], 1))[0] < 0.5
-        axis.plot(row[x], height, "x", color=style.colour, transform=place, markersize=5)
-        told = f"{row['diverged']} of {row['seeds'] + row['diverged']} diverged"
-        beside = {"xytext": (5 if left else -5, 0), "textcoords": "offset points", "va": "center"}
-        look = {"fontsize": "x-small", "color": style.colour, "ha": "left" if left else "right"}
-        axis.annotate(told, (row[x], height), xycoords=place, **beside, **look)
+    for k, (style, rows) in enumerate(lost):
+        for whole, points in rows.groupby(rows["seeds"] == 0):
+            look = {"color": style.colour, "markersize": 4, "mew": 1.6 if whole else 0.7}
+            axis.plot(points[x], [ROW * (k + 0.5)] * len(points), "x", **look, transform=place)
+    if lost:
+        look = {"transform": axis.transAxes, "va": "center", "fontsize": "x-small"}
+        axis.text(0.01, ROW * (len(lost) + 0.5), "× diverged", **look)
 
 
 # A panel of V against a score with a marker for each run.
@@ -210,15 +222,22 @@ def _mark_diverged(axis: Axes, lost: list[tuple[Style, dict]], x: str) -> None:
 FILLS = ("none", "left", "full", "right", "top", "bottom")
 """The filling of a marker shows the topology; colour and shape show the method."""
 
+FENCE = 3
+"""The distance of the outer fences from the quartiles, in interquartile ranges (Tukey 1977)."""
+
 
 def scatter(
     axis: Axes, rows: pd.DataFrame, y: str = "accuracy", pale: pd.Series | None = None
 ) -> None:
-    """Draw ``y`` against V of the runs in ``rows``, and state below how many diverged.
+    """Draw ``y`` against V of the runs in ``rows``, and state above how many diverged.
 
-    ``pale`` says which runs have smaller, paler markers.
+    ``pale`` says which runs have smaller, paler markers. A run far from most others stands at the
+    edge.
     """
     log_axis(axis.xaxis)
+    drawn = rows[on_log_axis(rows, y)]
+    at_edge = {"V": 10 ** np.log10(drawn["V"]).pipe(_clipped), y: _clipped(drawn[y])}
+    rows = rows.assign(**{name: values.reindex(rows.index) for name, values in at_edge.items()})
     topologies = [*TOPOLOGY_ORDER, *sorted(set(rows["topology"]) - set(TOPOLOGY_ORDER))]
     for topology, fill in zip(topologies, cycle(FILLS), strict=False):
         for style, part in by_method(rows[rows["topology"] == topology]):
@@ -232,11 +251,17 @@ def scatter(
                 small = {"markersize": 3, "alpha": 0.5, "label": None}
                 axis.plot(other["V"], other[y], **marks | look | small)
     axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
-    if lost := int((~on_log_axis(rows, y)).sum()):
+    if lost := len(rows) - len(drawn):
         bottom, top = axis.get_ylim()
-        axis.set_ylim(bottom - 0.08 * (top - bottom), top)
+        axis.set_ylim(bottom, top + 0.1 * (top - bottom))
         told = f"× {lost} of {len(rows)} diverged"
-        axis.text(0.5, 0.02, told, transform=axis.transAxes, ha="center")
+        axis.text(0.5, 0.99, told, transform=axis.transAxes, ha="center", va="top")
+
+
+def _clipped(values: pd.Series) -> pd.Series:
+    """``values``, with those beyond Tukey's outer fences, three interquartile ranges, at these."""
+    low, high = values.quantile([0.25, 0.75])
+    return values.clip(low - FENCE * (high - low), high + FENCE * (high - low))
 
 
 # Consensus without learning: the workers' states, and V, by round.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 from cycler import cycler
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's palette. Line styles and markers make the same distinctions without colour."""
@@ -54,6 +58,15 @@ def kth_style(k: int, label: str) -> Style:
     """The k-th style, for cases other than the paper's methods."""
     pick = [values[k % len(values)] for values in (COLOURS, LINES, MARKERS)]
     return Style(label, *pick)
+
+
+def scale_styles(labels: Sequence[str]) -> list[Style]:
+    """Styles for values of a number, from small to large: colours from dark to light."""
+    shades = colormaps["viridis"](np.linspace(0, 0.92, len(labels)))
+    return [
+        Style(label, to_hex(shade), "-", MARKERS[k % len(MARKERS)])
+        for k, (label, shade) in enumerate(zip(labels, shades, strict=True))
+    ]
 
 
 HOUSE = {

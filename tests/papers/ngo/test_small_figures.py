@@ -225,15 +225,20 @@ def test_medians_and_range_are_over_the_repeats():
 PARTS = ("course", "ends", "times", "gain")
 
 
+def beside(sizes):
+    """Numbers of workers at which markers stand, a few percent apart from each other."""
+    return pytest.approx(sizes, rel=0.15)
+
+
 def test_each_size_has_its_curves_and_each_case_its_steps_to_the_target():
     figure, shown = drawn("figS3", graphs_of_sizes(), 0.3)
     curves = panel(figure, "$n = 16$")
     assert line(curves, "gossip, ring") == ([0, 10, 20], pytest.approx([10, 50, 40]))
     assert line(curves, "NGO, complete")[1] == pytest.approx([10, 78, 68])
     times = panel(figure, "steps to a test accuracy of 30 %")
-    assert line(times, "gossip, ring") == ([4, 16], pytest.approx([5, 5]))
+    assert line(times, "gossip, ring") == (beside([4, 16]), pytest.approx([5, 5]))
     gain = panel(figure, "paired by seed")
-    assert line(gain, "NGO, ring") == ([4, 16], pytest.approx([2, 8]))
+    assert line(gain, "NGO, ring") == (beside([4, 16]), pytest.approx([2, 8]))
     assert set(shown["steps"]) == {20}
 
 
