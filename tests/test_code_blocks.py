@@ -19,8 +19,9 @@ from page_commands import commands, mistakes, options_named
 from small_theory import OPTIONS, asked
 
 import verdicts
-from ngo.pipeline.config_files import CONFIG, read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
+from ngo.pipeline.paths import CONFIG
 from ngo.pipeline.plan import plan
 from ngo.training.spec import FIELDS
 

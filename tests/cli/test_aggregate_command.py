@@ -5,7 +5,7 @@ from command_line import SMALL, mistake, ngo
 from conftest import CONFIGS
 
 from ngo.common.columns import write_columns
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 

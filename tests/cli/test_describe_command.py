@@ -8,9 +8,8 @@ from command_line import mistake, ngo
 from conftest import CONFIGS, REPOSITORY
 
 from ngo.data.described import identity
-from ngo.pipeline.archives.collect import of_this_code
-from ngo.pipeline.archives.packed_runs import read_run
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.archives.runs import of_this_code, read_run
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 pytestmark = pytest.mark.usefixtures("own_entries")

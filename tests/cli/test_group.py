@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 from command_line import mistake
 
-from ngo.cli.group import Commands
+from ngo.cli.cli import Commands
 
 
 def raising(error):

@@ -7,7 +7,7 @@ import click
 import pytest
 from command_line import commands, mistake
 
-from ngo.cli.parameters import INPUT, RESULT, PathType
+from ngo.cli.options import INPUT, RESULT, PathType
 
 DIGITS = ["train", "--dataset", "digits", "--batch-size", "16", "--device", "cpu"]
 

@@ -8,10 +8,10 @@ import pytest
 from command_line import SMALL, mistake, ngo
 from runs import digits_run
 
-from ngo.cli import local_run
-from ngo.cli.field_options import spec_of_options
+from ngo.cli import run_training
+from ngo.cli.options import spec_of_options
 from ngo.pipeline.jobs import Combination, Drawing, Job
-from ngo.pipeline.places import RUNS, partition_file
+from ngo.pipeline.paths import RUNS, partition_file
 from ngo.pipeline.start import write_files
 from ngo.training.checkpoint import Stopped
 
@@ -170,7 +170,7 @@ def test_a_stopped_run_exits_with_the_signals_code(tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise Stopped(15, 3, 9, resumes=True)
 
-    monkeypatch.setattr(local_run, "run", stopped)
+    monkeypatch.setattr(run_training.training_run, "run", stopped)
     out = ngo("train", *SMALL, "--out", tmp_path / "run", code=128 + 15)
     assert out.splitlines()[-1] == "ngo: stopped at step 3 of 9; the same command resumes"
 

@@ -15,7 +15,7 @@ from ngo.cli import cli
 from ngo.common import former
 from ngo.common.columns import read_columns, write_columns
 from ngo.common.former import read_claims, renamed, renamed_throughout
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 from ngo.training.earlier import METRICS, RECORD
 from ngo.training.fit import fit

@@ -11,7 +11,7 @@ from paper_worlds import experiments, tidy_tables
 
 import ngo.analysis  # noqa: F401 (registers the quantities that claims name)
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged

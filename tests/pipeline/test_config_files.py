@@ -2,7 +2,8 @@ import pytest
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import CONFIG, read_config, tiers
+from ngo.pipeline.config import read_config, tiers
+from ngo.pipeline.paths import CONFIG
 
 
 def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):

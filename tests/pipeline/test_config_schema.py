@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 from ngo.common.fields import above, number
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import coupling
-from ngo.pipeline.config_files import GONE, without_gone
+from ngo.pipeline.config import GONE, without_gone
 from ngo.pipeline.config_schema import config_schema, overlay_schema
 from ngo.training.spec import FIELDS
 

@@ -13,10 +13,10 @@ from runs import contents, interrupted, resumed, tiny
 from ngo.common import versions
 from ngo.common.locks import try_lock
 from ngo.common.registry import UserError
-from ngo.pipeline.job_files import job_key
 from ngo.pipeline.job_training import train_job
 from ngo.pipeline.jobs import Combination, Job
-from ngo.pipeline.places import RUNS
+from ngo.pipeline.keys import hashed
+from ngo.pipeline.paths import RUNS
 from ngo.pipeline.start import write_files
 from ngo.training import tidy
 from ngo.training.run import run
@@ -162,9 +162,11 @@ def test_models_that_are_asked_for_later_are_made(trainer):
     assert trainer.job(snapshots=asked)[1] == []
     assert trainer.job(snapshots={SPECS[1].id: ["final"]})[1] == []
     assert trainer.job()[1] == []  # it kept more
-    (RUNS / SPECS[1].id / "models.pt").unlink()
-    assert trainer.job()[1] == []
-    assert trainer.job(snapshots=asked)[1] == [SPECS[1]]
+    models = RUNS / SPECS[1].id / "models.pt"
+    for damage in (models.unlink, lambda: models.write_bytes(models.read_bytes()[:-30])):
+        damage()
+        assert trainer.job()[1] == []
+        assert trainer.job(snapshots=asked)[1] == [SPECS[1]]
 
 
 @pytest.mark.parametrize("finished", [True, False])
@@ -240,7 +242,7 @@ def test_a_run_goes_on_from_its_checkpoint(trainer):
 
 def test_a_job_whose_file_was_changed_trains_nothing(trainer):
     file = trainer.job(SPECS[:1])[0].with_suffix(".json")
-    key = job_key(file.read_text())
+    key = hashed(file.read_text())
     file.write_text(file.read_text().replace("0", "1"))
     with pytest.raises(UserError, match="^job: '.*' is absent, or was changed after the job was"):
         train_job(file, key, pytest.fail)

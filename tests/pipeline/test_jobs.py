@@ -16,8 +16,9 @@ from ngo.common.registry import UserError
 from ngo.data.partition import partition
 from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.pipeline.job_files import job_key, read_job
+from ngo.pipeline.job_training import read_job
 from ngo.pipeline.jobs import LIMIT, MOST, Combination, drawings, jobs
+from ngo.pipeline.keys import hashed
 from ngo.pipeline.start import write_files
 from ngo.training.resolve import resolve
 from ngo.training.spec import RunSpec
@@ -281,7 +282,7 @@ def test_a_file_that_does_not_hash_to_the_key_is_refused_in_a_line(content, tmp_
         "again."
     )
     path.write_text("{}")
-    assert read_job(path, job_key("{}")) == {}
+    assert read_job(path, hashed("{}")) == {}
 
 
 def test_a_drawing_has_all_partitions_of_a_setting():

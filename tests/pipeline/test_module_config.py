@@ -5,8 +5,8 @@ import yaml
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.module_config import module_files
+from ngo.pipeline.config import read_config
+from ngo.pipeline.start import module_files
 
 
 def test_values_are_an_overlay_of_the_base(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from configs import plan_of
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper import NGO, paper_of
 

@@ -5,7 +5,7 @@ from conftest import REPOSITORY
 from tier_artefacts import BEYOND, OF_A_TIER, OF_UNIVERSES
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import read_config, tiers
+from ngo.pipeline.config import read_config, tiers
 from verdicts.quantity_registry import QUANTITIES, Quantity
 
 

@@ -16,9 +16,9 @@ from PIL import Image
 
 from ngo.analysis.results import write
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.drawing import bases
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
+from ngo.pipeline.archives.verify import bases
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import report_contents
 from ngo.printing.pages import page
@@ -205,6 +205,9 @@ def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
         report_contents(CONFIGS)
 
 
+DAMAGED = {"paper": "ngo", "tier": "laptop", "answers": {"1": 2}, "verdicts": {}}
+
+
 def test_the_shipped_campaign_is_told_on_the_pages_of_other_tiers(root, made, tmp_path):
     assert made.shipped is None
     with chdir(shutil.copytree(root, tmp_path / "copy")):
@@ -213,6 +216,10 @@ def test_the_shipped_campaign_is_told_on_the_pages_of_other_tiers(root, made, tm
             other = replace(made, tier=tier, paper={**made.paper, "name": paper})
             SHIPPED.write_text(as_shipped(other), encoding="utf-8")
             assert (report_contents(CONFIGS).shipped is not None) == told
+        for damaged in ("{", "[]", '{"paper": "ngo"}', json.dumps(DAMAGED)):
+            SHIPPED.write_text(damaged)
+            with pytest.raises(UserError, match=r"^shipped: 'docs/.*' is damaged \(.*\); take it"):
+                report_contents(CONFIGS)
         SHIPPED.write_text(as_shipped(replace(made, tier="laptop")), encoding="utf-8")
         Path("archive.json").write_text("{}")  # the page of an archive has nothing else
         assert report_contents(CONFIGS).shipped is None

@@ -6,8 +6,8 @@ import pytest
 from configs import changed, config_of, plan_of
 
 from ngo.common.registry import UserError
+from ngo.pipeline.experiments import sample
 from ngo.pipeline.keys import key
-from ngo.pipeline.universes import sample
 
 VALUES = {
     "lr": {"from": 0.01, "to": 1, "log": True},

@@ -15,7 +15,7 @@ from small_archives import CLAIMS, in_this_process, members_in
 from ngo.common.registry import UserError
 from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
-from ngo.pipeline.places import tidy_table
+from ngo.pipeline.paths import tidy_table
 from ngo.report.board import as_csv
 
 
@@ -93,7 +93,7 @@ def test_the_matrix_is_made_by_its_notebook_from_the_tables_of_the_archive(tmp_p
     archive = Archive("a.tar", {path: Path("own.parquet").read_bytes()})
     planned = SimpleNamespace(
         tier="board",
-        training={},
+        run_tables={},
         tables=lambda name: ["own"],
         artefacts={"matrix": SimpleNamespace(notebook=book)},
         parameters=lambda name: {"iid": path, "tier": "board", "out": "results/board"},

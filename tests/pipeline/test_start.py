@@ -13,7 +13,7 @@ from ngo.common.files import PARTIAL
 from ngo.common.registry import UserError
 from ngo.pipeline import start
 from ngo.pipeline.jobs import drawings, jobs
-from ngo.pipeline.places import partition_file, tidy_table
+from ngo.pipeline.paths import partition_file, tidy_table
 from ngo.training.resolve import resolve
 
 

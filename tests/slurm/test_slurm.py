@@ -14,7 +14,7 @@ from lab import Unavailable, answer, slurm
 from running import awaited, finished
 from test_targets import RECORDER
 
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 # The profile as it is shipped, but for a Slurm that is small, near, and has no accounting.

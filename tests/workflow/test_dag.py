@@ -11,7 +11,7 @@ import running
 import yaml
 from clone import FILES, TARGETS, Clone, assert_one_line, outputs
 
-from ngo.pipeline.places import job_table, tidy_table
+from ngo.pipeline.paths import job_table, tidy_table
 from ngo.training import checkpoint
 
 

@@ -60,7 +60,7 @@ def records(clone):
 def numbers(clone):
     """What decides the results of each run of the plan as it is now, by the run's id."""
     script = (
-        "import json; from ngo.pipeline.config_files import read_config; "
+        "import json; from ngo.pipeline.config import read_config; "
         "from ngo.pipeline.plan import plan; "
         "from ngo.training.results_version import results_version; "
         "runs = plan(read_config(['config/config.yaml', 'test.yaml'])).runs; "

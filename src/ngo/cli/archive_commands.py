@@ -6,35 +6,29 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from ngo.cli.field_options import data_root_option
 from ngo.cli.log import LOG
-from ngo.cli.parameters import (
+from ngo.cli.options import (
     FOLDER,
     INPUT,
     RESULT,
     SECONDS,
     FieldType,
     configs_option,
+    data_root_option,
     threads_option,
 )
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives import rebuilding
-from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
-from ngo.pipeline.archives.collect import collect, collect_finished
-from ngo.pipeline.archives.packed_runs import revisions
-from ngo.pipeline.archives.rebuilding import unpack
-
-if TYPE_CHECKING:
-    from ngo.pipeline.archives.archive import Archive
-    from ngo.pipeline.archives.verification import Verification
-    from ngo.pipeline.plan import Plan
-
+from ngo.pipeline.archives import limits, unpack
+from ngo.pipeline.archives.archive import Archive, archived_plan, read_archive, write_archive
+from ngo.pipeline.archives.pack import collect, collect_finished
+from ngo.pipeline.archives.runs import revisions
+from ngo.pipeline.archives.verify import Verification
+from ngo.pipeline.plan import Plan
 
 trust_option = click.option(
     "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."
@@ -111,7 +105,7 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     Make the tables and figures of a shipped archive:
       ngo rebuild results/archive/d2-metrics.tar
     """
-    if not (rebuilding.SNAKEFILE.exists() and rebuilding.PROFILE.exists()):
+    if not (unpack.SNAKEFILE.exists() and unpack.PROFILE.exists()):
         raise UserError("rebuild: no Snakefile in this folder; run it in the repository's folder.")
     read = read_archive(archive)
     with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
@@ -119,10 +113,10 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     left_out = [name for name in read.about["artefacts"] if name not in made]
     if left_out:
         click.echo(f"left out, for they read tables that the archive lacks: {', '.join(left_out)}")
-    folder = unpack(read, planned, out)
+    folder = unpack.unpack(read, planned, out)
     click.echo(f"tables and figures of {archive} → {folder / 'results'}")
-    command = rebuilding.command(folder, read.about, made)
-    os.execve(command[0], command, {**os.environ, **rebuilding.ENVIRONMENT})
+    command = unpack.command(folder, read.about, made)
+    os.execve(command[0], command, {**os.environ, **limits.SAFE_PATH})
 
 
 @click.command()
@@ -141,18 +135,16 @@ def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
     """
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
-    from ngo.pipeline.archives import restore as stage
-
     read = read_archive(archive)
-    with stage.chosen(read, configs, trusted=trusted, tell=click.echo) as planned:
-        found = stage.restore(read, planned)
-    if other := found[stage.OTHER_CODE]:
+    with unpack.chosen(read, configs, trusted=trusted, tell=click.echo) as planned:
+        found = unpack.restore(read, planned)
+    if other := found[unpack.OTHER_CODE]:
         LOG.warning(
             "note: runs of another results version are trained again; the revision that made them "
             "restores them: %s.",
             revisions(read.runs[name].record for name in other),
         )
-    click.echo(stage.told(found, planned))
+    click.echo(unpack.told(found, planned))
 
 
 SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))
@@ -214,8 +206,6 @@ def verify(
     """
     if seed is None and sample:
         raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
-    from ngo.pipeline.archives.verification import Verification
-
     read = read_archive(archive)
     root = download.data_root(data_root).resolve()
     planned = plan_of(read, trusted=trusted)

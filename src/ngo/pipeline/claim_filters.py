@@ -16,7 +16,7 @@ from ngo.common.registry import UserError, shown, unknown
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.universes import PREFIX
+from ngo.pipeline.experiments import PREFIX
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts.claims.claim import Claim, ClaimsFile, Gate

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 
 from ngo.common.devices import DEVICES
 from ngo.common.fields import Schema, as_number, mapping_schema
-from ngo.common.registry import UserError, nearest, shown, unknown, unknown_field
+from ngo.common.registry import UserError, nearest, shown, unknown_field
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.training.spec import FIELDS, FINAL
@@ -242,33 +242,3 @@ def _wanted(schema: Mapping) -> str:
         return repr(schema["const"])
     bounds = [_WORDS[name].format(schema[name]) for name in schema if name in _WORDS]
     return schema.get("description") or ", ".join([_WORDS[schema["type"]], *bounds])
-
-
-def without_left_out(config: Mapping) -> dict:
-    """The config without the entries that are None or that ``only`` leaves out.
-
-    Measurements on models of experiments that are None are left out too.
-    """
-    kept = dict(config)
-    training = config["training"] if isinstance(config.get("training"), Mapping) else {}
-    sections = {
-        kind: config[kind]
-        for kind in ("training", "universes", "partitions", *MEASUREMENTS)
-        if isinstance(config.get(kind), Mapping)
-    }
-    only = config.get("only")
-    if isinstance(only, list):
-        known = {name for entries in sections.values() for name in entries}
-        for name in only:
-            if not isinstance(name, str) or name not in known:
-                raise unknown("only", name, known)
-    for kind, entries in sections.items():
-        needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}
-        kept[kind] = {
-            name: entry
-            for name, entry in entries.items()
-            if entry is not None
-            and not (name in needed and needed[name] is None)
-            and not (isinstance(only, list) and name not in only)
-        }
-    return kept

@@ -6,15 +6,17 @@ trained under the lock of its folder, first those that no other job holds.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ngo.common.registry import UserError
-from ngo.pipeline.job_files import read_job
-from ngo.pipeline.places import RUNS
+from ngo.pipeline.keys import hashed
+from ngo.pipeline.paths import RUNS
 from ngo.training import earlier
 from ngo.training.spec import RunSpec
 from ngo.training.tidy import aggregate, write_tidy
@@ -26,6 +28,21 @@ Train = Callable[..., None]
 
 class Busy(Exception):
     """Another process trains this run now."""
+
+
+def read_job(path: Path, key: str) -> dict[str, Any]:
+    """The content of a job's file; a UserError if it does not have the ``key``."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        text = ""
+    if hashed(text) != key:
+        raise UserError(
+            f"job: {str(path)!r} is absent, or was changed after the job was planned; run "
+            "snakemake again."
+        )
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def train_job(path: Path, key: str, train: Train) -> Path:

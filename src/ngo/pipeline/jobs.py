@@ -13,6 +13,7 @@ Light: the workflow imports this module at every start.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +26,8 @@ from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.data.described import identity
 from ngo.gossip.method import METHODS
-from ngo.pipeline.job_files import job_key, job_text
-from ngo.pipeline.places import job_table, tier_folder
+from ngo.pipeline.keys import hashed
+from ngo.pipeline.paths import job_table, tier_folder
 from ngo.pipeline.plan import Plan
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
@@ -122,6 +123,11 @@ class Combination:
         return cost(self.runs[0])
 
 
+def job_text(**content: object) -> str:
+    """The text of a job's file."""
+    return json.dumps(content, sort_keys=True, indent=1) + "\n"
+
+
 @dataclass(frozen=True)
 class Job:
     """Some runs of one experiment in one setting, which one process trains in turn."""
@@ -182,7 +188,7 @@ class Job:
     @cached_property
     def key(self) -> str:
         """16 hex digits that change when any of its runs is to be made again, or is new."""
-        return job_key(self.text)
+        return hashed(self.text)
 
 
 @dataclass(frozen=True)
@@ -216,7 +222,7 @@ class Drawing:
     @cached_property
     def key(self) -> str:
         """16 hex digits that change when the partitions are to be drawn again."""
-        return job_key(self.text)
+        return hashed(self.text)
 
 
 def jobs(plan: Plan) -> dict[str, list[Job]]:

@@ -8,15 +8,17 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
+from ngo.analysis.results import started
 from ngo.pipeline.archives.archive import ABOUT, OLDER
-from ngo.pipeline.archives.drawing import bases
-from ngo.pipeline.artefacts import Artefact
-from ngo.pipeline.config_files import place, read_config
-from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
+from ngo.pipeline.archives.verify import bases
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paper import Artefact
+from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.contents import SHIPPED, Contents, Shipped, Shown, read_shipped, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
+from ngo.training.earlier import RECORD
 from verdicts.registration import as_date, read_registration, registration_path, with_standing
 from verdicts.row import read_rows
 
@@ -50,7 +52,7 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         assumptions=folder / "tables/assumptions",
         shipped=shipped(planned.tier, planned.paper.name) if planned.findings else None,
         older=older(Path(ABOUT)),
-        provenance=provenance(trained, map(place, configs), planned.plugins),
+        provenance=provenance(trained, map(archived_name, configs), planned.plugins),
     )
 
 
@@ -77,7 +79,7 @@ def older(path: Path) -> str:
 
 def records(runs: Iterable[str]) -> list[dict]:
     """The records of runs, ordered by id."""
-    return [json.loads(text(Path(f"results/runs/{run}/run.json"))) for run in sorted(runs)]
+    return [json.loads(text(RUNS / run / RECORD)) for run in sorted(runs)]
 
 
 def _first_runs(planned: Plan, trained: Iterable[dict]) -> dict[str, datetime]:
@@ -93,8 +95,6 @@ def _first_runs(planned: Plan, trained: Iterable[dict]) -> dict[str, datetime]:
 
 def _measured(planned: Plan) -> dict[str, object]:
     """When each measured table was started, by name; older ones do not say it."""
-    from ngo.analysis.results import started
-
     names = (f"{kind}_{name}" for kind, each in planned.measures.items() for name in each)
     paths = {name: Path(tidy_table(planned.tier, name)) for name in names}
     dates = {name: started(path) for name, path in paths.items() if path.exists()}

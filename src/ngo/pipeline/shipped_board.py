@@ -11,8 +11,11 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+
+from ngo.analysis import results
 from ngo.pipeline.archives.archive import (
     OLDER,
     Archive,
@@ -21,19 +24,26 @@ from ngo.pipeline.archives.archive import (
     read_archive,
     sha256,
 )
-from ngo.pipeline.archives.drawing import Group, bases
-from ngo.pipeline.archives.run_tables import joined_tables
-from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
+from ngo.pipeline.archives.unpack import joined_tables
+from ngo.pipeline.archives.verify import Group, bases
+from ngo.pipeline.config import read_config
+from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper import Paper
-from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table, tier_folder
+from ngo.pipeline.paths import (
+    CLAIMS,
+    CONFIG,
+    FIRST,
+    PAPERS,
+    page_of,
+    shipped_metrics,
+    tidy_table,
+    tier_folder,
+)
 from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, BoardCell, BoardClaim, BoardPaper
 from verdicts.ledger import judged
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: The table of methods in settings, of the tier ``SETTINGS``.
 MATRIX = "matrix"
@@ -97,8 +107,6 @@ def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
 
 def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str, pd.DataFrame]:
     """The tidy tables of an archive by name: of its runs, and of measurements."""
-    import pandas as pd
-
     names = list(names)
     found = joined_tables(archive, planned, names)
     joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in found}
@@ -149,11 +157,6 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
 
     The tidy tables that it reads are written to the working directory, that of the plan.
     """
-    import pandas as pd
-
-    from ngo.analysis import results
-    from ngo.pipeline.notebooks import execute
-
     for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
         results.write(table, tidy_table(planned.tier, name))
     given = [f"{name}={each}" for name, each in planned.parameters(MATRIX).items()]

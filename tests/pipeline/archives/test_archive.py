@@ -14,11 +14,10 @@ from two_figures import SHOWN, ngo, two_figures
 from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import archive
-from ngo.pipeline.archives.collect import collect
-from ngo.pipeline.archives.members import CRATE
-from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
-from ngo.pipeline.archives.run_tables import run_tables
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.archives.archive import CRATE
+from ngo.pipeline.archives.pack import collect
+from ngo.pipeline.archives.runs import METRICS, RECORDS
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 from verdicts.quantity_registry import QUANTITIES, Quantity
 
@@ -44,8 +43,8 @@ def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, shippe
     read = archive.read_archive(packed)
     members = read.members
     inputs = {path for name in SHOWN for path in planned.inputs(name).values()}
-    assert "results/own/metrics/figS6.parquet" in inputs & run_tables(planned).keys()
-    inputs -= run_tables(planned).keys()
+    assert "results/own/metrics/figS6.parquet" in inputs & planned.run_tables.keys()
+    inputs -= planned.run_tables.keys()
     assert inputs <= set(members)
     about = json.loads(members["archive.json"])
     assert about["tier"] == "own"

@@ -11,10 +11,10 @@ from finished_runs import campaign, made_up_run
 
 from ngo.common import plugins
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import Archive, archived_plan
-from ngo.pipeline.archives.collect import RUNS, collect_finished
-from ngo.pipeline.archives.members import named_members
-from ngo.pipeline.archives.packed_runs import write_run
+from ngo.pipeline.archives.archive import Archive, archived_plan, named_members
+from ngo.pipeline.archives.pack import collect_finished
+from ngo.pipeline.archives.runs import write_run
+from ngo.pipeline.paths import RUNS
 from verdicts.registration import read_registration, registration_path
 
 PLUGIN = "from pathlib import Path\nPath('ran').touch()\n"

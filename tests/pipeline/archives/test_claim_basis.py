@@ -6,8 +6,8 @@ import pytest
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.drawing import bases
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.archives.verify import bases
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 

@@ -8,9 +8,9 @@ from finished_runs import campaign, made_up_run
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive, write_archive
-from ngo.pipeline.archives.collect import RUNS, collect_finished, of_this_code
-from ngo.pipeline.archives.packed_runs import revisions, write_run
-from ngo.pipeline.places import tidy_table
+from ngo.pipeline.archives.pack import collect_finished
+from ngo.pipeline.archives.runs import of_this_code, revisions, write_run
+from ngo.pipeline.paths import RUNS, tidy_table
 
 
 @pytest.fixture

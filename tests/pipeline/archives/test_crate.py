@@ -7,9 +7,9 @@ from finished_runs import made_up_run
 from rocrate.rocrate import ROCrate
 from runs import tiny
 
-from ngo.pipeline.archives.collect import crate
-from ngo.pipeline.archives.members import CRATE, WORKFLOW
-from ngo.pipeline.archives.packed_runs import METRICS, RECORDS, packed
+from ngo.pipeline.archives.archive import CRATE, WORKFLOW
+from ngo.pipeline.archives.pack import crate
+from ngo.pipeline.archives.runs import METRICS, RECORDS, packed
 
 OTHER = {"ngo": "0.2.0", "python": "3.11.8", "torch": "2.1+cpu", "numpy": "2.0"}
 LATER = {"started": "2026-01-03T03:04:05+00:00", "processor": "Two", "versions": OTHER}

@@ -13,14 +13,12 @@ from small_archives import TABLE, in_parquet
 
 from ngo.common import former
 from ngo.common.registry import UserError
-from ngo.pipeline.archives import restore
-from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
-from ngo.pipeline.archives.collect import of_this_code, with_runs
-from ngo.pipeline.archives.members import ABOUT
-from ngo.pipeline.archives.packed_runs import packed, read_run
-from ngo.pipeline.archives.rebuilding import unpack
-from ngo.pipeline.archives.verification import Verification
-from ngo.pipeline.places import tidy_table
+from ngo.pipeline.archives import unpack
+from ngo.pipeline.archives.archive import ABOUT, archived_plan, read_archive, write_archive
+from ngo.pipeline.archives.pack import with_runs
+from ngo.pipeline.archives.runs import of_this_code, packed, read_run
+from ngo.pipeline.archives.verify import Verification
+from ngo.pipeline.paths import tidy_table
 from ngo.training.tidy import joined
 
 OLD = {"method": "protocol"}
@@ -79,11 +77,11 @@ def test_it_verifies(old):
 
 def test_its_runs_come_back_under_present_names(old, tmp_path):
     archive = read_archive(old[0])
-    with restore.chosen(archive, trusted=False, tell=pytest.fail) as found:
-        restored = restore.restore(archive, found)[restore.RESTORED]
+    with unpack.chosen(archive, trusted=False, tell=pytest.fail) as found:
+        restored = unpack.restore(archive, found)[unpack.RESTORED]
     assert len(restored) == len(found.runs) == 9
     for name in restored:
-        assert read_run(restore.RUNS / name).facts["method"] == found.runs[name].method
+        assert read_run(unpack.RUNS / name).facts["method"] == found.runs[name].method
 
 
 def test_it_is_unpacked_with_present_columns(old, caplog, monkeypatch):
@@ -94,7 +92,8 @@ def test_it_is_unpacked_with_present_columns(old, caplog, monkeypatch):
     write_archive("old.tar", {**members, measured: members[TABLE]})
     caplog.clear()
     one, other = (
-        unpack(read_archive(path), each, "shipped") for path, each in zip(old, plans, strict=True)
+        unpack.unpack(read_archive(path), each, "shipped")
+        for path, each in zip(old, plans, strict=True)
     )
     table = pd.read_parquet(one / TABLE)
     assert table.equals(pd.read_parquet(other / TABLE))

@@ -4,7 +4,7 @@ import pytest
 from shipped_plans import planned
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives import members
+from ngo.pipeline.archives import archive
 
 ALLOWED = (
     "archive.json", "SHA256SUMS", "ro-crate-metadata.json",
@@ -31,15 +31,15 @@ REFUSED = (
 
 @pytest.mark.parametrize("name", ALLOWED)
 def test_members_of_an_archive(name):
-    members.check_member(name, 100)
+    archive.check_member(name, 100)
     with pytest.raises(UserError, match=r"has 999999999999 bytes; at most \d+ are allowed"):
-        members.check_member(name, 999999999999)
+        archive.check_member(name, 999999999999)
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_results_code_and_settings_are_no_members(name):
     with pytest.raises(UserError, match="is no part of an archive"):
-        members.check_member(name, 0)
+        archive.check_member(name, 0)
 
 
 def test_members_that_the_config_does_not_ask_for_are_refused():
@@ -47,16 +47,16 @@ def test_members_that_the_config_does_not_ask_for_are_refused():
              "results/paper/metrics/runs.parquet", "results/data/mnist.json",
              "config/reference/claims.yaml", "workflow/rules/any.smk"]  # fmt: skip
     plan = planned()
-    members.check_expected(dict.fromkeys(names), plan, ["config/config.yaml"])
+    archive.check_expected(dict.fromkeys(names), plan, ["config/config.yaml"])
     others = ["results/laptop/metrics/fig1.parquet", "results/paper/metrics/other.parquet",
               "results/data/other.json", "pandas.py", "config/other.yaml"]  # fmt: skip
     for other in others:
         with pytest.raises(UserError, match=f"'{other}' is no part of an archive of its config"):
-            members.check_expected(dict.fromkeys([*names, other]), plan, ["config/config.yaml"])
+            archive.check_expected(dict.fromkeys([*names, other]), plan, ["config/config.yaml"])
 
 
 def test_a_file_outside_the_working_directory_can_not_be_packed():
-    assert members.inside("plugins", "./a/../b.py") == "b.py"
+    assert archive.inside("plugins", "./a/../b.py") == "b.py"
     for name in ("/a.py", "../a.py"):
         with pytest.raises(UserError, match=f"plugins: '{name}' is outside the working directory"):
-            members.inside("plugins", name)
+            archive.inside("plugins", name)

@@ -11,13 +11,14 @@ from runs import contents
 from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data.loading import train_labels
-from ngo.pipeline.archives import restore as stage
+from ngo.pipeline.archives import unpack as stage
 from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
-from ngo.pipeline.archives.collect import RUNS, collect_finished
-from ngo.pipeline.archives.packed_runs import FinishedRun, write_run
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.archives.pack import collect_finished
+from ngo.pipeline.archives.runs import FinishedRun, write_run
+from ngo.pipeline.config import read_config
 from ngo.pipeline.job_training import train_job
 from ngo.pipeline.jobs import jobs
+from ngo.pipeline.paths import RUNS
 from ngo.pipeline.plan import plan
 from ngo.pipeline.start import write_files
 from ngo.training.partition_file import draw
@@ -92,7 +93,7 @@ def with_code(run: FinishedRun, code):
 
 
 def test_runs_of_other_code_are_not_restored(own, tmp_path, monkeypatch):
-    monkeypatch.setattr("ngo.pipeline.archives.collect.results_version", lambda spec: "0")
+    monkeypatch.setattr("ngo.pipeline.archives.runs.results_version", lambda spec: "0")
     _, line = restore(own[0])
     assert line == (
         "0 runs restored, 4 of another results version; 4 of the test tier's runs left to train"

@@ -9,8 +9,8 @@ from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import limits
 from ngo.pipeline.archives.archive import Archive, read_archive
-from ngo.pipeline.archives.collect import with_runs
-from ngo.pipeline.archives.run_tables import absent_run, joined_tables, needed_tables, relabelled
+from ngo.pipeline.archives.pack import with_runs
+from ngo.pipeline.archives.unpack import absent_run, joined_tables, needed_tables, relabelled
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from two_figures import ngo
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import read_archive
-from ngo.pipeline.archives.rebuilding import command, unpack
+from ngo.pipeline.archives.unpack import command, unpack
 from ngo.training.tidy import aggregate, write_tidy
 
 

@@ -1,4 +1,8 @@
-"""Reading config files: a base, and overlays that replace some of its values."""
+"""Config files: a base with its overlays, and the checks that come before a plan.
+
+A config passes here once: it is read and merged, its names are made present ones, its plugins are
+imported, the entries that it leaves out go, and its schema is checked.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,14 @@ from pathlib import Path
 
 from ngo.common import plugins
 from ngo.common.fields import LARGEST
-from ngo.common.registry import UserError, shown
+from ngo.common.former import renamed_throughout
+from ngo.common.registry import UserError, shown, unknown
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.config_schema import check_schema
+from ngo.pipeline.paths import CONFIG, PAPERS
 from verdicts.files import read_mapping
 
 LOG = getLogger("ngo")
-
-CONFIG = Path("config/config.yaml")
-#: The folders of papers other than that of ``CONFIG``, each with a ``config.yaml``.
-PAPERS = Path("papers")
 
 # Levels of a config; the package's own have 5.
 DEEPEST = 20
@@ -37,18 +41,6 @@ def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
     return [[base], *([base, path] for path in overlays)]
 
 
-def place(path: Path) -> str:
-    """How a config file is named in archives and on pages, wherever it is here.
-
-    ``papers/NAME/FILE`` for a file in the folder of a paper, and ``config/FILE`` for all others,
-    also in a clone whose folder is named papers.
-    """
-    folder = path.absolute().parent
-    if folder.parent.name == PAPERS.name and folder.name != CONFIG.parent.name:
-        return f"{PAPERS}/{folder.name}/{path.name}"
-    return f"{CONFIG.parent}/{path.name}"
-
-
 def read_config(paths: Iterable[str | Path]) -> dict:
     """The config in ``paths``: mappings of later files are merged into those of earlier ones.
 
@@ -66,6 +58,20 @@ def read_config(paths: Iterable[str | Path]) -> dict:
             raise UserError(f"config: {str(path)!r} is a base; name it before its overlays.")
         config = _overlaid(config, overlay)
     return config
+
+
+def checked(config: Mapping) -> tuple[dict, dict]:
+    """A config as the plan reads it, and the same with the entries that it leaves out.
+
+    The plugins are imported first, so that names which they register are known. Raises a UserError
+    for the first mistake.
+    """
+    check_size(config)
+    whole = without_gone(renamed_throughout(config, "config"))
+    load_plugins(whole)
+    kept = without_left_out(whole)
+    check_schema(kept)
+    return kept, whole
 
 
 def _overlaid(base: Mapping, overlay: Mapping) -> dict:
@@ -118,11 +124,12 @@ def values_in(config: object) -> Iterator[tuple[str, int, object]]:
         key, depth, value = waiting.pop()
         yield key, depth, value
         if isinstance(value, Mapping):
-            for name, each in value.items():
-                own = name if isinstance(name, str) else shown(name)
-                waiting += [(f"{key}.{own}".lstrip("."), depth + 1, each), (key, depth + 1, name)]
+            for name, below in value.items():
+                text = name if isinstance(name, str) else shown(name)
+                waiting.append((f"{key}.{text}".lstrip("."), depth + 1, below))
+                waiting.append((key, depth + 1, name))
         elif isinstance(value, list):
-            waiting += [(f"{key}[{k}]", depth + 1, each) for k, each in enumerate(value)]
+            waiting += [(f"{key}[{k}]", depth + 1, item) for k, item in enumerate(value)]
 
 
 def load_plugins(config: Mapping) -> None:
@@ -137,3 +144,33 @@ def plugin_files(config: Mapping) -> list[str]:
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
     return paths
+
+
+def without_left_out(config: Mapping) -> dict:
+    """The config without the entries that are None or that ``only`` leaves out.
+
+    Measurements on models of experiments that are None are left out too.
+    """
+    kept = dict(config)
+    training = config["training"] if isinstance(config.get("training"), Mapping) else {}
+    sections = {
+        kind: config[kind]
+        for kind in ("training", "universes", "partitions", *MEASUREMENTS)
+        if isinstance(config.get(kind), Mapping)
+    }
+    only = config.get("only")
+    if isinstance(only, list):
+        known = {name for entries in sections.values() for name in entries}
+        for name in only:
+            if not isinstance(name, str) or name not in known:
+                raise unknown("only", name, known)
+    for kind, entries in sections.items():
+        needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}
+        kept[kind] = {
+            name: entry
+            for name, entry in entries.items()
+            if entry is not None
+            and not (name in needed and needed[name] is None)
+            and not (isinstance(only, list) and name not in only)
+        }
+    return kept

@@ -15,17 +15,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from types import NoneType
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 
 from ngo.common import versions
+from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
 from ngo.common.former import renamed
 from ngo.common.registry import UserError, in_a_line
 from ngo.training import earlier
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
+from ngo.training.results_version import results_version
+from ngo.training.spec import RunSpec
 
 METRICS = "results/runs/metrics.parquet"
 RECORDS = "results/runs/records.jsonl.xz"
@@ -102,8 +104,6 @@ def is_finished(folder: Path) -> bool:
 
 def read_run(folder: Path) -> FinishedRun:
     """The finished run in ``folder``; a UserError if its files are damaged or not of one run."""
-    from ngo.common.columns import read_columns
-
     path = folder / earlier.RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -129,10 +129,14 @@ def run_here(folder: Path) -> FinishedRun | None:
         return None
 
 
+def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
+    """Whether one process made ``run``, with these libraries, as today's ``spec`` would."""
+    same = run.about["code"] == results_version(spec) and not versions.others(run.record)
+    return same and earlier.is_run(run.about, spec)
+
+
 def write_run(folder: Path, run: FinishedRun) -> None:
     """Write the files of a run into ``folder``, in place of those of an earlier one."""
-    from ngo.common.columns import write_columns
-
     earlier.clear(folder)
     write_columns(folder / earlier.METRICS, run.columns, run.facts)
     record = {**run.record, earlier.SUM: earlier.sum_of(folder / earlier.METRICS)}
@@ -191,10 +195,6 @@ _TAKEN = (PurePosixPath(METRICS).name, PurePosixPath(RECORDS).name)
 
 def _table(runs: list[FinishedRun]) -> bytes:
     """The rows of ``runs`` as parquet; a column that a run lacks is null in its rows."""
-    import numpy as np
-    import pyarrow as pa
-    from pyarrow import parquet
-
     sizes = [len(run.columns["step"]) for run in runs]
     arrays = {"run": pa.array(np.repeat([run.id for run in runs], sizes).tolist(), pa.string())}
     for name in dict.fromkeys(name for run in runs for name in run.columns):
@@ -223,8 +223,6 @@ def _table(runs: list[FinishedRun]) -> bytes:
 
 def _columns(content: bytes) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     """The columns of each run in a table of ``_table``."""
-    from pyarrow import parquet
-
     table = parquet.ParquetFile(io.BytesIO(content)).read().combine_chunks()
     names = table["run"].to_pylist()
     starts = [k for k, name in enumerate(names) if k == 0 or name != names[k - 1]]

@@ -17,27 +17,24 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Case
-from ngo.pipeline.archives.packed_runs import FinishedRun, read_run
-from ngo.pipeline.archives.rebuilding import ENVIRONMENT
-from ngo.pipeline.config_files import load_plugins
+from ngo.pipeline.archives.limits import SAFE_PATH
+from ngo.pipeline.archives.runs import FinishedRun, read_run
+from ngo.pipeline.config import load_plugins
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-
 
 # The archive's value may be this many times the spread away from the nearer of a and b.
 MULTIPLE = 4
 
 # What is allowed where the spread is smaller, of runs and of cases: a share of the value. Of
 # accuracies it is a number of test samples.
-RUNS, CASES, SAMPLES = 1e-3, 1e-6, 2
+RUN_SHARE, CASE_SHARE, TEST_SAMPLES = 1e-3, 1e-6, 2
 
 # Differences below this are rounding: in runs, and in cases as a share of a column's largest value.
 # So are those below its square there: V of workers that agree is a square of rounding errors.
@@ -99,8 +96,6 @@ def difference(archived: Made, one: Made, two: Made | None = None) -> str | None
     of the two. The spread is the largest difference of the two, over all columns of a run, or in
     the column of a case: of accuracies as it is, of others relative to the larger value.
     """
-    import numpy as np
-
     if two is not None and _other_shape(one, two):  # rounding decides when this run ends
         ends = [_other_shape(archived, each) for each in (one, two)]
         return ends[0] if all(ends) else None
@@ -123,21 +118,19 @@ def difference(archived: Made, one: Made, two: Made | None = None) -> str | None
 
 def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
     """How far from the nearer of two roundings a value may be, in each row of some columns."""
-    import numpy as np
-
     scales, spreads = {}, {}
     for name, a in one.table.items():
         b, kinds = two.table[name], "iuf" if one.samples is None else "f"
         exact = name in EXACT or (a.dtype.kind != "f" and a.equals(b))
         if exact or not {a.dtype.kind, b.dtype.kind} <= {*kinds}:
             continue
-        size, least = np.fmax(a.abs(), b.abs()).to_numpy(float), RUNS
+        size, least = np.fmax(a.abs(), b.abs()).to_numpy(float), RUN_SHARE
         small = SMALL_IN_RUNS
         if one.samples is None:
             small = SMALL * np.max(size[np.isfinite(size)], initial=0.0) + SMALL**2
-            least = CASES
+            least = CASE_SHARE
         elif "accuracy" in name:
-            size, least = np.ones(len(a)), SAMPLES / one.samples
+            size, least = np.ones(len(a)), TEST_SAMPLES / one.samples
         apart = ((a - b).abs().to_numpy() / np.where(size > 0, size, 1))[size > small]
         spreads[name] = float(np.max(apart[np.isfinite(apart)], initial=0.0))
         scales[name] = size, small, least
@@ -187,8 +180,6 @@ class Measured:
 
     def of_case(self, rows: pd.DataFrame, number: int) -> pd.Series:
         """Whether each of ``rows`` is of a case."""
-        import pandas as pd
-
         kept = pd.Series(True, index=rows.index)
         for name, value in self.cases[number].facts.items():
             kept &= rows[name] == value
@@ -209,8 +200,6 @@ class Measured:
 
 def made_run(run: FinishedRun) -> Made:
     """What a finished run gave."""
-    import pandas as pd
-
     return Made(pd.DataFrame(run.columns), where(run), run.facts, run.about["test_samples"])
 
 
@@ -238,13 +227,11 @@ def measure_again(
     measured: Measured, number: int, planned: Plan, environment: Mapping[str, str]
 ) -> Made:
     """A case, measured with more variables in the environment."""
-    import pandas as pd
-
     entry = planned.measures[measured.kind][measured.name]
     asked = json.dumps([planned.plugins, measured.kind, measured.name, entry, number])
     with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
         out = Path(folder, "case.parquet")
-        words = ["ngo.pipeline.archives.making_again", str(out)]
+        words = [__name__, str(out)]
         said = output_of(words, f"verify: {measured.said(number)}", environment, asked)
         return Made(pd.read_parquet(out), tuple(json.loads(said.splitlines()[-1])))
 
@@ -258,7 +245,7 @@ def output_of(
     UserError, after ``what``.
     """
     answer = subprocess.run(
-        [sys.executable, "-P", "-m", *words], env=os.environ | ENVIRONMENT | environment,
+        [sys.executable, "-P", "-m", *words], env=os.environ | SAFE_PATH | environment,
         input=text, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if answer.returncode:

@@ -15,18 +15,19 @@ from importlib.metadata import version
 from pathlib import Path
 
 import ngo
-from ngo.common import versions
 from ngo.common.registry import UserError, unknown
-from ngo.pipeline.archives.archive import Members, content_of
-from ngo.pipeline.archives.members import ABOUT, CRATE, WORKFLOW, named_members
-from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, packed, read_run, revisions
-from ngo.pipeline.archives.run_tables import ALL, run_tables
-from ngo.pipeline.config_files import CONFIG, place, read_config
-from ngo.pipeline.places import RUNS
-from ngo.pipeline.plan import Plan, plan
-from ngo.training.earlier import is_run
-from ngo.training.results_version import results_version
-from ngo.training.spec import RunSpec
+from ngo.pipeline.archives.archive import ABOUT, CRATE, WORKFLOW, Members, content_of, named_members
+from ngo.pipeline.archives.runs import (
+    FinishedRun,
+    is_finished,
+    of_this_code,
+    packed,
+    read_run,
+    revisions,
+)
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import CONFIG, RUNS, archived_name, data_manifest
+from ngo.pipeline.plan import ALL, Plan, plan
 
 
 def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
@@ -48,9 +49,9 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     drawn = [spec for name in shown for spec in planned.partitions.get(name, ())]
     inputs = [path for name in shown for path in planned.inputs(name).values()]
     read = [path for each in inputs for path in ([each] if isinstance(each, str) else each)]
-    joined = run_tables(planned)
+    joined = planned.run_tables
     paths = [path for path in read if path not in joined]
-    paths += [f"results/data/{spec.dataset}.json" for spec in [*specs.values(), *drawn]]
+    paths += [data_manifest(spec.dataset) for spec in [*specs.values(), *drawn]]
     about = {"artefacts": shown, "whole": not named}
     runs = [read_run(RUNS / run) for run in sorted(specs)]
     return _members(config, planned, places, paths, runs, about)
@@ -71,7 +72,7 @@ def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
             f"archive: none of the {len(planned.runs)} runs of the config is finished here with "
             "the present results version."
         )
-    data = {f"results/data/{spec.dataset}.json" for spec in planned.runs.values()}
+    data = {data_manifest(spec.dataset) for spec in planned.runs.values()}
     data = {path for path in data if Path(path).exists()}
     counts = {
         "runs of the config": len(planned.runs),
@@ -97,19 +98,13 @@ def with_runs(
     return {**kept, CRATE: crate(kept, described, [run.record for run in runs])}
 
 
-def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
-    """Whether one process made ``run``, with these libraries, as today's ``spec`` would."""
-    same = run.about["code"] == results_version(spec) and not versions.others(run.record)
-    return same and is_run(run.about, spec)
-
-
 def _planned(configs: Sequence[Path]) -> tuple[dict, Plan, dict[str, Path]]:
     """The config, its plan, and where its files are, by their names in the archive."""
     config = read_config(configs)
     planned = plan(config)
     if configs[0].name != CONFIG.name:
         raise UserError(f"config: {str(configs[0])!r} is first; {CONFIG.name} must be.")
-    places = {place(path): path for path in configs}
+    places = {archived_name(path): path for path in configs}
     if len(places) < len(configs):
         raise UserError("config: two of the files have the same name.")
     return config, planned, places

@@ -1,4 +1,4 @@
-"""What the workflow makes of runs: ``ngo aggregate``, ``classes``, ``assumptions``, ``report``."""
+"""The commands of the workflow: tables, notebooks, assumptions and the page of results."""
 
 from __future__ import annotations
 
@@ -7,15 +7,53 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ngo.cli.parameters import INPUT, RESULT, configs_option, table_option
+from ngo.cli.options import INPUT, RESULT, configs_option, table_option
 from ngo.common.files import removed_if_damaged, write_text
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline import assumptions as found_assumptions
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.places import JOBS
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import JOBS
+from ngo.pipeline.plan import plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@click.command()
+@click.argument("source")
+@click.option(
+    "--param", "-p", multiple=True, metavar="NAME=VALUE", help="Set a parameter; VALUE is YAML."
+)
+@click.option("--out", type=RESULT, help="Executed notebook to write.")
+@click.option("--reads", metavar="NAME", help="The experiment that a new notebook shows.")
+@click.option("--tier", default="demo", show_default=True, help="The tier of a new notebook.")
+def notebook(
+    source: str, param: tuple[str, ...], out: Path | None, reads: str | None, tier: str
+) -> None:
+    """Execute the notebook SOURCE with parameters, or start a new one.
+
+    An unknown parameter is an error. The executed notebook is written to --out, even if a cell
+    raises an exception.
+
+    Start notebooks/NAME.ipynb, the figure of an experiment:
+      ngo notebook NAME --reads fig4
+    """
+    from ngo.pipeline.notebooks import execute, start
+
+    if source.endswith(".ipynb"):
+        if out is None:
+            raise UserError("out: it is missing; name the executed notebook.")
+        if not Path(source).is_file():
+            raise UserError(f"notebook: there is no file {source!r}.")
+        execute(Path(source), out, param)
+        return
+    if not source.isidentifier():
+        raise UserError(f"notebook: {source!r} is no name of letters, digits and _.")
+    path = start(source, reads or source, tier)
+    click.echo(
+        f"{path} is a start. A config with these lines has it, and snakemake {source} makes it:\n"
+        f"figures:\n  {source}: {{ section: My own, reads: {reads or source} }}"
+    )
 
 
 @click.command()
@@ -54,8 +92,6 @@ def _write_in_universes(table: pa.Table, name: str, configs: tuple[Path, ...], o
     """Write a table with the columns of its universes; a UserError if there is no such table."""
     from ngo.analysis.results import write
     from ngo.analysis.universes import in_universes
-    from ngo.pipeline.config_files import read_config
-    from ngo.pipeline.plan import plan
 
     planned = plan(read_config(configs)) if configs else None
     known = {} if planned is None else planned.universes
