@@ -10,7 +10,6 @@ import pytest
 import running
 from runs import contents, interrupted, resumed, tiny
 
-from ngo.common import versions
 from ngo.common.locks import try_lock
 from ngo.common.registry import UserError
 from ngo.pipeline.job_training import train_job
@@ -145,14 +144,6 @@ def test_a_run_that_is_not_whole_or_made_otherwise_is_trained_again(trainer):
     assert trainer.job(specs)[1] == []
 
 
-def test_other_libraries_train_all_again(trainer, monkeypatch):
-    trainer.job()
-    here = versions.installed()
-    monkeypatch.setattr(versions, "installed", lambda: {**here, "torchvision": "99.0"})
-    assert trainer.job()[1] == SPECS
-    assert trainer.job()[1] == []
-
-
 def test_models_that_are_asked_for_later_are_made(trainer):
     trainer.job()
     asked = {SPECS[1].id: [2, "final"]}
@@ -194,17 +185,6 @@ def test_a_run_that_another_process_trains_comes_last_and_is_not_trained_twice(
     assert caplog.messages.count(waiting) == 1
 
 
-def test_two_jobs_at_once_train_each_run_once(trainer):
-    both = [trainer, Trainer()]
-    threads = [threading.Thread(target=each.job, daemon=True) for each in both]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(running.LIMIT)
-    trained = [spec.id for each in both for spec in each.trained]
-    assert sorted(trained) == sorted(spec.id for spec in SPECS)
-
-
 def test_a_run_that_fails_leaves_the_others_alone_and_is_named(trainer, caplog):
     trainer.failing = [SPECS[1]]
     line = f"{SPECS[1].id}: lr: this run fails."
@@ -222,16 +202,6 @@ def test_a_run_that_fails_leaves_the_others_alone_and_is_named(trainer, caplog):
     assert str(told.value) == f"{line} (2 runs failed)"
     trainer.failing = ()
     assert trainer.job()[1] == SPECS[1:3]
-
-
-def test_a_run_has_the_bytes_that_it_has_alone(trainer, tmp_path):
-    trainer.how = {"threads": 2}
-    specs = [*SPECS, tiny(method="gossip", topology="random", u=0.4)]
-    trainer.job(specs)
-    for spec, path in zip(specs, metrics(specs), strict=True):
-        run(spec, tmp_path / f"alone-{spec.id}", tmp_path, threads=1)
-        alone = tmp_path / f"alone-{spec.id}/metrics.parquet"
-        assert path.read_bytes() == alone.read_bytes()
 
 
 def test_a_run_goes_on_from_its_checkpoint(trainer):

@@ -182,14 +182,6 @@ def test_both_pages_have_every_table_and_figure_and_every_claim(made):
         assert markdown.count(f'<a id="{each.anchor}">') == 1
 
 
-def test_a_copy_in_another_folder_gives_the_same_pages(root, made, tmp_path):
-    html, markdown = html_page(made), joined(made)
-    with chdir(shutil.copytree(root, tmp_path / "copy")):
-        copied = report_contents(CONFIGS)
-        assert joined(copied) == markdown
-        assert html_page(copied) == html
-
-
 def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
     copy = shutil.copytree(root, tmp_path / "copy")
     monkeypatch.chdir(copy)

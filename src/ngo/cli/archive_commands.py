@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -24,26 +24,14 @@ from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline.archives import limits, unpack
-from ngo.pipeline.archives.archive import Archive, archived_plan, read_archive, write_archive
+from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
 from ngo.pipeline.archives.pack import collect, collect_finished
 from ngo.pipeline.archives.runs import revisions
-from ngo.pipeline.archives.verify import Verification
-from ngo.pipeline.plan import Plan
+from ngo.pipeline.archives.verify import Check, Verification
 
 trust_option = click.option(
     "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."
 )
-
-
-def plan_options(command: Callable) -> Callable:
-    """The options of a command that plans the config of an archive."""
-    return trust_option(data_root_option(command))
-
-
-def plan_of(archive: Archive, *, trusted: bool) -> Plan:
-    """The plan of an archive; its folder is the working directory until the command ends."""
-    own = archived_plan(archive, trusted=trusted, tell=click.echo)
-    return click.get_current_context().with_resource(own)
 
 
 @click.command()
@@ -181,7 +169,8 @@ SAMPLE = FieldType(Field(int, "runs and cases", within(0, 1_000_000)))
     help="Draw no run that took longer than this.",
 )
 @threads_option
-@plan_options
+@trust_option
+@data_root_option
 def verify(
     archive: Path,
     sample: int,
@@ -208,17 +197,17 @@ def verify(
         raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
     read = read_archive(archive)
     root = download.data_root(data_root).resolve()
-    planned = plan_of(read, trusted=trusted)
-    checks = Verification(read, planned, root, longest, threads)
-    groups = checks.groups(claims)
-    failed = []
-    for what, how, fault in checks.without_training():
-        failed += _told(what, how, fault)
-    chosen = [group.drawn(sample, seed) for group in groups]
-    checks.check_drawn(sample, groups, chosen)
-    for what, how, fault in checks.made_again(chosen):
-        failed += _told(what, how, fault)
-    _tell_what_was_not_checked(checks)
+    with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
+        checks = Verification(read, planned, root, longest, threads)
+        groups = checks.groups(claims)
+        failed = _told(checks.without_training())
+        chosen = [group.drawn(sample, seed) for group in groups]
+        checks.check_drawn(sample, groups, chosen)
+        failed += _told(checks.made_again(chosen))
+    for reason, count in checks.unchecked_runs.items():
+        click.echo(f"{count} of {len(checks.runs)} runs could not be drawn: {reason}")
+    for name, reason in checks.unchecked_tables.items():
+        click.echo(f"{name} is not checked: {reason}")
     for group, drawn in zip(groups, chosen, strict=True):
         for line in group.odds(drawn):
             click.echo(line)
@@ -227,14 +216,10 @@ def verify(
         sys.exit(1)
 
 
-def _told(what: str, how: str, fault: str | None) -> list[str]:
-    """Print the outcome of a check. Returns its failures, one or none."""
-    click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
-    return [f"{what}: {fault}"] if fault else []
-
-
-def _tell_what_was_not_checked(checks: Verification) -> None:
-    for reason, count in checks.unchecked_runs.items():
-        click.echo(f"{count} of {len(checks.runs)} runs could not be drawn: {reason}")
-    for name, reason in checks.unchecked_tables.items():
-        click.echo(f"{name} is not checked: {reason}")
+def _told(checks: Iterable[Check]) -> list[str]:
+    """Print the outcome of each check. Returns the failures."""
+    failed = []
+    for what, how, fault in checks:
+        click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
+        failed += [f"{what}: {fault}"] if fault else []
+    return failed

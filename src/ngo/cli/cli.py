@@ -15,7 +15,6 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import click
-import click.shell_completion
 
 import ngo
 from ngo.cli import log
@@ -96,8 +95,9 @@ class Commands(click.Group):
     """The commands of ``SECTIONS``, imported on first use, and those of measurements."""
 
     def list_commands(self, context: click.Context | None = None) -> list[str]:
-        """The names: those of ``SECTIONS``, then the rest."""
-        return list(dict.fromkeys((*MODULES, *self.commands, *measurements())))
+        """The names of those in the help."""
+        named = [name for title, names in SECTIONS.items() if title for name in names]
+        return [*named, *self.commands, *measurements()]
 
     def get_command(self, context: click.Context | None, name: str) -> click.Command | None:
         """The command with this name, which has the option for plugins; None if there is none."""
@@ -117,18 +117,6 @@ class Commands(click.Group):
         for title, summaries in _summaries().items():
             with formatter.section(title):
                 formatter.write_dl(list(summaries.items()))
-
-    def shell_complete(
-        self, context: click.Context, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
-        """The commands of the help that begin so, else the group's own options."""
-        commands = [
-            click.shell_completion.CompletionItem(name, help=text)
-            for summaries in _summaries().values()
-            for name, text in summaries.items()
-            if name.startswith(incomplete)
-        ]
-        return commands + click.Command.shell_complete(self, context, incomplete)
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]

@@ -41,6 +41,7 @@ def _or_null(schema: Schema, description: str) -> Schema:
 
 
 _TEXT: Schema = {"type": "string"}
+_ENTRY = "a mapping of keys to values, or null"
 _ID = _pattern("[A-Za-z0-9_]+", "of letters, digits and _")
 _NAME = _pattern("[A-Za-z0-9_. -]+", "of letters, digits, _, -, . and spaces")
 _PATH = _pattern(r"[^\x00-\x1f\x7f\ud800-\udfff]+", "a path")
@@ -126,9 +127,9 @@ _CONFIG: Schema = {
     "defaults?": _RUN,
     "settings": _named(_RUN, _NAME),
     "training": _named(_TRAINING),
-    "universes?": _named({**_UNIVERSES, "type": ["object", "null"]}),
+    "universes?": _named(_or_null(_UNIVERSES, _ENTRY)),
     "partitions": _named(mapping_schema({"settings": _TEXTS, "seed": _SEED})),
-    "figures?": _named({**_FIGURE, "type": ["object", "null"]}, _FILE),
+    "figures?": _named(_or_null(_FIGURE, _ENTRY), _FILE),
     "artefacts": _named({"type": "object", "additionalProperties": _NUMBER}),
     "network?": _named(_NETWORK),
 }

@@ -16,7 +16,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -122,27 +122,28 @@ def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured])
     for name in names:
         if name not in claims:
             raise unknown("claim", name, claims)
-    return [_basis(claims[name], planned, measured) for name in dict.fromkeys(names)]
 
+    @cache
+    def facts(table: str) -> pd.DataFrame:
+        return pd.DataFrame([{"run": spec.id, **spec.values()} for spec in planned.runs_of(table)])
 
-def _basis(claim: Claim, planned: Plan, measured: Mapping[str, Measured]) -> Group:
-    runs: set[str] = set()
-    cases: dict[str, list[int]] = {}
-    unchecked: list[str] = []
-    for part in bases(claim.pooled, planned, measured):
-        runs |= set(part.runs)
-        for name, numbers in part.cases.items():
+    def basis(claim: Claim) -> Group:
+        pooled = [basis(claims[name]) for name in claim.pooled]
+        runs = {run for part in pooled for run in part.runs}
+        cases: dict[str, list[int]] = {}
+        for name, numbers in (item for part in pooled for item in part.cases.items()):
             cases[name] = sorted({*cases.get(name, ()), *numbers})
-        unchecked += [name for name in part.unchecked if name not in unchecked]
-    for name in claim.tables:
-        if specs := planned.runs_of(name):
-            facts = pd.DataFrame([{"run": spec.id, **spec.values()} for spec in specs])
-            runs |= set(_compared(facts, claim)["run"])
-        elif name in measured:
-            cases[name] = _cases(measured[name], claim)
-        else:
-            unchecked.append(name)
-    return Group(claim.id, len(runs), sorted(runs), cases, unchecked)
+        unchecked = [name for part in pooled for name in part.unchecked]
+        for name in claim.tables:
+            if len(facts(name)):
+                runs |= set(_compared(facts(name), claim)["run"])
+            elif name in measured:
+                cases[name] = _cases(measured[name], claim)
+            else:
+                unchecked.append(name)
+        return Group(claim.id, len(runs), sorted(runs), cases, list(dict.fromkeys(unchecked)))
+
+    return [basis(claims[name]) for name in dict.fromkeys(names)]
 
 
 def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:

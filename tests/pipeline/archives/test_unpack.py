@@ -1,27 +1,131 @@
-"""Runs of an archive put back, and those that are not."""
+"""What an archive gives: a folder for the workflow, tables of its runs, and runs put back."""
 
 import dataclasses
+import hashlib
+import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
+from conftest import REPOSITORY
 from finished_runs import CAMPAIGN, campaign, made_up_run
 from runs import contents
+from two_figures import ngo
 
 from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data.loading import train_labels
+from ngo.pipeline.archives import limits
 from ngo.pipeline.archives import unpack as stage
 from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
-from ngo.pipeline.archives.pack import collect_finished
+from ngo.pipeline.archives.pack import collect_finished, with_runs
 from ngo.pipeline.archives.runs import FinishedRun, write_run
+from ngo.pipeline.archives.unpack import (
+    absent_run,
+    command,
+    joined_tables,
+    needed_tables,
+    relabelled,
+    unpack,
+)
 from ngo.pipeline.config import read_config
-from ngo.pipeline.job_training import train_job
-from ngo.pipeline.jobs import jobs
 from ngo.pipeline.paths import RUNS
 from ngo.pipeline.plan import plan
-from ngo.pipeline.start import write_files
 from ngo.training.partition_file import draw
+from ngo.training.tidy import aggregate, write_tidy
+
+
+def test_it_is_unpacked_into_a_folder_of_its_own_with_the_tables_of_its_runs(
+    shipped, there, tmp_path
+):
+    path, _, planned = shipped
+    read = read_archive(path)
+    folder = unpack(read, planned, tmp_path / "shipped")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert folder == tmp_path / f"shipped/own-{digest[:8]}"
+    members = read.members
+    found = {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+    records = {
+        f"results/runs/{name}/run.json": run.record_text.encode() for name, run in read.runs.items()
+    }
+    assert len(records) > 1
+    table = "results/own/metrics/figS6.parquet"
+    runs = (f"results/runs/{run}/metrics.parquet" for run in read.runs)
+    write_tidy(aggregate(runs), tmp_path / "joined.parquet")
+    assert found.pop(table) == (tmp_path / "joined.parquet").read_bytes()
+    sources = {name for name in members if name.endswith((".smk", "Snakefile"))}
+    assert len(sources) > 2
+    assert found == {name: members[name] for name in members.keys() - sources} | records
+    assert unpack(read, planned, tmp_path / "shipped") == folder
+    (folder / table).write_bytes(b"other")
+    message = "figS6.parquet' has been changed since it was unpacked .expected sha256 .*, found"
+    with pytest.raises(UserError, match=message):
+        unpack(read, planned, tmp_path / "shipped")
+
+
+def test_an_archive_of_runs_alone_has_nothing_to_rebuild(shipped, there, tmp_path):
+    _, configs, planned = shipped
+    packing = ["--finished", *(f"--config={name}" for name in configs), "--out", "runs.tar"]
+    out = ngo("archive", *packing)
+    total, count = len(planned.runs), len(planned.training["figS6"])
+    assert (
+        f"runs of the config: {total}, packed: {count}, of another results version: 0, not fin"
+        in out
+    )
+    with pytest.raises(UserError, match="has finished runs and no tables or figures"):
+        unpack(read_archive("runs.tar"), planned, tmp_path / "shipped")
+    assert "leave out 'fig1'" in ngo("archive", "fig1", *packing, code=2)
+
+
+def test_the_workflow_is_the_repositorys_and_imports_nothing_from_a_folder(monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    about = {"artefacts": [], "configs": ["config/config.yaml", "config/b.yaml"], "whole": False}
+    words = command(Path("unpacked"), about, [])
+    assert words[:4] == [sys.executable, "-P", "-m", "snakemake"]
+
+    def after(option):
+        return words[words.index(option) + 1]
+
+    assert after("--snakefile") == str(REPOSITORY / "Snakefile")
+    assert after("--workflow-profile") == str((REPOSITORY / "workflow/profiles/local").resolve())
+    assert after("--configfile") == str(REPOSITORY / "unpacked/config/b.yaml")
+    assert after("--directory") == "unpacked"
+
+
+@pytest.fixture
+def opened(shipped, there):
+    """The archive of two figures, and the plan."""
+    return read_archive(shipped[0]), shipped[2]
+
+
+def test_tables_of_its_runs_are_refused_if_one_is_absent_or_if_they_are_too_large(
+    opened, monkeypatch
+):
+    read, planned = opened
+    names = needed_tables(read, planned)
+    assert names == ["figS6"]
+    assert absent_run(read, planned, names) is None
+    first, *others = read.runs.values()
+    less = Archive("a.tar", with_runs(read.members, read.about, others))
+    with pytest.raises(UserError, match=f"'a.tar' is refused: the run {first.id} is not in it"):
+        dict(joined_tables(less, planned, names))
+    assert absent_run(less, planned, names) == first.id
+    monkeypatch.setattr(limits, "JOINED", 1000)
+    with pytest.raises(UserError, match="is refused: the tables of its runs are too large"):
+        dict(joined_tables(read, planned, names))
+
+
+def test_a_run_under_the_name_of_another_is_refused(opened):
+    read, planned = opened
+    assert relabelled(read, planned) is None
+    name = min(read.runs)
+    read.runs[name].record["spec"]["workers"] += 1
+    with pytest.raises(UserError, match=f"is refused: {name}: its record has workers "):
+        dict(joined_tables(read, planned, ["figS6"]))
+    assert relabelled(read, planned).startswith(f"{name}: its record has workers ")
 
 
 @pytest.fixture
@@ -56,16 +160,6 @@ def test_all_files_come_back_byte_for_byte(own, tmp_path):
     assert found[stage.RESTORED] == sorted(made)
     assert line == "4 runs restored; 0 of the test tier's runs left to train"
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["runs"]
-
-
-def test_jobs_train_no_run_that_was_restored(own):
-    configs, planned, _ = own
-    restore(configs)
-    made = jobs(planned)["own"]
-    write_files(made)
-    for job in made:
-        table = train_job(Path(job.file), job.key, pytest.fail)
-        assert set(pd.read_parquet(table)["run"]) == {spec.id for spec in job.runs}
 
 
 def test_runs_that_are_here_are_kept_and_damaged_ones_replaced(own, tmp_path):
@@ -130,7 +224,7 @@ def test_nothing_is_written_while_the_workflow_runs(own, tmp_path):
     assert len(restore(own[0])[0][stage.RESTORED]) == 4
 
 
-def named(archive, configs=(), trusted=False):
+def planned_for(archive, configs=(), trusted=False):
     """The runs of the config by which an archive is restored."""
     with stage.chosen(archive, configs, trusted=trusted, tell=print) as planned:
         return set(planned.runs)
@@ -144,9 +238,9 @@ def test_a_file_that_decides_runs_is_here_as_it_is_in_the_archive(own, tmp_path)
     spec = next(iter(planned.runs.values()))
     write_run(RUNS / spec.id, made_up_run(spec))
     members, _ = collect_finished(configs)
-    assert named(Archive("b.tar", members)) == set(planned.runs)
+    assert planned_for(Archive("b.tar", members)) == set(planned.runs)
     for change in (lambda path: path.write_text("0 1\n0 2\n"), Path.unlink):
         change(Path("graph.edgelist"))
         message = r"'graph.edgelist' is not here as it is in the archive; .*tar xf b.tar graph.edge"
         with pytest.raises(UserError, match=message):
-            named(Archive("b.tar", members))
+            planned_for(Archive("b.tar", members))

@@ -1,9 +1,11 @@
 """Archives that were changed and packed again: found by their parts, or by making things again."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import REPOSITORY
 from small_archives import (
     SPECTRA,
     THEORY,
@@ -20,7 +22,46 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import ABOUT, Archive, archived_plan
 from ngo.pipeline.archives.repeat import made_run, measure_again, train_again
 from ngo.pipeline.archives.runs import packed
-from ngo.pipeline.archives.verify import drawn, measured_tables, missed
+from ngo.pipeline.archives.verify import bases, drawn, measured_tables, missed
+from ngo.pipeline.config import read_config
+from ngo.pipeline.plan import plan
+
+
+@pytest.fixture(scope="module")
+def laptop():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(REPOSITORY)
+        found = plan(read_config(["config/config.yaml", "config/laptop.yaml"]))
+        assert found.ledger  # read in this folder
+        return found
+
+
+def basis(laptop, claim, measured=()):
+    (found,) = bases([claim], laptop, {each.id: each for each in measured})
+    return found
+
+
+def test_a_difference_rests_on_both_sides_and_no_other_runs(laptop):
+    found = basis(laptop, "37-mnist-noniid")
+    specs = [laptop.runs[name] for name in found.runs]
+    assert {spec.method for spec in specs} == {"gossip", "ngo"}
+    assert {(spec.dataset, spec.partition) for spec in specs} == {("mnist", "shards")}
+    sides = [spec for spec in laptop.training["table1"] if spec.method in ("gossip", "ngo")]
+    wanted = {spec.id for spec in sides if (spec.dataset, spec.partition) == ("mnist", "shards")}
+    assert set(found.runs) == wanted
+
+
+def test_a_pooled_claim_rests_on_what_its_claims_rest_on(laptop):
+    ids = ("37-mnist-noniid", "37-mnist-iid", "5")
+    claims = laptop.ledger.claims
+    pool = replace(claims[ids[0]], id="pool", tables=(), pooled=ids)
+    parts = [basis(laptop, name) for name in ids]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(claims, "pool", pool)
+        found = basis(laptop, "pool")
+    assert set(found.runs) == {run for part in parts for run in part.runs}
+    assert found.size == len(found.runs) > len(parts[0].runs) > 0
+    assert found.unchecked == parts[2].unchecked
 
 
 @pytest.fixture(scope="module")
@@ -111,14 +152,6 @@ def test_runs_that_can_not_be_drawn_are_counted(own, monkeypatch):
     assert "no run can be retrained: 4 of another results version. " in out
     assert f"Runs were made by revision {next(iter(runs)).record['source']}." in out
     assert "4 of 4 runs could not be drawn: of another results version" in unmade(own, code=0)
-
-
-def test_an_absent_data_set_is_named(own, monkeypatch):
-    def absent(name, root):
-        raise UserError(f"data.root: {name} is not there.")
-
-    monkeypatch.setattr("ngo.data.download.check", absent)
-    assert verified(own, "--seed", 0, code=2).endswith("ngo: data.root: digits is not there.\n")
 
 
 def kept_times(table):
