@@ -178,8 +178,10 @@ def _keep_lines(command: click.Command) -> None:
     """Have click keep the lines of paragraphs that have indented ones: examples."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(
-        f"{KEEP}{each}" if "\n  " in each and not each.startswith(KEEP) else each
-        for each in paragraphs
+        f"{KEEP}{paragraph}"
+        if "\n  " in paragraph and not paragraph.startswith(KEEP)
+        else paragraph
+        for paragraph in paragraphs
     )
 
 
@@ -197,9 +199,9 @@ def _without_usual_word(error: click.UsageError) -> str:
     """The message for a usual word of the field as an option: ours; empty for another error."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return ""
-    options = {each.name: each.opts[0] for each in error.ctx.command.get_params(error.ctx)}
+    options = {option.name: option.opts[0] for option in error.ctx.command.get_params(error.ctx)}
     words = usual(error.option_name.lstrip("-"), options)
-    close = " or ".join(repr(options[each]) for each in words)
+    close = " or ".join(repr(options[option]) for option in words)
     return f"{error.message} Did you mean {close}?" if close else ""
 
 

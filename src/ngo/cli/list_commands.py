@@ -139,7 +139,7 @@ def _readers(name: str) -> str:
     words = []
     for owner in FIELDS[name].owners:
         registry = FIELDS[owner].names or {}
-        users = [each for each in sorted(registry) if name in registry[each].fields]
+        users = [entry for entry in sorted(registry) if name in registry[entry].fields]
         if len(users) < len(registry):
             words.append(f"{owner} {', '.join(users)}")
     return f" Read with {'; '.join(words)}." if words else ""

@@ -83,7 +83,7 @@ def train_distributed(
         return
     process_run.check(spec, out, processes, on_failure)
     LOG.info(spec.id)
-    files = [each.path for each in plugins.loaded() if each.module.startswith(plugins.PREFIX)]
+    files = [plugin.path for plugin in plugins.loaded() if plugin.module.startswith(plugins.PREFIX)]
     launch(partial(_child, files, spec, out, root, how), processes, **policy)
 
 

@@ -61,7 +61,7 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
     They are settings × compared cases × seeds; a list in a case expands to one case for each of its
     values.
     """
-    found: dict[RunSpec, str] = {}
+    runs: dict[RunSpec, str] = {}
     seeds = _seeds_by_setting(key, config, entry)
     settings = named_settings(key, config, entry["settings"])
     for name, setting in zip(entry["settings"], settings, strict=True):
@@ -71,8 +71,8 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
                 # What is checked does not depend on the seed.
                 spec = resolve_run(place, {**values, "seed": seeds[name][0]}, config, setting)
                 for seed in seeds[name]:
-                    found.setdefault(replace(spec, seed=check_field("seed", seed)), name)
-    return found
+                    runs.setdefault(replace(spec, seed=check_field("seed", seed)), name)
+    return runs
 
 
 def check_size(config: Mapping) -> None:
@@ -82,10 +82,10 @@ def check_size(config: Mapping) -> None:
     """
     total = 0
     sampled = {
-        f"universes.{name}": {"seeds": 1, **each}
-        for name, each in config.get("universes", {}).items()
+        f"universes.{name}": {"seeds": 1, **entry}
+        for name, entry in config.get("universes", {}).items()
     }
-    trained = {f"training.{name}": each for name, each in config["training"].items()}
+    trained = {f"training.{name}": entry for name, entry in config["training"].items()}
     for name, entry in {**trained, **sampled}.items():
         seeds = _seeds_by_setting(name, config, entry)
         cases = sum(
@@ -171,33 +171,34 @@ def sampled_runs(
     key, first = f"universes.{name}", config.get("first_seed", 0)
     if PREFIX + name in config["training"]:
         raise UserError(f"{key}: training has an entry {PREFIX + name!r}; choose another name.")
-    settings = named_settings(key, config, entry["settings"])
-    chosen = dict(zip(entry["settings"], settings, strict=True))
+    values_of = named_settings(key, config, entry["settings"])
+    settings = dict(zip(entry["settings"], values_of, strict=True))
     seeds = entry.get("seeds", 1)
-    found: dict[RunSpec, str] = {}
+    sampled: dict[RunSpec, str] = {}
     universes, read = [], {ACCURACY_OF}
     for number, values in enumerate(sample(key, entry)):
-        own = _fields(values, entry)
+        fields = _fields(values, entry)
         there = {
-            "settings": {each: {**setting, **own} for each, setting in chosen.items()},
+            "settings": {chosen: {**setting, **fields} for chosen, setting in settings.items()},
             "first_seed": first + number * seeds,
         }
         runs = training_runs(
             f"{key}, universe {number}", {**config, **there}, {**entry, "seeds": seeds}
         )
-        found = runs | found
+        sampled = runs | sampled
         universes.append(Universe(number, values, tuple(spec.id for spec in runs)))
-        read |= {name for name in own if name not in read and _reads(name, own, entry, runs)}
+        read |= {name for name in fields if name not in read and _reads(name, fields, entry, runs)}
     kept = [name for name in entry["values"] if name in read]
-    return found, [
-        replace(each, values={name: each.values[name] for name in kept}) for each in universes
+    return sampled, [
+        replace(universe, values={name: universe.values[name] for name in kept})
+        for universe in universes
     ]
 
 
-def _reads(name: str, own: Mapping, entry: Mapping, runs: Iterable[RunSpec]) -> bool:
+def _reads(name: str, fields: Mapping, entry: Mapping, runs: Iterable[RunSpec]) -> bool:
     """Whether a run has the value of its universe, and none that its case states instead."""
     return any(
-        getattr(spec, name) == own[name]
+        getattr(spec, name) == fields[name]
         and all(getattr(spec, key) in as_list(value) for key, value in case.items())
         for case in entry["compare"]
         if name not in case
@@ -238,24 +239,24 @@ def _rounded(x: float) -> float:
 
 def _fields(values: Mapping[str, object], entry: Mapping) -> dict[str, object]:
     """The fields of a universe's runs: scaled where the entry says so, and evaluated so often."""
-    own = {name: value for name, value in values.items() if name != ACCURACY_OF}
+    fields = {name: value for name, value in values.items() if name != ACCURACY_OF}
     for name, by in entry.get("scale", {}).items():
         for field, factors in by.items():
-            factor = factors.get(own.get(field), 1)
-            own[name] = _rounded(own[name] * factor)
-    if "evaluations" in entry and "epochs" in own:
-        own["eval_every"] = own["epochs"] / entry["evaluations"]
-    return own
+            factor = factors.get(fields.get(field), 1)
+            fields[name] = _rounded(fields[name] * factor)
+    if "evaluations" in entry and "epochs" in fields:
+        fields["eval_every"] = fields["epochs"] / entry["evaluations"]
+    return fields
 
 
 def _check_value(key: str, name: str, given: object) -> None:
     """Raise unless ``given`` is a list of choices, or a range of numbers, that the field allows."""
     if name == ACCURACY_OF:
-        for each in given if isinstance(given, list) else [given]:
-            if not isinstance(each, str) or each not in ACCURACIES:
-                raise unknown(f"{key}.{name}", each, ACCURACIES)
+        for choice in given if isinstance(given, list) else [given]:
+            if not isinstance(choice, str) or choice not in ACCURACIES:
+                raise unknown(f"{key}.{name}", choice, ACCURACIES)
     elif name not in FIELDS or name == "seed":
-        known = [ACCURACY_OF, *(each for each in FIELDS if each != "seed")]
+        known = [ACCURACY_OF, *(field for field in FIELDS if field != "seed")]
         raise unknown_field(key, name, known)
     elif isinstance(given, list):
         check_fields(key, {name: given})
@@ -282,7 +283,7 @@ def _check_scale(key: str, entry: Mapping) -> None:
             raise unknown(key, name, [n for n in values if n in FIELDS and FIELDS[n].kind is float])
         for field, factors in by.items():
             if not isinstance(values.get(field), list):
-                lists = [each for each in values if isinstance(values[each], list)]
+                lists = [sampled for sampled in values if isinstance(values[sampled], list)]
                 raise unknown(f"{key}.{name}", field, lists)
             for choice in factors:
                 if choice not in values[field]:

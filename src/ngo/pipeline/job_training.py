@@ -53,9 +53,9 @@ def train_job(path: Path, key: str, train: Train) -> Path:
     """
     content = read_job(path, key)
     runs = {
-        RunSpec.of({**each["values"], "seed": seed}): each["version"]
-        for each in content["combinations"]
-        for seed in each["seeds"]
+        RunSpec.of({**combination["values"], "seed": seed}): combination["version"]
+        for combination in content["combinations"]
+        for seed in combination["seeds"]
     }
     waiting, failed = list(runs), []
     for patient in (False, True):

@@ -136,12 +136,12 @@ class Job(JobFile):
     @property
     def runs(self) -> list[RunSpec]:
         """The runs, seed after seed of each combination."""
-        return [spec for each in self.combinations for spec in each.runs]
+        return [spec for combination in self.combinations for spec in combination.runs]
 
     @property
     def cost(self) -> float:
         """The cost of all runs."""
-        return sum(each.cost * len(each.runs) for each in self.combinations)
+        return sum(combination.cost * len(combination.runs) for combination in self.combinations)
 
     def memory(self, resources: Mapping) -> int:
         """The memory that it requests in MB, by the config's ``resources.train``."""
@@ -166,12 +166,12 @@ class Job(JobFile):
         """The content of its file."""
         combinations = [
             {
-                "values": {k: v for k, v in each.runs[0].values().items() if k != "seed"},
-                "seeds": [spec.seed for spec in each.runs],
-                "version": results_version(each.runs[0]),
-                "data": identity(each.runs[0].dataset),
+                "values": {k: v for k, v in combination.runs[0].values().items() if k != "seed"},
+                "seeds": [spec.seed for spec in combination.runs],
+                "version": results_version(combination.runs[0]),
+                "data": identity(combination.runs[0].dataset),
             }
-            for each in self.combinations
+            for combination in self.combinations
         ]
         snapshots = {run: list(steps) for run, steps in self.snapshots.items()}
         return {"combinations": combinations, "snapshots": snapshots}
@@ -257,18 +257,18 @@ def _cut(
     combinations: list[Combination], limit: float
 ) -> Iterator[tuple[str, tuple[Combination, ...]]]:
     """Parts below the limit, each with its name: a combination's, or the bits of hashes."""
-    for each in combinations:
-        if each.cost > limit:
-            yield each.name, (each,)
-    waiting = [("", [each for each in combinations if each.cost <= limit])]
+    for combination in combinations:
+        if combination.cost > limit:
+            yield combination.name, (combination,)
+    waiting = [("", [combination for combination in combinations if combination.cost <= limit])]
     while waiting:
         bits, part = waiting.pop()
-        if len(part) > 1 and sum(each.cost for each in part) > limit:
+        if len(part) > 1 and sum(combination.cost for combination in part) > limit:
             for bit in "01":
-                half = [each for each in part if each.bits[len(bits)] == bit]
+                half = [combination for combination in part if combination.bits[len(bits)] == bit]
                 waiting.append((bits + bit, half))
         elif part:
-            yield bits, tuple(sorted(part, key=lambda each: each.name))
+            yield bits, tuple(sorted(part, key=lambda combination: combination.name))
 
 
 def _blocks(
@@ -278,8 +278,10 @@ def _blocks(
     if size is None:
         yield name, combinations
         return
-    seeds = sorted({spec.seed for each in combinations for spec in each.runs})
+    seeds = sorted({spec.seed for combination in combinations for spec in combination.runs})
     for start in range(0, len(seeds), size):
         block = set(seeds[start : start + size])
-        kept = (tuple(s for s in each.runs if s.seed in block) for each in combinations)
+        kept = (
+            tuple(s for s in combination.runs if s.seed in block) for combination in combinations
+        )
         yield f"{name}-seeds{start // size}", tuple(Combination(runs) for runs in kept if runs)

@@ -184,19 +184,19 @@ def _outputs(
     captured: CapturedIO, result: ExecutionResult, shell: InteractiveShell
 ) -> list[nbformat.NotebookNode]:
     streams = {"stdout": captured.stdout, "stderr": captured.stderr}
-    found = [
+    outputs = [
         nbformat.v4.new_output("stream", name=name, text=text)
         for name, text in streams.items()
         if text
     ]
-    found += [
-        nbformat.v4.new_output("display_data", data=each.data or {}, metadata=each.metadata or {})
-        for each in captured.outputs
+    outputs += [
+        nbformat.v4.new_output("display_data", data=shown.data or {}, metadata=shown.metadata or {})
+        for shown in captured.outputs
     ]
     if error := result.error_before_exec or result.error_in_exec:
         kind = type(error)
         lines = shell.InteractiveTB.structured_traceback(kind, error, error.__traceback__)
-        found.append(
+        outputs.append(
             nbformat.v4.new_output("error", ename=kind.__name__, evalue=str(error), traceback=lines)
         )
-    return found
+    return outputs

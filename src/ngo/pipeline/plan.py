@@ -148,7 +148,7 @@ class Plan:
     @property
     def own_tables(self) -> list[str]:
         """The tables of universes and of measurements, which are targets by their names."""
-        measured = [f"{kind}_{name}" for kind, each in self.measures.items() for name in each]
+        measured = [f"{kind}_{name}" for kind, entries in self.measures.items() for name in entries]
         return [name for name in (*self.universes, *measured) if name not in self.artefacts]
 
     def files(self, entries: Iterable[Artefact]) -> list[str]:
@@ -172,7 +172,7 @@ class Plan:
 
     def universes_of(self, name: str) -> list[dict]:
         """The universes of an experiment as values for JSON; empty if it is no sample of them."""
-        return [asdict(each) for each in self.universes.get(name, ())]
+        return [asdict(universe) for universe in self.universes.get(name, ())]
 
     @cached_property
     def shown_experiments(self) -> list[str]:
@@ -191,25 +191,25 @@ class Plan:
         Claims may compare with any of the published numbers, so their table reads all of them.
         """
         entry = self.artefacts[name]
-        given: dict[str, str | list[str]] = {
-            parameter: [tidy_table(self.tier, each) for each in self.tables(name)]
+        files: dict[str, str | list[str]] = {
+            parameter: [tidy_table(self.tier, tidy) for tidy in self.tables(name)]
             if ANY in table
             else tidy_table(self.tier, table)
             for parameter, table in entry.reads.items()
         }
         if entry.reference:
-            given["reference"] = published_numbers(self.paper.name, entry.reference)
+            files["reference"] = published_numbers(self.paper.name, entry.reference)
         if "claims" in entry.asks:
             printed = [str(path) for path in self.ledger.printed]
-            given |= {"claims": self.claims, "published": printed}
-        return given
+            files |= {"claims": self.claims, "published": printed}
+        return files
 
     def parameters(self, name: str) -> dict[str, object]:
         """The parameters of the notebook of a figure or table, with their values."""
         entry = self.artefacts[name]
-        given = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
-        given |= {"experiment": name, "tier": self.tier, "out": tier_folder(self.tier)}
-        return {each: given[each] for each in entry.parameters}
+        values = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
+        values |= {"experiment": name, "tier": self.tier, "out": tier_folder(self.tier)}
+        return {parameter: values[parameter] for parameter in entry.parameters}
 
     def notebook_flags(self, name: str) -> list[str]:
         """The parameters of the notebook as options of ``ngo notebook``, in YAML."""
@@ -240,13 +240,13 @@ class Plan:
     @cached_property
     def drawn(self) -> dict[str, dict[str, RunSpec]]:
         """For each setting, and each of its partitions by id, a run that has it."""
-        found: dict[str, dict[str, RunSpec]] = {}
+        runs: dict[str, dict[str, RunSpec]] = {}
         for spec in self.runs.values():
-            found.setdefault(self.settings[spec.id], {}).setdefault(spec.partition_id, spec)
+            runs.setdefault(self.settings[spec.id], {}).setdefault(spec.partition_id, spec)
         for name, specs in self.partitions.items():
             for setting, spec in zip(self.partition_settings[name], specs, strict=True):
-                found.setdefault(setting, {}).setdefault(spec.partition_id, spec)
-        return found
+                runs.setdefault(setting, {}).setdefault(spec.partition_id, spec)
+        return runs
 
     @property
     def partition_runs(self) -> dict[str, RunSpec]:
@@ -380,5 +380,5 @@ def _measure_flags(
     (setting,) = named_settings(key, config, [entry["setting"]])
     given = {"seed": 0, "topology": "ring", "method": "ngo"}
     spec = resolve_run(key, given, config, setting)
-    own = {name: value for name, value in entry.items() if name != "setting"}
-    return {**{name: getattr(spec, name) for name in measurement.run_fields}, **own}
+    options = {name: value for name, value in entry.items() if name != "setting"}
+    return {**{name: getattr(spec, name) for name in measurement.run_fields}, **options}

@@ -78,19 +78,19 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
             claims += claims_of(planned, archive)
             if planned.tier == SETTINGS and MATRIX in planned.artefacts:
                 cells += cells_of(matrix_of(planned, archive))
-        tell(f"{papers[-1].archive}: {sum(each.tier == planned.tier for each in claims)} claims")
+        tell(f"{papers[-1].archive}: {sum(claim.tier == planned.tier for claim in claims)} claims")
     papers += not_run(root, {paper.tier for paper in papers})
     return Board(tuple(papers), tuple(claims), tuple(cells))
 
 
 def not_run(root: Path, known: Iterable[str]) -> list[BoardPaper]:
     """The papers in papers/ whose tier is not ``known``."""
-    found = []
+    papers = []
     for path in sorted((root / PAPERS).glob(f"*/{CONFIG.name}")):
         config = read_config([path])
         if config["tier"] not in known:
-            found.append(_paper(config["tier"], Paper(**config["paper"])))
-    return found
+            papers.append(_paper(config["tier"], Paper(**config["paper"])))
+    return papers
 
 
 def _paper(tier: str, paper: Paper, **run: Any) -> BoardPaper:
@@ -101,7 +101,7 @@ def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
     """The claims of an archive, each with its verdict and the scale of what decides it."""
     tables = tables_of(planned, archive, planned.tables(CLAIMS))
     rows = [row for row in judged(planned.ledger, tables) if not row.cell]
-    groups = {each.claim: each for each in bases([row.claim for row in rows], planned, {})}
+    groups = {group.claim: group for group in bases([row.claim for row in rows], planned, {})}
     return [_claim(row, groups[row.claim], planned, archive) for row in rows]
 
 

@@ -72,7 +72,11 @@ def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
 
     ``forced``: Snakemake makes all files again, whatever it knows of them.
     """
-    for path in (*(str(each.notebook) for each in plan.artefacts.values()), *configs, plan.claims):
+    for path in (
+        *(str(entry.notebook) for entry in plan.artefacts.values()),
+        *configs,
+        plan.claims,
+    ):
         if set("{}") & set(path):
             raise UserError(
                 f"path: {path!r} has a brace, which Snakemake reads as a wildcard; rename that "
@@ -121,10 +125,10 @@ def begin(jobs: Sequence[Job], drawings: Sequence[Drawing], root: Path, tier: st
 
 def write_files(jobs: Iterable[Job | Drawing]) -> None:
     """Write the files of jobs that are absent or have another content."""
-    for each in jobs:
-        path = Path(each.file)
-        if not path.exists() or path.read_bytes() != each.text.encode():
-            write_text(path, each.text)
+    for job in jobs:
+        path = Path(job.file)
+        if not path.exists() or path.read_bytes() != job.text.encode():
+            write_text(path, job.text)
 
 
 def _tell_folders(tier: str) -> None:

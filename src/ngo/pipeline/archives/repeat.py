@@ -97,7 +97,7 @@ def difference(archived: Made, one: Made, two: Made | None = None) -> str | None
     the column of a case: of accuracies as it is, of others relative to the larger value.
     """
     if two is not None and _other_shape(one, two):  # rounding decides when this run ends
-        ends = [_other_shape(archived, each) for each in (one, two)]
+        ends = [_other_shape(archived, again) for again in (one, two)]
         return ends[0] if all(ends) else None
     if other := _other_shape(archived, one):
         return other
@@ -145,7 +145,7 @@ def _other_shape(archived: Made, again: Made) -> str | None:
     """How the columns, the number of rows or the facts differ."""
     theirs, ours = archived.table, again.table
     more = [name for name in theirs if name not in ours and theirs[name].notna().any()]
-    for name in (*more, *(each for each in ours if each not in theirs)):
+    for name in (*more, *(column for column in ours if column not in theirs)):
         return f"only one of the two has the column {name}"
     if len(theirs) != len(ours):
         return f"{len(theirs)} rows in the archive, {len(ours)} here"

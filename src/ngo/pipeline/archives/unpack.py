@@ -103,16 +103,15 @@ def _size(archive: Archive, planned: Plan, name: str) -> int:
     """The bytes of a table with its numbers as text, before it is joined."""
     runs = tuple(spec.id for spec in planned.runs_of(name))
     return sum(
-        len(run.columns["step"]) * len(f"{[*run.columns]}{run.facts}{each.values}")
-        for each in planned.universes.get(name, [Universe(0, {}, runs)])
-        for run in map(archive.runs.__getitem__, each.runs)
+        len(run.columns["step"]) * len(f"{[*run.columns]}{run.facts}{universe.values}")
+        for universe in planned.universes.get(name, [Universe(0, {}, runs)])
+        for run in map(archive.runs.__getitem__, universe.runs)
     )
 
 
 def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
     runs = [archive.runs[spec.id] for spec in planned.runs_of(name)]
-    each = [(run.columns, run.facts, run.record) for run in runs]
-    table = joined(each)
+    table = joined([(run.columns, run.facts, run.record) for run in runs])
     universes = planned.universes.get(name)
     file = io.BytesIO()
     if universes is None:
@@ -146,11 +145,11 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     for name, content in files.items():
-        found = content_of(folder / name)
-        if found != content:
+        here = content_of(folder / name)
+        if here != content:
             raise UserError(
                 f"archive: {str(folder / name)!r} has been changed since it was unpacked (expected "
-                f"sha256 {sha256(content)}, found {sha256(found)}); remove the folder."
+                f"sha256 {sha256(content)}, found {sha256(here)}); remove the folder."
             )
     return folder
 
@@ -165,7 +164,7 @@ def _files(archive: Archive, planned: Plan) -> Members:
     }
     for name in filter(is_table, files):
         former = parquet.read_schema(io.BytesIO(files[name])).names
-        if former != [present(each, f"archive, {str(archive.path)!r}") for each in former]:
+        if former != [present(column, f"archive, {str(archive.path)!r}") for column in former]:
             files[name] = archive.table(name).to_parquet(index=False)
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
@@ -251,15 +250,15 @@ def restore(archive: Archive, planned: Plan) -> dict[str, list[str]]:
     """
     lock = exclusive_lock(LOCK)
     try:
-        found: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
+        outcomes: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
         for name, run in sorted(archive.runs.items()):
-            found[_outcome(run, planned)].append(name)
-        for name in found[RESTORED]:
+            outcomes[_outcome(run, planned)].append(name)
+        for name in outcomes[RESTORED]:
             write_run(RUNS / name, archive.runs[name])
             (RUNS / name / CHECKPOINT).unlink(missing_ok=True)
     finally:
         lock.release()
-    return found
+    return outcomes
 
 
 def _outcome(run: FinishedRun, planned: Plan) -> str:
@@ -274,9 +273,9 @@ def _outcome(run: FinishedRun, planned: Plan) -> str:
     return HERE if here and of_this_code(here, spec) else RESTORED
 
 
-def told(found: Mapping[str, list[str]], planned: Plan) -> str:
+def told(outcomes: Mapping[str, list[str]], planned: Plan) -> str:
     """How many runs were restored, and how many were not, by reason."""
-    parts = [f"{len(found[RESTORED])} runs restored"]
-    parts += [f"{len(found[why])} {why}" for why in OUTCOMES[1:] if found[why]]
-    left = len(planned.runs.keys() - {*found[RESTORED], *found[HERE]})
+    parts = [f"{len(outcomes[RESTORED])} runs restored"]
+    parts += [f"{len(outcomes[why])} {why}" for why in OUTCOMES[1:] if outcomes[why]]
+    left = len(planned.runs.keys() - {*outcomes[RESTORED], *outcomes[HERE]})
     return f"{', '.join(parts)}; {left} of the {planned.tier} tier's runs left to train"

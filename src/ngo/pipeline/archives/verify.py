@@ -172,8 +172,8 @@ def _cases(measured: Measured, claim: Claim) -> list[int]:
     names = list(measured.cases[0].facts)
     if not names:
         return [0] if len(rows) else []
-    found = set(rows[names].drop_duplicates().itertuples(index=False, name=None))
-    return [k for k, case in enumerate(measured.cases) if tuple(case.facts.values()) in found]
+    selected = set(rows[names].drop_duplicates().itertuples(index=False, name=None))
+    return [k for k, case in enumerate(measured.cases) if tuple(case.facts.values()) in selected]
 
 
 # What was checked, how, and what differs, if anything does.
@@ -198,9 +198,9 @@ class Verification:
         self.archive, self.runs, self.planned = archive, archive.runs, planned
         self._root, self._threads = root, threads
         self.names, self.unchecked_runs = _drawable(archive, planned, longest)
-        found, self.unchecked_tables = measured_tables(archive, planned)
-        self._faults = {each.id: each.fault() for each in found}
-        self.measured = {each.id: each for each in found if self._faults[each.id] is None}
+        measured, self.unchecked_tables = measured_tables(archive, planned)
+        self._faults = {table.id: table.fault() for table in measured}
+        self.measured = {table.id: table for table in measured if self._faults[table.id] is None}
         kinds = {where(run) for run in self.runs.values()}
         self._made_on = kinds.pop() if len(kinds) == 1 else None
 
@@ -221,17 +221,17 @@ class Verification:
         """What each claim rests on; without claims, the whole archive but for long cases."""
         if not claims:
             cases = {}
-            for name, each in self.measured.items():
-                if each.kind in LONG:
+            for name, table in self.measured.items():
+                if table.kind in LONG:
                     self.unchecked_tables[name] = "its cases take minutes; --claim draws among them"
                 else:
-                    cases[name] = range(len(each.cases))
+                    cases[name] = range(len(table.cases))
             return [Group("", len(self.runs), self.names, cases)]
-        found = []
+        groups = []
         for basis in bases(claims, self.planned, self.measured):
             size = len(self.runs.keys() & {*basis.runs})
-            found.append(replace(basis, size=size, runs=sorted({*basis.runs} & {*self.names})))
-        return found
+            groups.append(replace(basis, size=size, runs=sorted({*basis.runs} & {*self.names})))
+        return groups
 
     def check_drawn(self, sample: int, groups: Sequence[Group], chosen: Sequence[Drawn]) -> None:
         """Raise a UserError if runs were asked for and none can be made, or for absent data."""
@@ -255,14 +255,14 @@ class Verification:
             yield name, *compared(made_run(self.runs[name]), again)
         cases = {(name, k) for drawn in chosen for name, ks in drawn.cases.items() for k in ks}
         for name, number in sorted(cases):
-            each = self.measured[name]
-            again = partial(measure_again, each, number, self.planned)
-            yield each.said(number), *compared(each.made(number, self._made_on), again)
+            table = self.measured[name]
+            again = partial(measure_again, table, number, self.planned)
+            yield table.said(number), *compared(table.made(number, self._made_on), again)
 
 
 def measured_tables(archive: Archive, planned: Plan) -> tuple[list[Measured], dict[str, str]]:
     """The tables in an archive that can be measured again; why others can't, by their names."""
-    found, unchecked = [], {}
+    measured, unchecked = [], {}
     for kind, entries in planned.measures.items():
         entry = MEASUREMENTS[kind]
         for name, values in entries.items():
@@ -274,11 +274,11 @@ def measured_tables(archive: Archive, planned: Plan) -> tuple[list[Measured], di
                 unchecked[f"{kind}_{name}"] = f"it measures {why}"
             else:
                 cases = entry.parts(entry.read(f"{kind}.{name}", values))
-                found.append(Measured(kind, name, archive.table(path), cases))
+                measured.append(Measured(kind, name, archive.table(path), cases))
     for name in planned.partitions:
         if tidy_table(planned.tier, f"classes_{name}") in archive.members:
             unchecked[f"classes_{name}"] = "it counts samples of partitions"
-    return found, unchecked
+    return measured, unchecked
 
 
 def _drawable(
@@ -286,7 +286,7 @@ def _drawable(
 ) -> tuple[list[str], dict[str, int]]:
     """The runs that can be retrained here, sorted, and how many can't be, by reason."""
     unchecked = Counter()
-    found = []
+    drawable = []
     for name, run in sorted(archive.runs.items()):
         if name not in planned.runs:
             unchecked["not in the archive's config"] += 1
@@ -295,8 +295,8 @@ def _drawable(
         elif longest is not None and run.seconds > longest:
             unchecked["longer than --longest"] += 1
         else:
-            found.append(name)
-    return found, unchecked
+            drawable.append(name)
+    return drawable, unchecked
 
 
 def _other_final(run: FinishedRun) -> str | None:
