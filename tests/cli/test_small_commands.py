@@ -37,19 +37,6 @@ def test_all_parts_are_listed():
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_parts_of_plugins_are_listed(own_entries, tmp_path):
-    lines = [
-        "import ngo",
-        "@ngo.coupling('soft')",
-        "def soft(z, weights, gamma, run):",
-        "    '''Half of it (Somebody 2001).'''",
-        "    return gamma * weights * z / 2",
-    ]
-    (tmp_path / "mine.py").write_text("\n".join(lines))
-    text = ngo("methods", "--plugin", tmp_path / "mine.py")
-    assert "\n  soft              Half of it (Somebody 2001)." in text
-
-
 def test_a_partition_file_gives_what_is_drawn_without(tmp_path):
     shards = ["--partition", "shards", "--shards", "40"]
     file = tmp_path / "p.parquet"

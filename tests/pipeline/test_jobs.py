@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from configs import config_of, plan_of, plan_of_tier
 from hypothesis import given
@@ -14,11 +13,7 @@ from hypothesis import strategies as st
 from runs import digits_run
 
 from ngo.common import versions
-from ngo.common.fields import file
 from ngo.common.registry import UserError
-from ngo.data.partition import partition
-from ngo.gossip.method import METHODS
-from ngo.gossip.topology import TOPOLOGIES
 from ngo.pipeline.job_training import read_job
 from ngo.pipeline.jobs import LIMIT, MOST, Combination, cost, drawings, evaluation_count, jobs
 from ngo.pipeline.keys import hashed
@@ -189,19 +184,6 @@ def drawing_of(spec):
 SPEC = resolve({"topology": "ring", "partition": "shards", "shards": 40})
 
 
-@pytest.mark.parametrize(
-    ("registry", "name", "drawn"),
-    [(METHODS, "ngo", False), (TOPOLOGIES, "ring", False), (TOPOLOGIES, "complete", None)],
-)
-def test_a_key_follows_the_numbers_of_the_entries_that_a_run_names(
-    own_entries, registry, name, drawn
-):
-    before = key_of(SPEC), drawing_of(SPEC)
-    registry.versions[name] = 7
-    assert (key_of(SPEC) != before[0]) == (drawn is not None)
-    assert drawing_of(SPEC) == before[1]
-
-
 def test_keys_follow_the_results_version_and_the_libraries(monkeypatch):
     found = {key_of(SPEC)}, {drawing_of(SPEC)}
     changes = [
@@ -217,28 +199,6 @@ def test_keys_follow_the_results_version_and_the_libraries(monkeypatch):
             found[1].add(drawing_of(SPEC))
     assert len(found[0]) == len(found[1]) == 1 + len(changes)
     assert key_of(SPEC) in found[0]
-
-
-def test_keys_follow_the_files_that_runs_name_and_drawings_those_of_partitions(
-    own_entries, tmp_path
-):
-    def owners(labels, n, *, owner_file, generator):
-        return np.array_split(np.arange(len(labels)), n)
-
-    partition("of_a_file", options={"owner_file": file("who owns what")})(owners)
-    graph, owner = tmp_path / "graph.edgelist", tmp_path / "owners.csv"
-    graph.write_text("0 1\n")
-    owner.write_text("0\n")
-    values = {"partition": "of_a_file", "owner_file": str(owner), "topology": "graph_file"}
-    spec = resolve({**values, "graph": str(graph), "workers": 2})
-    first = key_of(spec), drawing_of(spec)
-    graph.write_text("1 0\n")
-    second = key_of(spec), drawing_of(spec)
-    assert second[0] != first[0]
-    assert second[1] == first[1]
-    owner.write_text("1\n")
-    assert key_of(spec) != second[0]
-    assert drawing_of(spec) != second[1]
 
 
 def test_keys_do_not_follow_what_decides_no_run():

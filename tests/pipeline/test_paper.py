@@ -113,24 +113,6 @@ def test_a_name_without_a_folder_is_one_line(own):
         plan_of(config)
 
 
-@pytest.mark.parametrize("name", ["../own", ""])
-def test_a_name_is_no_path(own, name):
-    config = read_config(configs(own))
-    config["paper"] = {**PAPER, "name": name}
-    with pytest.raises(UserError, match=r"^paper\.name: .* must be of letters, digits and _\.$"):
-        plan_of(config)
-
-
-@pytest.mark.parametrize("address", ["javascript:alert(1)"])
-def test_an_address_is_one_of_the_web(own, address):
-    config = read_config(configs(own))
-    config["paper"] = {**PAPER, "address": address}
-    with pytest.raises(
-        UserError, match=r"^paper\.address: .* must be an address with https:// or http://"
-    ):
-        plan_of(config)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

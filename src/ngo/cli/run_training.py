@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import click
+from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
 
 from ngo.cli import log
 from ngo.cli.log import LOG
@@ -56,9 +58,6 @@ def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty():
         yield lambda step: None
         return
-    from tqdm import tqdm
-    from tqdm.contrib.logging import logging_redirect_tqdm
-
     per_step = spec.per_step(spec.owned)
     bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False)
     with bar, logging_redirect_tqdm([LOG]):

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import pyarrow as pa
 
+from ngo.analysis import results
+from ngo.analysis.universes import in_universes
 from ngo.cli.options import INPUT, RESULT, configs_option, table_option
 from ngo.common.files import removed_if_damaged, write_text
 from ngo.common.registry import UserError, unknown
-from ngo.pipeline import assumptions as found_assumptions
+from ngo.pipeline import assumptions as assumed_values
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import JOBS
 from ngo.pipeline.plan import plan
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ngo.training import tidy
 
 
 @click.command()
@@ -71,8 +71,6 @@ def aggregate(
 
     A column tells which versions of the libraries made the runs, if they differ.
     """
-    from ngo.training import tidy
-
     for path in metrics:
         if path.parent.name == JOBS:
             with removed_if_damaged(path):
@@ -90,14 +88,11 @@ def aggregate(
 
 def _write_in_universes(table: pa.Table, name: str, configs: tuple[Path, ...], out: Path) -> None:
     """Write a table with the columns of its universes; a UserError if there is no such table."""
-    from ngo.analysis.results import write
-    from ngo.analysis.universes import in_universes
-
     planned = plan(read_config(configs)) if configs else None
     known = {} if planned is None else planned.universes
     if name not in known:
         raise unknown("universes", name, known)
-    write(in_universes(table.to_pandas(), known[name]), out)
+    results.write(in_universes(table.to_pandas(), known[name]), out)
 
 
 @click.command()
@@ -106,8 +101,6 @@ def _write_in_universes(table: pa.Table, name: str, configs: tuple[Path, ...], o
 @table_option
 def classes(partitions: tuple[Path, ...], ids: tuple[str, ...], out: Path) -> None:
     """Count the samples per class and worker of partition files."""
-    from ngo.analysis import results
-
     results.write(results.class_counts(partitions, ids or None), out)
     click.echo(f"{len(partitions)} files of partitions → {out}")
 
@@ -123,18 +116,18 @@ def classes(partitions: tuple[Path, ...], ids: tuple[str, ...], out: Path) -> No
 )
 def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
     """List the values that the paper does not state, with reasons."""
-    found = found_assumptions.of_paper(configs)
+    values = assumed_values.of_paper(configs)
     tier = read_config(configs)["tier"]
-    forms = {".md": found_assumptions.as_markdown, ".html": found_assumptions.as_html}
+    forms = {".md": assumed_values.as_markdown, ".html": assumed_values.as_html}
     for out in outs:
         if out.suffix not in forms:
             raise UserError(f"out: {str(out)!r} must end in {' or '.join(forms)}.")
-        write_text(out, forms[out.suffix](found, tier))
+        write_text(out, forms[out.suffix](values, tier))
     where = ", ".join(map(str, outs))
     text = (
-        f"{len(found)} value{'s' * (len(found) != 1)} → {where}"
+        f"{len(values)} value{'s' * (len(values) != 1)} → {where}"
         if outs
-        else forms[".md"](found, tier)
+        else forms[".md"](values, tier)
     )
     click.echo(text)
 

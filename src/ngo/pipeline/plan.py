@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
+import yaml
+
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.analysis.apart import pooled
 from ngo.analysis.universes import Universe
@@ -213,7 +215,6 @@ class Plan:
 
     def notebook_flags(self, name: str) -> list[str]:
         """The parameters of the notebook as options of ``ngo notebook``, in YAML."""
-        import yaml
 
         def text(value: object) -> str:
             if not isinstance(value, Mapping | list):

@@ -2,11 +2,9 @@
 
 import dataclasses
 import hashlib
-import sys
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
 from finished_runs import CAMPAIGN, campaign, made_up_run
 from runs import contents
 from two_figures import ngo
@@ -21,7 +19,6 @@ from ngo.pipeline.archives.pack import collect_finished, with_runs
 from ngo.pipeline.archives.runs import FinishedRun, write_run
 from ngo.pipeline.archives.unpack import (
     absent_run,
-    command,
     joined_tables,
     needed_tables,
     relabelled,
@@ -78,21 +75,6 @@ def test_an_archive_of_runs_alone_has_nothing_to_rebuild(shipped, there, tmp_pat
     with pytest.raises(UserError, match="has finished runs and no tables or figures"):
         unpack(read_archive("runs.tar"), planned, tmp_path / "shipped")
     assert "leave out 'fig1'" in ngo("archive", "fig1", *packing, code=2)
-
-
-def test_the_workflow_is_the_repositorys_and_imports_nothing_from_a_folder(monkeypatch):
-    monkeypatch.chdir(REPOSITORY)
-    about = {"artefacts": [], "configs": ["config/config.yaml", "config/b.yaml"], "whole": False}
-    words = command(Path("unpacked"), about, [])
-    assert words[:4] == [sys.executable, "-P", "-m", "snakemake"]
-
-    def after(option):
-        return words[words.index(option) + 1]
-
-    assert after("--snakefile") == str(REPOSITORY / "Snakefile")
-    assert after("--workflow-profile") == str((REPOSITORY / "workflow/profiles/local").resolve())
-    assert after("--configfile") == str(REPOSITORY / "unpacked/config/b.yaml")
-    assert after("--directory") == "unpacked"
 
 
 @pytest.fixture

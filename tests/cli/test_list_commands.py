@@ -1,13 +1,37 @@
-"""``ngo fields`` and ``ngo schema``."""
+"""``ngo runs``, ``fields`` and ``schema``."""
 
 import json
 import re
+import shutil
+from pathlib import Path
 
 from command_line import ngo
+from conftest import CONFIGS
 from jsonschema import Draft202012Validator
 
+from ngo.cli.list_commands import overview
 from ngo.common import plugins
 from ngo.training.spec import FIELDS
+
+
+def test_every_tier_is_found_and_a_file_that_is_none_is_told_in_its_line(tmp_path):
+    """One of a user's own that is none, one that is wrong, one over another tier."""
+    shutil.copy(CONFIGS[0], tmp_path)
+    (tmp_path / "compose.yaml").write_text("services: {}\n")
+    (tmp_path / "fast.yaml").write_text("device: cpu\n")
+    (tmp_path / "half.yaml").write_text("tier: [")
+    (tmp_path / "mine.yaml").write_text("tier: mine\nonly: [tableS1]\n")
+    lines = list(overview(tmp_path))
+    assert not any("\n" in line for line in lines)
+    others = {Path(line.split()[0]).name: line for line in lines if "not a tier on its own" in line}
+    assert "config: 'services' is unknown" in others["compose.yaml"]
+    assert f"tier: 'paper' is the name of {tmp_path}/config.yaml" in others["fast.yaml"]
+    assert "is not valid YAML" in others["half.yaml"]
+    found = [line for line in lines if line not in others.values()]
+    assert [line.partition(":")[0] for line in found] == ["paper", "mine"]
+    expected = r": \d+ runs of \d+ experiments (and .* of universes )?on \d+ part"
+    assert re.search(expected, found[0])
+
 
 PLUGIN = """
 import ngo
