@@ -10,8 +10,8 @@ from conftest import REPOSITORY
 from ngo.common import versions
 from ngo.data.partition import Parts, parts_digest
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.archives.packed_runs import FinishedRun
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.archives.runs import FinishedRun
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 from ngo.training.results_version import results_version
 

@@ -9,8 +9,9 @@ from runs import run_in
 from ngo.data.described import manifest_text
 from ngo.data.loading import train_labels
 from ngo.pipeline.archives.archive import write_archive
-from ngo.pipeline.archives.collect import RUNS, collect
-from ngo.pipeline.archives.packed_runs import write_run
+from ngo.pipeline.archives.pack import collect
+from ngo.pipeline.archives.runs import write_run
+from ngo.pipeline.paths import RUNS
 from ngo.training.partition_file import draw
 
 CLAIM = {"place": "Figure 1", "kind": "order", "from": "own", "quantity": "log_ratio", "below": 0}

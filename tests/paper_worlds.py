@@ -10,8 +10,8 @@ import zlib
 import numpy as np
 import pandas as pd
 
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.grid import training_runs
+from ngo.pipeline.config import read_config
+from ngo.pipeline.experiments import training_runs
 
 SEEDS = tuple(range(10))
 """Fewer can't have a p value below 5 % after the correction for the largest family."""

@@ -4,7 +4,7 @@ from contextlib import chdir
 from functools import cache
 from pathlib import Path
 
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import Plan, plan
 
 REPOSITORY = Path(__file__).parents[1]

@@ -17,12 +17,12 @@ from ngo.analysis import results
 from ngo.cli import cli
 from ngo.measures import theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
-from ngo.pipeline.archives import verification
+from ngo.pipeline.archives import verify
 from ngo.pipeline.archives.archive import Archive, write_archive
-from ngo.pipeline.archives.collect import RUNS, collect_finished, with_runs
-from ngo.pipeline.archives.making_again import Made, made_run, where
-from ngo.pipeline.archives.packed_runs import packed, read_run
-from ngo.pipeline.places import tidy_table
+from ngo.pipeline.archives.pack import collect_finished, with_runs
+from ngo.pipeline.archives.repeat import Made, made_run, where
+from ngo.pipeline.archives.runs import packed, read_run
+from ngo.pipeline.paths import RUNS, tidy_table
 
 TABLE = tidy_table("test", "own")
 THEORY = tidy_table("test", "theory_theory")
@@ -97,8 +97,8 @@ def in_this_process(monkeypatch, folder: Path) -> None:
         assert not environment
         return Made(table.cases[number].measure(), here)
 
-    monkeypatch.setattr(verification, "train_again", trained)
-    monkeypatch.setattr(verification, "measure_again", measured)
+    monkeypatch.setattr(verify, "train_again", trained)
+    monkeypatch.setattr(verify, "measure_again", measured)
 
 
 def ngo(command, members, *arguments, code=0) -> str:

@@ -21,8 +21,9 @@ from made_up import exponents
 
 import verdicts
 from ngo.cli.cli import main
-from ngo.pipeline.config_files import CONFIG, read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
+from ngo.pipeline.paths import CONFIG
 from ngo.pipeline.plan import plan
 from ngo.training.spec import FIELDS
 from verdicts import cli as judge

@@ -4,7 +4,7 @@ import nbformat
 from conftest import REPOSITORY
 from nbclient import NotebookClient
 
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 

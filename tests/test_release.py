@@ -44,7 +44,7 @@ def test_actions_are_pinned_and_jobs_are_limited(path):
 def test_what_the_pipeline_adds_is_known_to_the_command_line():
     from packaging.requirements import Requirement
 
-    from ngo.cli.group import PIPELINE
+    from ngo.cli.cli import PIPELINE
 
     extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     wanted = {Requirement(each).name for each in extras["optional-dependencies"]["pipeline"]}
@@ -53,7 +53,7 @@ def test_what_the_pipeline_adds_is_known_to_the_command_line():
 
 def test_the_library_imports_nothing_that_only_the_pipeline_needs():
     """``fit``, ``train``, ``methods``, ``verdicts check``: their modules, and what they import."""
-    from ngo.cli.group import PIPELINE
+    from ngo.cli.cli import PIPELINE
 
     code = (
         "import sys, ngo; ngo.fit\n"

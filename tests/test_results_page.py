@@ -13,7 +13,7 @@ from made_up_page import contents
 from running import finished, start
 
 from ngo.pipeline.archives.archive import write_archive
-from ngo.pipeline.places import PAGES
+from ngo.pipeline.paths import PAGES
 from ngo.report.contents import SHIPPED, read_shipped
 from ngo.report.results_markdown import BEGIN, END, for_readme, summary_of
 

@@ -9,7 +9,7 @@ from conftest import REPOSITORY
 from small_archives import in_this_process, members_in
 
 from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
-from ngo.pipeline.archives.collect import with_runs
+from ngo.pipeline.archives.pack import with_runs
 from ngo.report.results_markdown import BEGIN
 
 

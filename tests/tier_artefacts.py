@@ -4,7 +4,7 @@ from contextlib import chdir
 
 from shipped_plans import REPOSITORY, planned
 
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 with chdir(REPOSITORY):

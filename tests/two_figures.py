@@ -10,8 +10,8 @@ from conftest import REPOSITORY
 from finished_runs import made_up_run
 
 from ngo.cli import cli
-from ngo.pipeline.archives.packed_runs import write_run
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.archives.runs import write_run
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 SHOWN = ["tableS1", "figS6"]

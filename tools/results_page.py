@@ -14,13 +14,13 @@ from pathlib import Path
 import click
 
 from ngo.cli.archive_commands import trust_option
-from ngo.cli.parameters import FOLDER, INPUT
+from ngo.cli.options import FOLDER, INPUT
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import archived_plan, read_archive
-from ngo.pipeline.archives.rebuilding import unpack
-from ngo.pipeline.config_files import CONFIG, PAPERS, SEEDS
-from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
+from ngo.pipeline.archives.unpack import unpack
+from ngo.pipeline.config import SEEDS
+from ngo.pipeline.paths import CONFIG, FIRST, PAPERS, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import SHIPPED, Contents, as_shipped, text
 from ngo.report.results_markdown import for_readme, replaced, results_markdown, summary, summary_of

@@ -152,13 +152,12 @@ def run(*words: str) -> str:
 
 def commands() -> str:
     """The page of the commands of ``ngo`` and ``verdicts``, with their help."""
-    from ngo.cli.cli import main
+    from ngo.cli.cli import MODULES, main
     from verdicts import cli
 
     pages = ["# Help of all commands\n", f"## `ngo`\n\n{printed(run('--help'))}"]
-    for name in main.list_commands():
-        if not main.get_command(None, name).hidden:
-            pages.append(f"## `ngo {name}`\n\n{printed(run(name, '--help'))}")
+    for name in dict.fromkeys((*MODULES, *main.list_commands())):
+        pages.append(f"## `ngo {name}`\n\n{printed(run(name, '--help'))}")
     pages.append(f"## `verdicts`\n\n{printed(cli.parser().format_help())}")
     for name, command in cli.commands().items():
         pages.append(f"## `verdicts {name}`\n\n{printed(command.format_help())}")

@@ -15,10 +15,11 @@ from pathlib import Path
 import click
 from results_page import REPOSITORY
 
-from ngo.cli.field_options import data_root_option
+from ngo.cli.options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline.archives.archive import (
+    ABOUT,
     OLDER,
     Archive,
     Members,
@@ -26,12 +27,10 @@ from ngo.pipeline.archives.archive import (
     read_archive,
     write_archive,
 )
-from ngo.pipeline.archives.collect import with_runs
-from ngo.pipeline.archives.drawing import Drawn
-from ngo.pipeline.archives.members import ABOUT
-from ngo.pipeline.archives.packed_runs import revisions
-from ngo.pipeline.archives.verification import LONG, Verification
-from ngo.pipeline.places import page_of, shipped_metrics
+from ngo.pipeline.archives.pack import with_runs
+from ngo.pipeline.archives.runs import revisions
+from ngo.pipeline.archives.verify import LONG, Drawn, Verification
+from ngo.pipeline.paths import page_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 from click.testing import CliRunner
 
-from ngo.cli.cli import main
+from ngo.cli.cli import MODULES, main
 
 SMALL = ["--dataset", "digits", "--batch-size", "16", "--epochs", "0.2", "--device", "cpu"]
 
@@ -29,11 +29,7 @@ def mistake(*arguments: object, group: click.Group = main) -> str:
     return line.removeprefix("ngo: ")
 
 
-def commands(group: click.Group = main, *names: str) -> Iterator[tuple[str, ...]]:
-    """The words of each command, with the command."""
-    for name in group.list_commands():
-        command = group.get_command(None, name)
-        if isinstance(command, click.Group):
-            yield from commands(command, *names, name)
-        else:
-            yield (*names, name), command
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Each command by its name, those of the pipeline included."""
+    for name in dict.fromkeys((*MODULES, *main.list_commands())):
+        yield name, main.get_command(None, name)

@@ -1,17 +1,19 @@
-"""The command as a whole: its help, and what it imports."""
+"""The command as a whole: its help, what it imports, its plugins and its errors."""
 
 import shlex
 import sys
 from itertools import chain
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from command_line import ngo
+from command_line import SMALL, mistake, ngo
 from conftest import REPOSITORY
 from running import start
 
-from ngo.cli.cli import SECTIONS, main, measurements
+from ngo.cli.cli import SECTIONS, Commands, main, measurements
+from ngo.gossip.topology import TOPOLOGIES
 
 HEAVY = {"torch", "torchvision", "pandas", "scipy", "matplotlib", "networkx", "pyarrow"}
 
@@ -82,3 +84,91 @@ def test_the_shell_completes_commands_options_and_names():
     assert completed("train", "--local-rule", typed="ad") == ["adam", "adamw"]
     assert completed("train", "--device", typed="c") == ["cpu", "cuda"]
     assert completed("train", "--plugin", "absent.py", "--topology", typed="ri") == ["ring"]
+
+
+def raising(error):
+    """A group whose command ``work`` raises the error."""
+
+    def work():
+        raise error
+
+    return Commands(commands={"work": click.Command("work", callback=work)})
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 37 GiB"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes"),
+        RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_out_of_memory_is_a_line_and_other_errors_are_not(error):
+    line = mistake("work", group=raising(error))
+    assert line.startswith("out of memory; use fewer workers or threads: ")
+    result = CliRunner().invoke(raising(RuntimeError("a mistake of ours")), ["work"])
+    assert str(result.exception) == "a mistake of ours"
+
+
+def test_a_usual_word_as_an_option_is_told_ours():
+    line = mistake("train", "--learning-rate", 0.1)
+    assert line == "No such option '--learning-rate'. Did you mean '--lr'? See ngo train --help."
+    assert "Did you mean '--workers'?" in mistake("partition", "--num-workers", 4)
+
+
+def test_a_library_of_the_pipeline_that_is_not_installed_is_a_line():
+    line = mistake("work", group=raising(ModuleNotFoundError("", name="snakemake.cli")))
+    assert line == (
+        "snakemake is not installed; what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
+    )
+    result = CliRunner().invoke(raising(ModuleNotFoundError("", name="mine")), ["work"])
+    assert isinstance(result.exception, ModuleNotFoundError)
+
+
+def test_an_interrupted_command_says_so():
+    result = CliRunner().invoke(raising(KeyboardInterrupt()), ["work"])
+    assert (result.exit_code, result.stderr) == (130, "ngo: interrupted\n")
+
+
+PLUGIN = """
+from ngo.data.dataset import DATASETS
+from ngo.gossip.topology import TOPOLOGIES
+
+DATASETS.add("mine", DATASETS["digits"])
+TOPOLOGIES.add("mine", TOPOLOGIES["ring"])
+"""
+
+
+def test_a_plugin_is_named_before_or_behind_the_command_and_gives_names(own_entries, tmp_path):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(PLUGIN)
+    run = ["train", *SMALL, "--dataset", "mine", "--topology", "mine", "--out", tmp_path / "run"]
+    assert "'mine' is unknown" in mistake(*run)
+    wrong = ["spectra", "--topology", "mien", "--out", tmp_path / "s.parquet"]
+    for words in (["--plugin", plugin, *wrong], [*wrong, f"--plugin={plugin}"]):
+        assert mistake(*words) == (
+            f"topology: 'mien' is unknown; allowed: {', '.join(sorted(TOPOLOGIES))}. Did you mean "
+            "'mine'?"
+        )
+    ngo(*run, "--plugin", plugin)
+    help = " ".join(ngo("train", "--help", f"--plugin={plugin}").split())
+    assert f"({', '.join(sorted(TOPOLOGIES))})" in help
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "is not a Python file."),
+        ("x = ", "can't be imported: SyntaxError"),
+        ("\n1 / 0", "can't be imported: ZeroDivisionError, line 2: division by zero"),
+        ("from ngo.common.registry import UserError\nraise UserError('no')", "bad.py': no"),
+    ],
+)
+def test_a_bad_plugin_is_one_line_before_other_mistakes(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "bad.py").write_text(content)
+    for words in (["train", "--plugin"], ["methods", "--nosuch", "--plugin"], ["--plugin"]):
+        line = mistake(*words, tmp_path / "bad.py")
+        assert line.startswith("plugin: ")
+        assert message in line

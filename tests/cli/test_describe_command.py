@@ -4,13 +4,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import mistake, ngo
+from command_line import ngo
 from conftest import CONFIGS, REPOSITORY
 
 from ngo.data.described import identity
-from ngo.pipeline.archives.collect import of_this_code
-from ngo.pipeline.archives.packed_runs import read_run
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.archives.runs import of_this_code, read_run
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 pytestmark = pytest.mark.usefixtures("own_entries")
@@ -63,22 +62,3 @@ def test_the_example_of_the_docs_trains(study):
     owner = pd.read_parquet("p.parquet").assign(owner=lambda rows: rows["sample"] // 12)
     assert (owner.groupby("owner")["worker"].nunique() == 1).all()
     assert (owner.groupby("worker")["owner"].nunique() == 2).all()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["none.npz", "--out", "x.yaml"], "path: 'none.npz' does not exist."),
-        (
-            ["data/marks.npz", "--array", "x=images", "--out", "x.yaml"],
-            "array: 'x' is unknown; allowed: owner_train, x_test, x_train, y_test, y_train.",
-        ),
-        (
-            ["data/marks.npz", "--array", "x_train=pixels", "--out", "x.yaml"],
-            "data.root: 'data/marks.npz' has no array 'pixels'; it has owner_train, x_test, ",
-        ),
-    ],
-)
-def test_a_mistake_is_a_line_and_nothing_is_written(study, words, message):
-    assert mistake("describe", *words).startswith(message.replace("STUDY", str(study)))
-    assert not list(study.glob("x.*"))

@@ -2,8 +2,6 @@ import signal
 import sys
 
 import pandas as pd
-import pytest
-from by_hand import free_port, started
 from command_line import SMALL, ngo
 from running import awaited, ended, start, with_children
 
@@ -44,18 +42,3 @@ def test_sigterm_ends_all_processes_of_a_run(tmp_path):
     assert len(children) >= 2
     awaited(lambda: not any(each.is_running() for each in children))
     assert [each.name for each in tmp_path.iterdir() if each.name != ".lock"] == []
-
-
-@pytest.mark.slow
-def test_a_process_that_loses_the_store_ends_with_a_line(tmp_path):
-    """It has been started by hand, as has process 0."""
-    port, options = free_port(), ["--timeout", "5", "--epochs", "500"]
-    first, second = (started(tmp_path, me, 2, port, *options) for me in (0, 1))
-    awaited(lambda: first.stderr.readline().startswith("epoch"), first)
-    first.kill()
-    _, err = ended(second)
-    assert err.splitlines() == [
-        "ngo: distributed: the store of the processes is unreachable; the process that held it has "
-        "exited, or does not answer."
-    ]
-    assert second.returncode == 2

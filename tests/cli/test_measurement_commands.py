@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from ngo.analysis.results import started
 from ngo.cli.measurement_commands import commands
-from ngo.cli.parameters import FieldType
+from ngo.cli.options import FieldType
 from ngo.common import plugins
 from ngo.common.fields import checked, fields_of
 from ngo.common.registry import UserError

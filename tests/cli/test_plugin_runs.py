@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import signal
 import sys
 
 import pandas as pd
 import pytest
 from command_line import mistake, ngo
 from conftest import REPOSITORY
-from running import ended, finished, start
+from running import finished, start
 
 from ngo.common.fields import DECLARED
 
@@ -69,33 +68,6 @@ def test_a_partition_may_have_options(own_entries, tmp_path):
     assert json.loads((tmp_path / "run/run.json").read_text())["spec"]["stride"] == 3
 
 
-def stopped(*run):
-    """What a run writes to standard error; it is stopped after the first evaluation."""
-    process, lines = command(*run), []
-    while not lines or not lines[-1].startswith("epoch "):
-        lines.append(process.stderr.readline())
-        assert process.poll() is None, lines
-    process.send_signal(signal.SIGTERM)
-    _, err = ended(process)
-    assert process.returncode == 128 + signal.SIGTERM
-    return "".join(lines) + err
-
-
-def test_a_checkpoint_of_another_version_of_a_plugin_is_refused(tmp_path):
-    plugin = tmp_path / "local_adam.py"
-    code = (EXAMPLES / "local_adam.py").read_text()
-    run = [*examples("csv_data"), "--plugin", plugin, "--local-rule", "adam_cosine"]
-    run += ["--epochs", 90000, "--threads", 1, "--out", tmp_path / "run"]
-    plugin.write_text(code)
-    assert "resum" in stopped(*run)
-    plugin.write_text(f"{code}# Another byte.\n")
-    err = stopped(*run)
-    assert "resuming at step" not in err
-    (line,) = (line for line in err.splitlines() if "is refused" in line)
-    assert "checkpoint.pt' is refused: it is made with code '" in line
-    assert line.endswith("; starting over")
-
-
 def test_a_plugin_of_an_installed_package(tmp_path):
     info = tmp_path / "site/theirs-1.0.dist-info"
     info.mkdir(parents=True)
@@ -110,17 +82,6 @@ def test_a_plugin_of_an_installed_package(tmp_path):
     record = json.loads((tmp_path / "run/run.json").read_text())
     assert record["spec"]["topology"] == "theirs"
     assert [plugin["file"] for plugin in record["plugins"]] == ["their_graphs.py"]
-
-
-@pytest.mark.slow
-def test_plugins_in_a_distributed_run(own_entries, tmp_path):
-    words = ["--topology", "cliques", "--coupling", "bounded_confidence"]
-    run = [*examples("csv_data", "cliques", "bounded_confidence"), *words, *SHORT]
-    ngo("train", *SMALL, *run, "--out", tmp_path / "one")
-    finished(command(*run, "--out", tmp_path / "two", "--distributed", "--processes", 2))
-    one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
-    assert one == pytest.approx(two, rel=1e-6)
-    assert one[-1] < one[0]
 
 
 MISTAKES = {
@@ -156,22 +117,3 @@ def test_a_mistake_in_a_plugin_is_a_line(tmp_path, code, message):
     out = ngo(*run, *examples("csv_data"), "--plugin", tmp_path / "bad.py", code=2)
     (line,) = (line for line in out.splitlines() if line.startswith("ngo: "))
     assert re.search(message, line), line
-
-
-MIXES = """import ngo
-
-@ngo.method("one_row", fields=("topology",))
-def one_row(step):
-    step.descend()
-    step.network.mix(step.X[:1])
-"""
-
-
-def test_a_method_that_mixes_too_few_rows_is_named(own_entries, tmp_path):
-    (tmp_path / "mine.py").write_text(MIXES)
-    words = ["--plugin", tmp_path / "mine.py", "--method", "one_row", "--workers", 5]
-    words += ["--dataset", "digits", "--batch-size", 8, "--epochs", 0.2, "--device", "cpu"]
-    output = ngo("train", *words, "--out", tmp_path / "out", code=2)
-    assert output.splitlines()[-1] == (
-        "ngo: method 'one_row' (mine.py, line 6): ValueError: 1 rows are exchanged among 5 workers."
-    )

@@ -1,33 +1,11 @@
 """Commands that read a file or print a table."""
 
 import json
-import os
 
 import pandas as pd
 from command_line import SMALL, mistake, ngo
 
 from ngo.gossip.catalog import REGISTRIES
-
-
-def test_an_archive_never_replaces_a_file_that_it_packs(tmp_path):
-    (tmp_path / "mine.yaml").write_text("tier: mine\n")
-    (tmp_path / "claims.yaml").write_text("claims: []\n")
-    (tmp_path / "mine.tar").symlink_to("mine.yaml")
-    (tmp_path / "claims.tar").symlink_to("claims.yaml")
-    os.link(tmp_path / "mine.yaml", tmp_path / "hard.tar")
-    words = ["archive", "--config", "config/config.yaml", "--config", tmp_path / "mine.yaml"]
-    for name, told in (
-        ("mine.yaml", "is the file of config, "),
-        ("mine.tar", "is the file of config, "),
-        ("hard.tar", "is the file of config, "),
-        ("claims.yaml", "must end in .tar."),
-        ("claims.tar", "claims.yaml' must end in .tar."),
-    ):
-        for finished in ([], ["--finished"]):
-            assert told in mistake(*words, *finished, "--out", tmp_path / name)
-    assert (tmp_path / "mine.yaml").read_text() == "tier: mine\n"
-    assert (tmp_path / "claims.yaml").read_text() == "claims: []\n"
-
 
 CONFIG = ["--config", "config/config.yaml"]
 
@@ -59,19 +37,6 @@ def test_all_parts_are_listed():
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_parts_of_plugins_are_listed(own_entries, tmp_path):
-    lines = [
-        "import ngo",
-        "@ngo.coupling('soft')",
-        "def soft(z, weights, gamma, run):",
-        "    '''Half of it (Somebody 2001).'''",
-        "    return gamma * weights * z / 2",
-    ]
-    (tmp_path / "mine.py").write_text("\n".join(lines))
-    text = ngo("methods", "--plugin", tmp_path / "mine.py")
-    assert "\n  soft              Half of it (Somebody 2001)." in text
-
-
 def test_a_partition_file_gives_what_is_drawn_without(tmp_path):
     shards = ["--partition", "shards", "--shards", "40"]
     file = tmp_path / "p.parquet"
@@ -99,25 +64,6 @@ def test_a_plot_shows_the_counts_of_the_partition_file(tmp_path):
     assert sizes.tolist() == table.groupby("worker").size().tolist()
     assert sizes.sum() == 1437
     assert sizes.min() >= 20
-
-
-def test_data_without_classes_has_no_plot(tmp_path):
-    line = mistake(
-        "partition", "--dataset", "sine", "--out", tmp_path / "p", "--plot", tmp_path / "q"
-    )
-    assert line == "plot: dataset 'sine' has no classes to draw."
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_runs_are_restored_in_the_repository(tmp_path, monkeypatch):
-    (tmp_path / "a.tar").write_bytes(b"")
-    monkeypatch.chdir(tmp_path)
-    assert mistake("restore", "a.tar") == (
-        "restore: no Snakefile in this folder; run it in the repository's folder."
-    )
-    (tmp_path / "Snakefile").write_text("")
-    assert "archive: 'a.tar' is refused: " in mistake("restore", "a.tar")
-    assert "'b.tar'" in mistake("restore", "b.tar")
 
 
 def test_runs_lists_what_a_config_trains():

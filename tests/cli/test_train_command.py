@@ -1,6 +1,4 @@
 import json
-import os
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -8,10 +6,10 @@ import pytest
 from command_line import SMALL, mistake, ngo
 from runs import digits_run
 
-from ngo.cli import local_run
-from ngo.cli.field_options import spec_of_options
+from ngo.cli import run_training
+from ngo.cli.options import spec_of_options
 from ngo.pipeline.jobs import Combination, Drawing, Job
-from ngo.pipeline.places import RUNS, partition_file
+from ngo.pipeline.paths import RUNS, partition_file
 from ngo.pipeline.start import write_files
 from ngo.training.checkpoint import Stopped
 
@@ -60,37 +58,6 @@ def test_results_stay_where_out_was_when_a_plugin_moves_the_working_folder(
     monkeypatch.chdir(tmp_path)
     ngo("train", "--plugin", "moving.py", *SMALL, "--method", "moving", "--out", "run")
     assert {path.name for path in (tmp_path / "run").iterdir()} == {"metrics.parquet", "run.json"}
-
-
-@pytest.mark.parametrize("key", ["graph", "speed-file"])
-def test_nothing_waits_for_a_pipe_in_place_of_a_file(tmp_path, key):
-    os.mkfifo(tmp_path / "pipe")
-    line = mistake("train", *SMALL, f"--{key}", tmp_path / "pipe", "--out", tmp_path / "run")
-    assert line.startswith(f"{key.replace('-', '_')}: ")
-    assert line.endswith("pipe' can't be read: it is not a regular file.")
-
-
-def test_no_data_and_no_network(tmp_path, monkeypatch):
-    import urllib.error
-
-    def no_network(*_, **__):
-        raise urllib.error.URLError("no network")
-
-    monkeypatch.setattr("urllib.request.urlopen", no_network)
-    arguments = ["--dataset", "mnist", "--data-root", tmp_path / "none", "--device", "cpu"]
-    out = ngo("train", *arguments, "--out", tmp_path / "run", code=2)
-    assert "data.root: mnist is not in" in out
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_snapshot_is_a_step_of_a_run_in_one_process(tmp_path):
-    run = ["train", *SMALL, "--out", tmp_path / "run"]
-    assert mistake(*run, "--snapshot", "-1") == (
-        "snapshot: '-1' is not a step; it must be a whole number or 'final'."
-    )
-    assert mistake(*run, "--snapshot", "1", "--distributed", "--processes", "2").startswith(
-        "snapshot: a distributed run keeps no models"
-    )
 
 
 @pytest.fixture
@@ -145,32 +112,11 @@ def test_a_job_needs_the_partitions_of_its_setting_whole(job):
     assert Path(made.table).exists()
 
 
-@pytest.mark.parametrize("key", [[], ["--key", "0" * 16]])
-def test_a_file_of_another_key_is_refused_by_both(job, key):
-    draw, train, made = job
-    for words, file in ((draw, draw[2]), (train, made.file)):
-        given = [*words[:3], *key, *words[5:]]
-        if words is train:
-            Path(words[-1]).parent.mkdir(parents=True, exist_ok=True)
-            Path(words[-1]).touch()
-        assert mistake(*given).startswith(f"job: {file!r} is absent, or was changed after the job")
-    assert not RUNS.exists()
-
-
-def test_a_run_logs_its_id_each_evaluation_and_the_outcome(tmp_path):
-    first, *evaluations, last = ngo("train", *SMALL, "--out", tmp_path / "run").splitlines()
-    assert re.fullmatch(r"digits-iid-ring-ngo-p0.95-s0-[0-9a-f]{8}", first)
-    assert [line.split()[1] for line in evaluations] == ["0.00", "0.22"]
-    assert re.fullmatch(rf"{first}: consensus model [\d.]+% after .* s → {tmp_path}/run", last)
-    again = ngo("train", *SMALL, "--out", tmp_path / "run")
-    assert "epoch" not in again.splitlines()[1]
-
-
 def test_a_stopped_run_exits_with_the_signals_code(tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise Stopped(15, 3, 9, resumes=True)
 
-    monkeypatch.setattr(local_run, "run", stopped)
+    monkeypatch.setattr(run_training.training_run, "run", stopped)
     out = ngo("train", *SMALL, "--out", tmp_path / "run", code=128 + 15)
     assert out.splitlines()[-1] == "ngo: stopped at step 3 of 9; the same command resumes"
 

@@ -12,7 +12,7 @@ from figure_files import drawn, made
 from often_evaluated import often
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import read_config, tiers
+from ngo.pipeline.config import read_config, tiers
 from ngo.pipeline.plan import plan
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]

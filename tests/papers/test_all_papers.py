@@ -15,8 +15,7 @@ from conftest import REPOSITORY
 
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.claim_filters import check_filters
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.config_schema import without_left_out
+from ngo.pipeline.config import read_config, without_left_out
 from ngo.report.findings import read_findings
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims, schema

@@ -6,7 +6,7 @@ from functools import cache
 
 from conftest import REPOSITORY
 
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 TIERS = {"paper": [], "laptop": ["laptop.yaml"], "demo": ["demo.yaml"]}

@@ -111,14 +111,6 @@ def by_key(*configs):
     return {item.key: item for item in assumptions(configs)}
 
 
-@pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
-def test_every_assumption_of_a_config_is_found(file):
-    marks = [line for line in file.read_text().splitlines() if "assumed:" in line]
-    alone = by_key(file)
-    assert len(alone) == len(marks) > 0
-    assert all(item.reason for item in alone.values())
-
-
 def test_another_paper_has_its_own_values_and_those_of_the_base_that_its_runs_use():
     own = REPOSITORY / "papers/d2/config.yaml"
     found = of_paper([BASE, own])

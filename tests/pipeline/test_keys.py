@@ -1,17 +1,11 @@
 """Keys of what is drawn, measured and judged, and of data."""
 
-import os
-from dataclasses import replace
-
 import pytest
-from conftest import CONFIGS
 from shipped_plans import planned
 
 from ngo.common import versions
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline import keys
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.plan import plan
 
 
 @pytest.fixture(scope="module")
@@ -21,18 +15,6 @@ def demo():
 
 def measured(**changes):
     return keys.measurement("spectra", {"topology": ["ring"], **changes}, [])
-
-
-def test_a_files_content_counts_and_its_place_among_others(tmp_path):
-    one, other = tmp_path / "a.csv", tmp_path / "b.csv"
-    one.write_text("1")
-    other.write_text("2")
-    assert keys.content([one, other]) == keys.content([str(one), str(other)])
-    found = [keys.content(each) for each in ([one], [other], [one, other], [other, one], [])]
-    assert len(set(found)) == 5
-    absent = keys.content([tmp_path / "none"])
-    os.mkfifo(tmp_path / "pipe")  # nothing waits for it
-    assert keys.content([tmp_path / "pipe"]) == absent
 
 
 def test_code_is_the_bytes_of_folders(tmp_path, monkeypatch):
@@ -77,33 +59,15 @@ def test_a_measurement_follows_its_values_its_number_the_libraries_and_plugins(
     assert measured() == found[0] == found[2]
 
 
-def test_only_the_table_of_claims_follows_the_plugins(tmp_path):
-    config = read_config([CONFIGS[0], CONFIGS[2]])
-
-    def keys_now(**changes):
-        now = plan({**config, **changes})
-        return {name: keys.artefact(now, name) for name in ("fig4", "table1", "claims")}
-
-    def differ(after):
-        return {name for name, key in after.items() if key != before[name]}
-
-    before = keys_now()
-    assert differ(keys_now(threads=7)) == set()
-    plugin = tmp_path / "mine.py"
-    plugin.write_text("")
-    assert differ(keys_now(plugins=[str(plugin)])) == {"claims"}  # it may register quantities
-
-
 def test_the_page_follows_the_texts_that_no_rule_makes(demo, tmp_path):
     text = tmp_path / "findings.yaml"
     text.write_text("a")
-    own = replace(demo, findings=str(text))
-    before = keys.page(own)
-    assert before != keys.page(demo)
+    findings, claims = str(text), str(tmp_path / "claims.yaml")
+    before = keys.page(demo.claims, findings)
+    assert before != keys.page(demo.claims, demo.findings)
     text.write_text("b")
-    assert keys.page(own) != before
+    assert keys.page(demo.claims, findings) != before
     (tmp_path / "claims.yaml").write_text("claims: {}\n")
-    claimed = replace(own, claims=str(tmp_path / "claims.yaml"))
-    before = keys.page(claimed)
-    keys.registration_path(claimed.claims).write_text("{}")
-    assert keys.page(claimed) != before
+    before = keys.page(claims, findings)
+    keys.registration_path(claims).write_text("{}")
+    assert keys.page(claims, findings) != before

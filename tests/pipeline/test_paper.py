@@ -1,7 +1,5 @@
 """A paper is a folder, with its figures."""
 
-import shutil
-
 import pytest
 import yaml
 from books import write_book
@@ -9,7 +7,7 @@ from configs import plan_of
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper import NGO, paper_of
 
@@ -115,24 +113,6 @@ def test_a_name_without_a_folder_is_one_line(own):
         plan_of(config)
 
 
-@pytest.mark.parametrize("name", ["../own", "", "."])
-def test_a_name_is_no_path(own, name):
-    config = read_config(configs(own))
-    config["paper"] = {**PAPER, "name": name}
-    with pytest.raises(UserError, match=r"^paper\.name: .* must be of letters, digits and _\.$"):
-        plan_of(config)
-
-
-@pytest.mark.parametrize("address", ["javascript:alert(1)"])
-def test_an_address_is_one_of_the_web(own, address):
-    config = read_config(configs(own))
-    config["paper"] = {**PAPER, "address": address}
-    with pytest.raises(
-        UserError, match=r"^paper\.address: .* must be an address with https:// or http://"
-    ):
-        plan_of(config)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -161,21 +141,6 @@ def test_a_config_without_the_section_has_the_figures_of_its_paper(own):
     config = read_config([REPOSITORY / "config/config.yaml"])
     del config["figures"]
     assert "fig4" in plan_of(config).artefacts
-
-
-def test_two_papers_may_have_figures_of_one_name(own, tmp_path):
-    """Plans of the two have their own files, and write to the folders of their own tiers."""
-    other = tmp_path / "papers/other"
-    shutil.copytree(own, other)
-    write_shown(other, "Another table")
-    overlay = {**OVERLAY, "paper": {**PAPER, "name": "other"}, "tier": "other"}
-    (other / "config.yaml").write_text(yaml.safe_dump(overlay))
-    plans = {paper: plan_of(read_config(configs(own.parent / paper))) for paper in ("own", "other")}
-    shown = {paper: planned.artefacts["shown"] for paper, planned in plans.items()}
-    assert [each.title for each in shown.values()] == ["A table", "Another table"]
-    for paper, planned in plans.items():
-        assert shown[paper].notebook.as_posix() == f"papers/{paper}/notebooks/shown.ipynb"
-        assert planned.parameters("shown")["out"] == f"results/{paper}"
 
 
 @pytest.mark.parametrize(("tier", "name"), [("beyond", "beyond"), ("laptop", NGO), ("else", NGO)])

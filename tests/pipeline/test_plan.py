@@ -2,10 +2,10 @@ import pytest
 import yaml
 from configs import TIERS, config_of, plan_of, plan_of_tier
 from conftest import REPOSITORY
-from tier_artefacts import BEYOND, OF_A_TIER, OF_UNIVERSES
+from tier_artefacts import OF_A_TIER, OF_UNIVERSES
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import read_config, tiers
+from ngo.pipeline.config import read_config, tiers
 from verdicts.quantity_registry import QUANTITIES, Quantity
 
 
@@ -48,7 +48,7 @@ def test_every_artefact_has_its_data(tier):
             assert table in plan.training or of in planned[kind], (name, table)
 
 
-@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("tier", ["demo"])
 def test_runs_of_a_seed_share_their_partition(tier):
     """What differs in the method alone has the same data on each worker."""
     shared = {}
@@ -118,18 +118,6 @@ def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
     }
     published = plan_of_tier().inputs("claims")["published"]
     assert "config/reference/tableA2_cifar10_loss.csv" in published
-
-
-def test_a_network_is_a_parameter_of_what_is_priced():
-    """As YAML that is read back as it was, small numbers too."""
-    network = {"far": {"latency": 1e-5, "bandwidth": 1e6, "step": 0.01}}
-    plan = plan_of({**read_config(BEYOND), "network": network})
-    assert plan.parameters("price")["network"] == network
-    flags = plan.notebook_flags("price")
-    (text,) = [word for word in flags if word.startswith("network=")]
-    assert yaml.safe_load(text.removeprefix("network=")) == network
-    assert "network" not in plan.parameters("methods")
-    assert flags[-1] == "out=results/beyond"
 
 
 @pytest.mark.usefixtures("own_level")

@@ -12,10 +12,9 @@ from conftest import REPOSITORY
 from made_up_board import CELLS, read_board
 from small_archives import CLAIMS, in_this_process, members_in
 
-from ngo.common.registry import UserError
 from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
-from ngo.pipeline.places import tidy_table
+from ngo.pipeline.paths import tidy_table
 from ngo.report.board import as_csv
 
 
@@ -62,13 +61,6 @@ def test_a_paper_without_an_archive_is_not_run(repository):
     assert (other.title, other.page, other.archive, other.runs) == ("Other", "", "", 0)
 
 
-def test_a_changed_archive_is_refused(repository):
-    path = repository / "results/archive/test-metrics.tar"
-    path.write_bytes(path.read_bytes()[:-2000])
-    with pytest.raises(UserError, match="is refused"):
-        board.shipped_board(repository, str)
-
-
 def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
     """A missing number is empty or NaN, a whole one has no point, and six digits are kept."""
     table = pd.DataFrame([cell.__dict__ for cell in CELLS])
@@ -93,7 +85,7 @@ def test_the_matrix_is_made_by_its_notebook_from_the_tables_of_the_archive(tmp_p
     archive = Archive("a.tar", {path: Path("own.parquet").read_bytes()})
     planned = SimpleNamespace(
         tier="board",
-        training={},
+        run_tables={},
         tables=lambda name: ["own"],
         artefacts={"matrix": SimpleNamespace(notebook=book)},
         parameters=lambda name: {"iid": path, "tier": "board", "out": "results/board"},

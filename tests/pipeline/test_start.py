@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from configs import config_of, plan_of, plan_of_tier
 from conftest import REPOSITORY
 from runs import tiny
@@ -12,9 +13,37 @@ from runs import tiny
 from ngo.common.files import PARTIAL
 from ngo.common.registry import UserError
 from ngo.pipeline import start
+from ngo.pipeline.config import read_config
 from ngo.pipeline.jobs import drawings, jobs
-from ngo.pipeline.places import partition_file, tidy_table
-from ngo.training.validation import resolve
+from ngo.pipeline.paths import partition_file, tidy_table
+from ngo.pipeline.start import module_files
+
+
+def test_values_are_an_overlay_of_the_base(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    base = read_config([REPOSITORY / "config/config.yaml"])
+    files = module_files({**base, "tier": "mine", "seeds": [3]})
+    made = read_config(files)
+    assert files[1] == "results/mine/config.yaml"
+    assert (made["tier"], made["seeds"], made["settings"]) == ("mine", [3], base["settings"])
+    assert (tmp_path / made["claims"]).resolve() == REPOSITORY / base["claims"]
+    before = (tmp_path / files[1]).stat().st_mtime_ns
+    assert module_files({"tier": "mine", "seeds": [3]}) == files
+    assert (tmp_path / files[1]).stat().st_mtime_ns == before
+
+
+def test_a_file_of_the_working_directory_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_text("claims: {}\n")
+    _, overlay = module_files({"tier": "mine", "claims": "own.yaml"})
+    assert yaml.safe_load((tmp_path / overlay).read_text())["claims"] == "own.yaml"
+
+
+def test_a_tier_is_no_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="^tier: '../mine' is not allowed; "):
+        module_files({"tier": "../mine"})
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture(autouse=True)
@@ -78,13 +107,6 @@ def test_results_that_snakemake_does_not_know_are_refused_once(made, folder):
     start.check(plan_of_tier(), [], forced=False)
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_told(folder):
-    (folder / "results/demo/jobs").mkdir(parents=True)
-    (folder / "results/demo/jobs").chmod(0o500)
-    assert "can't be written" in refused(plan_of_tier())
-
-
 def small():
     """A job and a drawing of two runs."""
     specs = [tiny(seed=seed) for seed in (0, 1)]
@@ -124,27 +146,3 @@ def test_partial_files_are_removed_and_the_lock_is_held(folder):
         start.begin(*small(), folder, "demo")
     start.HELD.pop().release()
     start.begin(*small(), folder, "demo")
-
-
-def test_missing_data_and_small_shares_are_told_before_a_file_is_written(folder, monkeypatch):
-    def begin(**values):
-        spec = resolve(values)
-        plan = replace(plan_of_tier(), training={"own": [spec]}, settings={spec.id: "one"})
-        start.begin(jobs(plan)["own"], [], folder, "demo")
-
-    monkeypatch.setattr("ngo.data.download.check", lambda name, root: missing(name))
-
-    def missing(name):
-        raise UserError(f"data.root: {name} is not there.")
-
-    with pytest.raises(UserError, match="data.root: mnist is not there"):
-        begin()
-    start.HELD.pop().release()
-    monkeypatch.undo()
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(start.atexit, "register", lambda *_: None)
-    few = {"dataset": "digits", "partition": "dirichlet", "beta": 0.05, "workers": 8}
-    with pytest.raises(UserError, match="batch_size: 32 is larger than worker"):
-        begin(**few)
-    start.HELD.pop().release()
-    assert not list(folder.rglob("*.json"))

@@ -14,9 +14,6 @@ from lab import Unavailable, answer, slurm
 from running import awaited, finished
 from test_targets import RECORDER
 
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.plan import plan
-
 # The profile as it is shipped, but for a Slurm that is small, near, and has no accounting.
 PROFILE = [
     *("--workflow-profile", "workflow/profiles/slurm"),
@@ -201,27 +198,3 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
     assert int(re.search(r"^resuming at step (\d+)", log.read_text(), flags=re.MULTILINE)[1]) > 0
     assert not checkpoint.exists()
     assert (clone.root / target).read_bytes() == (local.root / target).read_bytes()
-
-
-def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
-    """Every table and figure of the demo, from runs of one seed and, but one, of an epoch."""
-    local, clone = Clone(tmp_path / "local"), Clone(tmp_path / "cluster")
-    settings = yaml.safe_load((local.root / "config/demo.yaml").read_text())["settings"]
-    short = {"seeds": [0], "settings": {name: {"epochs": 1, "eval_every": 1} for name in settings}}
-    for one in (local, clone):
-        (one.root / "short.yaml").write_text(yaml.safe_dump(short))
-    config = "config/demo.yaml short.yaml"
-    local.snakemake("--workflow-profile", "workflow/profiles/local", config=config, within=1200)
-    out = clone.snakemake(*PROFILE, config=config, within=1200)
-
-    found = records(out)
-    assert {one.state for one in found} == {"COMPLETED"}
-    shown = plan(read_config(["config/config.yaml", "config/demo.yaml"])).artefacts
-    for artefact in shown:
-        assert of_rule(found, artefact), artefact
-    files = [path for entry in shown.values() for path in entry.outputs("demo")]
-    for path in files:
-        same = (local.root / path).read_bytes() == (clone.root / path).read_bytes()
-        assert same or "throughput" in path, path  # which shows the speed of a machine
-    runs = "results/demo/metrics/runs.parquet"
-    assert (clone.root / runs).read_bytes() == (local.root / runs).read_bytes()

@@ -6,98 +6,77 @@ import signal
 
 import nbformat
 import pandas as pd
-import pytest
 import running
 import yaml
 from clone import FILES, TARGETS, Clone, assert_one_line, outputs
 
-from ngo.pipeline.places import job_table, tidy_table
+from ngo.pipeline.paths import job_table, tidy_table
 from ngo.training import checkpoint
 
 
-@pytest.fixture(scope="module")
-def clone(tmp_path_factory):
-    """A clone in which everything has been made once."""
-    made = Clone(tmp_path_factory.mktemp("clone") / "ngo")
-    made.snakemake(*TARGETS)
-    return made
-
-
-def test_everything_is_made(clone):
-    for name, content in clone.artefacts().items():
+def test_everything_is_made(made):
+    for name, content in made.artefacts().items():
         assert content, name
-    table = pd.read_csv(clone.root / "results/test/tables/table1.csv")
+    table = pd.read_csv(made.root / "results/test/tables/table1.csv")
     assert set(table["tier"]) == {"test"}
     assert table["method"].tolist() == ["gossip", "ngo", "gossip"]
     assert table["seeds"].tolist() == [2, 2, 2]
     assert table["paper"].tolist() == [62.30, 64.84, 71.28]
-    assert "digits" in (clone.root / "results/test/tables/table1.md").read_text()
-    assert len(list(clone.root.glob("results/runs/*/run.json"))) == 6
-    assert len(list(clone.root.glob("logs/benchmarks/test/*.tsv"))) == 1
+    assert "digits" in (made.root / "results/test/tables/table1.md").read_text()
+    assert len(list(made.root.glob("results/runs/*/run.json"))) == 6
+    assert len(list(made.root.glob("logs/benchmarks/test/*.tsv"))) == 1
 
 
-def test_a_run_that_diverges_is_shown_as_such_and_stops_nothing(clone):
-    table = pd.read_csv(clone.root / "results/test/tables/table1.csv")
+def test_a_run_that_diverges_is_shown_as_such_and_stops_nothing(made):
+    table = pd.read_csv(made.root / "results/test/tables/table1.csv")
     assert table["diverged"].tolist() == [0, 0, 2]
     assert table["consensus"].isna().tolist() == [False, False, True]
-    *_, last = (clone.root / "results/test/tables/table1.md").read_text().strip().splitlines()
+    *_, last = (made.root / "results/test/tables/table1.md").read_text().strip().splitlines()
     assert "2 of 2" in last
     assert "| –" in last
-    record = next(clone.root.glob("results/runs/*complete*/run.json"))
+    record = next(made.root.glob("results/runs/*complete*/run.json"))
     assert json.loads(record.read_text())["final"]["diverged"]
 
 
-def test_a_tier_keeps_its_results_and_shares_its_runs(clone):
-    before = clone.artefacts()
-    (clone.root / "other.yaml").write_text(yaml.safe_dump({"tier": "other"}))
+def test_a_tier_keeps_its_results_and_shares_its_runs(copy):
+    before = copy.artefacts()
+    (copy.root / "other.yaml").write_text(yaml.safe_dump({"tier": "other"}))
     how = {"config": "test.yaml other.yaml"}
-    assert clone.planned(*TARGETS, **how) == {
+    assert copy.planned(*TARGETS, **how) == {
         "partition": 1, "train": 1, "measure": 2, "classes": 1, "aggregate": 1,
         **dict.fromkeys(TARGETS, 1),
     }  # fmt: skip
-    trained = clone.trained()
-    clone.snakemake("table1", **how)
-    assert clone.trained() == trained
-    assert clone.artefacts() == before
-    table = pd.read_csv(clone.root / "results/other/tables/table1.csv")
+    trained = copy.trained()
+    copy.snakemake("table1", **how)
+    assert copy.trained() == trained
+    assert copy.artefacts() == before
+    table = pd.read_csv(copy.root / "results/other/tables/table1.csv")
     assert set(table["tier"]) == {"other"}
     for log in ("other/notebooks/table1.log", "other/aggregate/table1.log"):
-        assert (clone.root / "logs" / log).exists()
-    assert "Nothing to be done" in clone.snakemake("-n", *TARGETS)
+        assert (copy.root / "logs" / log).exists()
+    assert "Nothing to be done" in copy.snakemake("-n", *TARGETS)
 
 
-def test_logs_hold_no_warning(clone):
-    logs = [path for path in clone.root.glob("logs/**/*") if path.is_file()]
-    assert len(logs) > 15
-    assert {path.suffix for path in logs} == {".log", ".ipynb", ".tsv"}
-    for path in logs:
-        assert "warning" not in path.read_text().lower(), path
-
-
-def test_a_second_time_nothing_is_to_be_done(clone):
-    assert "Nothing to be done" in clone.snakemake(*TARGETS)
-
-
-def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
+def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(copy):
     """Even if its folder has a checkpoint of another run. A finished figure needs no run."""
-    before, trained = clone.artefacts(), clone.trained()
-    victim = sorted(clone.root.glob("results/runs/*"))[0]
+    before, trained = copy.artefacts(), copy.trained()
+    victim = sorted(copy.root.glob("results/runs/*"))[0]
     shutil.rmtree(victim)
     victim.mkdir()
     checkpoint.write(victim / checkpoint.NAME, {"run": "another"}, {})
-    assert clone.planned(*TARGETS) == {}
+    assert copy.planned(*TARGETS) == {}
     for path in (
         job_table("test", "table1-tiny"),
         tidy_table("test", "table1"),
         *outputs("table1"),
     ):
-        (clone.root / path).unlink()
-    clone.snakemake(*TARGETS)
-    assert clone.artefacts() == before
-    assert {run.split()[0] for run in clone.trained() - trained} == {victim.name}
+        (copy.root / path).unlink()
+    copy.snakemake(*TARGETS)
+    assert copy.artefacts() == before
+    assert {run.split()[0] for run in copy.trained() - trained} == {victim.name}
 
 
-def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(clone, tmp_path):
+def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(made, tmp_path):
     """Snakemake alone is killed: its job goes on while the same command starts it again."""
     other = Clone(tmp_path / "ngo")
     command = ("table1", "--workflow-profile", "workflow/profiles/local")
@@ -112,19 +91,19 @@ def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(cl
     assert first
     other.snakemake(*command)
     for path in outputs("table1"):
-        assert (other.root / path).read_bytes() == (clone.root / path).read_bytes()
+        assert (other.root / path).read_bytes() == (made.root / path).read_bytes()
     assert first <= other.trained()  # what was done before the kill was not done again
     log = "".join(path.read_text() for path in other.root.glob("logs/test/jobs/*.log"))
     assert log.count("consensus model") <= len(other.trained())
 
 
-def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(clone, tmp_path):
+def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(made, tmp_path):
     configs = ("--config", "config/config.yaml", "--config", "test.yaml")
-    clone.ngo("archive", *TARGETS, *configs, "--out", str(tmp_path / "shipped.tar"))
+    made.ngo("archive", *TARGETS, *configs, "--out", str(tmp_path / "shipped.tar"))
     other = Clone(tmp_path / "ngo")
     other.ngo("rebuild", str(tmp_path / "shipped.tar"))
     (shipped,) = other.root.glob("results/shipped/test-*")
-    assert {name: (shipped / name).read_bytes() for name in FILES} == clone.artefacts()
+    assert {name: (shipped / name).read_bytes() for name in FILES} == made.artefacts()
     assert (shipped / "results/test/tables/assumptions.md").exists()
     assert not list(other.root.rglob("models.pt")) + list(
         other.root.rglob("results/runs/*/*.parquet")
@@ -136,28 +115,20 @@ def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(clone
     assert_one_line(refused, "archive: '.*shipped.tar' is refused: ")
 
 
-def test_a_changed_cell_changes_the_figure_and_one_that_raises_leaves_its_traceback(clone):
-    path = clone.root / "notebooks/fig3.ipynb"
-    text = path.read_text()
-    path.write_text(text.replace("axes[-1].legend()", "raise RuntimeError('half-made')"))
-    try:
-        out = clone.snakemake("fig3", code=1)
-        assert "log: logs/test/notebooks/fig3.log" in out
-        message = (clone.root / "logs/test/notebooks/fig3.log").read_text().strip()
-        assert "RuntimeError: half-made; the executed notebook" in message
-        assert message.endswith("/logs/test/notebooks/fig3.ipynb.")
-        assert message in out
-        assert '"cell_type"' not in out
-        executed = nbformat.read(clone.root / "logs/test/notebooks/fig3.ipynb", 4)
-        assert "RuntimeError" in executed.cells[-2].outputs[0].ename
-        assert not list(clone.root.glob("results/test/figures/fig3.*"))
-    finally:
-        path.write_text(text)
-    clone.snakemake("fig3")
-    drawn = (clone.root / "results/test/figures/fig3.png").read_bytes()
-    path.write_text(text.replace("axes[-1].legend()", 'axes[-1].legend(title=\\"couplings\\")'))
-    try:
-        clone.snakemake("fig3")
-        assert (clone.root / "results/test/figures/fig3.png").read_bytes() != drawn
-    finally:
-        path.write_text(text)
+def test_a_changed_cell_changes_the_figure_and_one_that_raises_leaves_its_traceback(copy):
+    book, legend = "notebooks/fig3.ipynb", "axes[-1].legend()"
+    drawn = (copy.root / "results/test/figures/fig3.png").read_bytes()
+    with copy.changed(book, legend, "raise RuntimeError('half-made')"):
+        out = copy.snakemake("fig3", code=1)
+    assert "log: logs/test/notebooks/fig3.log" in out
+    message = (copy.root / "logs/test/notebooks/fig3.log").read_text().strip()
+    assert "RuntimeError: half-made; the executed notebook" in message
+    assert message.endswith("/logs/test/notebooks/fig3.ipynb.")
+    assert message in out
+    assert '"cell_type"' not in out
+    executed = nbformat.read(copy.root / "logs/test/notebooks/fig3.ipynb", 4)
+    assert "RuntimeError" in executed.cells[-2].outputs[0].ename
+    assert not list(copy.root.glob("results/test/figures/fig3.*"))
+    with copy.changed(book, legend, 'axes[-1].legend(title=\\"couplings\\")'):
+        copy.snakemake("fig3")
+    assert (copy.root / "results/test/figures/fig3.png").read_bytes() != drawn

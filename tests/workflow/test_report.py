@@ -6,6 +6,7 @@ tests/report/test_html_page.py and tests/pipeline/test_report_contents.py have t
 import base64
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import pytest
@@ -36,30 +37,21 @@ def test_texts_are_sound():
         assert "math" not in html.partition("<main")[2], name  # a script from elsewhere sets it
 
 
-def test_the_page_is_a_job_of_the_workflow_after_everything_on_it(tmp_path):
-    clone = Clone(tmp_path / "ngo")
-    demo, shown = {"config": "config/demo.yaml"}, planned("config/demo.yaml").artefacts
-    for target in ("report", "all"):
-        counts = clone.planned(target, **demo)
-        assert {name: counts[name] for name in (*shown, "assumptions", "report")} == {
-            **dict.fromkeys((*shown, "assumptions", "report"), 1)
-        }
-    assert "results/demo/report.html" in clone.snakemake("-n", "report", **demo)
+def test_the_page_is_a_job_of_the_workflow_after_everything_on_it(made):
+    shown = planned("config/demo.yaml").artefacts
+    counts = made.planned("report", config="config/demo.yaml")
+    assert {*shown, "assumptions", "report"} <= {name for name in counts if counts[name] == 1}
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory):
-    """A clone with the report of a figure and of the assumptions."""
-    clone = Clone(tmp_path_factory.mktemp("reported") / "ngo")
-    clone.snakemake(*TARGETS)
+def reported(made, tmp_path_factory):
+    """A clone with Snakemake's report of a figure and of the assumptions, and the report."""
+    clone = object.__new__(Clone)
+    clone.root = shutil.copytree(made.root, tmp_path_factory.mktemp("reported") / "ngo")
     style = ("--report-stylesheet", "workflow/report/report.css")
+    clone.snakemake(*TARGETS)
     clone.snakemake(*TARGETS, "--report", "results/test/provenance.html", *style)
-    return clone
-
-
-@pytest.fixture(scope="module")
-def page(reported):
-    return (reported.root / "results/test/provenance.html").read_text(encoding="utf-8")
+    return clone, (clone.root / "results/test/provenance.html").read_text(encoding="utf-8")
 
 
 class References(HTMLParser):
@@ -74,18 +66,16 @@ class References(HTMLParser):
         self.found += [value for name, value in attributes if name in ("src", "href", "srcset")]
 
 
-def test_it_is_one_file_that_refers_to_no_other(page):
+def test_the_report_is_one_file_with_the_artefacts_and_their_captions(reported):
+    clone, page = reported
     assert all(value.startswith(("data:", "#")) for value in References(page).found)
     assert not re.search(r"@import|url\(['\"]?https?:", page)
     assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=[\"']?https?:", page)
-
-
-def test_it_holds_the_artefacts_themselves_with_their_captions(reported, page):
     results = json.loads(re.search(r"var results = (\{.*\});$", page, flags=re.MULTILINE)[1])
     assert set(results) == set(SHOWN)
     for name, title in SHOWN.items():
         kind, _, content = results[name]["data_uri"].partition(";base64,")
-        assert base64.b64decode(content) == (reported.root / name).read_bytes()
+        assert base64.b64decode(content) == (clone.root / name).read_bytes()
         assert kind.startswith("data:image/png" if name.endswith("png") else "data:text/html")
         assert title in results[name]["labels"]["Figure or table"]
         assert "Tier test." in results[name]["caption"]

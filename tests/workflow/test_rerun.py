@@ -5,39 +5,17 @@ import random
 import shutil
 
 import pytest
-import yaml
-from clone import OVERLAY, Clone, assert_one_line, without_date
+from clone import Clone, assert_one_line, without_date
 
 TARGETS = ("table1", "tableS1", "figS2")
-COMPARE = [{"method": ["gossip", "ngo"], "topology": "ring"}, {"method": "centralized"}]
-RUNS = 2 * 3  # two seeds
+RUNS = 2 * 3  # seeds × combinations
 NUMBER = ("src/ngo/training/results_version.py", "RESULTS_VERSION = 1", "RESULTS_VERSION = 2")
 JOB = "results/test/jobs/table1-tiny.parquet"
 TABLE = "results/test/metrics/table1.parquet"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A clone in which the targets have been made; tests leave it as it is."""
-    clone = Clone(tmp_path_factory.mktemp("made") / "ngo")
-    training = {"table1": {**OVERLAY["training"]["table1"], "compare": COMPARE}}
-    (clone.root / "test.yaml").write_text(yaml.safe_dump({**OVERLAY, "training": training}))
-    clone.snakemake(*TARGETS)
-    assert len(clone.trained()) == RUNS
-    return clone
-
-
 def planned(clone: Clone) -> dict[str, int]:
     return clone.planned(*TARGETS)
-
-
-@pytest.fixture
-def copy(made, tmp_path):
-    """A copy with other file dates."""
-    shutil.copytree(made.root, tmp_path / "ngo", copy_function=shutil.copyfile, symlinks=True)
-    other = object.__new__(Clone)
-    other.root = tmp_path / "ngo"
-    return other
 
 
 def test_file_dates_rerun_nothing(made, copy):
@@ -69,8 +47,8 @@ JOINED = {"aggregate": 1, "classes": 1, **DRAWN}
     [
         # A number.
         (*NUMBER, {"partition": 1, "train": 1, "measure": 1, **JOINED}),
-        ("src/ngo/gossip/methods/gossip.py", '@method("centralized")',
-         '@method("centralized", version=2)', {"train": 1, "aggregate": 1, "table1": 1}),
+        ("src/ngo/gossip/topologies/static.py", '@topology("complete"',
+         '@topology("complete", version=2', {"train": 1, "aggregate": 1, "table1": 1}),
         # No code is read.
         ("src/ngo/engine/population.py", "zeros_like(self.X)", "zeros_like(self.X) * 1", {}),
         # A byte of what draws and judges.
@@ -101,7 +79,7 @@ def test_a_number_trains_again_also_after_an_interruption(copy):
 
 def test_an_added_seed_trains_itself_alone(copy):
     trained = copy.trained()
-    with copy.changed("test.yaml", "seeds:\n- 0\n- 1\n", "seeds:\n- 0\n- 1\n- 2\n"):
+    with copy.changed(*SEED):
         copy.snakemake(*TARGETS)
     more = copy.trained()
     assert trained < more
@@ -134,3 +112,40 @@ def test_damaged_results_are_made_again_with_the_same_bytes(copy):
     assert (run / "metrics.parquet").read_bytes() == content
     assert len(copy.trained() - trained) == 1
     assert planned(copy) == {}
+
+
+CONFIGS = ("--config", "config/config.yaml", "--config", "test.yaml")
+SEED = ("test.yaml", "seeds:\n- 0\n- 1\n", "seeds:\n- 0\n- 1\n- 2\n")
+
+
+def files(clone: Clone) -> dict[str, bytes]:
+    """The files of runs."""
+    paths = clone.root.glob("results/runs/*/*.*")
+    return {str(path.relative_to(clone.root)): path.read_bytes() for path in paths}
+
+
+def test_a_campaign_that_stops_goes_on_from_its_archive(copy):
+    copy.ngo("archive", *CONFIGS, "--finished", "--out", "part.tar")
+    before = files(copy)
+    for name in ("results", ".snakemake", "logs"):
+        shutil.rmtree(copy.root / name)
+    content = (copy.root / "part.tar").read_bytes()
+    (copy.root / "broken.tar").write_bytes(content[:-1])
+    assert_one_line(copy.ngo("restore", "broken.tar", code=2), r"broken.tar' is refused: ")
+    assert f"{RUNS} runs restored; " in copy.ngo("restore", "part.tar")
+    assert files(copy) == before
+    restored = copy.trained()
+    copy.snakemake(TABLE)
+    assert copy.trained() == restored
+    with copy.changed(*NUMBER):
+        out = copy.ngo("restore", "part.tar")
+        assert f"0 runs restored, {RUNS} of another results version; " in out
+    with copy.changed(*SEED):
+        copy.snakemake(TABLE)
+        assert restored < copy.trained()
+        assert len(copy.trained()) == RUNS + 3
+        assert f"packed: {RUNS + 3}, " in copy.ngo(
+            "archive", *CONFIGS, "--finished", "--out", "more.tar"
+        )
+        assert f"0 runs restored, {RUNS + 3} here already; " in copy.ngo("restore", "more.tar")
+        assert copy.planned(TABLE) == {}

@@ -30,7 +30,9 @@ for ARTEFACT, ENTRY in SHOWN.items():
             # It is not a log: Snakemake prints the logs of failed jobs.
             executed=f"logs/{PLAN.tier}/notebooks/{ARTEFACT}.ipynb",
             values=PLAN.notebook_flags(ARTEFACT),
-            key=keys.artefact(PLAN, ARTEFACT),
+            key=keys.artefact(
+                ENTRY.section, PLAN.plugins if "claims" in ENTRY.asks else ()
+            ),
             text=ENTRY.text,
             plugins=get_plugins,
         shell:
@@ -94,7 +96,7 @@ rule report:
         ENVIRONMENT
     params:
         flags=FLAGS,
-        key=keys.page(PLAN),
+        key=keys.page(PLAN.claims, PLAN.findings),
         plugins=get_plugins,
     shell:
         "ngo report {params.plugins:q} {params.flags:q} --out {output:q} > {log:q} 2>&1"

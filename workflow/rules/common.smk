@@ -22,11 +22,16 @@ from ngo.common import devices
 from ngo.common.registry import UserError, unknown
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline import config_files, keys, start
+from ngo.pipeline import keys, start
+from ngo.pipeline.config import read_config
 from ngo.pipeline.jobs import drawings, jobs
-from ngo.pipeline.module_config import module_files
-from ngo.pipeline.paper import REPOSITORY
-from ngo.pipeline.places import job_table, partition_file, tidy_table
+from ngo.pipeline.paths import (
+    REPOSITORY,
+    data_manifest,
+    job_table,
+    partition_file,
+    tidy_table,
+)
 from ngo.pipeline.plan import plan
 from ngo.training.spec import flags_of as get_flags
 
@@ -43,11 +48,11 @@ try:
             raise UserError(
                 "module: prefix is not supported, nor is replace_prefix; name the tier in its config."
             )
-        CONFIGS = module_files(config)
-        config = config_files.read_config(CONFIGS)
+        CONFIGS = start.module_files(config)
+        config = read_config(CONFIGS)
     if workflow.is_main_process:
         # This loader reports what Snakemake's own ignores, such as a key that is repeated.
-        config_files.read_config(CONFIGS)
+        read_config(CONFIGS)
     PLAN = plan(config)
     config["paper"] = {"title": PLAN.paper.title}  # Snakemake's report names it
     PLAN.ledger  # its file is checked too

@@ -26,7 +26,7 @@ onstart:
 rule data:
     """Verify the files of a data set; download missing ones."""
     output:
-        "results/data/{dataset}.json",
+        data_manifest("{dataset}"),
     log:
         "logs/data/{dataset}.log",
     # The nodes of a cluster may have no network.
@@ -44,8 +44,7 @@ rule partition:
     """Decide who owns which sample: all partitions of a setting."""
     input:
         lambda wildcards: [
-            f"results/data/{name}.json"
-            for name in DRAWINGS[wildcards.setting].datasets
+            data_manifest(name) for name in DRAWINGS[wildcards.setting].datasets
         ],
     output:
         partition_file("<tier>", "{setting}"),

@@ -4,52 +4,34 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from ngo.cli.field_options import data_root_option
 from ngo.cli.log import LOG
-from ngo.cli.parameters import (
+from ngo.cli.options import (
     FOLDER,
     INPUT,
     RESULT,
     SECONDS,
     FieldType,
     configs_option,
+    data_root_option,
     threads_option,
 )
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives import rebuilding
+from ngo.pipeline.archives import limits, unpack
 from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
-from ngo.pipeline.archives.collect import collect, collect_finished
-from ngo.pipeline.archives.packed_runs import revisions
-from ngo.pipeline.archives.rebuilding import unpack
-
-if TYPE_CHECKING:
-    from ngo.pipeline.archives.archive import Archive
-    from ngo.pipeline.archives.verification import Verification
-    from ngo.pipeline.plan import Plan
-
+from ngo.pipeline.archives.pack import collect, collect_finished
+from ngo.pipeline.archives.runs import revisions
+from ngo.pipeline.archives.verify import Check, Verification
 
 trust_option = click.option(
     "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."
 )
-
-
-def plan_options(command: Callable) -> Callable:
-    """The options of a command that plans the config of an archive."""
-    return trust_option(data_root_option(command))
-
-
-def plan_of(archive: Archive, *, trusted: bool) -> Plan:
-    """The plan of an archive; its folder is the working directory until the command ends."""
-    own = archived_plan(archive, trusted=trusted, tell=click.echo)
-    return click.get_current_context().with_resource(own)
 
 
 @click.command()
@@ -111,7 +93,7 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     Make the tables and figures of a shipped archive:
       ngo rebuild results/archive/d2-metrics.tar
     """
-    if not (rebuilding.SNAKEFILE.exists() and rebuilding.PROFILE.exists()):
+    if not (unpack.SNAKEFILE.exists() and unpack.PROFILE.exists()):
         raise UserError("rebuild: no Snakefile in this folder; run it in the repository's folder.")
     read = read_archive(archive)
     with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
@@ -119,10 +101,10 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     left_out = [name for name in read.about["artefacts"] if name not in made]
     if left_out:
         click.echo(f"left out, for they read tables that the archive lacks: {', '.join(left_out)}")
-    folder = unpack(read, planned, out)
+    folder = unpack.unpack(read, planned, out)
     click.echo(f"tables and figures of {archive} → {folder / 'results'}")
-    command = rebuilding.command(folder, read.about, made)
-    os.execve(command[0], command, {**os.environ, **rebuilding.ENVIRONMENT})
+    command = unpack.command(folder, read.about, made)
+    os.execve(command[0], command, {**os.environ, **limits.SAFE_PATH})
 
 
 @click.command()
@@ -141,18 +123,16 @@ def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
     """
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
-    from ngo.pipeline.archives import restore as stage
-
     read = read_archive(archive)
-    with stage.chosen(read, configs, trusted=trusted, tell=click.echo) as planned:
-        found = stage.restore(read, planned)
-    if other := found[stage.OTHER_CODE]:
+    with unpack.chosen(read, configs, trusted=trusted, tell=click.echo) as planned:
+        found = unpack.restore(read, planned)
+    if other := found[unpack.OTHER_CODE]:
         LOG.warning(
             "note: runs of another results version are trained again; the revision that made them "
             "restores them: %s.",
             revisions(read.runs[name].record for name in other),
         )
-    click.echo(stage.told(found, planned))
+    click.echo(unpack.told(found, planned))
 
 
 SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))
@@ -189,7 +169,8 @@ SAMPLE = FieldType(Field(int, "runs and cases", within(0, 1_000_000)))
     help="Draw no run that took longer than this.",
 )
 @threads_option
-@plan_options
+@trust_option
+@data_root_option
 def verify(
     archive: Path,
     sample: int,
@@ -214,21 +195,19 @@ def verify(
     """
     if seed is None and sample:
         raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
-    from ngo.pipeline.archives.verification import Verification
-
     read = read_archive(archive)
     root = download.data_root(data_root).resolve()
-    planned = plan_of(read, trusted=trusted)
-    checks = Verification(read, planned, root, longest, threads)
-    groups = checks.groups(claims)
-    failed = []
-    for what, how, fault in checks.without_training():
-        failed += _told(what, how, fault)
-    chosen = [group.drawn(sample, seed) for group in groups]
-    checks.check_drawn(sample, groups, chosen)
-    for what, how, fault in checks.made_again(chosen):
-        failed += _told(what, how, fault)
-    _tell_what_was_not_checked(checks)
+    with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
+        checks = Verification(read, planned, root, longest, threads)
+        groups = checks.groups(claims)
+        failed = _told(checks.without_training())
+        chosen = [group.drawn(sample, seed) for group in groups]
+        checks.check_drawn(sample, groups, chosen)
+        failed += _told(checks.made_again(chosen))
+    for reason, count in checks.unchecked_runs.items():
+        click.echo(f"{count} of {len(checks.runs)} runs could not be drawn: {reason}")
+    for name, reason in checks.unchecked_tables.items():
+        click.echo(f"{name} is not checked: {reason}")
     for group, drawn in zip(groups, chosen, strict=True):
         for line in group.odds(drawn):
             click.echo(line)
@@ -237,14 +216,10 @@ def verify(
         sys.exit(1)
 
 
-def _told(what: str, how: str, fault: str | None) -> list[str]:
-    """Print the outcome of a check. Returns its failures, one or none."""
-    click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
-    return [f"{what}: {fault}"] if fault else []
-
-
-def _tell_what_was_not_checked(checks: Verification) -> None:
-    for reason, count in checks.unchecked_runs.items():
-        click.echo(f"{count} of {len(checks.runs)} runs could not be drawn: {reason}")
-    for name, reason in checks.unchecked_tables.items():
-        click.echo(f"{name} is not checked: {reason}")
+def _told(checks: Iterable[Check]) -> list[str]:
+    """Print the outcome of each check. Returns the failures."""
+    failed = []
+    for what, how, fault in checks:
+        click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
+        failed += [f"{what}: {fault}"] if fault else []
+    return failed

@@ -1,56 +1,240 @@
-"""The command ``ngo``: its commands by section, then those of measurements."""
+"""The command ``ngo``: its commands by section, then those of measurements.
+
+Commands are imported on first use, and their errors are one line each. Every command has the option
+``--plugin FILE``, and the group itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
 
 import click
 
 import ngo
 from ngo.cli import log
-from ngo.cli.group import PLUGIN, Commands
+from ngo.cli.log import LOG
+from ngo.cli.measurement_commands import commands as measurements
+from ngo.cli.options import told_apart
+from ngo.common import plugins
+from ngo.common.registry import UserError, usual
 
-#: The sections of the help, with the module of each command.
+#: The sections of the help: commands, with their modules in this folder.
 SECTIONS = {
     "Run": {
-        "train": "ngo.cli.train_command",
-        "runs": "ngo.cli.list_commands",
-        "fields": "ngo.cli.list_commands",
-        "methods": "ngo.cli.methods_command",
-        "data": "ngo.cli.data_commands",
-        "describe": "ngo.cli.data_commands",
-        "partition": "ngo.cli.data_commands",
+        "train": "train_command",
+        **dict.fromkeys(("runs", "fields"), "list_commands"),
+        "methods": "methods_command",
+        **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
     },
-    "Archive": {
-        "archive": "ngo.cli.archive_commands",
-        "rebuild": "ngo.cli.archive_commands",
-        "restore": "ngo.cli.archive_commands",
-        "verify": "ngo.cli.archive_commands",
-    },
-    "Develop": {
-        "schema": "ngo.cli.list_commands",
-    },
-    "": {  # not in the help: the pipeline calls them
-        "aggregate": "ngo.cli.result_commands",
-        "classes": "ngo.cli.result_commands",
-        "notebook": "ngo.cli.notebook_command",
-        "assumptions": "ngo.cli.result_commands",
-        "report": "ngo.cli.result_commands",
-    },
+    "Archive": dict.fromkeys(("archive", "rebuild", "restore", "verify"), "archive_commands"),
+    "Develop": {"schema": "list_commands"},
+    # Not in the help: the pipeline calls them.
+    "": dict.fromkeys(
+        ("aggregate", "classes", "notebook", "assumptions", "report"), "workflow_commands"
+    ),
 }
 
+MODULES = {name: module for names in SECTIONS.values() for name, module in names.items()}
 
-def measurements() -> Mapping[str, click.Command]:
-    """The commands of measurements, those of plugins included."""
-    from ngo.cli.measurement_commands import commands
+FLAG = "--plugin"
 
-    return commands()
+
+def _load(context: click.Context, option: click.Parameter, files: tuple[str, ...]) -> None:
+    key = FLAG.lstrip("-")
+    plugins.load(files, key)
+    for file in files:
+        told_apart(key, file, context)
+
+
+PLUGIN = click.Option(
+    [FLAG],
+    multiple=True,
+    type=click.Path(),  # for the shell: it completes files
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=_load,
+    help="Python file with topologies, methods, … to add  [may be repeated]",
+)
+
+
+def plugin_files(words: Iterable[str]) -> Iterator[str]:
+    """The files that the command line ``words`` name as plugins."""
+    words = iter(words)
+    for word in words:
+        if word == "--":
+            return
+        if word == FLAG:
+            yield from (file for file in [next(words, None)] if file is not None)
+        elif word.startswith(f"{FLAG}="):
+            yield word.partition("=")[2]
+
+
+#: Before a paragraph of a help text: click keeps its lines.
+KEEP = "\b\n"
+
+
+class Mistake(click.ClickException):
+    """A user's mistake: one line on standard error, and exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: object = None) -> None:
+        """Print the line; line breaks inside it become spaces."""
+        LOG.error("ngo: %s", " ".join(self.message.split()))
+
+
+class Commands(click.Group):
+    """The commands of ``SECTIONS``, imported on first use, and those of measurements."""
+
+    def list_commands(self, context: click.Context | None = None) -> list[str]:
+        """The names of those in the help."""
+        named = [name for title, names in SECTIONS.items() if title for name in names]
+        return [*named, *self.commands, *measurements()]
+
+    def get_command(self, context: click.Context | None, name: str) -> click.Command | None:
+        """The command with this name, which has the option for plugins; None if there is none."""
+        command = self.commands.get(name)
+        if command is None and name in MODULES:
+            command = getattr(importlib.import_module(f"ngo.cli.{MODULES[name]}"), name)
+        if command is None:
+            command = measurements().get(name)
+        if command is not None:
+            if PLUGIN not in command.params:
+                command.params.append(PLUGIN)
+            _keep_lines(command)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a line for each command, by section."""
+        for title, summaries in _summaries().items():
+            with formatter.section(title):
+                formatter.write_dl(list(summaries.items()))
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, after loading the plugins that it names: one may define it."""
+        completing = context.resilient_parsing  # then, mistakes are silent
+        with suppress(UserError) if completing else nullcontext():
+            plugins.load(plugin_files(arguments[1:]), key=FLAG.lstrip("-"))
+        try:
+            return super().resolve_command(context, arguments)
+        except click.exceptions.NoSuchCommand as error:  # which suggests imported commands only
+            names = self.list_commands(context)
+            raise click.exceptions.NoSuchCommand(
+                error.command_name, possibilities=names, ctx=context
+            ) from None
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: object,
+    ) -> click.Context:
+        """Parse the group's own options, after the start of the outermost group."""
+        if parent is None:
+            log.configure()
+            _in_one_line(plugins.load_installed)
+        return _in_one_line(super().make_context, info_name, args, parent, **extra)
+
+    def invoke(self, context: click.Context) -> object:
+        """Run a command, after parsing its options."""
+        return _in_one_line(super().invoke, context)
+
+
+def _summaries() -> dict[str, dict[str, str]]:
+    """The first sentence of each command by section; those of ``SECTIONS`` are not imported."""
+    summaries = {
+        title: {name: _summary_in(f"ngo.cli.{module}", name) for name, module in names.items()}
+        for title, names in SECTIONS.items()
+        if title
+    }
+    measured = measurements().items()
+    return summaries | {"Measure": {name: c.get_short_help_str(limit=80) for name, c in measured}}
+
+
+def _summary_in(module: str, name: str) -> str:
+    """The first sentence of a command's help, from its source.
+
+    Importing the modules of all commands would take longer.
+    """
+    path = importlib.util.find_spec(module).origin
+    for node in ast.parse(Path(path).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return ast.get_docstring(node).split("\n")[0]
+    raise LookupError(f"{module} has no function {name}")
+
+
+def _keep_lines(command: click.Command) -> None:
+    """Have click keep the lines of paragraphs that have indented ones: examples."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(
+        f"{KEEP}{paragraph}"
+        if "\n  " in paragraph and not paragraph.startswith(KEEP)
+        else paragraph
+        for paragraph in paragraphs
+    )
+
+
+# What the extra ``pipeline`` installs, as it is imported.
+PIPELINE = {
+    "docutils", "ipykernel", "jinja2", "jsonschema", "markupsafe", "matplotlib", "nbformat",
+    "papermill", "pygments", "pylatexenc", "rocrate", "ruamel", "seaborn", "snakemake",
+}  # fmt: skip
+
+# What torch and Python say when the system refuses more memory or threads.
+_OUT_OF_MEMORY = ("can't allocate memory", "CUDA out of memory", "can't start new thread")
+
+
+def _without_usual_word(error: click.UsageError) -> str:
+    """The message for a usual word of the field as an option: ours; empty for another error."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return ""
+    options = {option.name: option.opts[0] for option in error.ctx.command.get_params(error.ctx)}
+    words = usual(error.option_name.lstrip("-"), options)
+    close = " or ".join(repr(options[option]) for option in words)
+    return f"{error.message} Did you mean {close}?" if close else ""
+
+
+def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:
+    """What ``work`` returns; a user's mistake is raised as a ``Mistake``."""
+    try:
+        return work(*arguments, **named)
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except KeyboardInterrupt:
+        LOG.error("ngo: interrupted")
+        sys.exit(130)
+    except UserError as error:
+        raise Mistake(str(error)) from None
+    except click.UsageError as error:
+        text = _without_usual_word(error) or error.format_message()
+        end = "" if text.endswith((".", "?", ")")) else "."
+        where = f" See {error.ctx.command_path} --help." if error.ctx else ""
+        raise Mistake(f"{text}{end}{where}") from None
+    except ModuleNotFoundError as error:
+        if (name := str(error.name).partition(".")[0]) not in PIPELINE:
+            raise
+        raise Mistake(
+            f"{name} is not installed; what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
+        ) from None
+    except (MemoryError, RuntimeError) as error:
+        known = any(text in str(error) for text in _OUT_OF_MEMORY)
+        if not (known or isinstance(error, MemoryError)):
+            raise
+        raise Mistake(f"out of memory; use fewer workers or threads: {error}") from None
 
 
 @click.group(
     cls=Commands,
-    sections=SECTIONS,
-    measurements=measurements,
     params=[PLUGIN],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -78,3 +262,6 @@ def main() -> None:
       eval "$(_NGO_COMPLETE=bash_source ngo)"
     """
     log.prepare()
+
+
+_keep_lines(main)

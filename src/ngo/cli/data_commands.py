@@ -6,8 +6,16 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import RunCommand, data_root_option, run_fields, spec_of_options
-from ngo.cli.parameters import INPUT, RESULT, ROOT, FieldType
+from ngo.cli.options import (
+    INPUT,
+    RESULT,
+    ROOT,
+    FieldType,
+    RunCommand,
+    data_root_option,
+    run_fields,
+    spec_of_options,
+)
 from ngo.common.fields import Field, fields_of, within
 from ngo.common.files import write_text
 from ngo.common.registry import UserError, unknown
@@ -187,7 +195,7 @@ def partition(
 
 def _draw_all(job: Path, key: str, out: Path, root: Path) -> None:
     """Draw the partitions in a file of the workflow."""
-    from ngo.pipeline.job_files import read_job
+    from ngo.pipeline.job_training import read_job
     from ngo.training.partition_file import write
 
     specs = [_spec(fields) for fields in read_job(job, key)["partitions"]]

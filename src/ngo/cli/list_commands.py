@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ngo.cli.log import LOG
-from ngo.cli.parameters import RESULT, configs_option
+from ngo.cli.options import RESULT, configs_option
 from ngo.common.fields import wanted
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import CONFIG, read_config, tiers
+from ngo.pipeline.config import read_config, tiers
+from ngo.pipeline.config_schema import overlay_schema
+from ngo.pipeline.paths import CONFIG
+from ngo.pipeline.plan import Plan, plan
 from ngo.training.spec import FIELDS
 from ngo.training.validation import default_in_words
-
-if TYPE_CHECKING:
-    from ngo.pipeline.plan import Plan
 
 
 def summary(plan: Plan) -> str:
@@ -35,8 +34,6 @@ def summary(plan: Plan) -> str:
 
 def overview(folder: str | Path = CONFIG.parent) -> Iterator[str]:
     """A line for each tier in ``folder``, and for each file that is not one, with the reason."""
-    from ngo.pipeline.plan import plan
-
     found: dict[str, Path] = {}
     for paths in tiers(folder):
         path = paths[-1]
@@ -64,8 +61,6 @@ def runs(configs: tuple[Path, ...], as_json: bool) -> None:
     List the runs of the demo, in the repository's folder:
       ngo runs --config config/config.yaml --config config/demo.yaml
     """
-    from ngo.pipeline.plan import plan
-
     if not configs:
         for line in overview():
             click.echo(line)
@@ -125,8 +120,6 @@ def schema(out: Path | None) -> None:
     Write the schema to a file:
       ngo schema --out ngo.schema.json
     """
-    from ngo.pipeline.config_schema import overlay_schema
-
     text = json.dumps(overlay_schema(), indent=2, ensure_ascii=False)
     if out is None:
         click.echo(text)
@@ -146,7 +139,7 @@ def _readers(name: str) -> str:
     words = []
     for owner in FIELDS[name].owners:
         registry = FIELDS[owner].names or {}
-        users = [each for each in sorted(registry) if name in registry[each].fields]
+        users = [entry for entry in sorted(registry) if name in registry[entry].fields]
         if len(users) < len(registry):
             words.append(f"{owner} {', '.join(users)}")
     return f" Read with {'; '.join(words)}." if words else ""

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import (
+from ngo.cli.options import (
+    INPUT,
     data_root_option,
-    default_text,
-    field_options,
+    device_option,
+    measurement_fields,
     run_fields,
     spec_of_options,
+    table_option,
 )
-from ngo.cli.parameters import INPUT, device_option, table_option
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import fields_of
 from ngo.data import download
@@ -51,12 +52,7 @@ def _command(entry: Measurement) -> click.Command:
         command = data_root_option(command)
     if entry.run_fields:
         command = device_option(command)
-    command = field_options(
-        {
-            name: (field, default_text(field), {"default": field.default, "multiple": field.many})
-            for name, field in known.items()
-        }
-    )(command)
+    command = measurement_fields(known)(command)
     if entry.run_fields:
         command = run_fields(*entry.run_fields)(command)
     if entry.on_models:

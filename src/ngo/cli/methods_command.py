@@ -66,23 +66,23 @@ def methods() -> None:
     List them with the entries of your own file:
       ngo methods --plugin examples/plugins/cliques.py
     """
-    found = {kind: parts(kind) for kind in REGISTRIES}
-    found["method"] = all_methods()
-    for kind, each in found.items():
-        click.echo(_listed(kind, each))
+    parts_by_kind = {kind: parts(kind) for kind in REGISTRIES}
+    parts_by_kind["method"] = all_methods()
+    for kind, entries in parts_by_kind.items():
+        click.echo(_listed(kind, entries))
     click.echo("What goes together\n")
-    click.echo(_table(found["method"]))
+    click.echo(_table(parts_by_kind["method"]))
 
 
 def _listed(kind: str, found: Sequence[Part]) -> str:
-    shrinking = (name for name, each in sorted(LOCAL_RULES.items()) if each.decoupled_decay)
+    shrinking = (name for name, rule in sorted(LOCAL_RULES.items()) if rule.decoupled_decay)
     title = f"{TITLES[kind]} (--{kind.replace('_', '-')}):"
     notes = _wrapped(NOTES[kind].format(", ".join(shrinking)), "  ", "  ")
     width = max(len(part.name) for part in found)
-    each = [
+    lines = [
         _wrapped(_about(part), f"  {part.name:<{width}}  ", " " * (width + 4)) for part in found
     ]
-    return "\n".join([title, notes, "", *each, ""])
+    return "\n".join([title, notes, "", *lines, ""])
 
 
 def _wrapped(text: str, first: str, others: str) -> str:
@@ -105,23 +105,23 @@ def _table(found: Sequence[MethodPart]) -> str:
 
     rows = [
         {
-            "method": each.name,
-            "couplings": _couplings(each),
-            "local rules": _among(each.local_rule, REGISTRIES["local_rule"]),
-            "topologies": _topologies(each),
-            "sends": " and ".join(each.sends) or "until V ≤ V_th",
-            "asynchronous": _asynchronous(each),
-            "failures": "yes" if each.failures else "no",
+            "method": method.name,
+            "couplings": _couplings(method),
+            "local rules": _among(method.local_rule, REGISTRIES["local_rule"]),
+            "topologies": _topologies(method),
+            "sends": " and ".join(method.sends) or "until V ≤ V_th",
+            "asynchronous": _asynchronous(method),
+            "failures": "yes" if method.failures else "no",
         }
-        for each in found
+        for method in found
     ]
-    matching = (name for name, each in sorted(REGISTRIES["coupling"].items()) if each.matching)
+    matching = (name for name, entry in sorted(REGISTRIES["coupling"].items()) if entry.matching)
     reasons = [
-        f"{each.name} {each.needs_every_message or 'has no links between workers'}"
-        for each in found
-        if not each.failures
+        f"{method.name} {method.needs_every_message or 'has no links between workers'}"
+        for method in found
+        if not method.failures
     ]
-    attacked = ", ".join(each.name for each in found if each.attack)
+    attacked = ", ".join(method.name for method in found if method.attack)
     meanings = (
         f"couplings: {', '.join(matching)} on matchings only.",
         "topologies: a fixed one is the same in all steps; a tree has no cycles.",
@@ -133,7 +133,7 @@ def _table(found: Sequence[MethodPart]) -> str:
         "failures: links may fail, and workers may be away (--link-failure, --absence). "
         f"Where they may not: {'; '.join(reasons)}.",
     )
-    text = "\n".join(_wrapped(each, "", "  ") for each in meanings)
+    text = "\n".join(_wrapped(line, "", "  ") for line in meanings)
     return f"{tabulate(rows, headers='keys')}\n\n{text}"
 
 

@@ -10,9 +10,19 @@ from typing import Any
 
 import click
 
-from ngo.cli.field_options import RunCommand, data_root_option, run_fields, spec_of_options
 from ngo.cli.log import LOG
-from ngo.cli.parameters import FOLDER, INPUT, SECONDS, FieldType, device_option, threads_option
+from ngo.cli.options import (
+    FOLDER,
+    INPUT,
+    SECONDS,
+    FieldType,
+    RunCommand,
+    data_root_option,
+    device_option,
+    run_fields,
+    spec_of_options,
+    threads_option,
+)
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import DECLARED, Field, within
 from ngo.common.files import removed_if_damaged
@@ -137,7 +147,7 @@ def train(
         # torch's communication logs pages about a failure of which ngo prints one line. torch reads
         # this variable when it is imported; the processes that start here inherit it.
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
-        from ngo.cli.distributed_run import train_distributed
+        from ngo.cli.run_training import train_distributed
 
         train_distributed(
             spec,
@@ -154,7 +164,7 @@ def train(
         raise UserError("processes: this option needs --distributed.")
     LOG.info(spec.id)
     with claimed(device) as place:
-        from ngo.cli.local_run import train_here
+        from ngo.cli.run_training import train_here
 
         train_here(
             spec,
@@ -203,7 +213,7 @@ def _train(
     snapshots: Collection[int | str],
     **how: Any,
 ) -> None:
-    from ngo.cli.local_run import train_here
+    from ngo.cli.run_training import train_here
     from ngo.training.partition_file import read
 
     with removed_if_damaged(partitions):

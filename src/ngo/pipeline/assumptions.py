@@ -14,11 +14,10 @@ import yaml
 from tabulate import tabulate
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import place as config_place
-from ngo.pipeline.config_files import read_config
-from ngo.pipeline.paper import NGO
+from ngo.pipeline.config import read_config
+from ngo.pipeline.experiments import PREFIX
+from ngo.pipeline.paths import NGO, archived_name
 from ngo.pipeline.plan import Plan, plan
-from ngo.pipeline.universes import PREFIX
 from ngo.printing import inert, page
 
 MARK = re.compile(r"\bassumed:\s*")
@@ -129,7 +128,7 @@ def as_html(found: Sequence[Assumption], tier: str) -> str:
 def _caption(found: Sequence[Assumption], tier: str) -> str:
     if not found:
         return f"No value is marked as assumed. Tier {tier}."
-    files = ", ".join(sorted({config_place(item.file) for item in found}))
+    files = ", ".join(sorted({archived_name(item.file) for item in found}))
     number = "1 value" if len(found) == 1 else f"{len(found)} values"
     return (
         f"Values that the paper does not state, and why they are what they are. Tier {tier}; "

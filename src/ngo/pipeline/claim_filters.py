@@ -16,7 +16,7 @@ from ngo.common.registry import UserError, shown, unknown
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.universes import PREFIX
+from ngo.pipeline.experiments import PREFIX
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
@@ -65,7 +65,7 @@ def check_filters(claims: ClaimsFile, experiments: Collection[str]) -> None:
         if claim.universes is not None and claim.universes.gate is not None:
             gates[f"{key}.universes.gate"] = claim.universes.gate
         for place, gate in gates.items():
-            used = [Table(each, experiments) for each in gate.tables] or tables
+            used = [Table(name, experiments) for name in gate.tables] or tables
             _check(place, gate, used)
             if gate.column is not None:
                 _check_column(f"{place}.column", gate.column, used)
@@ -108,8 +108,8 @@ def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
     for name, value in entry.arguments.items():
         place = f"{key}.with.{name}"
         if "Column" in kinds[name]:
-            for each in value if isinstance(value, list) else [value]:
-                _check_column(place, each, tables)
+            for column in value if isinstance(value, list) else [value]:
+                _check_column(place, column, tables)
         elif "Value" in kinds[name]:
             _check_number(place, value, tables)
         elif "Mixer" in kinds[name] and value not in (known := {*MIXERS, *COUPLINGS}):
@@ -130,7 +130,7 @@ def _check_rows(key: str, where: Mapping[str, object], tables: list[Table]) -> N
 
 def _check_column(key: str, name: object, tables: list[Table]) -> None:
     known = [table.columns for table in tables]
-    if all(known) and not any(name in each for each in known):
+    if all(known) and not any(name in columns for columns in known):
         raise unknown(key, name, set().union(*known))
 
 

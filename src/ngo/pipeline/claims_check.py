@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import CONFIG, read_config
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import CONFIG
+from ngo.pipeline.plan import plan
 from verdicts.files import read_mapping
 from verdicts.registration import registration_path
 
@@ -21,8 +23,6 @@ def check(path: Path) -> None:
     others = set(path.parent.glob("*.yaml")) - {CONFIG, path, registration_path(path)}
     for overlay in [CONFIG, *sorted(others)]:
         if _claims_of(overlay) == path.resolve():
-            from ngo.pipeline.plan import plan
-
             _ = plan(read_config(dict.fromkeys([CONFIG, overlay]))).ledger
 
 

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 
 from ngo.common.devices import DEVICES
 from ngo.common.fields import Schema, as_number, mapping_schema
-from ngo.common.registry import UserError, nearest, shown, unknown, unknown_field
+from ngo.common.registry import UserError, nearest, shown, unknown_field
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.training.spec import FIELDS, FINAL
@@ -41,6 +41,7 @@ def _or_null(schema: Schema, description: str) -> Schema:
 
 
 _TEXT: Schema = {"type": "string"}
+_ENTRY = "a mapping of keys to values, or null"
 _ID = _pattern("[A-Za-z0-9_]+", "of letters, digits and _")
 _NAME = _pattern("[A-Za-z0-9_. -]+", "of letters, digits, _, -, . and spaces")
 _PATH = _pattern(r"[^\x00-\x1f\x7f\ud800-\udfff]+", "a path")
@@ -126,9 +127,9 @@ _CONFIG: Schema = {
     "defaults?": _RUN,
     "settings": _named(_RUN, _NAME),
     "training": _named(_TRAINING),
-    "universes?": _named({**_UNIVERSES, "type": ["object", "null"]}),
+    "universes?": _named(_or_null(_UNIVERSES, _ENTRY)),
     "partitions": _named(mapping_schema({"settings": _TEXTS, "seed": _SEED})),
-    "figures?": _named({**_FIGURE, "type": ["object", "null"]}, _FILE),
+    "figures?": _named(_or_null(_FIGURE, _ENTRY), _FILE),
     "artefacts": _named({"type": "object", "additionalProperties": _NUMBER}),
     "network?": _named(_NETWORK),
 }
@@ -242,33 +243,3 @@ def _wanted(schema: Mapping) -> str:
         return repr(schema["const"])
     bounds = [_WORDS[name].format(schema[name]) for name in schema if name in _WORDS]
     return schema.get("description") or ", ".join([_WORDS[schema["type"]], *bounds])
-
-
-def without_left_out(config: Mapping) -> dict:
-    """The config without the entries that are None or that ``only`` leaves out.
-
-    Measurements on models of experiments that are None are left out too.
-    """
-    kept = dict(config)
-    training = config["training"] if isinstance(config.get("training"), Mapping) else {}
-    sections = {
-        kind: config[kind]
-        for kind in ("training", "universes", "partitions", *MEASUREMENTS)
-        if isinstance(config.get(kind), Mapping)
-    }
-    only = config.get("only")
-    if isinstance(only, list):
-        known = {name for entries in sections.values() for name in entries}
-        for name in only:
-            if not isinstance(name, str) or name not in known:
-                raise unknown("only", name, known)
-    for kind, entries in sections.items():
-        needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}
-        kept[kind] = {
-            name: entry
-            for name, entry in entries.items()
-            if entry is not None
-            and not (name in needed and needed[name] is None)
-            and not (isinstance(only, list) and name not in only)
-        }
-    return kept

@@ -6,15 +6,17 @@ trained under the lock of its folder, first those that no other job holds.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ngo.common.registry import UserError
-from ngo.pipeline.job_files import read_job
-from ngo.pipeline.places import RUNS
+from ngo.pipeline.keys import hashed
+from ngo.pipeline.paths import RUNS
 from ngo.training import run_folder
 from ngo.training.spec import RunSpec
 from ngo.training.tidy import aggregate, write_tidy
@@ -28,6 +30,21 @@ class Busy(Exception):
     """Another process trains this run now."""
 
 
+def read_job(path: Path, key: str) -> dict[str, Any]:
+    """The content of a job's file; a UserError if it does not have the ``key``."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        text = ""
+    if hashed(text) != key:
+        raise UserError(
+            f"job: {str(path)!r} is absent, or was changed after the job was planned; run "
+            "snakemake again."
+        )
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
 def train_job(path: Path, key: str, train: Train) -> Path:
     """Train what is missing of the job in the file ``path``, which has this ``key``; its table.
 
@@ -36,9 +53,9 @@ def train_job(path: Path, key: str, train: Train) -> Path:
     """
     content = read_job(path, key)
     runs = {
-        RunSpec.of({**each["values"], "seed": seed}): each["version"]
-        for each in content["combinations"]
-        for seed in each["seeds"]
+        RunSpec.of({**combination["values"], "seed": seed}): combination["version"]
+        for combination in content["combinations"]
+        for seed in combination["seeds"]
     }
     waiting, failed = list(runs), []
     for patient in (False, True):

@@ -13,6 +13,7 @@ Light: the workflow imports this module at every start.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +26,8 @@ from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.data.described import identity
 from ngo.gossip.method import METHODS
-from ngo.pipeline.job_files import job_key, job_text
-from ngo.pipeline.places import job_table, tier_folder
+from ngo.pipeline.keys import hashed
+from ngo.pipeline.paths import job_table, tier_folder
 from ngo.pipeline.plan import Plan
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
@@ -38,40 +39,21 @@ MNIST = 28 * 28
 TEST_SAMPLES = 10_000
 
 
-@dataclass(frozen=True)
-class Work:
-    """What a run computes."""
+def cost(spec: RunSpec) -> float:
+    """What a run that does not diverge costs, about: numbers of its inputs, in samples of MNIST.
 
-    steps: int
-    #: Training samples, of all workers and steps.
-    samples: int
-    evaluations: int
-    #: Forward passes of evaluations: samples of all evaluations and models.
-    images: int
-
-
-def work(spec: RunSpec) -> Work:
-    """The work of a run that does not diverge.
-
-    The first evaluation has one model, since all workers agree.
+    An image that is evaluated counts a third of one that is trained on. The first evaluation has
+    one model, since all workers agree.
     """
-    m = DATASETS[spec.dataset].train_samples
+    source = DATASETS[spec.dataset]
+    m = source.train_samples
     steps = spec.steps(owned := spec.owned_of(m))
     evaluations = evaluation_count(spec, owned)
     part = min(spec.eval_images or TEST_SAMPLES, TEST_SAMPLES)
     images = part + ((evaluations - 2) * part + TEST_SAMPLES) * models(spec)
-    held = evaluations * (m - spec.kept(m))
-    return Work(steps, steps * spec.per_step(owned), evaluations, images + held)
-
-
-def cost(spec: RunSpec) -> float:
-    """What a run costs, about: numbers of the inputs that it trains on, in samples of MNIST.
-
-    An image that is evaluated counts a third of one that is trained on.
-    """
-    done = work(spec)
-    size = math.prod(DATASETS[spec.dataset].input_shape) / MNIST
-    return (done.samples + done.images / 3) * size
+    images += evaluations * (m - spec.kept(m))
+    size = math.prod(source.input_shape) / MNIST
+    return (steps * spec.per_step(owned) + images / 3) * size
 
 
 def models(spec: RunSpec) -> int:
@@ -92,7 +74,7 @@ def evaluation_count(spec: RunSpec, owned: int) -> int:
     return min(steps, max(1, math.ceil((steps - 0.5) / apart))) + 1
 
 
-#: What combinations of one job cost together, at most, for one seed (see ``work.cost``).
+#: What combinations of one job cost together, at most, for one seed (see ``cost``).
 LIMIT = 1_000_000
 
 #: The most jobs of a tier, about: above it, the limit is doubled.
@@ -122,8 +104,25 @@ class Combination:
         return cost(self.runs[0])
 
 
+class JobFile:
+    """A file that the workflow writes before it starts a job, and the job reads."""
+
+    content: Mapping[str, object]
+
+    @cached_property
+    def text(self) -> str:
+        """Its text, with the versions of the libraries."""
+        content = {**self.content, "made_with": dict(versions.installed())}
+        return json.dumps(content, sort_keys=True, indent=1) + "\n"
+
+    @cached_property
+    def key(self) -> str:
+        """16 hex digits that change when anything of it is to be made again, or is new."""
+        return hashed(self.text)
+
+
 @dataclass(frozen=True)
-class Job:
+class Job(JobFile):
     """Some runs of one experiment in one setting, which one process trains in turn."""
 
     name: str
@@ -137,12 +136,12 @@ class Job:
     @property
     def runs(self) -> list[RunSpec]:
         """The runs, seed after seed of each combination."""
-        return [spec for each in self.combinations for spec in each.runs]
+        return [spec for combination in self.combinations for spec in combination.runs]
 
     @property
     def cost(self) -> float:
         """The cost of all runs."""
-        return sum(each.cost * len(each.runs) for each in self.combinations)
+        return sum(combination.cost * len(combination.runs) for combination in self.combinations)
 
     def memory(self, resources: Mapping) -> int:
         """The memory that it requests in MB, by the config's ``resources.train``."""
@@ -162,31 +161,24 @@ class Job:
         """Its file, which the workflow writes before it starts the job."""
         return str(Path(self.table).with_suffix(".json"))
 
-    @cached_property
-    def text(self) -> str:
+    @property
+    def content(self) -> dict[str, object]:
         """The content of its file."""
-        return job_text(
-            combinations=[
-                {
-                    "values": {k: v for k, v in each.runs[0].values().items() if k != "seed"},
-                    "seeds": [spec.seed for spec in each.runs],
-                    "version": results_version(each.runs[0]),
-                    "data": identity(each.runs[0].dataset),
-                }
-                for each in self.combinations
-            ],
-            snapshots={run: list(steps) for run, steps in self.snapshots.items()},
-            made_with=dict(versions.installed()),
-        )
-
-    @cached_property
-    def key(self) -> str:
-        """16 hex digits that change when any of its runs is to be made again, or is new."""
-        return job_key(self.text)
+        combinations = [
+            {
+                "values": {k: v for k, v in combination.runs[0].values().items() if k != "seed"},
+                "seeds": [spec.seed for spec in combination.runs],
+                "version": results_version(combination.runs[0]),
+                "data": identity(combination.runs[0].dataset),
+            }
+            for combination in self.combinations
+        ]
+        snapshots = {run: list(steps) for run, steps in self.snapshots.items()}
+        return {"combinations": combinations, "snapshots": snapshots}
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Drawing(JobFile):
     """The partitions of a setting, which one process draws into one file."""
 
     tier: str
@@ -203,20 +195,14 @@ class Drawing:
         """Its file, which the workflow writes before it starts the job."""
         return f"{tier_folder(self.tier)}/partitions/{self.setting}.json"
 
-    @cached_property
-    def text(self) -> str:
+    @property
+    def content(self) -> dict[str, object]:
         """The content of its file."""
-        return job_text(
-            partitions=[each.partition_fields for each in self.specs],
-            versions=[results_version(each, each.partition_fields) for each in self.specs],
-            data=sorted({str(identity(each.dataset)) for each in self.specs}),
-            made_with=dict(versions.installed()),
-        )
-
-    @cached_property
-    def key(self) -> str:
-        """16 hex digits that change when the partitions are to be drawn again."""
-        return job_key(self.text)
+        return {
+            "partitions": [spec.partition_fields for spec in self.specs],
+            "versions": [results_version(spec, spec.partition_fields) for spec in self.specs],
+            "data": sorted({str(identity(spec.dataset)) for spec in self.specs}),
+        }
 
 
 def jobs(plan: Plan) -> dict[str, list[Job]]:
@@ -227,22 +213,19 @@ def jobs(plan: Plan) -> dict[str, list[Job]]:
     limit = LIMIT
     groups = list(_groups(plan))
     while True:
-        found = {
-            (experiment, setting): list(_cut(combinations, limit))
-            for experiment, setting, combinations in groups
-        }
-        if sum(map(len, found.values())) <= max(MOST, len(groups)):
+        cuts = [list(_cut(combinations, limit)) for _, _, combinations in groups]
+        if sum(map(len, cuts)) <= max(MOST, len(groups)):
             break
         limit *= 2
     made: dict[str, list[Job]] = {name: [] for name in plan.training}
-    for (experiment, setting), parts in found.items():
-        for part, combinations in parts:
+    for (experiment, setting, _), cut in zip(groups, cuts, strict=True):
+        for part, combinations in cut:
             whole = "-".join(filter(None, [experiment, setting, part]))
-            for name, each in _blocks(whole, combinations, plan.seeds_per_job):
-                ids = {spec.id for one in each for spec in one.runs}
+            for name, block in _blocks(whole, combinations, plan.seeds_per_job):
+                ids = {spec.id for combination in block for spec in combination.runs}
                 kept = {run: steps for run, steps in plan.snapshots.items() if run in ids}
-                made[experiment].append(Job(name, plan.tier, experiment, setting, each, kept))
-    names = Counter(job.name for each in made.values() for job in each)
+                made[experiment].append(Job(name, plan.tier, experiment, setting, block, kept))
+    names = Counter(job.name for group in made.values() for job in group)
     if twice := [name for name, count in names.items() if count > 1]:
         raise UserError(f"settings: two jobs have the name {twice[0]!r}; rename a setting.")
     return made
@@ -274,18 +257,18 @@ def _cut(
     combinations: list[Combination], limit: float
 ) -> Iterator[tuple[str, tuple[Combination, ...]]]:
     """Parts below the limit, each with its name: a combination's, or the bits of hashes."""
-    for each in combinations:
-        if each.cost > limit:
-            yield each.name, (each,)
-    waiting = [("", [each for each in combinations if each.cost <= limit])]
+    for combination in combinations:
+        if combination.cost > limit:
+            yield combination.name, (combination,)
+    waiting = [("", [combination for combination in combinations if combination.cost <= limit])]
     while waiting:
         bits, part = waiting.pop()
-        if len(part) > 1 and sum(each.cost for each in part) > limit:
+        if len(part) > 1 and sum(combination.cost for combination in part) > limit:
             for bit in "01":
-                half = [each for each in part if each.bits[len(bits)] == bit]
+                half = [combination for combination in part if combination.bits[len(bits)] == bit]
                 waiting.append((bits + bit, half))
         elif part:
-            yield bits, tuple(sorted(part, key=lambda each: each.name))
+            yield bits, tuple(sorted(part, key=lambda combination: combination.name))
 
 
 def _blocks(
@@ -295,8 +278,10 @@ def _blocks(
     if size is None:
         yield name, combinations
         return
-    seeds = sorted({spec.seed for each in combinations for spec in each.runs})
+    seeds = sorted({spec.seed for combination in combinations for spec in combination.runs})
     for start in range(0, len(seeds), size):
         block = set(seeds[start : start + size])
-        kept = (tuple(s for s in each.runs if s.seed in block) for each in combinations)
+        kept = (
+            tuple(s for s in combination.runs if s.seed in block) for combination in combinations
+        )
         yield f"{name}-seeds{start // size}", tuple(Combination(runs) for runs in kept if runs)

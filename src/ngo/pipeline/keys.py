@@ -18,9 +18,7 @@ from pathlib import Path
 from ngo.common import versions
 from ngo.data.described import identity
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.job_files import job_key
-from ngo.pipeline.paper import PACKAGE
-from ngo.pipeline.plan import Plan
+from ngo.pipeline.paths import PACKAGE
 from ngo.report.contents import SHIPPED
 from ngo.training.results_version import RESULTS_VERSION
 from verdicts.registration import registration_path
@@ -32,16 +30,22 @@ PRINTED = (*DRAWN, "ngo/report")
 MEASURED = ("ngo/measures", "ngo/theorems")
 
 
+def hashed(text: str) -> str:
+    """16 hex digits of a text, such as a job's file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def key(*parts: object) -> str:
     """16 hex digits of values that JSON can hold."""
-    return job_key(json.dumps(parts, sort_keys=True))
+    return hashed(json.dumps(parts, sort_keys=True))
 
 
 @cache
 def code(*folders: str) -> str:
     """16 hex digits of files of the packages, and of those in folders, such as ``ngo/plots``."""
-    places = [PACKAGE.parent / each for each in folders]
-    found = (path for each in places for path in ([each] if each.is_file() else each.rglob("*.*")))
+    found: list[Path] = []
+    for path in (PACKAGE.parent / folder for folder in folders):
+        found += [path] if path.is_file() else path.rglob("*.*")
     return content(path for path in sorted(found) if "__pycache__" not in path.parts)
 
 
@@ -65,14 +69,12 @@ def measurement(kind: str, values: object, plugins: Iterable[str]) -> str:
     return key(code(*MEASURED), values, content(plugins), made_with)
 
 
-def artefact(plan: Plan, name: str) -> str:
-    """The key of a table or figure, beside its notebook; plugins may register quantities."""
-    entry = plan.artefacts[name]
-    registered = content(plan.plugins) if "claims" in entry.asks else ""
-    return key(code(*DRAWN), entry.section, registered)
+def artefact(section: str, plugins: Iterable[str]) -> str:
+    """The key of a table or figure; ``plugins`` may have registered the quantities of claims."""
+    return key(code(*DRAWN), section, content(plugins) if plugins else "")
 
 
-def page(plan: Plan) -> str:
+def page(claims: str, findings: str | None) -> str:
     """The key of the page of results: its code, and the texts that no rule makes."""
-    named = filter(None, [plan.findings, registration_path(plan.claims), SHIPPED])
+    named = filter(None, [findings, registration_path(claims), SHIPPED])
     return key(code(*PRINTED), content(named))

@@ -1,4 +1,7 @@
-"""Executing notebooks with parameters, and the start of a new one."""
+"""Executing notebooks with parameters, and the start of a new one.
+
+The cells run in this process: a process for a kernel takes longer to start.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,19 @@ import os
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import nbformat
+import papermill
 import yaml
+from IPython.core.displayhook import DisplayHook
+from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+from IPython.utils.capture import CapturedIO, capture_output
 from jsonschema import ValidationError
+from papermill.engines import Engine, NotebookExecutionManager, papermill_engines
+from papermill.exceptions import PapermillExecutionError
+from traitlets import Type
+from traitlets.config import Config
 
 from ngo.common.files import writable_folder, write_text
 from ngo.common.registry import UserError, unknown
@@ -21,12 +34,6 @@ def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
     Values are parsed as YAML. Raises a UserError for a parameter that the notebook does not have
     (papermill ignores it), and for a cell that fails; ``out`` then ends with the traceback.
     """
-    import papermill
-    from papermill.engines import papermill_engines
-    from papermill.exceptions import PapermillExecutionError
-
-    from ngo.pipeline.in_process import InProcess
-
     logging.getLogger("papermill").setLevel(logging.WARNING)
     values = _values(source, parameters, _inspected(source))
     writable_folder(out.parent)
@@ -79,8 +86,6 @@ plots.save("{name}", numbers, figure=figure, notes=notes, runs=metrics, tier=tie
 
 def start(name: str, reads: str, tier: str) -> Path:
     """Write ``notebooks/NAME.ipynb``, a figure of an experiment, and return its path."""
-    import nbformat
-
     path = Path("notebooks") / f"{name}.ipynb"
     if path.exists():
         raise UserError(f"{path}: it is there already.")
@@ -103,8 +108,6 @@ def braced(path: Path) -> str:
 
 def _inspected(book: Path) -> Iterable[str]:
     """The names of a notebook's parameters."""
-    import papermill
-
     try:
         with warnings.catch_warnings(action="ignore"):  # about a name that does not end in .ipynb
             return papermill.inspect_notebook(book)
@@ -128,3 +131,71 @@ def _values(source: Path, parameters: Iterable[str], known: Iterable[str]) -> di
             problem = " ".join(str(error).split())
             raise UserError(f"param: {parameter!r} is not valid YAML: {problem}") from None
     return values
+
+
+class Shown(DisplayHook):
+    """The value of a cell is shown as what ``display`` shows, and not printed."""
+
+    def write_output_prompt(self) -> None:
+        """There is none."""
+
+    def write_format_data(self, format_dict: dict, md_dict: dict | None = None) -> None:
+        """Show the value."""
+        self.shell.display_pub.publish(format_dict, md_dict)
+
+
+class Shell(InteractiveShell):
+    """A shell that shows values, and leaves errors to be kept as outputs."""
+
+    displayhook_class = Type(Shown)
+
+    def showtraceback(self, *given: Any, **named: Any) -> None:
+        """Print nothing."""
+
+    def showsyntaxerror(self, *given: Any, **named: Any) -> None:
+        """Print nothing."""
+
+
+class InProcess(Engine):
+    """An engine of papermill: IPython runs the cells one after another; an error ends it."""
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: NotebookExecutionManager, kernel_name: str, **options: Any
+    ) -> None:
+        """Run the cells of ``nb_man.nb``, and keep what they print, show and raise."""
+        Shell.clear_instance()  # of a notebook before
+        shell = Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+        for index, cell in enumerate(nb_man.nb.cells):
+            nb_man.cell_start(cell, index)
+            if cell.cell_type == "code":
+                with capture_output() as captured:
+                    result = shell.run_cell(cell.source, store_history=True)
+                cell.execution_count = shell.execution_count - 1
+                cell.outputs = _outputs(captured, result, shell)
+                if not result.success:
+                    nb_man.cell_exception(cell, index)
+                    break
+            nb_man.cell_complete(cell, index)
+
+
+def _outputs(
+    captured: CapturedIO, result: ExecutionResult, shell: InteractiveShell
+) -> list[nbformat.NotebookNode]:
+    streams = {"stdout": captured.stdout, "stderr": captured.stderr}
+    outputs = [
+        nbformat.v4.new_output("stream", name=name, text=text)
+        for name, text in streams.items()
+        if text
+    ]
+    outputs += [
+        nbformat.v4.new_output("display_data", data=shown.data or {}, metadata=shown.metadata or {})
+        for shown in captured.outputs
+    ]
+    if error := result.error_before_exec or result.error_in_exec:
+        kind = type(error)
+        lines = shell.InteractiveTB.structured_traceback(kind, error, error.__traceback__)
+        outputs.append(
+            nbformat.v4.new_output("error", ename=kind.__name__, evalue=str(error), traceback=lines)
+        )
+    return outputs

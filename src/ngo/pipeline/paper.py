@@ -1,35 +1,34 @@
-"""A paper is a folder: its config, claims, published numbers and notebooks.
+"""A paper in a config: who claims what, and its figures and tables.
 
-The config's section ``paper`` names it, and says who claims what. The folder is ``papers/NAME`` in
-the working directory, or else in the package's repository. The NGO paper has its config and its
-notebooks at the top of the repository.
-
-A config may be a stranger's: its paper's name only selects a folder that is here already.
+Each figure or table is a notebook, and what the workflow must know of it: the config's section
+``figures`` has these facts, by name. The first cell of the notebook has the title and the text. A
+config may be a stranger's: its paper's name only selects a folder that is here already.
 
 Light: the workflow imports this module at every start.
 """
 
 from __future__ import annotations
 
-import os
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import ngo
-from ngo.common.registry import unknown
-from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
-
-NGO = "ngo"
-"""The paper whose config is the base of all configs."""
-
-PACKAGE = Path(ngo.__file__).parent
-REPOSITORY = PACKAGE.parents[1]
-
-NO_CLAIMS = "config/reference/no_claims.yaml"
-"""A file of claims that has none."""
+from ngo.common.registry import UserError, in_a_line, shown, unknown
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import (
+    CONFIG,
+    NGO,
+    NO_CLAIMS,
+    REPOSITORY,
+    config_of,
+    notebook_of,
+    paper_names,
+    reference_folder,
+)
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,6 @@ class Paper:
     claim: str
 
 
-def config_of(name: str) -> Path:
-    """The config of a paper, from the repository."""
-    return CONFIG if name == NGO else PAPERS / name / CONFIG.name
-
-
 @cache
 def figures_of(name: str) -> Mapping[str, Mapping]:
     """The section ``figures`` of a paper's config in the repository; empty if it has none.
@@ -61,35 +55,13 @@ def figures_of(name: str) -> Mapping[str, Mapping]:
     return read_config([path]).get("figures", {}) if path.exists() else {}
 
 
-def notebook_of(paper: str, name: str) -> Path:
-    """The notebook of a figure: the paper's own or a shared one, here or in the repository."""
-    folders = (PAPERS / paper / "notebooks", Path("notebooks"))
-    places = [
-        root / folder / f"{name}.ipynb" for root in (Path(), REPOSITORY) for folder in folders
-    ]
-    found = next((place for place in places if place.exists()), places[1])
-    return Path(os.path.relpath(found))
-
-
-def reference(name: str) -> str:
-    """The folder with a paper's published numbers, as CSV files: here, or in the repository."""
-    folder = _reference(name)
-    return folder if Path(folder).is_dir() else os.path.relpath(REPOSITORY / folder)
-
-
-def published(name: str, root: Path = Path()) -> list[str]:
-    """The files with the published numbers of a paper that are in ``root``, as paths from there."""
-    files = (root / _reference(name)).glob("*.csv")
-    return sorted(path.relative_to(root).as_posix() for path in files)
-
-
 def paper_of(config: Mapping) -> Paper:
     """The paper of a config; a one-line UserError for a name without a folder.
 
     Configs from before papers had folders have no section: their paper is the one with the name of
     the tier, or else NGO.
     """
-    names = _names()
+    names = paper_names()
     section = config.get("paper")
     if section is None:
         name = config["tier"] if config["tier"] in names else NGO
@@ -117,7 +89,7 @@ def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
     file has no claims, and claims of a user's own have no questions of the paper's.
     """
     claims, findings = config["claims"], config.get("findings")
-    theirs = _reference(NGO)
+    theirs = reference_folder(NGO)
     if not paper.name and claims == f"{theirs}/claims.yaml" and Path(NO_CLAIMS).exists():
         claims = NO_CLAIMS
     if findings == f"{theirs}/findings.yaml" and claims != f"{theirs}/claims.yaml":
@@ -125,11 +97,127 @@ def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
     return {"claims": claims, "findings": findings}
 
 
-def _reference(name: str) -> str:
-    return "config/reference" if name == NGO else f"{PAPERS}/{name}/reference"
+ANY = "*"
+"""In the place of a table: all that claims are about. In a pattern: ``universes_*``."""
+
+FIGURE = ("png", "pdf", "csv")
+TABLE = ("csv", "md", "tex", "html")
+
+OF_CLAIMS = {
+    "section": "Claims",
+    "reads": ANY,
+    "figure": False,
+    "tables": ["claims", "claims_cells"],
+    "asks": ["network", "claims"],
+}
+OF_EXPERIMENT = {"section": "Experiments", "of_experiment": True}
+"""The facts of the table of claims, and of an experiment that no figure reads."""
 
 
-def _names() -> list[str]:
-    """The names of the papers that are here."""
-    folders = [path for root in (Path(), REPOSITORY) for path in (root / PAPERS).glob("*/")]
-    return sorted({NGO, *(folder.name for folder in folders)})
+def figures(config: Mapping, paper: Paper) -> dict[str, Artefact]:
+    """The figures and tables of a config by name; without the section, those of its paper."""
+    facts = config.get("figures") or figures_of(paper.name)
+    return {
+        name: Artefact.read(name, entry, notebook_of(paper.name, name))
+        for name, entry in facts.items()
+        if entry is not None
+    }
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """The facts of a figure or table."""
+
+    name: str
+    notebook: Path
+    section: str
+    #: Names of tidy tables, by the parameter of the notebook; one alone is that of ``metrics``. For
+    #: a pattern, the parameter is a list of all tables that match.
+    reads: Mapping[str, str]
+    #: Whether there is a drawing, ``results/TIER/figures/NAME.png``.
+    figure: bool = True
+    #: The names of files in ``results/TIER/tables``, without suffixes.
+    tables: tuple[str, ...] = ()
+    #: The CSV file with the paper's numbers, by name.
+    reference: str | None = None
+    #: The fields that distinguish runs (or partitions) of one seed. None if each run is shown by
+    #: itself, or none.
+    apart: tuple[str, ...] | None = None
+    #: Numbers that the config gives: each parameter with a range, above the first number and at
+    #: most the second.
+    values: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    #: Further parameters: ``network``, the config's networks, and ``claims``, the file of claims.
+    asks: tuple[str, ...] = ()
+    #: Whether its notebook is the one of all experiments that no figure reads.
+    of_experiment: bool = False
+
+    @classmethod
+    def read(cls, name: str, facts: Mapping, notebook: Path) -> Artefact:
+        """From an entry of the config; what it does not state has a default."""
+        reads = facts.get("reads", name)
+        given = {key: tuple(each) for key, each in facts.items() if isinstance(each, list)}
+        named = reads if isinstance(reads, Mapping) else {"metrics": reads}
+        return cls(**{**facts, **given, "name": name, "notebook": notebook, "reads": named})
+
+    def outputs(self) -> list[str]:
+        """The files, from the folder of a tier; the one to look at first comes first."""
+        return [
+            *(f"figures/{self.name}.{kind}" for kind in FIGURE if self.figure),
+            *(f"tables/{name}.{kind}" for name in self.tables for kind in TABLE),
+        ]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters of its notebook."""
+        reference = ["reference"] if self.reference else []
+        own = ["experiment"] if self.of_experiment else []
+        return (*self.reads, *reference, *self.asks, *self.values, *own, "tier", "out")
+
+    @property
+    def title(self) -> str:
+        """The title of the notebook; the name of an experiment."""
+        return self.name if self.of_experiment else self._text[0]
+
+    @property
+    def text(self) -> str:
+        """What it shows, what the paper says, and what to look at."""
+        return self._text[1]
+
+    @cached_property
+    def _text(self) -> tuple[str, str]:
+        try:
+            cells = json.loads(self.notebook.read_text(encoding="utf-8"))["cells"]
+            first = "".join(cells[0]["source"])
+        except FileNotFoundError:
+            raise UserError(
+                f"figures.{self.name}: there is no {self.notebook}; ngo notebook {self.name} "
+                "writes a start."
+            ) from None
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise UserError(f"{self.notebook}: no notebook: {in_a_line(error)}") from None
+        title, _, text = first.partition("\n")
+        return title.lstrip("# ").strip(), text.strip()
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """The place in its paper: by section, then by title; numbers count as numbers."""
+        words = re.findall(r"\d+|\D+", f"{self.section}\0{self.title}")
+        return tuple((not word.isdigit(), int(word) if word.isdigit() else word) for word in words)
+
+    def check_values(self, given: Mapping[str, float], *, asked: bool) -> None:
+        """Raise a one-line UserError for the first number that is not among ``values``.
+
+        If the figure is ``asked`` for, none may be missing.
+        """
+        key = f"artefacts.{self.name}"
+        for name, value in given.items():
+            if name not in self.values:
+                raise unknown(key, name, self.values)
+            low, high = self.values[name]
+            if not low < value <= high:
+                raise UserError(
+                    f"{key}.{name}: {shown(value)} is not allowed; it must be a number above "
+                    f"{low:g} and at most {high:g}."
+                )
+        if asked and (missing := [name for name in self.values if name not in given]):
+            raise UserError(f"{key}: {missing[0]!r} is missing.")

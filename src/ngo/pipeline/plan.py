@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
+import yaml
+
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.analysis.cases import pooled
 from ngo.analysis.universes import Universe
@@ -17,31 +19,40 @@ from ngo.common.devices import check_device
 from ngo.common.fields import fields_of
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Measurement
-from ngo.pipeline.artefacts import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact
 from ngo.pipeline.claim_filters import check_filters, check_tables
-from ngo.pipeline.config_files import check_size, load_plugins, without_gone
-from ngo.pipeline.config_schema import check_schema, without_left_out
-from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
+from ngo.pipeline.config import checked
+from ngo.pipeline.experiments import PREFIX, experiments, named_settings, resolve_run
 from ngo.pipeline.paper import (
-    NGO,
+    ANY,
+    OF_CLAIMS,
+    OF_EXPERIMENT,
+    Artefact,
     Paper,
+    figures,
     figures_of,
-    notebook_of,
     own_study,
     paper_of,
-    reference,
     stated_files,
 )
-from ngo.pipeline.places import CLAIMS, RUNS, tidy_table, tier_folder
-from ngo.pipeline.universes import PREFIX, sampled_runs
+from ngo.pipeline.paths import (
+    CLAIMS,
+    NGO,
+    RUNS,
+    SHARED,
+    data_manifest,
+    notebook_of,
+    published_numbers,
+    tidy_table,
+    tier_folder,
+)
 from ngo.training.run_folder import MODELS
 from ngo.training.spec import FINAL, RunSpec
 from ngo.training.validation import check_snapshots
 from verdicts.claims.claim import ADDED, ClaimsFile
 from verdicts.claims.claims_file import read_claims
 
-# Folders of results/ that all tiers share or once shared: no tier may have these names.
-SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
+#: The name of the tidy table of all runs.
+ALL = "runs"
 
 
 @dataclass(frozen=True)
@@ -117,14 +128,14 @@ class Plan:
         figure reads has a figure of its own, but for the added seeds of a claim. The table of
         claims is the last.
         """
-        figures, paper = self.figures, self.paper.name
-        made = [each for each in figures.values() if all(map(self._of, each.reads.values()))]
-        shown = {*figures, *self.universes}
+        paper, entries = self.paper.name, self.figures.values()
+        made = [entry for entry in entries if all(map(self._of, entry.reads.values()))]
+        shown = {*self.figures, *self.universes}
         shown |= {name for name in self.training if name.startswith(ADDED)}
-        shown |= {table for each in figures.values() for table in each.reads.values()}
+        shown |= {table for entry in entries for table in entry.reads.values()}
         book = notebook_of(paper, "experiment")
-        found = {
-            **{each.name: each for each in sorted(made, key=lambda each: each.place)},
+        artefacts = {
+            **{entry.name: entry for entry in sorted(made, key=lambda entry: entry.place)},
             **{
                 name: Artefact.read(name, {**OF_EXPERIMENT, "tables": [name]}, book)
                 for name in self.training
@@ -132,14 +143,14 @@ class Plan:
             },
             CLAIMS: Artefact.read(CLAIMS, OF_CLAIMS, notebook_of(paper, CLAIMS)),
         }
-        for each in found.values():
-            each.text  # noqa: B018 (it is read in the working directory of the plan)
-        return found
+        for entry in artefacts.values():
+            entry.text  # noqa: B018 (it is read in the working directory of the plan)
+        return artefacts
 
     @property
     def own_tables(self) -> list[str]:
         """The tables of universes and of measurements, which are targets by their names."""
-        measured = [f"{kind}_{name}" for kind, each in self.measures.items() for name in each]
+        measured = [f"{kind}_{name}" for kind, entries in self.measures.items() for name in entries]
         return [name for name in (*self.universes, *measured) if name not in self.artefacts]
 
     def files(self, entries: Iterable[Artefact]) -> list[str]:
@@ -155,7 +166,7 @@ class Plan:
     def measured_data(self, kind: str, name: str) -> list[str]:
         """The manifest of the data set that a measurement reads, if any."""
         dataset = self.measures[kind][name].get("dataset")
-        return [f"results/data/{dataset}.json"] if dataset else []
+        return [data_manifest(dataset)] if dataset else []
 
     def models(self, name: str) -> list[str]:
         """The models that the runs of an experiment keep."""
@@ -163,7 +174,7 @@ class Plan:
 
     def universes_of(self, name: str) -> list[dict]:
         """The universes of an experiment as values for JSON; empty if it is no sample of them."""
-        return [asdict(each) for each in self.universes.get(name, ())]
+        return [asdict(universe) for universe in self.universes.get(name, ())]
 
     @cached_property
     def shown_experiments(self) -> list[str]:
@@ -182,29 +193,28 @@ class Plan:
         Claims may compare with any of the published numbers, so their table reads all of them.
         """
         entry = self.artefacts[name]
-        given: dict[str, str | list[str]] = {
-            parameter: [tidy_table(self.tier, each) for each in self.tables(name)]
+        files: dict[str, str | list[str]] = {
+            parameter: [tidy_table(self.tier, tidy) for tidy in self.tables(name)]
             if ANY in table
             else tidy_table(self.tier, table)
             for parameter, table in entry.reads.items()
         }
         if entry.reference:
-            given["reference"] = f"{reference(self.paper.name)}/{entry.reference}.csv"
+            files["reference"] = published_numbers(self.paper.name, entry.reference)
         if "claims" in entry.asks:
             printed = [str(path) for path in self.ledger.printed]
-            given |= {"claims": self.claims, "published": printed}
-        return given
+            files |= {"claims": self.claims, "published": printed}
+        return files
 
     def parameters(self, name: str) -> dict[str, object]:
         """The parameters of the notebook of a figure or table, with their values."""
         entry = self.artefacts[name]
-        given = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
-        given |= {"experiment": name, "tier": self.tier, "out": tier_folder(self.tier)}
-        return {each: given[each] for each in entry.parameters}
+        values = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
+        values |= {"experiment": name, "tier": self.tier, "out": tier_folder(self.tier)}
+        return {parameter: values[parameter] for parameter in entry.parameters}
 
     def notebook_flags(self, name: str) -> list[str]:
         """The parameters of the notebook as options of ``ngo notebook``, in YAML."""
-        import yaml
 
         def text(value: object) -> str:
             if not isinstance(value, Mapping | list):
@@ -214,6 +224,15 @@ class Plan:
         given = self.parameters(name).items()
         return [word for key, value in given for word in ("-p", f"{key}={text(value)}")]
 
+    @property
+    def run_tables(self) -> dict[str, str]:
+        """The names of the tidy tables that are joined from runs, by their paths."""
+        return {tidy_table(self.tier, name): name for name in (ALL, *self.training)}
+
+    def runs_of(self, table: str) -> list[RunSpec]:
+        """The runs of a tidy table; none for one that is not joined from runs."""
+        return list(self.runs.values()) if table == ALL else self.training.get(table, [])
+
     @cached_property
     def runs(self) -> dict[str, RunSpec]:
         """Every run once, by id."""
@@ -222,13 +241,13 @@ class Plan:
     @cached_property
     def drawn(self) -> dict[str, dict[str, RunSpec]]:
         """For each setting, and each of its partitions by id, a run that has it."""
-        found: dict[str, dict[str, RunSpec]] = {}
+        runs: dict[str, dict[str, RunSpec]] = {}
         for spec in self.runs.values():
-            found.setdefault(self.settings[spec.id], {}).setdefault(spec.partition_id, spec)
+            runs.setdefault(self.settings[spec.id], {}).setdefault(spec.partition_id, spec)
         for name, specs in self.partitions.items():
             for setting, spec in zip(self.partition_settings[name], specs, strict=True):
-                found.setdefault(setting, {}).setdefault(spec.partition_id, spec)
-        return found
+                runs.setdefault(setting, {}).setdefault(spec.partition_id, spec)
+        return runs
 
     @property
     def partition_runs(self) -> dict[str, RunSpec]:
@@ -239,15 +258,10 @@ class Plan:
 def plan(config: Mapping) -> Plan:
     """The checked plan of a config; a one-line UserError for the first mistake in it.
 
-    The config's plugins are imported first, so that names which they register are known. An
-    experiment that is None, or that the list ``only`` lacks, is left out, and with it its
+    An experiment that is None, or that the list ``only`` lacks, is left out, and with it its
     measurements, tables and figures. Without any of the NGO paper's, it is a study of a user's own.
     """
-    check_size(config)
-    config = without_gone(config)
-    load_plugins(config)
-    whole, config = config, without_left_out(config)
-    check_schema(config)
+    config, whole = checked(config)
     paper = paper_of(config)
     if config["tier"] in SHARED:
         raise UserError(
@@ -255,37 +269,21 @@ def plan(config: Mapping) -> Plan:
             f"other than {', '.join(SHARED)}."
         )
     check_device(config["device"])
-    check_fields("defaults", config.get("defaults", {}))
-    for name, setting in config["settings"].items():
-        check_fields(f"settings.{name}", setting)
-    found, universes = experiments(config), {}
-    for name, entry in config.get("universes", {}).items():
-        found[PREFIX + name], universes[PREFIX + name] = sampled_runs(name, config, entry)
-    training = {name: list(runs) for name, runs in found.items()}
+    runs, universes = experiments(config)
+    training = {name: list(specs) for name, specs in runs.items()}
     settings: dict[str, str] = {}
-    for runs in found.values():
-        for spec, setting in runs.items():
+    for specs in runs.values():
+        for spec, setting in specs.items():
             settings.setdefault(spec.id, setting)
     partitions = {
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
     }
-    figures = {
-        name: Artefact.read(name, facts, notebook_of(paper.name, name))
-        for name, facts in (config.get("figures") or figures_of(paper.name)).items()
-        if facts is not None
-    }
-    for name, entry in figures.items():
+    shown = figures(config, paper)
+    for name, entry in shown.items():
         if entry.apart is not None:
             _check_apart(f"training.{name}", training.get(name, ()), entry.apart)
             _check_apart(f"partitions.{name}", partitions.get(name, ()), entry.apart)
-    measures = {
-        kind: {
-            name: _measure_flags(f"{kind}.{name}", config, measurement, entry)
-            for name, entry in config.get(kind, {}).items()
-        }
-        for kind, measurement in MEASUREMENTS.items()
-    }
     planned = Plan(
         paper=paper,
         **stated_files(config, paper),
@@ -297,22 +295,30 @@ def plan(config: Mapping) -> Plan:
         seeds_per_job=config.get("seeds_per_job"),
         snapshots=_snapshots(config, training),
         partitions=partitions,
-        partition_settings={name: each["settings"] for name, each in config["partitions"].items()},
-        measures=measures,
-        figures=figures,
+        partition_settings={
+            name: entry["settings"] for name, entry in config["partitions"].items()
+        },
+        measures={
+            kind: {
+                name: _measure_flags(f"{kind}.{name}", config, measurement, entry)
+                for name, entry in config.get(kind, {}).items()
+            }
+            for kind, measurement in MEASUREMENTS.items()
+        },
+        figures=shown,
         values=dict(config["artefacts"]),
         network=dict(config.get("network", {})),
         defined=_tables(
-            [*whole["training"], *(f"{PREFIX}{name}" for name in whole.get("universes", ()))],
+            [*whole["training"], *(PREFIX + name for name in whole.get("universes", ()))],
             whole["partitions"],
             whole,
         ),
         universes=universes,
     )
     if paper.name == NGO and not {*planned.artefacts} & {*figures_of(NGO)}:
-        own = own_study(config)
-        planned = replace(planned, paper=own, **stated_files(config, own))
-    for name, entry in figures.items():
+        study = own_study(config)
+        planned = replace(planned, paper=study, **stated_files(config, study))
+    for name, entry in shown.items():
         entry.check_values(planned.values.get(name, {}), asked=name in planned.artefacts)
     return planned
 
@@ -320,7 +326,7 @@ def plan(config: Mapping) -> Plan:
 def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mapping) -> set[str]:
     """The names of the tidy tables of experiments, partitions and measurements."""
     measured = {f"{kind}_{name}" for kind in MEASUREMENTS for name in measures.get(kind, ())}
-    return {*training, *(f"classes_{name}" for name in partitions), *measured, "runs"}
+    return {*training, *(f"classes_{name}" for name in partitions), *measured, ALL}
 
 
 def _check_apart(key: str, specs: Iterable[RunSpec], apart: tuple[str, ...]) -> None:
@@ -375,5 +381,5 @@ def _measure_flags(
     (setting,) = named_settings(key, config, [entry["setting"]])
     given = {"seed": 0, "topology": "ring", "method": "ngo"}
     spec = resolve_run(key, given, config, setting)
-    own = {name: value for name, value in entry.items() if name != "setting"}
-    return {**{name: getattr(spec, name) for name in measurement.run_fields}, **own}
+    options = {name: value for name, value in entry.items() if name != "setting"}
+    return {**{name: getattr(spec, name) for name in measurement.run_fields}, **options}

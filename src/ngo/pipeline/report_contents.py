@@ -8,15 +8,17 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
+from ngo.analysis.results import started
 from ngo.pipeline.archives.archive import ABOUT, OLDER
-from ngo.pipeline.archives.drawing import bases
-from ngo.pipeline.artefacts import Artefact
-from ngo.pipeline.config_files import place, read_config
-from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
+from ngo.pipeline.archives.verify import bases
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paper import Artefact
+from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.contents import SHIPPED, Contents, Shipped, Shown, read_shipped, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
+from ngo.training.run_folder import RECORD
 from verdicts.registration import as_date, read_registration, registration_path, with_standing
 from verdicts.row import read_rows
 
@@ -50,7 +52,7 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         assumptions=folder / "tables/assumptions",
         shipped=shipped(planned.tier, planned.paper.name) if planned.findings else None,
         older=older(Path(ABOUT)),
-        provenance=provenance(trained, map(place, configs), planned.plugins),
+        provenance=provenance(trained, map(archived_name, configs), planned.plugins),
     )
 
 
@@ -61,8 +63,8 @@ def shipped(tier: str, paper: str) -> Shipped | None:
     """
     if Path(ABOUT).exists() or not SHIPPED.exists():
         return None
-    found = read_shipped(SHIPPED)
-    return found if found.paper == paper and found.tier != tier else None
+    campaign = read_shipped(SHIPPED)
+    return campaign if campaign.paper == paper and campaign.tier != tier else None
 
 
 def older(path: Path) -> str:
@@ -77,25 +79,23 @@ def older(path: Path) -> str:
 
 def records(runs: Iterable[str]) -> list[dict]:
     """The records of runs, ordered by id."""
-    return [json.loads(text(Path(f"results/runs/{run}/run.json"))) for run in sorted(runs)]
+    return [json.loads(text(RUNS / run / RECORD)) for run in sorted(runs)]
 
 
 def _first_runs(planned: Plan, trained: Iterable[dict]) -> dict[str, datetime]:
     """When the first of the runs and measurements that decide a claim began, where it is known."""
-    started = {each["id"]: each["started"] for each in trained} | _measured(planned)
-    found = {}
+    started = {run["id"]: run["started"] for run in trained} | _measured(planned)
+    first = {}
     for group in bases(planned.ledger.claims, planned, {}):
-        dates = [started[each] for each in (*group.runs, *group.unchecked) if each in started]
+        dates = [started[run] for run in (*group.runs, *group.unchecked) if run in started]
         if dates:
-            found[group.claim] = min(as_date("started", date) for date in dates)
-    return found
+            first[group.claim] = min(as_date("started", date) for date in dates)
+    return first
 
 
 def _measured(planned: Plan) -> dict[str, object]:
     """When each measured table was started, by name; older ones do not say it."""
-    from ngo.analysis.results import started
-
-    names = (f"{kind}_{name}" for kind, each in planned.measures.items() for name in each)
+    names = (f"{kind}_{name}" for kind, entries in planned.measures.items() for name in entries)
     paths = {name: Path(tidy_table(planned.tier, name)) for name in names}
     dates = {name: started(path) for name, path in paths.items() if path.exists()}
     return {name: date for name, date in dates.items() if date is not None}
@@ -108,5 +108,5 @@ def _shown(entry: Artefact, folder: Path) -> Shown:
         section=entry.section,
         about=entry.text,
         figures=(folder / f"figures/{entry.name}.png",) if entry.figure else (),
-        tables=tuple(folder / f"tables/{each}" for each in entry.tables),
+        tables=tuple(folder / f"tables/{table}" for table in entry.tables),
     )

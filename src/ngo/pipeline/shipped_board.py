@@ -11,8 +11,11 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+
+from ngo.analysis import results
 from ngo.pipeline.archives.archive import (
     OLDER,
     Archive,
@@ -21,19 +24,26 @@ from ngo.pipeline.archives.archive import (
     read_archive,
     sha256,
 )
-from ngo.pipeline.archives.drawing import Group, bases
-from ngo.pipeline.archives.run_tables import joined_tables
-from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
+from ngo.pipeline.archives.unpack import joined_tables
+from ngo.pipeline.archives.verify import Group, bases
+from ngo.pipeline.config import read_config
+from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper import Paper
-from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table, tier_folder
+from ngo.pipeline.paths import (
+    CLAIMS,
+    CONFIG,
+    FIRST,
+    PAPERS,
+    page_of,
+    shipped_metrics,
+    tidy_table,
+    tier_folder,
+)
 from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, BoardCell, BoardClaim, BoardPaper
 from verdicts.ledger import judged
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: The table of methods in settings, of the tier ``SETTINGS``.
 MATRIX = "matrix"
@@ -68,19 +78,19 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
             claims += claims_of(planned, archive)
             if planned.tier == SETTINGS and MATRIX in planned.artefacts:
                 cells += cells_of(matrix_of(planned, archive))
-        tell(f"{papers[-1].archive}: {sum(each.tier == planned.tier for each in claims)} claims")
+        tell(f"{papers[-1].archive}: {sum(claim.tier == planned.tier for claim in claims)} claims")
     papers += not_run(root, {paper.tier for paper in papers})
     return Board(tuple(papers), tuple(claims), tuple(cells))
 
 
 def not_run(root: Path, known: Iterable[str]) -> list[BoardPaper]:
     """The papers in papers/ whose tier is not ``known``."""
-    found = []
+    papers = []
     for path in sorted((root / PAPERS).glob(f"*/{CONFIG.name}")):
         config = read_config([path])
         if config["tier"] not in known:
-            found.append(_paper(config["tier"], Paper(**config["paper"])))
-    return found
+            papers.append(_paper(config["tier"], Paper(**config["paper"])))
+    return papers
 
 
 def _paper(tier: str, paper: Paper, **run: Any) -> BoardPaper:
@@ -91,14 +101,12 @@ def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
     """The claims of an archive, each with its verdict and the scale of what decides it."""
     tables = tables_of(planned, archive, planned.tables(CLAIMS))
     rows = [row for row in judged(planned.ledger, tables) if not row.cell]
-    groups = {each.claim: each for each in bases([row.claim for row in rows], planned, {})}
+    groups = {group.claim: group for group in bases([row.claim for row in rows], planned, {})}
     return [_claim(row, groups[row.claim], planned, archive) for row in rows]
 
 
 def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str, pd.DataFrame]:
     """The tidy tables of an archive by name: of its runs, and of measurements."""
-    import pandas as pd
-
     names = list(names)
     found = joined_tables(archive, planned, names)
     joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in found}
@@ -149,11 +157,6 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
 
     The tidy tables that it reads are written to the working directory, that of the plan.
     """
-    import pandas as pd
-
-    from ngo.analysis import results
-    from ngo.pipeline.notebooks import execute
-
     for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
         results.write(table, tidy_table(planned.tier, name))
     given = [f"{name}={each}" for name, each in planned.parameters(MATRIX).items()]

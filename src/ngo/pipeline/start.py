@@ -1,5 +1,8 @@
 """What the workflow checks and writes before it starts jobs.
 
+Where it is a module of another workflow, that one passes values, not files. They are an overlay of
+the repository's config, which is written down: commands and pages read config files.
+
 Light: the workflow imports this module at every start.
 """
 
@@ -8,23 +11,50 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+
+import yaml
 
 from ngo.common.files import exclusive_lock, remove_all_partial, writable_folder, write_text
 from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.config import read_config
 from ngo.pipeline.jobs import Drawing, Job
-from ngo.pipeline.places import tier_folder
+from ngo.pipeline.paths import CONFIG, LOCK, REPOSITORY, tier_folder
 from ngo.pipeline.plan import Plan
+
+#: Keys whose values are files of the repository, unless the working directory has them.
+FILES = ("claims", "findings")
+
+
+def module_files(given: Mapping) -> list[str]:
+    """The config files of a module: the repository's base, and the overlay ``given``, written here.
+
+    Raises a UserError for a base that is not a config.
+    """
+    base = REPOSITORY / CONFIG
+    values = read_config([base])
+    overlay = {key: value for key, value in given.items() if values.get(key, ()) != value}
+    for key in FILES:
+        path = given.get(key, values[key])
+        if isinstance(path, str) and not Path(path).exists():
+            overlay[key] = os.path.relpath(REPOSITORY / path)
+    tier = str(given.get("tier", values["tier"]))
+    if Path(tier).name != tier:
+        raise UserError(f"tier: {tier!r} is not allowed; it must be the name of a folder.")
+    place = Path(tier_folder(tier), "config.yaml")
+    text = yaml.safe_dump(overlay, sort_keys=False, allow_unicode=True)
+    if not place.exists() or place.read_text(encoding="utf-8") != text:
+        write_text(place, text)
+    return [os.path.relpath(base), str(place)]
+
 
 ROOM = 2**20  # bytes: with less, jobs could not even write their logs
 
 #: What Snakemake keeps of how each file was made.
 RECORDS = Path(".snakemake/metadata")
-
-LOCK = ".snakemake/ngo.lock"
 
 #: Rules and tables of the workflow's own: no experiment may have these names.
 NAMES = {
@@ -40,7 +70,11 @@ def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
 
     ``forced``: Snakemake makes all files again, whatever it knows of them.
     """
-    for path in (*(str(each.notebook) for each in plan.artefacts.values()), *configs, plan.claims):
+    for path in (
+        *(str(entry.notebook) for entry in plan.artefacts.values()),
+        *configs,
+        plan.claims,
+    ):
         if set("{}") & set(path):
             raise UserError(
                 f"path: {path!r} has a brace, which Snakemake reads as a wildcard; rename that "
@@ -89,10 +123,10 @@ def begin(jobs: Sequence[Job], drawings: Sequence[Drawing], root: Path, tier: st
 
 def write_files(jobs: Iterable[Job | Drawing]) -> None:
     """Write the files of jobs that are absent or have another content."""
-    for each in jobs:
-        path = Path(each.file)
-        if not path.exists() or path.read_bytes() != each.text.encode():
-            write_text(path, each.text)
+    for job in jobs:
+        path = Path(job.file)
+        if not path.exists() or path.read_bytes() != job.text.encode():
+            write_text(path, job.text)
 
 
 def _tell_folders(tier: str) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from ngo.common.files import check_readable
+from ngo.common.registry import UserError, in_a_line
 from ngo.report.findings import Findings
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN
@@ -43,8 +44,19 @@ def as_shipped(contents: Contents) -> str:
 
 
 def read_shipped(path: Path) -> Shipped:
-    """The content of the file."""
-    return Shipped(**json.loads(path.read_text(encoding="utf-8")))
+    """The content of the file; a one-line UserError for a damaged one."""
+    try:
+        shipped = Shipped(**json.loads(path.read_text(encoding="utf-8")))
+        pairs = [(verdict, measured) for verdict, measured in shipped.verdicts.values()]
+        told = [*shipped.answers.values(), *chain(*pairs)]
+        if not all(isinstance(text, str) for text in told):
+            raise ValueError("an answer or a verdict is no text")
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(
+            f"shipped: {str(path)!r} is damaged ({in_a_line(error)}); take it from the repository "
+            "again."
+        ) from None
+    return shipped
 
 
 @dataclass(frozen=True)

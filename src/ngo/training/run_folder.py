@@ -14,6 +14,7 @@ import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 from ngo.common.limits import read_limited
 from ngo.common.registry import UserError, shown
@@ -122,7 +123,7 @@ def is_current(
         and is_run(about, spec)
         and all(made.get(name) == each for name, each in made_with.items())
         and set(map(str, snapshots)) <= kept
-        and (not snapshots or (folder / MODELS).exists())
+        and (not snapshots or is_zipfile(folder / MODELS))  # its end is there
         and record.get(SUM) == sum_of(folder / METRICS)
     )
 

@@ -6,7 +6,7 @@ from conftest import REPOSITORY
 from figure_files import executed
 from made_up_universes import table
 
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -1,4 +1,4 @@
-"""A metrics archive: the same content gives the same bytes, and any change in it is refused."""
+"""A metrics archive: its members, its description, its bytes and its plan."""
 
 import hashlib
 import json
@@ -8,19 +8,151 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import REPOSITORY
+from finished_runs import campaign, made_up_run
 from running import finished, start
+from shipped_plans import planned
 from two_figures import SHOWN, ngo, two_figures
 
 from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import archive
-from ngo.pipeline.archives.collect import collect
-from ngo.pipeline.archives.members import CRATE
-from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
-from ngo.pipeline.archives.run_tables import run_tables
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.archives.archive import (
+    CRATE,
+    Archive,
+    archived_plan,
+    described,
+    plugin_code,
+)
+from ngo.pipeline.archives.pack import collect, collect_finished
+from ngo.pipeline.archives.runs import METRICS, RECORDS, write_run
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import RUNS
 from ngo.pipeline.plan import plan
 from verdicts.quantity_registry import QUANTITIES, Quantity
+from verdicts.registration import read_registration, registration_path
+
+ALLOWED = (
+    "archive.json", "SHA256SUMS", "ro-crate-metadata.json",
+    "Snakefile", "workflow/Snakefile", "workflow/rules/train.smk", "config/config.yaml",
+    "config/reference/table1.csv",
+    "config/reference/claims.yaml", "mine/claims.yaml", "graph.edgelist", "own_plugin.py",
+    "papers/d2/config.yaml", "papers/d2/claims.yaml", "papers/own/reference/table.csv",
+    "results/data/mnist.json", "results/laptop/metrics/fig1.parquet",
+    "results/runs/metrics.parquet", "results/runs/records.jsonl.xz",
+)  # fmt: skip
+
+REFUSED = (
+    "results/laptop/tables/claims.html", "results/laptop/tables/claims.csv",
+    "results/laptop/report.html", "results/laptop/figures/fig1.png", "results/runs/a/run.json",
+    "results/runs/a/metrics.parquet", "results/partitions/a.parquet", "results/sitecustomize.py",
+    ".snakemake/metadata/a.json", ".env", ".ngo.yaml", "a/.b/c.yaml", "matplotlibrc", "a.pth",
+    "pandas.so", "profiles/default/config.yaml", "workflow/profiles/local/config.yaml",
+    "workflow/rules/a.py", "workflow/rules/Snakefile", "notebooks/fig1.ipynb", "logs/a.json",
+    "a b.py", "papers/own/figures/fig1.py", "papers/own/figures/claims.yaml",
+    "papers/a/b/figures/c.py", "papers/d2/notebooks/d2.ipynb", "a;b.yaml", "a\nb.yaml",
+    "{a}.yaml", "$(a).yaml", "config/", "", "a" * 300,
+)  # fmt: skip
+
+
+def test_members_of_an_archive():
+    for name in ALLOWED:
+        archive.check_member(name, 100)
+        with pytest.raises(UserError, match=r"has 999999999999 bytes; at most \d+ are allowed"):
+            archive.check_member(name, 999999999999)
+
+
+def test_results_code_and_settings_are_no_members():
+    for name in REFUSED:
+        with pytest.raises(UserError, match="is no part of an archive"):
+            archive.check_member(name, 0)
+
+
+def test_members_that_the_config_does_not_ask_for_are_refused():
+    names = ["archive.json", "config/config.yaml", "results/paper/metrics/fig1.parquet",
+             "results/paper/metrics/runs.parquet", "results/data/mnist.json",
+             "config/reference/claims.yaml", "workflow/rules/any.smk"]  # fmt: skip
+    plan = planned()
+    archive.check_expected(dict.fromkeys(names), plan, ["config/config.yaml"])
+    others = ["results/laptop/metrics/fig1.parquet", "results/paper/metrics/other.parquet",
+              "results/data/other.json", "pandas.py", "config/other.yaml"]  # fmt: skip
+    for other in others:
+        with pytest.raises(UserError, match=f"'{other}' is no part of an archive of its config"):
+            archive.check_expected(dict.fromkeys([*names, other]), plan, ["config/config.yaml"])
+
+
+def test_a_file_outside_the_working_directory_can_not_be_packed():
+    assert archive.inside("plugins", "./a/../b.py") == "b.py"
+    for name in ("/a.py", "../a.py"):
+        with pytest.raises(UserError, match=f"plugins: '{name}' is outside the working directory"):
+            archive.inside("plugins", name)
+
+
+PLUGGED = {"tier": "own", "plugins": ["./a.py", "b.yaml"], "data": {"root": "/anywhere"}}
+
+
+def described_by(config=PLUGGED, text=None, **changes):
+    """An archive with this description, and a config file that has the same config."""
+    about = {"tier": "own", "artefacts": ["claims"], "whole": True,
+             "configs": ["config/config.yaml"], "config": config, **changes}  # fmt: skip
+    own = {"a.py": b"", "b.yaml": b"", "config/config.yaml": text or json.dumps(config).encode()}
+    return {**own, "archive.json": json.dumps(about).encode()}
+
+
+def test_a_description_that_fits_its_archive():
+    about = described(described_by())
+    assert about["config"] == PLUGGED
+    assert plugin_code(about["config"]) == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tier": 1}, "'tier' is 1, which is no str"),
+        ({"tier": "../own"}, "is not allowed"),
+        ({"tier": "runs", "config": {"tier": "runs"}}, "the tier 'runs' is not allowed"),
+        ({"tier": "other"}, "is not that of the config"),
+        ({"config": "config"}, "'config' is 'config', which is no dict"),
+        ({"artefacts": [["a"]]}, "is no name of a figure or table"),
+        ({"artefacts": ["claims", "claims"]}, "named twice"),
+        ({"configs": ["/etc/config.yaml"]}, "is not in the archive"),
+        ({"configs": ["b.yaml"]}, "is not in the folder 'config'"),
+        ({"configs": ["config/config.yaml"] * 2}, "the configs must be different files"),
+    ],
+)
+def test_a_wrong_value_is_named(change, message):
+    with pytest.raises(UserError, match=message) as told:
+        described(described_by(**change))
+    assert "\n" not in str(told.value)
+
+
+def test_the_config_is_that_of_the_config_files():
+    with pytest.raises(UserError, match="its config is not that of the config files"):
+        described(described_by(text=b"tier: own\nplugins: []\n"))
+    for text in (b"a: [", b"a: 1\na: 2", b"[1]", b"\xff", b"a: !!python/name:os.system ''"):
+        with pytest.raises(UserError, match=r"^config: 'config/config.yaml'") as told:
+            described(described_by(text=text))
+        assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../a", "a/../b", "~/a", "C:/a", "\\\\host\\a", "a/.."]
+)
+def test_a_path_outside_of_the_archive_is_refused_anywhere(path):
+    for more in ({"claims": path}, {"defaults": {"graph": path}}, {"plugins": [path]},
+                 {"training": {"a": {"compare": [{"graph": [path]}]}}}):  # fmt: skip
+        with pytest.raises(UserError, match="its config names a path outside of it"):
+            described(described_by({**PLUGGED, **more}))
+
+
+def test_plugins_are_in_the_archive_and_no_other_code_is():
+    with pytest.raises(UserError, match=r"the plugin 'c.py' is not in the archive"):
+        described(described_by({**PLUGGED, "plugins": ["a.py", "c.py"]}))
+    with pytest.raises(UserError, match=r"'pandas.py' is code, and no plugin of the config"):
+        described({**described_by(), "pandas.py": b""})
+    for named in ("a.py", [1], [["a.py"]]):
+        with pytest.raises(UserError, match="plugins: .* must be a list of files"):
+            described(described_by({**PLUGGED, "plugins": named}))
+
 
 RULES = list((REPOSITORY / "workflow/rules").glob("*.smk"))
 SOURCES = {"Snakefile", "workflow/Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
@@ -44,8 +176,8 @@ def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, shippe
     read = archive.read_archive(packed)
     members = read.members
     inputs = {path for name in SHOWN for path in planned.inputs(name).values()}
-    assert "results/own/metrics/figS6.parquet" in inputs & run_tables(planned).keys()
-    inputs -= run_tables(planned).keys()
+    assert "results/own/metrics/figS6.parquet" in inputs & planned.run_tables.keys()
+    inputs -= planned.run_tables.keys()
     assert inputs <= set(members)
     about = json.loads(members["archive.json"])
     assert about["tier"] == "own"
@@ -145,5 +277,109 @@ def test_a_changed_file_is_named_with_both_sums(packed, tmp_path):
         archive.read_archive(tmp_path / "a.tar")
 
 
-def test_it_is_rebuilt_in_the_repository_only(packed):
-    assert "no Snakefile in this folder" in ngo("rebuild", str(packed), code=2)
+PLUGIN = "from pathlib import Path\nPath('ran').touch()\n"
+
+PAPER = {"title": "Own", "authors": "Someone", "address": "", "claim": "All holds."}
+
+
+@pytest.fixture
+def plugged(tmp_path, monkeypatch):
+    """The members of an archive whose config names a plugin."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_loaded", {})
+    Path("archived_plugin.py").write_text(PLUGIN)
+    table = {"topology": ["ring"], "workers": [4], "u": 0.4, "draws": 2, "seed": 0}  # the paper's
+    more = {"plugins": ["archived_plugin.py"], "spectra": {"tableS1": table}}
+    configs, planned = campaign(tmp_path, **more)
+    spec = next(iter(planned.runs.values()))
+    write_run(RUNS / spec.id, made_up_run(spec))
+    members, _ = collect_finished(configs)
+    forget()
+    Path("ran").unlink()
+    yield members
+    forget()
+
+
+def forget():
+    plugins._loaded.clear()
+    sys.modules.pop("ngo_plugin_archived_plugin", None)
+
+
+def test_a_plugin_runs_only_if_it_is_trusted(plugged, tmp_path):
+    Path("archived_plugin.py").write_text("raise SystemExit('a local file has run')")
+    told, digest = [], hashlib.sha256(PLUGIN.encode()).hexdigest()
+    named = f"'archived_plugin.py' \\(sha256 {digest}\\)"
+    message = f"'a.tar' has the plugin {named}, which is code. Read it, and add --trust-plugins"
+    with (
+        pytest.raises(UserError, match=message),
+        archived_plan(Archive("a.tar", plugged), trusted=False, tell=told.append),
+    ):
+        pass
+    assert told == []
+    assert not plugins.loaded()
+    with archived_plan(Archive("a.tar", plugged), trusted=True, tell=told.append) as planned:
+        folder = Path.cwd()
+        assert folder != tmp_path
+        assert (folder / "ran").exists()  # in the temporary folder
+        assert len(planned.runs) == 4
+    assert told == [f"runs the plugin 'archived_plugin.py' (sha256 {digest}) of the archive"]
+    assert Path.cwd() == tmp_path
+    assert not folder.exists()
+    assert not Path("ran").exists()
+
+
+def changed(members, **config):
+    """The archive with another config."""
+    about = json.loads(members["archive.json"])
+    about["config"] = {**about["config"], "plugins": [], **config}
+    text = yaml.safe_dump(about["config"]).encode()
+    others = {name: each for name, each in members.items() if not name.endswith(".py")}
+    described = {"archive.json": json.dumps(about).encode(), "config/config.yaml": text}
+    return {**others, **described}
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"tires": "a"}, "'tires' is unknown; allowed: "),
+        ({"paper": {**PAPER, "name": "nowhere"}}, "paper.name: 'nowhere' is unknown; allowed: "),
+        ({"paper": {**PAPER, "name": "../own"}}, "'../own'"),
+        ({"claims": "other.yaml"}, "claims: 'other.yaml' does not exist"),
+        ({"training": []}, "training: "),
+    ],
+)
+def test_a_config_that_can_not_be_planned_is_refused(plugged, config, message):
+    with (
+        pytest.raises(UserError, match=f"^archive: 'a.tar' is refused: .*{message}") as told,
+        archived_plan(Archive("a.tar", changed(plugged, **config)), trusted=False, tell=print),
+    ):
+        pass
+    assert "\n" not in str(told.value)
+
+
+REGISTERED = "config/reference/claims.registered.yaml"
+
+
+def test_an_archive_may_have_the_registration_of_its_claims(plugged):
+    form = {"form": "0" * 64, "date": "2026-11-22T12:00:00+00:00", "revision": ""}
+    designs = {"test": {"table1": [form]}}
+    text = yaml.safe_dump({"claims": {"1": [form]}, "designs": designs}).encode()
+    archive = Archive("a.tar", {**changed(plugged), REGISTERED: text})
+    with archived_plan(archive, trusted=False, tell=print) as planned:
+        found = read_registration(registration_path(planned.claims))
+        for (entry,) in (found.claims["1"], found.designs["test"]["table1"]):
+            assert (entry.form, entry.date.day) == ("0" * 64, 22)
+    for wrong in (
+        b"claims: {a: 1}",
+        b"{claims: {}, designs: {a: {b: 1}}}",
+        b"[",
+        text.replace(b"0000", b"../.", 1),
+    ):
+        with (
+            pytest.raises(UserError, match=r"^archive: 'a.tar' is refused: .*registered") as told,
+            archived_plan(
+                Archive("a.tar", {**changed(plugged), REGISTERED: wrong}), trusted=False, tell=print
+            ),
+        ):
+            pass
+        assert "\n" not in str(told.value)

@@ -20,10 +20,9 @@ from pyarrow import parquet
 
 from ngo.cli import cli
 from ngo.common.registry import UserError
-from ngo.pipeline.archives import first_reading, limits
-from ngo.pipeline.archives.archive import read_archive, tar_of
-from ngo.pipeline.archives.members import CRATE
-from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
+from ngo.pipeline.archives import limits
+from ngo.pipeline.archives.archive import CRATE, read_archive, tar_of
+from ngo.pipeline.archives.runs import METRICS, RECORDS
 
 CODE = b"open('canary', 'w').close()\n"
 CONFIG = "config/config.yaml"
@@ -277,7 +276,7 @@ def test_a_reading_that_takes_too_long_or_ends_its_process_is_refused(good, tmp_
     monkeypatch.setattr(limits, "SECONDS", 60)
     (tmp_path / "python").write_text("#!/bin/sh\nkill -SEGV $$\n")
     (tmp_path / "python").chmod(0o755)
-    monkeypatch.setattr(first_reading.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(limits.sys, "executable", str(tmp_path / "python"))
     with pytest.raises(UserError, match=r"is refused: it can't be read: it ended the process"):
         read_archive(tmp_path / "a.tar")
 
@@ -286,7 +285,7 @@ def test_the_largest_archive_of_the_project_is_read_with_room():
     content = (REPOSITORY / "results/archive/laptop-metrics.tar").read_bytes()
     members, room = members_of(content), 1.3
     tables = [each for name, each in members.items() if name.endswith(".parquet")]
-    sizes = [first_reading.table_bytes(each, limits.TABLES) for each in tables]
+    sizes = [limits.table_bytes(each, limits.TABLES) for each in tables]
     assert sum(sizes) * room < limits.TABLES
     assert len(content) * room < limits.ARCHIVE
     assert len(members) * room < limits.MEMBERS

@@ -1,10 +1,14 @@
 """Metrics archives: everything that tables and figures are made from, in one verified file.
 
 An archive is an uncompressed tar file of finished runs, measurements, configs, plugins and the
-paper's numbers (see ``collect``); it contains no weights. ``archive.json`` describes it;
+paper's numbers (see ``pack``); it contains no weights. ``archive.json`` describes it;
 ``SHA256SUMS`` lists the sums of all other members in the format of ``sha256sum``. Archives are
 deterministic: the same members give the same bytes, so an archive is intact if packing its members
 reproduces it.
+
+A member is data that the workflow reads, or provenance that nothing reads. Results that the
+workflow makes from them (tables, figures, pages), Snakemake's own files and code other than the
+config's plugins have no place in an archive.
 
 An archive may be a stranger's: reading and unpacking one runs nothing of it, and takes memory in
 proportion to ``limits``.
@@ -15,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 import tarfile
 import tempfile
@@ -23,37 +28,151 @@ from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from ngo.common.files import atomic_file, check_readable
 from ngo.common.registry import UserError, in_a_line, shown
-from ngo.pipeline.archives import limits, packed_runs
-from ngo.pipeline.archives.first_reading import read_apart
-from ngo.pipeline.archives.members import (
-    ABOUT,
-    CODE,
-    SUMS,
-    check_expected,
-    check_member,
-    is_config,
-    is_result,
-    is_workflow,
-    write_members,
-)
-from ngo.pipeline.archives.packed_runs import FinishedRun
-from ngo.pipeline.config_files import (
-    CONFIG,
+from ngo.pipeline.archives import limits
+from ngo.pipeline.archives.runs import METRICS, RECORDS, FinishedRun, unpacked
+from ngo.pipeline.config import (
     GONE,  # of whose use the reader of an archive is not told
     plugin_files,
     read_config,
     values_in,
 )
-from ngo.pipeline.plan import SHARED, Plan, plan
+from ngo.pipeline.paths import (
+    CONFIG,
+    NGO,
+    PAPERS,
+    REPOSITORY,
+    SHARED,
+    data_manifest,
+    reference_folder,
+    tidy_table,
+)
+from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
+from ngo.training.results_version import named_files
 from verdicts.registration import read_registration, registration_path
 
-if TYPE_CHECKING:
-    import pandas as pd
+ABOUT = "archive.json"
+SUMS = "SHA256SUMS"
+CRATE = "ro-crate-metadata.json"
+WORKFLOW = "Snakefile"
+
+_NAME = r"\w[\w.+-]*"
+_RULES = rf"workflow/(?:Snakefile|rules/{_NAME}\.smk)"
+_CONFIG = rf"(?:{CONFIG.parent}|{PAPERS}/\w+)/{_NAME}\.yaml"
+_TABLE = rf"results/{_NAME}/metrics/{_NAME}\.parquet"
+
+#: The largest size of each kind of member, in bytes, by a pattern of its name.
+_LARGEST = {
+    f"{ABOUT}|{re.escape(CRATE)}": limits.JSON,
+    f"{SUMS}|{WORKFLOW}|{_RULES}|{_CONFIG}": limits.TEXT,
+    rf"config/reference/{_NAME}\.csv|results/data/{_NAME}\.json": limits.TEXT,
+    f"{METRICS}|{re.escape(RECORDS)}|{_TABLE}": limits.ARCHIVE,
+}
+
+#: Files that a config may name: claims, findings, graphs, and plugins.
+_NAMED = rf"(?:{_NAME}/)*{_NAME}\.(?:yaml|yml|csv|txt|edgelist|adjlist|graphml|gml|json|mtx|py)"
+#: A paper's figures are the repository's, whatever an archive has.
+_NOT_NAMED = rf"(?:(?:results|logs|benchmarks|workflow|notebooks|profiles)|{PAPERS}/.*/figures)/.*"
+
+CODE = ".py"
+
+
+def check_member(name: str, size: int) -> None:
+    """Raise a UserError for a member that no archive has, by its name and its size in bytes."""
+    most = next((most for kind, most in _LARGEST.items() if re.fullmatch(kind, name)), None)
+    if most is None and re.fullmatch(_NAMED, name) and not re.fullmatch(_NOT_NAMED, name):
+        most = limits.TEXT
+    if most is None:
+        raise UserError(f"{name[:200]!r} is no part of an archive")
+    if size > most:
+        raise UserError(f"{name!r} has {size} bytes; at most {most} are allowed")
+
+
+def write_members(folder: Path, members: Mapping[str, bytes]) -> None:
+    """Write members as files below ``folder``."""
+    for name, content in members.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+def is_config(name: str) -> bool:
+    """Whether a member is where configs are."""
+    return re.fullmatch(_CONFIG, name) is not None
+
+
+def is_table(name: str) -> bool:
+    """Whether a member is a table in parquet."""
+    return re.fullmatch(f"{METRICS}|{_TABLE}", name) is not None
+
+
+def is_workflow(name: str) -> bool:
+    """Whether a member is a source of the workflow: provenance, which is never run."""
+    return re.fullmatch(f"{WORKFLOW}|{_RULES}", name) is not None
+
+
+def is_result(name: str) -> bool:
+    """Whether a member is data in ``results``: all other members are what a plan is made from."""
+    return name.startswith("results/")
+
+
+def named_members(planned: Plan) -> dict[str, Path]:
+    """The files that a config names, by their names in an archive, which are their paths.
+
+    Raises a UserError for a file outside the working directory.
+    """
+    places = deciding_members(planned)
+    places[inside("claims", planned.claims)] = Path(planned.claims)
+    for path in planned.ledger.printed:  # read from the file of claims, which is inside
+        places[inside("claims", str(path))] = path
+    registered = registration_path(planned.claims)
+    if registered.exists():
+        places[inside("claims", str(registered))] = registered
+    if planned.findings is not None:
+        places[inside("findings", planned.findings)] = Path(planned.findings)
+    return places
+
+
+def deciding_members(planned: Plan) -> dict[str, Path]:
+    """Those of the files that decide runs: plugins, and the files that runs name."""
+    places = {inside("plugins", path): Path(path) for path in planned.plugins}
+    for spec in planned.runs.values():
+        files = named_files(spec.values())
+        places |= {inside(key, str(path)): path for key, path in files.items()}
+    return places
+
+
+def inside(key: str, file: str) -> str:
+    """The name in the archive of a file that the config names under ``key``: that name."""
+    path = PurePosixPath(os.path.normpath(file))
+    if path.is_absolute() or ".." in path.parts:
+        raise UserError(
+            f"{key}: {file!r} is outside the working directory; an archive can't contain it."
+        )
+    return str(path)
+
+
+def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
+    """Raise a UserError for the first member that an archive of this plan does not have."""
+    folders = {reference_folder(paper) for paper in (NGO, planned.paper.name)}
+    numbers = {
+        f"{folder}/{path.name}"
+        for folder in folders
+        for path in (REPOSITORY / folder).glob("*.csv")
+    }
+    known = {ABOUT, CRATE, METRICS, RECORDS}
+    known |= {*configs, *numbers, *named_members(planned)}
+    known |= {tidy_table(planned.tier, name) for name in planned.made}
+    specs = [*planned.runs.values(), *planned.partition_runs.values()]
+    known |= {data_manifest(spec.dataset) for spec in specs}
+    for name in sorted(names):
+        if name not in known and not is_workflow(name):
+            raise UserError(f"{name!r} is no part of an archive of its config")
 
 
 # Texts in a config that name a file outside the working directory.
@@ -68,7 +187,7 @@ def described(members: Mapping[str, bytes]) -> dict:
     about = json.loads(members[ABOUT])
     if not isinstance(about, dict):
         raise UserError("it is not a mapping")
-    for key, kind in _KINDS.items():
+    for key, kind in _DESCRIBED.items():
         if key not in about:
             raise UserError(f"it is not complete: {key!r} is missing")
         if type(about[key]) is not kind:
@@ -84,7 +203,7 @@ def described(members: Mapping[str, bytes]) -> dict:
     return about
 
 
-_KINDS = {"tier": str, "artefacts": list, "whole": bool, "configs": list, "config": dict}
+_DESCRIBED = {"tier": str, "artefacts": list, "whole": bool, "configs": list, "config": dict}
 
 
 def _check_tier(about: Mapping) -> None:
@@ -163,12 +282,10 @@ class Archive:
     def runs(self) -> dict[str, FinishedRun]:
         """The finished runs by id; a UserError if there are none, or if they are damaged."""
         with refusing(self.path):
-            return packed_runs.unpacked(self.members)
+            return unpacked(self.members)
 
     def table(self, name: str) -> pd.DataFrame:
         """The table of this name."""
-        import pandas as pd
-
         with refusing(self.path, f"{name!r} can't be read ({{}})"):
             try:
                 return pd.read_parquet(io.BytesIO(self.members[name]))
@@ -201,7 +318,7 @@ def read_archive(path: str | Path) -> Archive:
                 f"it differs from an archive of its members (expected sha256 {sha256(packed)}, "
                 f"found {sha256(content)})"
             )
-        read_apart(content)
+        limits.read_apart(content)
     return Archive(path, members)
 
 

@@ -1,0 +1,324 @@
+"""Options and arguments of commands, checked before any work, with the messages of configs.
+
+Options for fields are shown by section of the help; they give a run or a measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from ngo.cli.log import LOG
+from ngo.common.devices import DEVICES
+from ngo.common.fields import DECLARED, Field, checked, wanted, within
+from ngo.common.files import check_path, check_readable, check_writable, same_file
+from ngo.common.registry import UserError
+from ngo.data import download
+from ngo.data.dataset import DATASETS
+from ngo.models.model import MODELS
+from ngo.models.task import TASKS
+from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, flag
+from ngo.training.validation import default_in_words, in_words, resolve
+
+
+class FieldType(click.ParamType):
+    """A value that ``fields.checked`` allows for ``field``."""
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+        self.name = {int: "INT", float: "FLOAT", str: "NAME", Path: "FILE"}[field.kind]
+
+    def convert(
+        self, value: object, param: click.Parameter | None, context: click.Context | None
+    ) -> object:
+        """The value, as the field's type. A UserError names the option."""
+        key = _key(param).replace("-", "_")
+        if self.field.kind in (int, float) and isinstance(value, str):
+            number = _number(value, self.field.kind)
+            if number is None:
+                must = f"it must be {wanted(self.field)}"
+                raise UserError(f"{key}: {value!r} is not a number; {must}.")
+            value = number
+        value = checked(key, value, self.field)
+        if self.field.kind is Path:
+            told_apart(key, value, context)
+        return value
+
+    def shell_complete(
+        self, context: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The allowed names that begin so, or any file for a path."""
+        if self.field.kind is Path:
+            return [CompletionItem(incomplete, type="file")]
+        return starting(incomplete, sorted(self.field.names or ()))
+
+
+def starting(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
+    """The names that begin with ``incomplete``, for the shell."""
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _number(text: str, kind: type) -> float | None:
+    """``text`` as a number of type ``kind``, or else as a float; None if it is neither."""
+    for parse in (kind, float):
+        with suppress(ValueError):
+            return parse(text)
+    return None
+
+
+def told_apart(
+    key: str, path: str | Path, context: click.Context | None, written: bool = False
+) -> None:
+    """Raise a UserError if a command would write a file that it also reads, or another output.
+
+    ``path`` is compared with those of the options and arguments before it.
+    """
+    if context is None:
+        return
+    read, made = context.meta.setdefault(__name__, ([], []))
+    for other, its_path in [*made, *(read if written else ())]:
+        if same_file(path, its_path):
+            (out, at), (also, known) = (key, path), (other, its_path)
+            if not written:
+                out, at, also, known = also, known, out, at
+            raise UserError(
+                f"{out}: {str(at)!r} is the file of {also}, {str(known)!r}; choose another path."
+            )
+    (made if written else read).append((key, path))
+
+
+class PathType(click.ParamType):
+    """A path that ``check(path, key)`` allows: of a file to read, or one that is ``written``."""
+
+    name = "path"
+
+    def __init__(self, check: Callable[[str, str], Path], written: bool = False) -> None:
+        self.check = check
+        self.written = written
+
+    def convert(
+        self, value: object, param: click.Parameter | None, context: click.Context | None
+    ) -> Path:
+        """The path. A UserError names the option."""
+        path = value if isinstance(value, Path) else self.check(value, _key(param))
+        told_apart(_key(param), path, context, self.written)
+        return path
+
+    def shell_complete(
+        self, context: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Any file or folder."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+SECONDS = FieldType(Field(float, "seconds", within(0, 1_000_000)))
+
+RESULT = PathType(check_writable, written=True)  # a file to write
+FOLDER = PathType(partial(check_writable, folder=True))  # a folder to write to
+INPUT = PathType(check_readable)  # a file to read
+ROOT = PathType(check_path)  # a folder that may not exist yet
+
+
+def _key(param: click.Parameter) -> str:
+    """The name of an option or argument in messages."""
+    return (param.name if isinstance(param, click.Argument) else param.opts[0]).lstrip("-")
+
+
+device_option = click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    shell_complete=lambda context, param, incomplete: starting(incomplete, DEVICES),
+    help=f"One of {', '.join(DEVICES)}.",
+)
+
+threads_option = click.option(
+    "--threads",
+    type=FieldType(Field(int, "threads", within(1, 1024))),
+    help="Threads: 1 to 1024  [default: all cores]",
+)
+
+table_option = click.option(
+    "--out", type=RESULT, required=True, help="Tidy table to write (parquet)."
+)
+
+
+def configs_option(absent: str | None = None) -> Callable:
+    """The option --config; without ``absent``, the default in words, a config is needed."""
+    told = f"  [default: {absent}]" if absent else "."
+    return click.option(
+        "--config",
+        "configs",
+        multiple=True,
+        required=absent is None,
+        type=INPUT,
+        help=f"Config file; later ones override{told}",
+    )
+
+
+#: The section of options that are no fields of a run.
+COMMAND = "Files, processes and devices"
+
+#: The fields of a run in each section; an option that an entry declares follows its owner.
+SECTIONS = {
+    "Data and task": (
+        *("dataset", "model", "task", "augmentation", "partition", "shards", "shards_per_worker"),
+        *("samples_per_worker", "beta", "holdout"),
+    ),
+    "Workers and graph": ("workers", "topology", "u", "weights"),
+    "Method and gossip": (
+        *("method", "initialization", "order", "coupling", "p", "compression", "gamma"),
+        *("gamma_decay", "local_steps", "delay", "v_threshold", "schedule"),
+    ),
+    "Local steps": (
+        *("local_rule", "lr", "lr_schedule", "warmup", "weight_decay", "batch_size"),
+        *("short_share", "epochs"),
+    ),
+    "Failures and liars": ("link_failure", "absence", "attack"),
+    "Virtual time": ("clock",),
+    "Evaluation": ("eval_every", "eval_images", "eval_workers"),
+    "Computation": ("seed", "precision", "backend"),
+}
+
+_OF = {name: title for title, names in SECTIONS.items() for name in names}
+
+
+def section_of(name: str) -> str:
+    """The section of an option."""
+    while name not in _OF and name in DECLARED:
+        name = DECLARED[name].owners[0]
+    return _OF.get(name, COMMAND)
+
+
+class FieldOption(click.Option):
+    """An option for a field. Its help lists the names that are allowed, plugins' included."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        field: Field,
+        default_text: str | None = None,
+        **named: object,
+    ):
+        kind = FieldType(field)
+        super().__init__(names, type=kind, metavar=kind.name, **named)
+        self.default_text = _default_text(field) if default_text is None else default_text
+
+    def get_help_record(self, context: click.Context) -> tuple[str, str] | None:
+        """The option's lines in a command's help: what it is, what is allowed, the default."""
+        field = self.type.field
+        allowed = str(field.range or wanted(field))
+        if field.names is not None:
+            kind = field.names.kind
+            again = kind in FIELDS and kind != self.name  # a second field for the same names
+            allowed = f"as {flag(kind)}" if again else ", ".join(sorted(field.names))
+        first = field.help[0].upper() if field.help[0].isascii() else field.help[0]
+        self.help = f"{first}{field.help[1:]} ({allowed})  {self.default_text}"
+        return super().get_help_record(context)
+
+
+def _default_text(field: Field) -> str:
+    """What an option's help says of the default; the values of a list are separated by commas."""
+    values = field.default if field.many else (field.default,)
+    told = [f"default: {', '.join(map(str, values))}"] if values not in ((), (None,)) else []
+    told += ["may be repeated"] if field.many else []
+    return f"[{'; '.join(told)}]" if told else ""
+
+
+class RunCommand(click.Command):
+    """A command with the options that registered entries declare.
+
+    Plugins may declare options after the command was defined. With an ``owner``, the command has
+    only those of this registry's entries.
+    """
+
+    def __init__(self, *arguments: object, owner: str | None = None, **named: object):
+        super().__init__(*arguments, **named)
+        self.owner = owner
+
+    def get_params(self, context: click.Context) -> list[click.Parameter]:
+        """The parameters, with the declared options after the last field of a run."""
+        params = super().get_params(context)
+        last = max(k for k, param in enumerate(params) if isinstance(param, FieldOption))
+        declared = [
+            FieldOption([flag(name), name], field=field)
+            for name, field in DECLARED.items()
+            if self.owner in (None, *field.owners)
+        ]
+        return [*params[: last + 1], *declared, *params[last + 1 :]]
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by section."""
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (*SECTIONS, COMMAND)}
+        for option in self.get_params(context):
+            if (record := option.get_help_record(context)) is not None:
+                sections[section_of(option.name)].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def run_fields(*names: str) -> Callable:
+    """Options for fields of a run. The command gets None for a field that is not given."""
+    told = {"model": "the first that fits the data set", "task": "the model's"}
+
+    def decorate(command: Callable) -> Callable:
+        for name in reversed(names):
+            text = f"[default: {told.get(name, default_in_words(name))}]"
+            option = {"field": FIELDS[name], "default_text": text}
+            command = click.option(flag(name), name, cls=FieldOption, **option)(command)
+        return command
+
+    return decorate
+
+
+def measurement_fields(fields: Mapping[str, Field]) -> Callable:
+    """Options for the fields of a measurement, with their defaults."""
+
+    def decorate(command: Callable) -> Callable:
+        for name, field in reversed(fields.items()):
+            how = {"field": field, "default": field.default, "multiple": field.many}
+            command = click.option(flag(name), name, cls=FieldOption, **how)(command)
+        return command
+
+    return decorate
+
+
+data_root_option = click.option(
+    "--data-root",
+    type=ROOT,
+    help=f"Folder of the data sets  [default: ${download.ROOT_VARIABLE}, "
+    f"else {download.DEFAULT_ROOT}/]",
+)
+
+
+def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
+    """The run of the ``given`` options. An option with no effect on it is logged.
+
+    By default the model fits the data set: of the first of TASKS for which there is one, and with
+    the data set's name if there is one. The default task is the model's.
+    """
+    values = {name: value for name, value in given.items() if value is not None}
+    dataset = values.get("dataset", DEFAULTS["dataset"])
+    shape = DATASETS[dataset].input_shape
+    tasks = [values["task"]] if "task" in values else list(TASKS)
+    fitting = [n for n, m in MODELS.items() if m.input_shape == shape and m.task in tasks]
+    fitting.sort(
+        key=lambda name: (tasks.index(MODELS[name].task), not name.startswith(f"{dataset}_"))
+    )
+    model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
+    implied = {"model": model, "task": MODELS[model].task}
+    spec = resolve({}, {**implied, **needed, **values})
+    for name, value in values.items():
+        used = getattr(spec, name)
+        if used != value:
+            instead = "it is not used" if used is None else f"it is {in_words(used)}"
+            LOG.warning("note: %s %s has no effect here: %s", name, value, instead)
+    return spec

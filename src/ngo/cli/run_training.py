@@ -1,0 +1,116 @@
+"""Train a run: in this process, or in several, started here or by torchrun."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import click
+from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+from ngo.cli import log
+from ngo.cli.log import LOG
+from ngo.common import plugins
+from ngo.common.registry import UserError
+from ngo.distributed import process_run
+from ngo.distributed.process_run import MISTAKE_EXIT_CODE, launch
+from ngo.training import run as training_run
+from ngo.training.checkpoint import Stopped
+from ngo.training.evaluation import Evaluation
+from ngo.training.plugin_errors import named_in_errors
+from ngo.training.spec import RunSpec
+
+
+def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
+    """Train ``spec`` with the arguments ``how`` of ``training.run``, and print the outcome.
+
+    After SIGTERM or SIGINT the process ends with the exit code of that signal.
+    """
+    try:
+        with _progress(spec) as progress, named_in_errors(spec):
+            last = training_run.run(
+                spec, out, root, report=LOG.info, tell=LOG.info, progress=progress, **how
+            )
+    except Stopped as stopped:
+        LOG.error("ngo: %s", stopped)
+        sys.exit(128 + stopped.number)
+    if last is not None:
+        print_outcome(spec, last, out)
+
+
+def print_outcome(spec: RunSpec, last: Evaluation, out: Path) -> None:
+    """Print the result of a run's last evaluation."""
+    accuracy, loss = last.consensus_accuracy, last.consensus_loss
+    score = f"loss {loss:.4g}" if math.isnan(accuracy) else f"{accuracy:.2%}"
+    outcome = "diverged" if last.diverged else f"consensus model {score}"
+    click.echo(f"{spec.id}: {outcome} after {last.epoch:g} epochs, {last.seconds:.1f} s → {out}")
+
+
+@contextmanager
+def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
+    """A function that takes the number of steps done, and draws a bar on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    per_step = spec.per_step(spec.owned)
+    bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False)
+    with bar, logging_redirect_tqdm([LOG]):
+        yield lambda step: bar.update(step * per_step - bar.n)
+
+
+def train_distributed(
+    spec: RunSpec,
+    out: Path,
+    root: Path,
+    *,
+    processes: int | None,
+    timeout: float,
+    on_failure: str,
+    **how: object,
+) -> None:
+    """Train ``spec`` in new ``processes``, or take part as a process that torchrun started."""
+    policy = {"timeout": timeout, "on_failure": on_failure}
+    how |= policy
+    if processes is None:
+        _join(spec, out, root, how)
+        return
+    process_run.check(spec, out, processes, on_failure)
+    LOG.info(spec.id)
+    files = [plugin.path for plugin in plugins.loaded() if plugin.module.startswith(plugins.PREFIX)]
+    launch(partial(_child, files, spec, out, root, how), processes, **policy)
+
+
+def _join(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
+    """Take part as a process that torchrun or the user has started."""
+    code = 0
+    try:
+        _take_part(spec, out, root, how)
+    except UserError as error:
+        LOG.error("ngo: %s", error)
+        code = MISTAKE_EXIT_CODE
+    sys.stdout.flush()
+    os._exit(code)  # a thread that waits for the store could abort a normal exit
+
+
+def _child(
+    files: Sequence[Path], spec: RunSpec, out: Path, root: Path, how: dict[str, object]
+) -> None:
+    """Take part, after setting up this new process like its parent."""
+    log.configure()
+    log.prepare()
+    plugins.load_installed()
+    plugins.load(files, key="plugin")
+    _take_part(spec, out, root, how)
+
+
+def _take_part(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
+    with named_in_errors(spec):
+        last = process_run.run(spec, out, root, report=LOG.info, **how)
+    if last is not None:
+        print_outcome(spec, last, out)

@@ -1,0 +1,248 @@
+"""Finished runs in an archive: one table with the rows of all, and one line for each record.
+
+Both are compressed. The files of a run are written from them byte for byte, by the version of
+pyarrow that wrote the originals.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from types import NoneType
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from ngo.common import versions
+from ngo.common.columns import read_columns, write_columns
+from ngo.common.files import write_text
+from ngo.common.registry import UserError, in_a_line
+from ngo.training import run_folder
+from ngo.training.results_version import results_version
+from ngo.training.spec import RunSpec
+
+METRICS = "results/runs/metrics.parquet"
+RECORDS = "results/runs/records.jsonl.xz"
+
+# Facts in a run's metrics file, other than its id and its fields.
+_SIZE = ("train_samples", "classes_covered", "parameters")
+
+# What a record has, and the types of it.
+_KINDS: dict[str, type | tuple] = {
+    **dict.fromkeys(("spec", "about", "final", "versions"), dict),
+    **dict.fromkeys(("id", "started"), str),
+    "wall_seconds": (int, float),
+    "evaluation_seconds": list,
+    **dict.fromkeys(_SIZE, (int, NoneType)),
+    **dict.fromkeys(("source", "processor", "device"), (str, NoneType)),
+    "seed": (int, NoneType),
+}
+
+# What ``about`` has: the results version, the partition, and what the bits of metrics depend on.
+_ABOUT = ("code", "parts", "torch", "device", "instructions", "kernels", "test_samples")
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """What a finished run left: its record (``run.json``) and the columns of its metrics."""
+
+    record: dict
+    #: By name, each with one value for every evaluation.
+    columns: dict[str, np.ndarray]
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.record["id"]
+
+    @property
+    def about(self) -> dict:
+        """Which run it is, and what made it (see ``ngo.training.run_folder``)."""
+        return {**self.record["about"], **self.record["spec"]}
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The facts in its metrics file."""
+        size = {name: self.record[name] for name in _SIZE}
+        return {"run": self.id, **self.record["spec"], **size}
+
+    @property
+    def seconds(self) -> float:
+        """The time that it took, up to its last evaluation."""
+        return float(self.record["evaluation_seconds"][-1])
+
+    @property
+    def record_text(self) -> str:
+        """Its record as ``run.json`` has it."""
+        return json.dumps(self.record, indent=2) + "\n"
+
+
+def revisions(records: Iterable[Mapping]) -> str:
+    """The source revisions in the records of runs, each with the library versions that differ from
+    those here.
+    """
+    return ", ".join(sorted({_revision(record) for record in records}))
+
+
+def _revision(record: Mapping) -> str:
+    other = versions.others(record)
+    return (record.get("source") or "unknown") + (f" with {other}" if other else "")
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a run has been finished in ``folder``."""
+    return all((folder / name).is_file() for name in (run_folder.METRICS, run_folder.RECORD))
+
+
+def read_run(folder: Path) -> FinishedRun:
+    """The finished run in ``folder``; a UserError if its files are damaged or not of one run."""
+    path = folder / run_folder.RECORD
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        record.pop(run_folder.SUM, None)  # of the file, which is packed otherwise
+        columns, facts = read_columns(folder / run_folder.METRICS, "archive", ("step", "diverged"))
+        run = FinishedRun(record, columns)
+        _check(run)
+        agree = run.facts == facts
+    except OSError as error:
+        raise UserError(f"archive: {str(path)!r} can't be read: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        agree = False
+    if not agree:
+        raise UserError(f"archive: {str(path)!r} is damaged, or not the record of its metrics.")
+    return run
+
+
+def run_here(folder: Path) -> FinishedRun | None:
+    """The finished run in ``folder``; None if there is none, or a damaged one."""
+    try:
+        return read_run(folder)
+    except UserError:
+        return None
+
+
+def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
+    """Whether one process made ``run``, with these libraries, as today's ``spec`` would."""
+    same = run.about["code"] == results_version(spec) and not versions.others(run.record)
+    return same and run_folder.is_run(run.about, spec)
+
+
+def write_run(folder: Path, run: FinishedRun) -> None:
+    """Write the files of a run into ``folder``, in place of those of an earlier one."""
+    run_folder.clear(folder)
+    write_columns(folder / run_folder.METRICS, run.columns, run.facts)
+    record = {**run.record, run_folder.SUM: run_folder.sum_of(folder / run_folder.METRICS)}
+    write_text(folder / run_folder.RECORD, FinishedRun(record, {}).record_text)
+
+
+def packed(runs: Iterable[FinishedRun]) -> dict[str, bytes]:
+    """The two members of an archive that hold ``runs``."""
+    ordered = sorted(runs, key=lambda run: run.id)
+    lines = "".join(json.dumps(run.record, separators=(",", ":")) + "\n" for run in ordered)
+    return {METRICS: _table(ordered), RECORDS: lzma.compress(lines.encode(), preset=9)}
+
+
+def unpacked(members: Mapping[str, bytes]) -> dict[str, FinishedRun]:
+    """The runs in an archive by id; a UserError if its two members do not fit together."""
+    if not {METRICS, RECORDS} <= members.keys():
+        raise UserError("it has no runs, or an earlier version packed it")
+    try:
+        lines = lzma.decompress(members[RECORDS]).decode().splitlines()
+        records = {record["id"]: record for record in map(json.loads, lines)}
+        columns = dict(_columns(members[METRICS]))
+        runs = {name: FinishedRun(records[name], columns[name]) for name in columns}
+        for run in runs.values():
+            _check(run)
+    except Exception as error:  # whatever a value of another type than a run's leads to
+        raise UserError(f"its runs can't be read ({in_a_line(error)})") from None
+    if len(records) > len(runs):
+        raise UserError(f"the run {min(records.keys() - runs.keys())} has a record and no rows")
+    return runs
+
+
+def _check(run: FinishedRun) -> None:
+    """Raise a ValueError, LookupError or TypeError for a run that none can be."""
+    record = run.record
+    if not re.fullmatch(r"\w[\w.+-]*", record["id"]) or run.id in _TAKEN:
+        raise ValueError(f"{run.id!r} is not the name of a run")
+    if other := [key for key, kind in _KINDS.items() if not isinstance(record.get(key), kind)]:
+        raise ValueError(f"the {other[0]} of {run.id} is absent, or of another type")
+    about = {name: record["about"][name] for name in _ABOUT}
+    final, made_with = record["final"], record["versions"]
+    plain = [final["step"], *about.values(), *final.values(), *made_with.values()]
+    if not all(isinstance(value, (str, int, float, NoneType)) for value in plain):
+        raise ValueError(f"the record of {run.id} has values of other types")
+    if not {"step", "diverged"} <= run.columns.keys() or not len(run.columns["step"]):
+        raise ValueError(f"the metrics of {run.id} are not complete")
+    if both := sorted(run.columns.keys() & run.facts.keys()):
+        raise ValueError(f"{both[0]!r} of {run.id} is a column and a fact")
+    datetime.fromisoformat(record["started"])
+    if not run.seconds >= 0:
+        raise ValueError(f"{run.id} took {run.seconds} seconds")
+
+
+# Names in the folder of runs that no run may have.
+_TAKEN = (PurePosixPath(METRICS).name, PurePosixPath(RECORDS).name)
+
+
+def _table(runs: list[FinishedRun]) -> bytes:
+    """The rows of ``runs`` as parquet; a column that a run lacks is null in its rows."""
+    sizes = [len(run.columns["step"]) for run in runs]
+    arrays = {"run": pa.array(np.repeat([run.id for run in runs], sizes).tolist(), pa.string())}
+    for name in dict.fromkeys(name for run in runs for name in run.columns):
+        kinds = {run.columns[name].dtype for run in runs if name in run.columns}
+        if len(kinds) > 1:
+            raise UserError(f"archive: the runs have columns {name!r} of different types.")
+        (kind,) = kinds
+        parts = [
+            run.columns.get(name, np.zeros(size, kind))
+            for run, size in zip(runs, sizes, strict=True)
+        ]
+        absent = np.repeat([name not in run.columns for run in runs], sizes)
+        arrays[name] = pa.array(np.concatenate(parts), mask=absent, from_pandas=False)
+    file = io.BytesIO()
+    floats = [name for name, array in arrays.items() if array.type == pa.float64()]
+    parquet.write_table(
+        pa.table(arrays),
+        file,
+        compression="zstd",
+        compression_level=15,
+        use_dictionary=[name for name in arrays if name not in floats],
+        use_byte_stream_split=floats,
+    )
+    return file.getvalue()
+
+
+def _columns(content: bytes) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """The columns of each run in a table of ``_table``."""
+    table = parquet.ParquetFile(io.BytesIO(content)).read().combine_chunks()
+    names = table["run"].to_pylist()
+    starts = [k for k, name in enumerate(names) if k == 0 or name != names[k - 1]]
+    if len({names[k] for k in starts}) < len(starts):
+        raise ValueError("the rows of a run are not together")
+    columns = {name: _values(name, table[name]) for name in table.column_names if name != "run"}
+    for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
+        found = {}
+        for name, (values, absent) in columns.items():
+            missing = 0 if absent is None else int(absent[start:end].sum())
+            if 0 < missing < end - start:
+                raise ValueError(f"its column {name!r} has missing values")
+            if not missing:
+                found[name] = values[start:end]
+        yield names[start], found
+
+
+def _values(name: str, column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray | None]:
+    """The values of a column, and where they are missing, if they are anywhere."""
+    absent = column.is_null().to_numpy() if column.null_count else None
+    values = column.fill_null(False if str(column.type) == "bool" else 0).to_numpy()
+    if values.dtype.kind not in "ifb":
+        raise ValueError(f"its column {name!r} is of another type")
+    return values, absent

@@ -1,0 +1,273 @@
+"""What an archive gives: its tables and figures, made again, and its runs, put back.
+
+Tables and figures are made by this repository's workflow from the unpacked files. Nothing of the
+archive is run: the Snakefile, the rules, the profile and the notebooks are the repository's, and no
+process imports modules from the folder that the archive is unpacked in.
+
+An archive does not contain the tidy tables of experiments, since they follow from its runs.
+(Archives of earlier versions do.) Runs that are put back are not trained by the workflow.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
+from pathlib import Path
+
+from pyarrow import parquet
+
+from ngo.analysis.universes import Universe, in_universes
+from ngo.common.files import PARTIAL, exclusive_lock, writable_folder
+from ngo.common.registry import UserError, in_a_line
+from ngo.pipeline.archives import limits
+from ngo.pipeline.archives.archive import (
+    Archive,
+    Members,
+    Tell,
+    archived_plan,
+    content_of,
+    deciding_members,
+    is_workflow,
+    refusing,
+    sha256,
+    tar_of,
+    write_members,
+)
+from ngo.pipeline.archives.runs import RECORDS, FinishedRun, of_this_code, run_here, write_run
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import LOCK, RUNS, tidy_table
+from ngo.pipeline.plan import Plan, plan
+from ngo.training.run_folder import difference
+from ngo.training.tidy import joined
+
+
+def needed_tables(archive: Archive, planned: Plan) -> list[str]:
+    """The names of those that the archive's tables and figures read."""
+    shown = [name for name in archive.about["artefacts"] if name in planned.artefacts]
+    read = {table for name in shown for table in planned.tables(name)}
+    return [name for name in planned.run_tables.values() if name in read]
+
+
+def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | None:
+    """The first run of the tables ``names`` that is not in the archive; None if all are."""
+    runs = archive.runs if RECORDS in archive.members else {}
+    needed = (spec.id for name in names for spec in planned.runs_of(name))
+    return next((run for run in needed if run not in runs), None)
+
+
+def relabelled(archive: Archive, planned: Plan) -> str | None:
+    """The first run whose record has another value than the config; None if there is none."""
+    for spec in planned.runs.values():
+        run = archive.runs.get(spec.id)
+        if run is not None and (other := difference(run.about, spec.values())):
+            return f"{spec.id}: its record has {other}"
+    return None
+
+
+def joined_tables(
+    archive: Archive, planned: Plan, names: Iterable[str]
+) -> Iterator[tuple[str, bytes]]:
+    """Those of ``names`` that are joined from runs, each with the bytes of the workflow's table.
+
+    Raises a UserError for an absent run, for one whose record is not of the config, for runs that
+    can't be joined, and if all tables together are larger than is allowed.
+    """
+    known, left = planned.run_tables.values(), limits.JOINED
+    names = [name for name in names if name in known]
+    wrong = relabelled(archive, planned) if names and RECORDS in archive.members else None
+    for name in names:
+        with refusing(archive.path):
+            if wrong:
+                raise UserError(wrong)
+            if absent := absent_run(archive, planned, [name]):
+                raise UserError(f"the run {absent} is not in it")
+            left -= _size(archive, planned, name)
+            if left < 0:
+                raise UserError("the tables of its runs are too large")
+            try:
+                table = _joined(archive, planned, name)
+            except Exception as error:  # whatever pyarrow raises for values that no table has
+                raise UserError(f"its runs can't be joined ({in_a_line(error)[:200]})") from None
+        yield name, table
+
+
+def _size(archive: Archive, planned: Plan, name: str) -> int:
+    """The bytes of a table with its numbers as text, before it is joined."""
+    runs = tuple(spec.id for spec in planned.runs_of(name))
+    return sum(
+        len(run.columns["step"]) * len(f"{[*run.columns]}{run.facts}{universe.values}")
+        for universe in planned.universes.get(name, [Universe(0, {}, runs)])
+        for run in map(archive.runs.__getitem__, universe.runs)
+    )
+
+
+def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
+    runs = [archive.runs[spec.id] for spec in planned.runs_of(name)]
+    table = joined([(run.columns, run.facts, run.record) for run in runs])
+    universes = planned.universes.get(name)
+    file = io.BytesIO()
+    if universes is None:
+        parquet.write_table(table, file)
+    else:
+        in_universes(table.to_pandas(), universes).to_parquet(file, index=False)
+    return file.getvalue()
+
+
+def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
+    """Unpack an archive of ``planned`` into ``out``/TIER-SUM; returns that folder.
+
+    It has what the archive's tables and figures are made from. The sources of the workflow stay in
+    the archive: nothing in the folder is run but the config's plugins, if they are trusted. The
+    folder appears only when it is complete. An existing folder must contain these files unchanged:
+    a UserError if one of them has been changed.
+    """
+    if not archive.about["artefacts"]:
+        raise UserError(
+            f"archive: {str(archive.path)!r} has finished runs and no tables or figures; "
+            "ngo restore puts the runs back."
+        )
+    files, digest = _files(archive, planned), sha256(tar_of(archive.members))
+    folder = writable_folder(out) / f"{archive.about['tier']}-{digest[:8]}"
+    if not folder.exists():
+        temporary = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out))
+        try:
+            write_members(temporary, files)
+            temporary.chmod(0o755)
+            temporary.replace(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    for name, content in files.items():
+        here = content_of(folder / name)
+        if here != content:
+            raise UserError(
+                f"archive: {str(folder / name)!r} has been changed since it was unpacked (expected "
+                f"sha256 {sha256(content)}, found {sha256(here)}); remove the folder."
+            )
+    return folder
+
+
+def _files(archive: Archive, planned: Plan) -> Members:
+    """What the folder contains, by path."""
+    joined = planned.run_tables
+    files = {
+        name: content
+        for name, content in archive.members.items()
+        if not is_workflow(name) and name not in joined
+    }
+    for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
+        files[tidy_table(planned.tier, name)] = content
+    if RECORDS in files:  # one file for each, as pages of results read them
+        for run in archive.runs.values():
+            files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
+    return files
+
+
+PROFILE = Path("workflow/profiles/local")
+SNAKEFILE = Path("Snakefile")
+
+
+def command(folder: Path, about: Mapping, artefacts: Iterable[str]) -> Sequence[str]:
+    """The command that makes the tables and figures of an archive that is unpacked in ``folder``.
+
+    It is for the repository's folder. ``about`` is the checked description of the archive, and
+    ``artefacts`` are those of its tables and figures that its tidy tables suffice for. Only the
+    rules of tables and figures are allowed, so nothing is trained or measured.
+    """
+    targets = [*artefacts, "assumptions"]
+    if about["whole"]:
+        targets.append("report")
+    overlays = [str((folder / name).resolve()) for name in about["configs"][1:]]
+    return [
+        *(sys.executable, "-P", "-m", "snakemake", *targets),
+        *("--snakefile", str(SNAKEFILE.resolve())),
+        *("--directory", str(folder)),
+        *("--allowed-rules", *targets),
+        *(["--configfile", *overlays] if overlays else []),
+        *("--config", "device=cpu"),
+        *("--workflow-profile", str(PROFILE.resolve())),
+    ]
+
+
+# What an interrupted run leaves (``ngo.training.checkpoint``, which imports torch).
+CHECKPOINT = "checkpoint.pt"
+
+
+# What becomes of a run in an archive, in the order in which it is told.
+RESTORED, HERE, OTHER_CODE, NOT_IN_CONFIG, MODELS = OUTCOMES = (
+    *("restored", "here already", "of another results version", "not in the config"),
+    "trained again for their models, which archives don't have",
+)
+
+
+@contextmanager
+def chosen(
+    archive: Archive, configs: Sequence[str | Path] = (), *, trusted: bool, tell: Tell
+) -> Iterator[Plan]:
+    """The plan of ``configs``, the user's own; without any, of those in the archive.
+
+    The archive's plugins are imported only if they are ``trusted`` (see ``archive_plan``). The
+    workflow needs the files that its configs name in this folder: a UserError unless they are here,
+    as they are in the archive.
+    """
+    if configs:
+        yield plan(read_config(configs))
+        return
+    here = Path.cwd()
+    with archived_plan(archive, trusted=trusted, tell=tell) as planned, chdir(here):
+        _check_here(archive, planned)
+        yield planned
+
+
+def _check_here(archive: Archive, planned: Plan) -> None:
+    """Raise a UserError if a file that decides runs is not here as it is in the archive."""
+    for name in sorted(deciding_members(planned)):
+        place = Path(name)
+        if not place.is_file() or place.read_bytes() != archive.members[name]:
+            raise UserError(
+                f"restore: {name!r} is not here as it is in the archive; take it from there "
+                f"(tar xf {archive.path} {name}), or name your own config (--config)."
+            )
+
+
+def restore(archive: Archive, planned: Plan) -> dict[str, list[str]]:
+    """Write the runs of an archive that a plan has into ``results/runs``: the ids by ``OUTCOMES``.
+
+    Only runs of the same values, results version and libraries are written. A damaged run that is
+    here is replaced. Raises a UserError for an archive that is damaged, and while the workflow
+    runs.
+    """
+    lock = exclusive_lock(LOCK)
+    try:
+        outcomes: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
+        for name, run in sorted(archive.runs.items()):
+            outcomes[_outcome(run, planned)].append(name)
+        for name in outcomes[RESTORED]:
+            write_run(RUNS / name, archive.runs[name])
+            (RUNS / name / CHECKPOINT).unlink(missing_ok=True)
+    finally:
+        lock.release()
+    return outcomes
+
+
+def _outcome(run: FinishedRun, planned: Plan) -> str:
+    spec = planned.runs.get(run.id)
+    if spec is None:
+        return NOT_IN_CONFIG
+    if run.id in planned.snapshots:
+        return MODELS
+    if not of_this_code(run, spec):
+        return OTHER_CODE
+    here = run_here(RUNS / run.id)
+    return HERE if here and of_this_code(here, spec) else RESTORED
+
+
+def told(outcomes: Mapping[str, list[str]], planned: Plan) -> str:
+    """How many runs were restored, and how many were not, by reason."""
+    parts = [f"{len(outcomes[RESTORED])} runs restored"]
+    parts += [f"{len(outcomes[why])} {why}" for why in OUTCOMES[1:] if outcomes[why]]
+    left = len(planned.runs.keys() - {*outcomes[RESTORED], *outcomes[HERE]})
+    return f"{', '.join(parts)}; {left} of the {planned.tier} tier's runs left to train"

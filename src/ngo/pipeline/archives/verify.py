@@ -1,0 +1,308 @@
+"""The checks of ``ngo verify``.
+
+A forger can compute the sums of changed files. So the parts must agree, and some runs and measured
+cases, drawn by the verifier's seed, are made again and compared (``repeat``).
+
+They are drawn from the whole archive, or from what a claim rests on: the rows that it selects
+(``where``), and of these the ones that its quantity compares (mappings of columns among its
+arguments, such as ``of`` and ``minus``). Runs of gates are not among them. A pooled claim rests on
+what its claims rest on.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+
+from ngo.common.registry import UserError, unknown
+from ngo.data import download
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.archives.archive import Archive
+from ngo.pipeline.archives.repeat import (
+    Measured,
+    compared,
+    made_run,
+    measure_again,
+    train_again,
+    where,
+)
+from ngo.pipeline.archives.runs import FinishedRun, of_this_code, revisions
+from ngo.pipeline.archives.unpack import absent_run, needed_tables, relabelled
+from ngo.pipeline.paths import tidy_table
+from ngo.pipeline.plan import Plan
+from verdicts.claims.claim import Claim, selections
+from verdicts.rows.selection import Selection, matches
+
+T = TypeVar("T", str, int)
+
+# The shares of forged runs or cases for which the probability of missing all is printed.
+SHARES = (0.01, 0.05, 0.1, 0.5, 1)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The runs and the cases of each table that are made again."""
+
+    runs: Sequence[str]
+    cases: Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is drawn from: everything in an archive, or what one claim rests on."""
+
+    #: Empty: the whole archive.
+    claim: str
+    #: How many runs it has in the archive.
+    size: int
+    #: The runs that can be drawn.
+    runs: Sequence[str]
+    #: The numbers of cases that can be drawn, by the name of the table.
+    cases: Mapping[str, Sequence[int]]
+    #: Tables that a claim reads too, whose rows can't be made again.
+    unchecked: Sequence[str] = ()
+
+    def drawn(self, sample: int, seed: int | None) -> Drawn:
+        """``sample`` runs, and cases of each table, by ``seed``; None if nothing is drawn."""
+        found = {name: drawn(numbers, sample, seed) for name, numbers in self.cases.items()}
+        return Drawn(drawn(self.runs, sample, seed), found)
+
+    def odds(self, drawn: Drawn) -> Iterator[str]:
+        """What was made again, and how likely that misses a forgery."""
+        if self.claim:
+            rests = [f"{self.size} runs"] if self.size else []
+            rests += [f"{len(numbers)} cases of {name}" for name, numbers in self.cases.items()]
+            rests += [f"{name}, which is not checked" for name in self.unchecked]
+            yield f"claim {self.claim} rests on {' and '.join(rests) or 'nothing in this archive'}"
+        indent = "  " if self.claim else ""
+        if self.runs or not self.claim:
+            yield indent + _odds("runs retrained", len(self.runs), len(drawn.runs))
+        for name, numbers in self.cases.items():
+            done = f"cases of {name} measured again"
+            yield indent + _odds(done, len(numbers), len(drawn.cases[name]))
+
+
+def drawn(names: Sequence[T], sample: int, seed: int | None) -> list[T]:
+    """``sample`` of the ``names``, or all, uniformly by ``seed``; sorted."""
+    return sorted(random.Random(seed).sample(sorted(names), min(sample, len(names))))
+
+
+def missed(drawable: int, sample: int, share: float) -> float:
+    """How likely no forged one is among ``sample`` of the ``drawable``, drawn without replacement.
+
+    This ``share`` of them is forged, at least one.
+    """
+    forged = max(1, math.ceil(share * drawable))
+    return math.comb(drawable - forged, sample) / math.comb(drawable, sample) if drawable else 1.0
+
+
+def _odds(done: str, size: int, count: int) -> str:
+    lost = (f"{100 * f:g} %: {100 * missed(size, count, f):.1f} %" for f in SHARES)
+    return (
+        f"{count} of {size} {done}; the probability of missing a forgery, by the share of them "
+        f"that is forged: {', '.join(lost)}"
+    )
+
+
+def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Group]:
+    """What each of the named claims rests on, of all runs of the plan and the measured tables.
+
+    Raises a UserError for a name that no claim has.
+    """
+    claims = planned.ledger.claims
+    for name in names:
+        if name not in claims:
+            raise unknown("claim", name, claims)
+
+    @cache
+    def facts(table: str) -> pd.DataFrame:
+        return pd.DataFrame([{"run": spec.id, **spec.values()} for spec in planned.runs_of(table)])
+
+    def basis(claim: Claim) -> Group:
+        pooled = [basis(claims[name]) for name in claim.pooled]
+        runs = {run for part in pooled for run in part.runs}
+        cases: dict[str, list[int]] = {}
+        for name, numbers in (item for part in pooled for item in part.cases.items()):
+            cases[name] = sorted({*cases.get(name, ()), *numbers})
+        unchecked = [name for part in pooled for name in part.unchecked]
+        for name in claim.tables:
+            if len(facts(name)):
+                runs |= set(_compared(facts(name), claim)["run"])
+            elif name in measured:
+                cases[name] = _cases(measured[name], claim)
+            else:
+                unchecked.append(name)
+        return Group(claim.id, len(runs), sorted(runs), cases, list(dict.fromkeys(unchecked)))
+
+    return [basis(claims[name]) for name in dict.fromkeys(names)]
+
+
+def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
+    """The rows that a claim selects and its quantity compares; conditions on absent columns hold.
+
+    No row: nothing that the claim is about was run.
+    """
+    rows = rows[_meeting(rows, claim.where)]
+    named = [where for _, where in selections(claim.id, claim) if set(where) <= set(rows)]
+    if not named:
+        return rows
+    return rows[sum(_meeting(rows, where) for where in named) > 0]
+
+
+def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
+    met = pd.Series(True, index=rows.index)
+    for column, wanted in where.items():
+        if column in rows:
+            met &= matches(rows[column], wanted)
+    return met
+
+
+def _cases(measured: Measured, claim: Claim) -> list[int]:
+    """The numbers of the cases of a measured table that a claim selects and compares."""
+    rows = _compared(measured.table, claim)
+    names = list(measured.cases[0].facts)
+    if not names:
+        return [0] if len(rows) else []
+    selected = set(rows[names].drop_duplicates().itertuples(index=False, name=None))
+    return [k for k, case in enumerate(measured.cases) if tuple(case.facts.values()) in selected]
+
+
+# What was checked, how, and what differs, if anything does.
+Check = tuple[str, str, str | None]
+
+# Measurements of which a case takes minutes: measured again for claims that rest on it only.
+LONG = ("theory",)
+
+
+class Verification:
+    """The checks of one archive."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        planned: Plan,
+        root: Path,
+        longest: float | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """``planned`` is the plan of the archive. Data sets are read below ``root``."""
+        self.archive, self.runs, self.planned = archive, archive.runs, planned
+        self._root, self._threads = root, threads
+        self.names, self.unchecked_runs = _drawable(archive, planned, longest)
+        measured, self.unchecked_tables = measured_tables(archive, planned)
+        self._faults = {table.id: table.fault() for table in measured}
+        self.measured = {table.id: table for table in measured if self._faults[table.id] is None}
+        kinds = {where(run) for run in self.runs.values()}
+        self._made_on = kinds.pop() if len(kinds) == 1 else None
+
+    def without_training(self) -> Iterator[Check]:
+        """The checks of what the archive says of itself."""
+        archive, planned = self.archive, self.planned
+        yield "sums", f"{len(archive.members)} files of the archive are intact", None
+        other = next(filter(None, map(_other_final, self.runs.values())), None)
+        told = "they have the config's values and the last rows of the runs"
+        yield "records", told, other or relabelled(archive, planned)
+        absent = absent_run(archive, planned, needed_tables(archive, planned))
+        told = "all that the tables and figures are made from"
+        yield "runs", told, f"{absent} is not in the archive" if absent else None
+        for name, fault in self._faults.items():
+            yield name, "its cases are those of the config", fault
+
+    def groups(self, claims: Sequence[str]) -> list[Group]:
+        """What each claim rests on; without claims, the whole archive but for long cases."""
+        if not claims:
+            cases = {}
+            for name, table in self.measured.items():
+                if table.kind in LONG:
+                    self.unchecked_tables[name] = "its cases take minutes; --claim draws among them"
+                else:
+                    cases[name] = range(len(table.cases))
+            return [Group("", len(self.runs), self.names, cases)]
+        groups = []
+        for basis in bases(claims, self.planned, self.measured):
+            size = len(self.runs.keys() & {*basis.runs})
+            groups.append(replace(basis, size=size, runs=sorted({*basis.runs} & {*self.names})))
+        return groups
+
+    def check_drawn(self, sample: int, groups: Sequence[Group], chosen: Sequence[Drawn]) -> None:
+        """Raise a UserError if runs were asked for and none can be made, or for absent data."""
+        if sample and any(group.size for group in groups) and not any(g.runs for g in groups):
+            reasons = ", ".join(f"{count} {why}" for why, count in self.unchecked_runs.items())
+            made_by = revisions(run.record for run in self.runs.values())
+            raise UserError(
+                f"verify: no run can be retrained: {reasons or 'the archive has none'}. Runs were "
+                f"made by revision {made_by}."
+            )
+        for dataset in sorted(
+            {self.planned.runs[name].dataset for drawn in chosen for name in drawn.runs}
+        ):
+            download.check(dataset, self._root)
+
+    def made_again(self, chosen: Sequence[Drawn]) -> Iterator[Check]:
+        """Make the drawn runs and cases again, each once."""
+        for name in sorted({name for drawn in chosen for name in drawn.runs}):
+            spec = self.planned.runs[name]
+            again = partial(train_again, spec, self.planned, self._root, self._threads)
+            yield name, *compared(made_run(self.runs[name]), again)
+        cases = {(name, k) for drawn in chosen for name, ks in drawn.cases.items() for k in ks}
+        for name, number in sorted(cases):
+            table = self.measured[name]
+            again = partial(measure_again, table, number, self.planned)
+            yield table.said(number), *compared(table.made(number, self._made_on), again)
+
+
+def measured_tables(archive: Archive, planned: Plan) -> tuple[list[Measured], dict[str, str]]:
+    """The tables in an archive that can be measured again; why others can't, by their names."""
+    measured, unchecked = [], {}
+    for kind, entries in planned.measures.items():
+        entry = MEASUREMENTS[kind]
+        for name, values in entries.items():
+            path = tidy_table(planned.tier, f"{kind}_{name}")
+            if path not in archive.members:
+                continue
+            if entry.on_models or entry.run_fields:
+                why = "kept models" if entry.on_models else "time, or runs"
+                unchecked[f"{kind}_{name}"] = f"it measures {why}"
+            else:
+                cases = entry.parts(entry.read(f"{kind}.{name}", values))
+                measured.append(Measured(kind, name, archive.table(path), cases))
+    for name in planned.partitions:
+        if tidy_table(planned.tier, f"classes_{name}") in archive.members:
+            unchecked[f"classes_{name}"] = "it counts samples of partitions"
+    return measured, unchecked
+
+
+def _drawable(
+    archive: Archive, planned: Plan, longest: float | None
+) -> tuple[list[str], dict[str, int]]:
+    """The runs that can be retrained here, sorted, and how many can't be, by reason."""
+    unchecked = Counter()
+    drawable = []
+    for name, run in sorted(archive.runs.items()):
+        if name not in planned.runs:
+            unchecked["not in the archive's config"] += 1
+        elif not of_this_code(run, planned.runs[name]):
+            unchecked["of another results version"] += 1
+        elif longest is not None and run.seconds > longest:
+            unchecked["longer than --longest"] += 1
+        else:
+            drawable.append(name)
+    return drawable, unchecked
+
+
+def _other_final(run: FinishedRun) -> str | None:
+    """The first value by which a record's last evaluation differs from the last row."""
+    for name, column in run.columns.items():
+        value = column[-1].item()
+        wanted = None if value != value or value in (float("inf"), float("-inf")) else value
+        if run.record["final"].get(name) != wanted:
+            return f"{run.id}: {name} is {value} in its last row, another in its record"
+    return None

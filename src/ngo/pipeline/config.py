@@ -1,0 +1,175 @@
+"""Config files: a base with its overlays, and the checks that come before a plan.
+
+A config passes here once: it is read and merged, its plugins are imported, the entries that it
+leaves out go, and its schema is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from logging import getLogger
+from pathlib import Path
+
+from ngo.common import plugins
+from ngo.common.fields import LARGEST
+from ngo.common.registry import UserError, shown, unknown
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.config_schema import check_schema
+from ngo.pipeline.paths import CONFIG, PAPERS
+from verdicts.files import read_mapping
+
+LOG = getLogger("ngo")
+
+# Levels of a config; the package's own have 5.
+DEEPEST = 20
+
+#: How the names of overlays with added seeds start: ``decide-TIER.yaml``, beside the tier's.
+SEEDS = "decide-"
+
+
+def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
+    """The config files of each tier: the base alone, and the base with each overlay.
+
+    Overlays are the other files in ``folder`` but those of added seeds, and the configs of the
+    papers next to it.
+    """
+    base = Path(folder, CONFIG.name)
+    others = (path for path in base.parent.glob("*.yaml") if path != base)
+    overlays = sorted(path for path in others if not path.name.startswith(SEEDS))
+    overlays += sorted((base.parent.parent / PAPERS).glob(f"*/{CONFIG.name}"))
+    return [[base], *([base, path] for path in overlays)]
+
+
+def read_config(paths: Iterable[str | Path]) -> dict:
+    """The config in ``paths``: mappings of later files are merged into those of earlier ones.
+
+    Raises a UserError for a file that is not a config.
+    """
+    config: dict = {}
+    for path in paths:
+        if Path(path) == CONFIG and not CONFIG.exists():
+            raise UserError(
+                f"config: {str(CONFIG)!r} is not in this folder; it is in the repository of ngo. "
+                "Go to a clone of it, or name your own with --config."
+            )
+        overlay = read_mapping(path, "config")
+        if config and config.keys() - {"only"} < overlay.keys():
+            raise UserError(f"config: {str(path)!r} is a base; name it before its overlays.")
+        config = _overlaid(config, overlay)
+    return config
+
+
+def checked(config: Mapping) -> tuple[dict, dict]:
+    """A config as the plan reads it, and the same with the entries that it leaves out.
+
+    The plugins are imported first, so that names which they register are known. Raises a UserError
+    for the first mistake.
+    """
+    check_size(config)
+    whole = without_gone(config)
+    load_plugins(whole)
+    kept = without_left_out(whole)
+    check_schema(kept)
+    return kept, whole
+
+
+def _overlaid(base: Mapping, overlay: Mapping) -> dict:
+    """``base`` with the values of ``overlay``; mappings are merged, all else is replaced."""
+    merged = dict(base)
+    for key, value in overlay.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _overlaid(merged[key], value) if both else value
+    return merged
+
+
+#: Keys of earlier releases, and what stands in their place.
+GONE = {
+    "warm": "runs that take seconds share a job",
+    "runs_per_gpu": "snakemake --resources gpu=N says how many jobs run on GPUs at a time",
+    "mixed_versions": "runs that other versions of the libraries made are trained again",
+}
+
+
+def without_gone(config: Mapping) -> dict:
+    """The config without the keys of earlier releases; a line says what replaces each."""
+    for key in GONE.keys() & config.keys():
+        LOG.warning("note: config: %s is no key any more: %s", key, GONE[key])
+    return {key: value for key, value in config.items() if key not in GONE}
+
+
+def check_size(config: Mapping) -> None:
+    """Raise a UserError for a whole number or a depth that no check and no message could handle.
+
+    A number of thousands of digits can't be printed, and a list may hold itself, by an alias.
+    """
+    for key, depth, value in values_in(config):
+        if depth > DEEPEST:
+            raise UserError(
+                f"{key}: it is nested more than {DEEPEST} levels deep, or holds itself."
+            )
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise UserError(
+                f"{key or 'config'}: {shown(value)} is too large; whole numbers are below 2^63."
+            )
+
+
+def values_in(config: object) -> Iterator[tuple[str, int, object]]:
+    """The key, the level and the value of everything in a config, names in mappings included.
+
+    The levels of a list that holds itself have no end.
+    """
+    waiting = [("", 0, config)]
+    while waiting:
+        key, depth, value = waiting.pop()
+        yield key, depth, value
+        if isinstance(value, Mapping):
+            for name, below in value.items():
+                text = name if isinstance(name, str) else shown(name)
+                waiting.append((f"{key}.{text}".lstrip("."), depth + 1, below))
+                waiting.append((key, depth + 1, name))
+        elif isinstance(value, list):
+            waiting += [(f"{key}[{k}]", depth + 1, item) for k, item in enumerate(value)]
+
+
+def load_plugins(config: Mapping) -> None:
+    """Import the plugins of installed packages and the plugins that a config names."""
+    plugins.load_installed()
+    plugins.load(plugin_files(config))
+
+
+def plugin_files(config: Mapping) -> list[str]:
+    """The plugins that a config names; a UserError if that is no list of files."""
+    paths = config.get("plugins", [])
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
+    return paths
+
+
+def without_left_out(config: Mapping) -> dict:
+    """The config without the entries that are None or that ``only`` leaves out.
+
+    Measurements on models of experiments that are None are left out too.
+    """
+    kept = dict(config)
+    training = config["training"] if isinstance(config.get("training"), Mapping) else {}
+    sections = {
+        kind: config[kind]
+        for kind in ("training", "universes", "partitions", *MEASUREMENTS)
+        if isinstance(config.get(kind), Mapping)
+    }
+    only = config.get("only")
+    if isinstance(only, list):
+        known = {name for entries in sections.values() for name in entries}
+        for name in only:
+            if not isinstance(name, str) or name not in known:
+                raise unknown("only", name, known)
+    for kind, entries in sections.items():
+        needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}
+        kept[kind] = {
+            name: entry
+            for name, entry in entries.items()
+            if entry is not None
+            and not (name in needed and needed[name] is None)
+            and not (isinstance(only, list) and name not in only)
+        }
+    return kept

@@ -1,0 +1,129 @@
+"""What a user may get wrong on the command line: one line, exit code 2, and nothing written."""
+
+import os
+import re
+
+import click
+import pytest
+from command_line import commands, mistake
+
+from ngo.cli.options import INPUT, RESULT, PathType
+
+DIGITS = ["train", "--dataset", "digits", "--batch-size", "16", "--device", "cpu"]
+
+
+def with_a(kind):
+    """(the command, the option or argument) of all that take such a path."""
+    return [
+        pytest.param(name, param, id=f"{name} {param.opts[0]}")
+        for name, command in commands()
+        for param in command.params
+        if isinstance(param.type, PathType) and param.type.check is kind.check
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "No such command 'trian'. Did you mean 'train'[?] See ngo --help."),
+        (["data", "nosuch"], "dataset: 'nosuch' is unknown; allowed: cifar10, cifar100, digits"),
+        (["train"], "out: the option --out is missing; name a folder for the run."),
+        (["train", "--job", "none.json"], "job: 'none.json' does not exist"),
+        ([*DIGITS, "--threads", "1000000"], "threads: 1000000 is out of range; .* 1 to 1,024"),
+        ([*DIGITS, "--epochs", "1e12", "--eval-every", "1e-9"], "epochs: 1000000000000.0 is out"),
+        ([*DIGITS, "--seed", str(2**63)], "seed: 9223372036854775808 is too large"),
+        ([*DIGITS, "--topology", "\udcff"], "topology: '.udcff' is unknown"),
+        ([*DIGITS, "--timeout", "nan"], "timeout: nan is not finite"),
+        (["consensus", "--workers", "200000"], "workers: 200000 is out of range; .* 2 to 2,000"),
+        (["throughput", "--method", "nog"], "method: 'nog' is unknown.*Did you mean 'ngo'"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments, message):
+    assert re.search(message, mistake(*arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("consensus --workers 2000 --rounds 1000000", "rounds: workers × rounds is 2,000,000,000"),
+        ("theory --steps 1000000 --repeats 10000", "repeats: steps × repeats is 10,000,000,000"),
+        ("theory --samples 2", "dimension: 5 is more than a worker's 2 samples"),
+    ],
+)
+def test_what_is_too_much_together_is_told_before_it_is_computed(tmp_path, arguments, message):
+    assert message in mistake(*arguments.split(), "--out", tmp_path / "t.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("name", "option"), with_a(RESULT))
+def test_a_file_goes_where_a_file_can_be(tmp_path, name, option):
+    flag = option.opts[0]
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("mine")
+    assert mistake(name, flag, "") == f"{flag[2:]}: '' is not a path; it is empty."
+    for path in (tmp_path, tmp_path / "pipe"):
+        assert "exists and is not a file" in mistake(name, flag, path)
+    assert "can't be written: Not a directory" in mistake(name, flag, tmp_path / "file/x.parquet")
+    assert "is not UTF-8" in mistake(name, flag, f"{tmp_path}/\udcff")
+    assert "can't be written: File name too long" in mistake(name, flag, tmp_path / ("n" * 300))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe"]
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("name", "param"), with_a(INPUT))
+def test_a_file_to_read_is_a_file(tmp_path, name, param):
+    flag = [] if isinstance(param, click.Argument) else [param.opts[0]]
+    key = param.opts[0].lstrip("-")
+    os.mkfifo(pipe := tmp_path / "pipe")
+    for path, reason in (
+        (tmp_path, "it is not a regular file"),
+        (tmp_path / "none", "does not exist"),
+        (tmp_path / "none/none", "does not exist"),
+        (os.devnull, "it is not a regular file"),
+        (pipe, "it is not a regular file"),
+        ("", "is not a path"),
+    ):
+        line = mistake(name, *flag, path)
+        assert line.startswith(f"{key}: ")
+        assert reason in line
+
+
+def pairs():
+    """(the command, what it reads, what it writes) of all that read and write a file."""
+    read = dict(each.values for each in with_a(INPUT))
+    for each in with_a(RESULT):
+        name, out = each.values
+        if name in read:
+            yield pytest.param(name, read[name], out, id=name)
+
+
+@pytest.mark.parametrize(("name", "param", "option"), list(pairs()))
+def test_no_output_replaces_an_input(tmp_path, name, param, option):
+    (tmp_path / "in.tar").write_text("mine")
+    (tmp_path / "soft.tar").symlink_to("in.tar")
+    os.link(tmp_path / "in.tar", tmp_path / "hard.tar")
+    flag = [] if isinstance(param, click.Argument) else [param.opts[0]]
+    for k, path in enumerate(("in.tar", "soft.tar", "hard.tar", "new/../in.tar")):
+        given = [[*flag, tmp_path / "in.tar"], [option.opts[0], tmp_path / path]]
+        line = mistake(name, *(each for part in given[:: (-1) ** k] for each in part))
+        assert line.startswith(f"{option.opts[0][2:]}: ")
+        assert f"is the file of {param.opts[0].lstrip('-')}, " in line
+    assert (tmp_path / "in.tar").read_text() == "mine"
+
+
+def test_no_output_replaces_a_plugin_or_another_output(own_entries, tmp_path):
+    (tmp_path / "mine.py").write_text("")
+    for words in (
+        ["--plugin", tmp_path / "mine.py", "data", "digits"],
+        ["data", "digits", "--plugin"],
+    ):
+        more = [tmp_path / "mine.py"] if words[0] == "data" else []
+        line = mistake(*words, *more, "--out", tmp_path / "mine.py")
+        assert "is the file of plugin" in line
+    both = ["--out", tmp_path / "a.csv", "--plot", tmp_path / "a.csv"]
+    assert "plot: " in mistake("partition", "--dataset", "digits", *both)
+
+
+def test_a_name_with_a_line_break_stays_on_one_line(tmp_path):
+    assert "\\n" in mistake("runs", "--config", tmp_path / "a\nb")
+    assert mistake("data", "a\nb").count("\n") == 0

@@ -1,0 +1,159 @@
+"""What the workflow makes of runs: tables, notebooks and the page of results."""
+
+import json
+
+import nbformat
+import pandas as pd
+import pytest
+from books import write_book
+from command_line import SMALL, mistake, ngo
+from conftest import CONFIGS
+from made_up import exponents
+
+from ngo.common.columns import write_columns
+from ngo.pipeline.config import read_config
+from ngo.pipeline.plan import plan
+
+
+def test_classes_are_counted_per_worker(tmp_path):
+    file, table = tmp_path / "p.parquet", tmp_path / "classes.parquet"
+    ngo("partition", "--dataset", "digits", "--workers", 3, "--out", file)
+    assert ngo("classes", file, "--out", table) == f"1 files of partitions → {table}\n"
+    assert set(pd.read_parquet(table)["worker"]) == {0, 1, 2}
+
+
+def test_tables_of_jobs_and_metrics_of_runs_are_joined_and_a_damaged_table_is_removed(tmp_path):
+    for seed in (0, 1):
+        ngo("train", *SMALL, "--seed", seed, "--out", tmp_path / f"{seed}")
+    job, tidy = tmp_path / "jobs/own.parquet", tmp_path / "tidy.parquet"
+    job.parent.mkdir()
+    files = [tmp_path / f"{seed}/metrics.parquet" for seed in (0, 1)]
+    ngo("aggregate", *files, "--out", tidy)
+    ngo("aggregate", files[0], "--out", job)
+    for given in ([job, files[1]], [files[1], job]):
+        ngo("aggregate", *given, "--out", tmp_path / "again.parquet")
+        assert (tmp_path / "again.parquet").read_bytes() == tidy.read_bytes()
+    (tmp_path / "elsewhere.parquet").write_bytes(job.read_bytes()[:-9])
+    job.write_bytes(job.read_bytes()[:-9])
+    line = mistake("aggregate", job, files[1], "--out", tidy)
+    assert line.startswith(f"table: {str(job)!r} is damaged: ")
+    assert line.endswith("The file is removed; the same snakemake command makes it again.")
+    assert not job.exists()
+    assert "is the wrong file" in mistake(
+        "aggregate", tmp_path / "elsewhere.parquet", "--out", tidy
+    )
+    assert (tmp_path / "elsewhere.parquet").exists()  # it is the user's own
+
+    record = tmp_path / "0/run.json"  # runs of two versions are told apart
+    other = json.loads(record.read_text())
+    other["versions"]["torch"] = "1.0"
+    record.write_text(json.dumps(other))
+    ngo("aggregate", *files, "--out", tidy)
+    assert "torch 1.0" in set(pd.read_parquet(tmp_path / "tidy.parquet")["versions"])
+
+
+def test_a_table_of_universes_has_their_columns(tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text("only: [digits]")
+    files = [CONFIGS[0], CONFIGS[0].with_name("demo.yaml"), own]
+    config = [word for file in files for word in ("--config", file)]
+    planned = plan(read_config(config[1::2])).universes["universes_digits"]
+    runs = [run for each in planned for run in each.runs]
+    columns = {"step": [0, 9], "diverged": [False, False], "consensus_accuracy": [0.1, 0.9]}
+    for run in runs:
+        (tmp_path / run).mkdir()
+        file = tmp_path / run / "metrics.parquet"
+        write_columns(file, {**columns, "workers_accuracy_mean": [0.1, 0.8]}, {"run": run})
+    command = ["aggregate", *sorted(tmp_path.glob("*/metrics.parquet")), "--out", tmp_path / "t.pq"]
+    ngo(*command, *config, "--universes", "universes_digits")
+    table = pd.read_parquet(tmp_path / "t.pq")
+    assert (table["universe"].nunique(), len(table)) == (8, 2 * len(runs))
+    assert set(table.groupby("universe_accuracy_of")["chosen_accuracy"].max()) == {0.8, 0.9}
+    assert "'digits' is unknown; allowed: universes_digits. Did you mean 'univ" in mistake(
+        *command, *config, "--universes", "digits"
+    )
+    assert "'digits' is unknown; allowed: ." in mistake(*command, "--universes", "digits")
+
+
+def test_a_notebook_gets_its_parameters(tmp_path):
+    book = write_book(
+        tmp_path / "b.ipynb", f"open({str(tmp_path / 'out')!r}, 'w').write(repr((a, b)))",
+        parameters="a = 1\nb = 'x'",
+    )  # fmt: skip
+    ngo("notebook", book, "--out", tmp_path / "done.ipynb", "-p", "a=2.5")
+    assert (tmp_path / "out").read_text() == "(2.5, 'x')"
+
+
+def test_a_notebook_without_the_parameter_is_not_run(tmp_path):
+    book = write_book(tmp_path / "b.ipynb", "raise SystemExit", parameters="metrics = 1")
+    out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", "-p", "metric=2", code=2)
+    assert "'metric' is unknown; allowed: metrics. Did you mean 'metrics'?" in out
+    assert not (tmp_path / "d.ipynb").exists()
+
+
+def test_a_notebooks_value_that_is_no_yaml_is_named(tmp_path):
+    book = write_book(tmp_path / "b.ipynb", "raise SystemExit")
+    out = ngo("notebook", book, "--out", tmp_path / "new/d.ipynb", "-p", "a=[1", code=2)
+    assert out.startswith("ngo: param: 'a=[1' is not valid YAML: ")
+    assert len(out.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["b.ipynb"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"PAR1\xcc"])
+def test_a_file_that_is_no_notebook(tmp_path, content):
+    (tmp_path / "b.ipynb").write_bytes(content)
+    out = ngo("notebook", tmp_path / "b.ipynb", "--out", tmp_path / "d.ipynb", code=2)
+    assert "b.ipynb: this is not a notebook" in out
+    assert len(out.splitlines()) == 1
+    assert not (tmp_path / "d.ipynb").exists()
+
+
+def test_a_notebook_that_raises_is_left_for_reading(tmp_path):
+    book = write_book(tmp_path / "b.ipynb", "raise RuntimeError('no such column')")
+    out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", code=2)
+    assert "RuntimeError: no such column" in out
+    assert "Traceback" not in out
+    outputs = nbformat.read(tmp_path / "d.ipynb", 4).cells[-1].outputs
+    assert any("RuntimeError" in line for line in outputs[0].traceback)
+
+
+def test_a_new_notebook_is_a_figure_of_an_experiment(tmp_path, monkeypatch):
+    """Its config is told. It can be opened in a folder below that of the results."""
+    monkeypatch.chdir(tmp_path)
+    out = ngo("notebook", "mine", "--reads", "fig4")
+    assert "figures:\n  mine: { section: My own, reads: fig4 }" in out
+    folder = tmp_path / "results/demo/metrics"
+    folder.mkdir(parents=True)
+    exponents().to_parquet(folder / "fig4.parquet")
+    monkeypatch.chdir(tmp_path / "notebooks")
+    ngo("notebook", "mine.ipynb", "--out", tmp_path / "done.ipynb")
+    assert (tmp_path / "results/demo/figures/mine.png").stat().st_size > 10_000
+    assert set(pd.read_csv(tmp_path / "results/demo/figures/mine.csv")["tier"]) == {"demo"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["mine"], "notebooks/mine.ipynb: it is there already"),
+        (["my figure"], "notebook: 'my figure' is no name of letters, digits and _"),
+        (["absent.ipynb", "--out", "d.ipynb"], "notebook: there is no file 'absent.ipynb'"),
+        (["notebooks/mine.ipynb"], "out: it is missing"),
+    ],
+)
+def test_what_can_not_be_started_or_executed_is_one_line(tmp_path, monkeypatch, asked, message):
+    monkeypatch.chdir(tmp_path)
+    write_book(tmp_path / "notebooks/mine.ipynb", "1")
+    assert message in mistake("notebook", *asked)
+
+
+CONFIG = ["--config", "config/config.yaml"]
+
+
+def test_results_that_are_absent_are_one_line(tmp_path):
+
+    (tmp_path / "own.yaml").write_text("tier: never-made\n")
+    line = mistake(
+        "report", *CONFIG, "--config", tmp_path / "own.yaml", "--out", tmp_path / "r.html"
+    )
+    assert "claims: 'results/never-made/tables/claims.csv' does not exist" in line
+    assert not (tmp_path / "r.html").exists()

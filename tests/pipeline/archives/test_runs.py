@@ -1,0 +1,108 @@
+"""Finished runs in two members of an archive, and back in files of their own."""
+
+import dataclasses
+import lzma
+
+import numpy as np
+import pytest
+from finished_runs import made_up_run
+from runs import run_in, tiny
+
+from ngo.common.registry import UserError
+from ngo.pipeline.archives.runs import (
+    METRICS,
+    RECORDS,
+    packed,
+    read_run,
+    run_here,
+    unpacked,
+    write_run,
+)
+
+SPECS = [tiny(seed=seed) for seed in range(3)]
+FILES = ("metrics.parquet", "run.json")
+
+
+def test_the_files_of_trained_runs_come_back_byte_for_byte(tmp_path):
+    specs = [tiny(), tiny(method="centralized"), tiny(lr=1e9, seed=1), tiny(holdout=0.2)]
+    for spec in specs:
+        run_in(spec, tmp_path / "made" / spec.id)
+    runs = [read_run(tmp_path / "made" / spec.id) for spec in specs]
+    assert runs[2].columns["diverged"][-1]
+    for name, run in unpacked(packed(runs)).items():
+        write_run(tmp_path / "back" / name, run)
+        for file in FILES:
+            made = (tmp_path / "made" / name / file).read_bytes()
+            assert (tmp_path / "back" / name / file).read_bytes() == made
+
+
+def test_the_order_of_runs_does_not_matter_and_bits_stay(tmp_path):
+    runs = [made_up_run(spec) for spec in SPECS]
+    members = packed(runs)
+    assert packed(reversed(runs)) == members == packed(unpacked(members).values())
+    for run in runs:
+        found = unpacked(members)[run.id]
+        assert found.record == run.record
+        assert list(found.columns) == list(run.columns)
+        for name, column in run.columns.items():
+            assert found.columns[name].tobytes() == column.tobytes()
+            assert found.columns[name].dtype == column.dtype
+
+
+def test_files_that_are_not_of_one_run_are_refused(tmp_path):
+    write_run(tmp_path / "a", made_up_run(SPECS[0]))
+    write_run(tmp_path / "b", made_up_run(SPECS[1]))
+    (tmp_path / "a/metrics.parquet").replace(tmp_path / "b/metrics.parquet")
+    with pytest.raises(UserError, match=r"b/run.json' is damaged, or not the record of its met"):
+        read_run(tmp_path / "b")
+    with pytest.raises(UserError, match=r"(does not exist|is the wrong file)"):
+        read_run(tmp_path / "a")
+    assert run_here(tmp_path / "a") is run_here(tmp_path / "b") is run_here(tmp_path / "c") is None
+
+
+def renamed(name):
+    run = made_up_run(SPECS[0])
+    return [dataclasses.replace(run, record={**run.record, "id": name})]
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/b", "..", "a\\b", "", "/tmp"])
+def test_a_run_can_not_name_another_folder(name):
+    with pytest.raises(UserError, match="its runs can't be read .*is not the name of a run"):
+        unpacked(packed(renamed(name)))
+
+
+def test_members_that_do_not_fit_are_refused():
+    runs = [made_up_run(spec) for spec in SPECS]
+    whole, fewer = packed(runs), packed(runs[:2])
+    with pytest.raises(UserError, match="it has no runs"):
+        unpacked({METRICS: whole[METRICS]})
+    with pytest.raises(UserError, match="has a record and no rows"):
+        unpacked({METRICS: fewer[METRICS], RECORDS: whole[RECORDS]})
+    broken = {
+        RECORDS: [fewer[RECORDS], whole[RECORDS][:-9], b"", lzma.compress(b"{}\n[1]\n")],
+        METRICS: [b"", whole[METRICS][:-9], whole[METRICS][9:]],
+    }
+    for name, contents in broken.items():
+        for content in contents:
+            with pytest.raises(UserError, match=r"^its runs can't be read") as told:
+                unpacked({**whole, name: content})
+            assert "\n" not in str(told.value)
+    incomplete = dataclasses.replace(runs[0], columns={"step": np.arange(3)})
+    with pytest.raises(UserError, match="the metrics of .* are not complete"):
+        unpacked(packed([incomplete]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"spec": 1}, {"about": {}}, {"final": {}}, {"versions": {"ngo": []}},
+     {"final": {"step": 1, "V": []}}, {"started": "today"}, {"wall_seconds": "1"},
+     {"evaluation_seconds": []}, {"evaluation_seconds": ["a"]}, {"parameters": "many"},
+     {"source": 1}, {"seed": "a"}, {"id": "metrics.parquet"}, {"spec": {"V": 1}},
+     {"about": {**made_up_run(SPECS[0]).record["about"], "torch": {}}}],
+)  # fmt: skip
+def test_a_record_of_other_values_is_refused(change):
+    run = made_up_run(SPECS[0])
+    changed = dataclasses.replace(run, record={**run.record, **change})
+    with pytest.raises(UserError, match=r"^its runs can't be read \(") as told:
+        unpacked(packed([changed]))
+    assert "\n" not in str(told.value)

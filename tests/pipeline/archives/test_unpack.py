@@ -1,0 +1,228 @@
+"""What an archive gives: a folder for the workflow, tables of its runs, and runs put back."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+
+import pytest
+from finished_runs import CAMPAIGN, campaign, made_up_run
+from runs import contents
+from two_figures import ngo
+
+from ngo.common.files import exclusive_lock
+from ngo.common.registry import UserError
+from ngo.data.loading import train_labels
+from ngo.pipeline.archives import limits
+from ngo.pipeline.archives import unpack as stage
+from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
+from ngo.pipeline.archives.pack import collect_finished, with_runs
+from ngo.pipeline.archives.runs import FinishedRun, write_run
+from ngo.pipeline.archives.unpack import (
+    absent_run,
+    joined_tables,
+    needed_tables,
+    relabelled,
+    unpack,
+)
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import RUNS
+from ngo.pipeline.plan import plan
+from ngo.training.partition_file import draw
+from ngo.training.tidy import aggregate, write_tidy
+
+
+def test_it_is_unpacked_into_a_folder_of_its_own_with_the_tables_of_its_runs(
+    shipped, there, tmp_path
+):
+    path, _, planned = shipped
+    read = read_archive(path)
+    folder = unpack(read, planned, tmp_path / "shipped")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert folder == tmp_path / f"shipped/own-{digest[:8]}"
+    members = read.members
+    found = {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+    records = {
+        f"results/runs/{name}/run.json": run.record_text.encode() for name, run in read.runs.items()
+    }
+    assert len(records) > 1
+    table = "results/own/metrics/figS6.parquet"
+    runs = (f"results/runs/{run}/metrics.parquet" for run in read.runs)
+    write_tidy(aggregate(runs), tmp_path / "joined.parquet")
+    assert found.pop(table) == (tmp_path / "joined.parquet").read_bytes()
+    sources = {name for name in members if name.endswith((".smk", "Snakefile"))}
+    assert len(sources) > 2
+    assert found == {name: members[name] for name in members.keys() - sources} | records
+    assert unpack(read, planned, tmp_path / "shipped") == folder
+    (folder / table).write_bytes(b"other")
+    message = "figS6.parquet' has been changed since it was unpacked .expected sha256 .*, found"
+    with pytest.raises(UserError, match=message):
+        unpack(read, planned, tmp_path / "shipped")
+
+
+def test_an_archive_of_runs_alone_has_nothing_to_rebuild(shipped, there, tmp_path):
+    _, configs, planned = shipped
+    packing = ["--finished", *(f"--config={name}" for name in configs), "--out", "runs.tar"]
+    out = ngo("archive", *packing)
+    total, count = len(planned.runs), len(planned.training["figS6"])
+    assert (
+        f"runs of the config: {total}, packed: {count}, of another results version: 0, not fin"
+        in out
+    )
+    with pytest.raises(UserError, match="has finished runs and no tables or figures"):
+        unpack(read_archive("runs.tar"), planned, tmp_path / "shipped")
+    assert "leave out 'fig1'" in ngo("archive", "fig1", *packing, code=2)
+
+
+@pytest.fixture
+def opened(shipped, there):
+    """The archive of two figures, and the plan."""
+    return read_archive(shipped[0]), shipped[2]
+
+
+def test_tables_of_its_runs_are_refused_if_one_is_absent_or_if_they_are_too_large(
+    opened, monkeypatch
+):
+    read, planned = opened
+    names = needed_tables(read, planned)
+    assert names == ["figS6"]
+    assert absent_run(read, planned, names) is None
+    first, *others = read.runs.values()
+    less = Archive("a.tar", with_runs(read.members, read.about, others))
+    with pytest.raises(UserError, match=f"'a.tar' is refused: the run {first.id} is not in it"):
+        dict(joined_tables(less, planned, names))
+    assert absent_run(less, planned, names) == first.id
+    monkeypatch.setattr(limits, "JOINED", 1000)
+    with pytest.raises(UserError, match="is refused: the tables of its runs are too large"):
+        dict(joined_tables(read, planned, names))
+
+
+def test_a_run_under_the_name_of_another_is_refused(opened):
+    read, planned = opened
+    assert relabelled(read, planned) is None
+    name = min(read.runs)
+    read.runs[name].record["spec"]["workers"] += 1
+    with pytest.raises(UserError, match=f"is refused: {name}: its record has workers "):
+        dict(joined_tables(read, planned, ["figS6"]))
+    assert relabelled(read, planned).startswith(f"{name}: its record has workers ")
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """An archive of the four runs of a campaign; its configs, its runs, and their files."""
+    monkeypatch.chdir(tmp_path)
+    configs, planned = campaign(tmp_path)
+    labels = train_labels("digits", tmp_path)
+    for spec in planned.runs.values():
+        write_run(RUNS / spec.id, made_up_run(spec, draw(spec, labels)))
+    write_archive("a.tar", collect_finished(configs)[0])
+    made = {path.name: contents(path) for path in RUNS.iterdir()}
+    (tmp_path / "results").rename(tmp_path / "made")
+    return configs, planned, made
+
+
+def restore(configs):
+    """The runs by outcome, and the line that is told."""
+    planned = plan(read_config(configs))
+    found = stage.restore(read_archive("a.tar"), planned)
+    return found, stage.told(found, planned)
+
+
+def found_here():
+    return {path.name: contents(path) for path in RUNS.iterdir()}
+
+
+def test_all_files_come_back_byte_for_byte(own, tmp_path):
+    configs, _, made = own
+    found, line = restore(configs)
+    assert found_here() == made
+    assert found[stage.RESTORED] == sorted(made)
+    assert line == "4 runs restored; 0 of the test tier's runs left to train"
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["runs"]
+
+
+def test_runs_that_are_here_are_kept_and_damaged_ones_replaced(own, tmp_path):
+    configs, planned, made = own
+    first, second, third, _ = sorted(made)
+    mine = made_up_run(planned.runs[first], rows=2)
+    write_run(RUNS / first, mine)
+    other = dataclasses.replace(mine, record=with_code(made_up_run(planned.runs[second]), "0" * 16))
+    write_run(RUNS / second, other)
+    (RUNS / third).mkdir()
+    (RUNS / third / "run.json").write_text("{")
+    (RUNS / third / "metrics.parquet").write_text("")
+    (RUNS / third / "checkpoint.pt").write_bytes(b"half")
+    found, line = restore(configs)
+    assert found[stage.HERE] == [first]
+    assert found[stage.RESTORED] == sorted(made)[1:]
+    assert "; 0 of the test" in line
+    assert found_here() == {**made, first: contents(RUNS / first)}
+    assert len(mine.columns["step"]) == 2
+    assert found_here()[first] != made[first]
+
+
+def with_code(run: FinishedRun, code):
+    return {**run.record, "about": {**run.record["about"], "code": code}}
+
+
+def test_runs_of_other_code_are_not_restored(own, tmp_path, monkeypatch):
+    monkeypatch.setattr("ngo.pipeline.archives.runs.results_version", lambda spec: "0")
+    _, line = restore(own[0])
+    assert line == (
+        "0 runs restored, 4 of another results version; 4 of the test tier's runs left to train"
+    )
+    assert not RUNS.exists()
+
+
+def test_the_campaign_may_gain_seeds_and_lose_runs(own, tmp_path):
+    configs, _ = campaign(tmp_path, seeds=[1, 2, 3])
+    found, line = restore(configs)
+    assert line == ("2 runs restored, 2 not in the config; 4 of the test tier's runs left to train")
+    assert all("-s1-" in name for name in found[stage.RESTORED])
+
+
+def test_runs_whose_models_are_needed_are_trained_again(own, tmp_path):
+    training = {"own": {**CAMPAIGN["training"]["own"], "snapshots": ["final"]}}
+    configs, planned = campaign(tmp_path, training=training)
+    assert planned.snapshots
+    _, line = restore(configs)
+    assert line == (
+        "0 runs restored, 4 trained again for their models, which archives don't have; "
+        "4 of the test tier's runs left to train"
+    )
+
+
+def test_nothing_is_written_while_the_workflow_runs(own, tmp_path):
+    lock = exclusive_lock(stage.LOCK)
+    try:
+        with pytest.raises(UserError, match="another process is working in this folder"):
+            restore(own[0])
+    finally:
+        lock.release()
+    assert not RUNS.exists()
+    assert len(restore(own[0])[0][stage.RESTORED]) == 4
+
+
+def planned_for(archive, configs=(), trusted=False):
+    """The runs of the config by which an archive is restored."""
+    with stage.chosen(archive, configs, trusted=trusted, tell=print) as planned:
+        return set(planned.runs)
+
+
+def test_a_file_that_decides_runs_is_here_as_it_is_in_the_archive(own, tmp_path):
+    case = {"method": "ngo", "topology": "graph_file", "graph": "graph.edgelist"}
+    Path("graph.edgelist").write_text("0 1\n1 2\n")
+    training = {"own": {"settings": ["tiny"], "compare": [case]}}
+    configs, planned = campaign(tmp_path, training=training)
+    spec = next(iter(planned.runs.values()))
+    write_run(RUNS / spec.id, made_up_run(spec))
+    members, _ = collect_finished(configs)
+    assert planned_for(Archive("b.tar", members)) == set(planned.runs)
+    for change in (lambda path: path.write_text("0 1\n0 2\n"), Path.unlink):
+        change(Path("graph.edgelist"))
+        message = r"'graph.edgelist' is not here as it is in the archive; .*tar xf b.tar graph.edge"
+        with pytest.raises(UserError, match=message):
+            planned_for(Archive("b.tar", members))

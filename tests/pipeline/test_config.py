@@ -1,0 +1,302 @@
+"""Config files: read, checked, and explained in one line where they are wrong."""
+
+import copy
+import datetime
+import math
+import random
+
+import pytest
+import yaml
+from configs import changed, config_of, plan_of
+from conftest import REPOSITORY
+from jsonschema import Draft202012Validator
+from tier_artefacts import OF_A_TIER
+
+from ngo.common.registry import UserError
+from ngo.pipeline.config import GONE, read_config, tiers, without_gone
+from ngo.pipeline.config_schema import config_schema, overlay_schema
+from ngo.pipeline.paths import CONFIG
+from ngo.pipeline.plan import Plan
+
+
+def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):
+    for name in ("config.yaml", "laptop.yaml", "decide-laptop.yaml"):
+        (tmp_path / name).touch()
+    assert [[each.name for each in paths] for paths in tiers(tmp_path)] == [
+        ["config.yaml"], ["config.yaml", "laptop.yaml"]
+    ]  # fmt: skip
+
+
+def test_outside_of_the_repository_the_default_config_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="it is in the repository of ngo. Go to a clone of it"):
+        read_config([CONFIG])
+
+
+def test_overlays_merge_mappings_and_replace_lists(tmp_path):
+    (tmp_path / "a.yaml").write_text("x: {y: 1, z: [1, 2]}\nw: 3\n")
+    (tmp_path / "b.yaml").write_text("x: {z: [9]}\n")
+    config = read_config([tmp_path / "a.yaml", tmp_path / "b.yaml"])
+    assert config == {"x": {"y": 1, "z": [9]}, "w": 3}
+
+
+def test_what_is_laid_over_a_config_comes_after_it():
+    base, overlay = (REPOSITORY / "config" / name for name in ("config.yaml", "demo.yaml"))
+    assert read_config([base, overlay])["tier"] == "demo"
+    with pytest.raises(UserError, match="config.yaml' is a base; name it before its overlays"):
+        read_config([overlay, base])
+
+
+@pytest.mark.parametrize("tier", ["paper", "laptop", "demo"])
+def test_the_shipped_configs_follow_the_schema(tier):
+    schema = config_schema(values=True)
+    Draft202012Validator.check_schema(schema)
+    assert not list(Draft202012Validator(schema).iter_errors(config_of(tier)))
+
+
+def test_an_overlay_follows_the_schema_for_editors():
+    schema = overlay_schema()
+    Draft202012Validator.check_schema(schema)
+    is_valid = Draft202012Validator(schema).is_valid
+    for path in sorted((REPOSITORY / "config").glob("*.yaml")):
+        assert is_valid(yaml.safe_load(path.read_text())), path
+    assert is_valid({"tier": "mine", "training": {"fig7": None}})
+    assert not is_valid({"teir": "mine"})
+    assert not is_valid({"defaults": {"topology": "rign"}})
+    assert not is_valid({"defaults": {"lr": 0}})
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("seeds", 0, "seeds: 0 is not allowed; it must be a list of seeds, or their number."),
+        ("seeds", [True], "seeds[0]: True is not allowed; it must be a whole number, 0 or more."),
+        ("tier", "x\n", "tier: 'x\\n' is not allowed; it must be a name of a-z, 0-9, _ and -."),
+        ("defaults", [], "defaults: [] is not allowed; it must be a mapping of keys to values."),
+        (
+            "training.fig2.snapshots",
+            ["last"],
+            "training.fig2.snapshots[0]: 'last' is not allowed; it must be a whole number, 0 or "
+            "more, or 'final'.",
+        ),
+        ("training", {"a b": {}},
+         "training: the name 'a b' is not allowed; it must be of letters, digits and _."),
+        ("device", "DELETE",
+         "config: 'device' is missing. An overlay goes after its base, config/config.yaml."),
+        (
+            "artefacts.fig3.consensus_share",
+            2,
+            "artefacts.fig3.consensus_share: 2 is not allowed; it must be a number above 0 and at "
+            "most 1.",
+        ),
+        ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda. Did you mean "
+         "'cuda'?"),
+    ],
+)  # fmt: skip
+def test_what_the_schema_wants_is_told_in_plain_words(path, value, words):
+    with pytest.raises(UserError) as error:
+        plan_of(changed(path, value))
+    assert str(error.value) == words
+
+
+@pytest.mark.parametrize("key", GONE)
+def test_a_key_of_an_earlier_release_is_told_in_a_line_and_works(key, caplog):
+    config = config_of()
+    assert plan_of({**config, key: 3}).training == plan_of(config).training
+    assert caplog.messages == [f"note: config: {key} is no key any more: {GONE[key]}"]
+    assert without_gone({**config, **dict.fromkeys(GONE)}) == config
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("tier", "runs", "tier: 'runs' is a folder of results/ that all tiers share"),
+        ("sede", [0], "config: 'sede' is unknown; allowed: .*Did you mean 'seeds'"),
+        ("settings.digits_iid.learning_rate", 0.1, "^settings.digits_iid: 'learning_rate' is unkn"),
+        (
+            "resources.train",
+            {"mem_mb": 1, "runtime": 1, "mem_mb_of": {"mnst": 2}},
+            "resources.train.mem_mb_of: 'mnst' is unknown.*'mnist'",
+        ),
+        ("seeds", [0, 1, 0], r"seeds: \[0, 1, 0\] repeats 0"),
+        ("seeds", [], "seeds: .* is not allowed"),
+        ("seeds", [-1], r"seeds\[0\]: -1 is not allowed; it must be a whole number, 0 or more"),
+        ("seeds", "01", "seeds: '01' is not allowed; .* It was read as text: write 1[.]$"),
+        ("defaults.seed", "3", "defaults: seed: '3' is not a number; .* write 3[.]$"),
+        ("defaults.p", 1.5, "defaults: p: 1.5 is out of range; it must be a number, 0.5 to 1"),
+        ("training.table1.compare.1.method", ["gosip"], r"compare\[1\]: method: 'gosip'"),
+        ("training.table1.compare.1.p", 0.9, r"p: 0.9 has no effect with method 'gossip'"),
+        ("consensus.fig3.p", [0], r"consensus.fig3.p\[0\]: 0 is out of range; .* above 0, at most"),
+        ("training.fig2.snapshots", "DELETE", "alignment.fig2: it needs training.fig2, with snaps"),
+        ("throughput.throughput.method", ["gosip"], r"throughput.throughput.method\[0\]: 'gosip'"),
+        (
+            "training.figA1.snapshots",
+            [2, 5000],
+            r"training.figA1.snapshots: step 5000 is after the last step of digits-shards-ring-ngo-"
+            r"\S+, 108; it must be 108 or less, or 'final'",
+        ),
+        ("training.fig4.compare.1.p", [], r"training.fig4.compare\[1\].p: \[\] is empty"),
+    ],
+)
+def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(path, value, message):
+    with pytest.raises(UserError, match=message) as error:
+        plan_of(changed(path, value))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["fig2", "fig4"])
+def test_runs_that_an_artefact_would_take_for_seeds_are_refused(name):
+    """Two runs of one experiment that differ in what its table or figure does not show."""
+    config = config_of()
+    entry = config["training"][name]
+    entry["compare"] = [*entry["compare"], {**entry["compare"][0], "lr": 0.123}]
+    apart = ", ".join(OF_A_TIER[name].apart)
+    message = (
+        rf"^training\.{name}: runs are distinguished here by {apart} and seed alone, but there are "
+        r"(\S+)-[0-9a-f]{8}, \1-[0-9a-f]{8}; put runs that differ in other fields into another "
+        r"experiment\.$"
+    )
+    with pytest.raises(UserError, match=message):
+        plan_of(config)
+
+
+def test_partitions_that_figS2_cannot_tell_apart_are_refused():
+    config = config_of()
+    config["settings"]["more"] = {**config["settings"]["digits_noniid"], "shards": 60}
+    config["partitions"]["figS2"]["settings"] = ["digits_noniid", "more"]
+    with pytest.raises(
+        UserError, match="partitions.figS2: .* by dataset, partition and seed alone"
+    ):
+        plan_of(config)
+
+
+def test_an_experiment_that_is_left_out_takes_along_what_is_made_from_it():
+    plan = plan_of(changed("training.fig2", None))
+    assert OF_A_TIER.keys() - set(plan.artefacts) == {"fig2"}
+    assert "fig2" not in plan.training | plan.measures["alignment"]
+    plan = plan_of(changed("partitions.figS2", None))
+    assert OF_A_TIER.keys() - set(plan.artefacts) == {"figS2"}
+    plan = plan_of(changed("theory.theory", None))
+    assert OF_A_TIER.keys() - set(plan.artefacts) == {"theory"}
+    assert "theory_theory" not in plan.tables("claims")
+
+
+def test_only_names_the_experiments_of_a_tier():
+    plan = plan_of({**config_of("demo"), "only": ["table1", "tableS1", "figS2"]})
+    assert set(plan.training) == {"table1"}
+    assert set(plan.partitions) == {"figS2"}
+    assert {kind for kind, entries in plan.measures.items() if entries} == {"spectra"}
+    assert set(plan.artefacts) == {"claims", "table1", "tableS1", "figS2"}
+    with pytest.raises(UserError, match="only: 'tabel1' is unknown; .*Did you mean 'table1'"):
+        plan_of({**config_of("demo"), "only": ["tabel1"]})
+
+
+def nested(levels):
+    return [nested(levels - 1)] if levels else 1
+
+
+ITSELF = []
+ITSELF.append(ITSELF)
+
+VALUES = {
+    **{"none": None, "true": True, "false": False, "below zero": -1, "minus zero": -0.0},
+    **{"long int": 10**30, "unprintable int": 10**5000, "below 2^63": 2**63, "whole float": 2.0},
+    **{"nan": math.nan, "infinite": math.inf, "below all": -math.inf, "large": 1e308},
+    **{"smallest": 5e-324, "empty text": "", "space": " ", "long text": "x" * 100_000},
+    **{"lines": "a\nb", "nul": "a\0b", "letters": "ɣ﷽\u202e", "surrogate": "\udcff"},
+    **{"number as text": "0.1", "exponent as text": "1e-3", "path": "../../etc", "option": "-h"},
+    **{"braces": "{run}", "date": datetime.date(2020, 1, 1), "bytes": b"\xff", "set": {1, 2}},
+    **{"time": datetime.datetime(2020, 1, 1), "no values": [], "lists": [[1]], "deep": nested(60)},
+    **{"texts": ["a"], "none in a list": [None], "mixed": [1, "a", None, {}], "repeated": [1, 1]},
+    **{"true in a list": [True], "nan in a list": [math.nan], "mapping in a list": [{}]},
+    **{"itself": ITSELF, "no keys": {}, "mapping": {"a": 1}, "whole key": {1: 2}},
+    **{"none as key": {None: 1}, "tuple as key": {(1, 2): 3}, "lines as key": {"a\nb": 1}},
+    **{"true as key": {True: 1}, "unprintable key": {10**5000: 1}, "long key": {"x" * 5000: 1}},
+}
+
+KEYS = (1, None, True, "", "a\nb", "x" * 5000, math.nan, datetime.date(2020, 1, 1), (1, 2), b"x")
+
+
+def small_config():
+    """The demo's config with one or two entries of each section."""
+    config = config_of()
+    kept = ("fig2", "figA1", "fig3", "figS2", "tableS1", "theory", "throughput")
+    for section in ("training", "partitions", "consensus", "spectra", "theory", "throughput"):
+        config[section] = {name: each for name, each in config[section].items() if name in kept}
+    for section in ("alignment", "samples"):
+        config[section] = {k: v for k, v in config[section].items() if k in config["training"]}
+    return {**config, "only": sorted(config["training"]), "plugins": []}
+
+
+def places(node, at=()):
+    """The paths of all values of a config, at most two of a list."""
+    if at:
+        yield at
+    if isinstance(node, dict | list):
+        items = node.items() if isinstance(node, dict) else enumerate(node[:2])
+        for key, value in items:
+            yield from places(value, (*at, key))
+
+
+def of(config, at):
+    for key in at:
+        config = config[key]
+    return config
+
+
+def judged(config):
+    """The line of a refused config; None for a plan."""
+    line = None
+    try:
+        planned = plan_of(config)
+    except UserError as error:
+        line = str(error)
+    if line is None:
+        assert isinstance(planned, Plan)
+    else:
+        assert line.isprintable()
+        assert len(line) < 1500  # the names of all fields, and a value cut short
+    return line
+
+
+@pytest.mark.parametrize("kind", ["value", "key"])
+def test_hostile_values_are_refused_under_their_key(kind):
+    drawn, base = random.Random(0), small_config()
+    assert judged(base) is None
+    everywhere = list(places(base))
+    refused = 0
+    for _ in range(40):
+        config, at = copy.deepcopy(base), drawn.choice(everywhere)
+        while kind == "key" and not isinstance(of(base, at[:-1]), dict):
+            at = drawn.choice(everywhere)
+        value = VALUES[drawn.choice(sorted(VALUES))]
+        if kind == "key":
+            of(config, at[:-1])[drawn.choice(KEYS)] = of(config, at[:-1]).pop(at[-1])
+        else:
+            of(config, at[:-1])[at[-1]] = value
+        line = judged(config)
+        refused += line is not None
+        if kind == "value" and line is not None:
+            named = [str(key) for key in at if isinstance(key, str)]
+            assert any(key in line for key in named[-2:])
+    assert refused >= 16
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("tier", 10**5000, r"^tier: this int is too large; whole numbers are below 2\^63\.$"),
+        ("training", {10**5000: 1}, "^training: this int is too large"),
+        ("seeds", ITSELF, r"^seeds(\[0\])+: it is nested more than 20 levels deep, or holds itse"),
+        ("only", [[]], r"^only: \[\] is unknown; allowed: "),
+        ("plugins", ["x" * 5000 + ".py"], "^plugins: 'xxx.*… is not a Python file"),
+        ("settings", {"a\nb": {}}, r"^settings: the name 'a\\nb' is not allowed; it must be of"),
+        ("claims", "a\0b", r"^claims: 'a\\x00b' is not allowed; it must be a path"),
+        ("training.fig2", {"x" * 5000: 1}, "^training.fig2: 'xxx.*… is unknown; allowed: sett"),
+    ],
+    ids=lambda each: each if isinstance(each, str) and len(each) < 40 else "value",
+)
+def test_what_once_ended_in_a_traceback_or_was_accepted(path, value, message):
+    line = judged(changed(path, value))
+    with pytest.raises(UserError, match=message):
+        raise UserError(line)
