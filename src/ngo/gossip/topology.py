@@ -98,8 +98,8 @@ class Topology:
         """The edges as an array ``[e, 2]``, in order."""
         if self.weighted and n > 1:
             W = self.matrix(n, **values)  # type: ignore[arg-type]  # own weights read no rule
-            found = np.stack([W.senders.numpy(), W.receivers.numpy()], 1)
-            return simple(n, found, directed=self.directed)
+            edges = np.stack([W.senders.numpy(), W.receivers.numpy()], 1)
+            return simple(n, edges, directed=self.directed)
         return _checked_edges(self.name, n, self._define(n, values), directed=self.directed)
 
     def matrix(self, n: int, *, weights: str = METROPOLIS, **values: object) -> MixingMatrix:
@@ -287,22 +287,22 @@ def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -
     if apart is None:
         return
     where = {1: "", None: f" in its first {GRAPHS} graphs"}.get(period, f" in its {period} graphs")
-    own = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
-    what = "the given graph" if own else repr(topology.name)
-    found = (
+    given = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
+    what = "the given graph" if given else repr(topology.name)
+    message = (
         f"topology: {what} does not connect the {n} workers: there are no paths "
         f"both ways between worker 0 and worker {apart}{where}"
     )
     if period is None or not topology.connected:
-        log.warning(f"{found}, so that they may never agree")
+        log.warning(f"{message}, so that they may never agree")
     else:
         how = "declare it with connected=False if that is meant"
-        if own:
+        if given:
             how = (
                 "join its parts or, if that is meant, register it with @ngo.topology('name', "
                 "connected=False) and give the name"
             )
-        raise UserError(f"{found}; {how}.")
+        raise UserError(f"{message}; {how}.")
 
 
 def _graphs(
