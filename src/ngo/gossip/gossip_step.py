@@ -81,8 +81,8 @@ def step_along_edges(
     may overwrite, and weights ``[edges, 1]``. ``W`` is symmetric.
     """
     on_device = W.on(at.device, at.dtype)
-    (i, j, weights), (starts, _), ends = on_device.pairs, on_device.places, on_device.ends
-    weights = weights[:, None]
+    (i, j, weights), ends = on_device.pairs, on_device.ends
+    starts, weights = on_device.starts_and_senders[0], weights[:, None]
 
     def step(part: slice) -> None:
         x = at[:, part]
@@ -147,7 +147,7 @@ def _sums(
 
     else:
         count = W.edges
-        starts, senders = on_device.places
+        starts, senders = on_device.starts_and_senders
         weights, own_weights = gamma * on_device.weights[:, None], factors[:, None]
 
         def sums(seen: Tensor) -> Tensor:
@@ -197,7 +197,8 @@ def gossip_step(
 
         if fused.available(X.device):
             on_device = W.on(X.device, X.dtype)
-            new = fused.gossip_step(X, (*on_device.places, on_device.weights), gamma, p, at)
+            rows = *on_device.starts_and_senders, on_device.weights
+            new = fused.gossip_step(X, rows, gamma, p, at)
             return new if out is None else out.copy_(new)
     out = torch.empty_like(X) if out is None else out
     if linear:
