@@ -33,11 +33,11 @@ def test_a_backend_of_ones_own(own_entries):
 
 
 def test_bfloat16_is_near_float32_and_leaves_the_parameters_in_it():
-    given = batch("mnist_fc", 2)
-    reference = apart("mnist_fc", 2, "loop")
+    given = batch("toy_net", 2)
+    reference = apart("toy_net", 2, "loop")
     expected = reference.gradients(given)
     for name in ("loop", "vmap"):
-        population = apart("mnist_fc", 2, name, precision="bfloat16")
+        population = apart("toy_net", 2, name, precision="bfloat16")
         losses = population.gradients(given)
         assert population.X.dtype == population.G.dtype == torch.float32
         assert not torch.equal(losses, expected)
