@@ -89,13 +89,6 @@ def test_what_is_no_data_is_named(tmp_path):
         describe(image_folder(tmp_path), tmp_path, name="birds")
 
 
-@pytest.mark.parametrize("size", [(10**6, 10**6), (10**30, 1)])
-def test_images_are_not_resized_to_more_than_memory_has(tmp_path, size):
-    folder = image_folder(tmp_path)
-    with pytest.raises(UserError, match="input_shape: .* with a product of 268,435,456 at most"):
-        describe(folder, tmp_path, name="birds", size=size)
-
-
 pytestmark = pytest.mark.usefixtures("own_entries")
 
 
@@ -145,12 +138,6 @@ def test_another_content_is_refused_before_it_is_used(marks, tmp_path):
     for read in (loading.load, loading.train_labels, sample_owners):
         with pytest.raises(UserError, match=r"the content of '.*marks.npz' is not the described"):
             read("marks", tmp_path)
-
-
-def test_an_absent_file_is_named(marks, tmp_path):
-    (tmp_path / "marks.npz").unlink()
-    with pytest.raises(UserError, match=r"data.root: marks is not in .* Put marks.npz there"):
-        loading.load("marks", tmp_path)
 
 
 def test_the_identity_is_that_of_the_content_and_not_of_its_place(marks, tmp_path):

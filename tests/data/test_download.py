@@ -71,26 +71,6 @@ def test_an_absent_file_is_named_with_its_compressed_form(tmp_path, monkeypatch)
         assert "make demo" in str(error.value)
 
 
-def test_a_checksum_is_computed_once_until_the_file_changes(tiny, monkeypatch):
-    name, root, _ = tiny
-    download.check(name, root)
-    path = root / "MNIST/raw/t10k-labels-idx1-ubyte"
-    opened = []
-    original = hashlib.file_digest
-
-    def counted(file, algorithm):
-        opened.append(file.name)
-        return original(file, algorithm)
-
-    monkeypatch.setattr(hashlib, "file_digest", counted)
-    loading.load(name, root)
-    assert opened == []
-    path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(UserError, match="t10k-labels-idx1-ubyte' is corrupt"):
-        download.check(name, root)
-    assert opened == [str(path)]
-
-
 def md5(path):
     return hashlib.md5(path.read_bytes()).hexdigest()
 

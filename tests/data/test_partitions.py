@@ -1,8 +1,6 @@
 """Partitions: disjoint shares, distributed as stated; their heterogeneity; what is refused."""
 
-import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rates import check_mean
 
-import ngo
-from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS
@@ -46,37 +42,6 @@ def assert_disjoint(parts, m):
     assert set(together.tolist()) <= set(range(m))
 
 
-HALVES = '''
-import numpy as np
-from ngo.data.partition import check_range, partition
-
-@partition("halves", owned=lambda m, n, holdout: 2 * (m // 2))
-def halves(labels, n, *, holdout, generator):
-    """The first half of the samples for worker 0, the other for worker 1."""
-    check_range("workers", n, 2, "halves")
-    return np.split(np.arange(2 * (len(labels) // 2)), 2)
-'''
-
-
-def test_a_partition_of_a_plugin(tmp_path, monkeypatch):
-    monkeypatch.setattr(plugins, "_loaded", {})
-    (tmp_path / "halves.py").write_text(HALVES)
-    plugins.load([tmp_path / "halves.py"])
-    rule = PARTITIONS.pop("halves")
-    definition = PARTITIONS.definitions.pop("halves")
-    assert definition == f"{plugins.PREFIX}halves:halves"
-    del sys.modules[f"{plugins.PREFIX}halves"]
-    assert rule.fields == ("holdout",)
-    arguments = rule.arguments(SimpleNamespace(holdout=0.5, beta=1))
-    assert arguments == {"holdout": 0.5}
-    parts = rule.assign(LABELS[:5], 2, **arguments, generator=None)
-    assert [part.tolist() for part in parts] == [[0, 1], [2, 3]]
-    assert rule.owned(5, 2, **arguments) == 4
-    assert rule.smallest_share is None
-    with pytest.raises(UserError, match="workers: 3 is out of range; it must be 1 to 2 .halves."):
-        rule.assign(LABELS, 3, **arguments, generator=None)
-
-
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -95,12 +60,6 @@ def test_a_partition_depends_on_its_stream_only(name, arguments):
     )
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
-
-
-def test_the_samples_of_each_class_on_each_worker():
-    labels = np.array([0, 0, 1, 2, 2, 2])
-    counts = samples_by_class(labels, [np.array([0, 2]), np.array([1])], classes=4)
-    assert counts.tolist() == [[1, 1, 0, 0], [1, 0, 0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -308,14 +267,6 @@ def test_each_sample_needs_an_owner(owned, tmp_path, monkeypatch):
     monkeypatch.setitem(OWNERS, "four", lambda root: np.zeros(3))
     with pytest.raises(UserError, match=r"'four': its owners have shape \(3,\); expected \(4,\)"):
         sample_owners("four", tmp_path)
-
-
-def test_the_decorator_is_part_of_the_interface(own_entries):
-    @ngo.owners("digits")
-    def writers(root):
-        return np.arange(1437) % 3
-
-    assert OWNERS["digits"] is writers
 
 
 def test_equal_distributions_have_distance_0_and_the_entropy_of_all_classes():

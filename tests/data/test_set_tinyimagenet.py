@@ -1,4 +1,3 @@
-import os
 import random
 import sys
 
@@ -157,16 +156,3 @@ def test_real_tinyimagenet():
     assert set(found.train_labels) == set(found.test_labels) == set(range(200))
     assert found.train[0].startswith("train/n01443537/")  # goldfish, the first id
     assert len(found.train) <= tinyimagenet.TRAIN
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("place", ["wnids.txt", "val/val_annotations.txt", "val/images/a.JPEG"])
-def test_a_pipe_is_named(root, place):
-    path = root / tinyimagenet.FOLDER / place
-    path.unlink(missing_ok=True)
-    os.mkfifo(path)
-    if place.endswith("JPEG"):
-        with (root / tinyimagenet.FOLDER / "val/val_annotations.txt").open("a") as file:
-            file.write("a.JPEG\tn00000001\n")
-    with pytest.raises(UserError, match=f"'.*{place}' can't be read: it is not a regular file"):
-        loading.load("tinyimagenet", root)

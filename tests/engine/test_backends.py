@@ -33,11 +33,11 @@ def test_a_backend_of_ones_own(own_entries):
 
 
 def test_bfloat16_is_near_float32_and_leaves_the_parameters_in_it():
-    given = batch("mnist_fc", 2)
-    reference = apart("mnist_fc", 2, "loop")
+    given = batch("toy_net", 2)
+    reference = apart("toy_net", 2, "loop")
     expected = reference.gradients(given)
     for name in ("loop", "vmap"):
-        population = apart("mnist_fc", 2, name, precision="bfloat16")
+        population = apart("toy_net", 2, name, precision="bfloat16")
         losses = population.gradients(given)
         assert population.X.dtype == population.G.dtype == torch.float32
         assert not torch.equal(losses, expected)
@@ -71,15 +71,14 @@ def test_the_chosen_workers_have_their_gradients_and_streams(backend, model):
 
 
 @pytest.mark.parametrize(
-    "model", sorted(set(MODELS) - {"mnist_vae_20", "gpt_char", "cifar100_cnn"})
+    "model", sorted(set(MODELS) - {"mnist_vae_20", "gpt_char", "cifar100_cnn", "resnet18"})
 )
 def test_vmap_equals_the_loop(model):
     """With the same dropout masks and codes, and the same running means of normalization.
 
-    Each step from the same state: pooling and normalization magnify differences of rounding. A
-    ReLU of ResNet that flips moves a gradient by 2e-3 of its length; what is wrong, by far more.
+    Each step from the same state: pooling and normalization magnify differences of rounding.
     """
-    n, count = (2, 1) if model in ("resnet18", "cifar10_vae") else (3, 2)
+    n, count = (2, 1) if model == "cifar10_vae" else (3, 2)
     reference, population = apart(model, n, "loop"), apart(model, n, "vmap")
     for step in range(count):
         population.X.copy_(reference.X)

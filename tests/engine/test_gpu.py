@@ -36,7 +36,7 @@ def card(monkeypatch):
     fused.available.cache_clear()
 
 
-@pytest.mark.parametrize("model", sorted(MODELS))
+@pytest.mark.parametrize("model", sorted(set(MODELS) - {"resnet18"}))
 def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
     """The device ``meta`` has none, and refuses operands of another device."""
     monkeypatch.setattr(torch, "Generator", Generator)
@@ -52,8 +52,7 @@ RUNS = [
     {"method": "centralized"},
     {"method": "gossip", "topology": "random"},
     {"method": "gossip_until", "topology": "ring", "v_threshold": 1e-4},
-    *({"method": "ngo", "topology": "ring", "p": p} for p in (0.5, 0.9, 1)),
-    {"method": "local_sgd", "topology": "ring", "p": 0.9, "local_steps": 2},
+    {"method": "ngo", "topology": "ring", "p": 0.9},
     {"method": "delayed", "topology": "random", "p": 0.5, "delay": 2},
 ]
 

@@ -9,10 +9,8 @@ from by_worker import D, N, gradient, problem, pulled
 from stepping import Stepping, ring_matrix, states
 from torch import optim
 
-from ngo.common.fields import DECLARED, below, number
 from ngo.gossip.method import ORDERS
 from ngo.gossip.schedule import learning_rate
-from ngo.gossip.step import LOCAL_RULES, local_rule
 
 # The rules, and the optimizers of torch that they are.
 OPTIMIZERS = {
@@ -39,28 +37,6 @@ def test_each_worker_moves_as_with_torchs_optimizer(rule, decay):
             row.grad = own.clone()
             optimizer.step()
     assert torch.allclose(found.X, torch.stack([row.data for row in rows]), rtol=0, atol=1e-11)
-
-
-def test_a_rule_has_memory_and_options(own_entries):
-    mass = number("share of the momentum kept", 0.9, below(0, 1))
-
-    @local_rule("heavy", options={"mass": mass})
-    def heavy(step):
-        velocity = step.matrix("velocity")
-        velocity.mul_(step.run.mass).add_(step.G)
-        step.X.sub_(velocity, alpha=step.lr)
-
-    assert LOCAL_RULES["heavy"].fields == ("mass",)
-    assert DECLARED["mass"].owners == ("local_rule",)
-    X, G = states()
-    found, torchs = (
-        Stepping("ngo", X, rule=rule, mass=0.5, momentum=0.5) for rule in ("heavy", "momentum")
-    )
-    for stepping in (found, torchs):
-        for _ in range(4):
-            stepping.step(G).descend()
-    assert torch.equal(found.X, torchs.X)
-    assert found.matrices.keys() == {"velocity"}
 
 
 ETA, GAMMA, ORDER_STEPS, MASS = 0.05, 0.3, 8, 0.9

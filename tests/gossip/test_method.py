@@ -6,27 +6,14 @@ import pytest
 import torch
 from stepping import D, N, Stepping, fields, ring_matrix, states
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import DECENTRALIZED, METHODS, NUMBERS, method, sent
+from ngo.gossip.method import METHODS, NUMBERS, sent
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.network import Network
 from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topologies.static import chain, ring
-
-
-def test_a_name_is_registered_once_unless_its_definition_runs_again(own_entries):
-    def heavy(step):
-        step.X.sub_(step.G)
-
-    method("heavy")(heavy)
-    with pytest.raises(UserError, match="method: 'heavy' is registered already"):
-        method("heavy")(lambda step: None)
-    method("heavy", fields=("topology",))(heavy)  # the same again replaces the entry
-    assert METHODS["heavy"].fields == ("topology", *DECENTRALIZED)
-
 
 TOGETHER = [name for name, each in METHODS.items() if each.arrivals != "pair"]
 PAIRS = [*((name, "sgd") for name in TOGETHER), *(("ngo", rule) for rule in LOCAL_RULES)]

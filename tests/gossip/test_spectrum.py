@@ -72,17 +72,6 @@ def test_effective_neighbours_of_known_graphs(decay):
     assert effective_neighbours([mixing_matrix(ring(n))], decay) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("decay", DECAYS)
-def test_effective_neighbours_of_one_peer_are_twice_as_many_in_each_exchange(decay):
-    """The k-th next exchange is exact among 2^k workers, up to all of them."""
-    n, exchanges = 8, 3
-    mixing = Mixing("one_peer_hypercube", n, SimpleNamespace())
-    terms = [decay**k / 2 ** (k + 1) for k in range(exchanges)]
-    variance = sum(terms) + decay**exchanges / n / (1 - decay)
-    found = effective_neighbours(mixing.cycle(1), decay)
-    assert found == pytest.approx(1 / (1 - decay) / variance)
-
-
 @pytest.mark.parametrize("name", ["star", "alternating_matching"])
 def test_effective_neighbours_are_those_of_a_simulated_walk(name):
     """20,000 walks of 40 steps, by the definition: x ← W(√γ x + ξ), and a worker alone."""
@@ -99,8 +88,3 @@ def test_effective_neighbours_are_those_of_a_simulated_walk(name):
         squares.append((together**2).mean() / (alone**2).mean())
     measured = 1 / np.mean(squares[-len(cycle) :])
     assert effective_neighbours(cycle, decay) == pytest.approx(measured, rel=0.02)
-
-
-def test_weights_that_do_not_conserve_the_mean_have_no_effective_neighbours():
-    W = torch.tensor([[0.5, 0.0], [0.5, 1.0]])
-    assert math.isnan(effective_neighbours([W], 0.9))

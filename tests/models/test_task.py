@@ -1,34 +1,12 @@
 """Each task: its batches, losses and scores by hand."""
 
 import math
-import sys
 
 import pytest
 import torch
 
-from ngo.common import plugins
 from ngo.data.dataset import Dataset
 from ngo.models.task import TASKS, normalised_batch
-
-HUBER = """
-from ngo.models.task import normalised_batch, task
-
-@task("huber", batch=normalised_batch, labelled=False)
-def huber(outputs, targets):
-    from torch.nn.functional import huber_loss
-    return huber_loss(outputs, targets, reduction="none").mean(1)
-"""
-
-
-def test_a_task_of_a_plugin(tmp_path, monkeypatch):
-    monkeypatch.setattr(plugins, "_loaded", {})
-    (tmp_path / "huber.py").write_text(HUBER)
-    plugins.load([tmp_path / "huber.py"])
-    del sys.modules[f"{plugins.PREFIX}huber"]
-    task = TASKS.pop("huber")
-    assert TASKS.definitions.pop("huber") == f"{plugins.PREFIX}huber:huber"
-    assert (task.score, task.labelled) == (None, False)
-    assert task.loss(torch.tensor([[0.0], [3.0]]), torch.zeros(2, 1)).tolist() == [0.0, 2.5]
 
 
 def test_a_normalised_batch():

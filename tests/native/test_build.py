@@ -61,17 +61,6 @@ def test_the_cache_is_keyed_by_sources_flags_and_processor(compiled, empty_cache
     assert not list(empty_cache.glob("*.lock"))
 
 
-def test_an_unwritable_cache_is_named(empty_cache, monkeypatch, tmp_path, caplog):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert not build.available()
-    (record,) = caplog.records
-    line = record.getMessage()
-    assert line.startswith("the C kernels could not be compiled; training will be slower: ")
-    assert "the kernels' cache (set XDG_CACHE_HOME to use another): the folder '" in line
-    assert " out: " not in line
-
-
 def test_torch_replaces_the_library_where_it_cannot_be_compiled(empty_cache, monkeypatch, caplog):
     def fail(sources, path):
         raise subprocess.CalledProcessError(

@@ -16,7 +16,7 @@ from ngo.native import fused
 
 def rows(W):
     there = MixingMatrix.of(W).on(torch.device("cpu"), torch.float32)
-    return *there.places, there.weights
+    return *there.starts_and_senders, there.weights
 
 
 steps = torch.load(sys.argv[1])

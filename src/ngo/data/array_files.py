@@ -52,11 +52,11 @@ def read_arrays(path: Path, *names: str) -> list[np.ndarray]:
                     f"{listed}.{nearest(name, every)}"
                 )
         check_declared(path, "data.root", sum(_size(file, known[name]) for name in names))
-        found = []
+        arrays = []
         for name in names:
             with file.open(known[name]) as member:
-                found.append(npy.read_array(member, allow_pickle=False))
-        return found
+                arrays.append(npy.read_array(member, allow_pickle=False))
+        return arrays
 
 
 def as_inputs(array: np.ndarray) -> np.ndarray:
@@ -104,7 +104,7 @@ def _size(archive: zipfile.ZipFile, name: str) -> int:
         shape, _, dtype = read(file)
         if min(shape, default=0) < 0:
             raise ValueError(f"{name!r} has negative dimensions")
-        size, found = math.prod(shape) * dtype.itemsize, info.file_size - file.tell()
-    if not dtype.hasobject and size != found:
-        raise ValueError(f"{name!r} declares {size} bytes, and there are {found}")
+        size, held = math.prod(shape) * dtype.itemsize, info.file_size - file.tell()
+    if not dtype.hasobject and size != held:
+        raise ValueError(f"{name!r} declares {size} bytes, and there are {held}")
     return size

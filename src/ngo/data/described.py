@@ -76,8 +76,8 @@ DESCRIBED: Registry[Description] = Registry("described data set")
 
 def identity(dataset: str) -> dict[str, object] | None:
     """The ``identity`` of a described data set, its digest included; None for other data sets."""
-    found = DESCRIBED.get(dataset)
-    return found and found.identity
+    described = DESCRIBED.get(dataset)
+    return described and described.identity
 
 
 def register(path: Path, key: str) -> None:
@@ -162,10 +162,10 @@ def digest(place: Path) -> str:
 def _verified(described: Description, root: Path) -> Path:
     """The file or folder; a UserError unless its content is the described one."""
     place = described.place(root)
-    if (found := digest(place)) != described.sha256:
+    if (now := digest(place)) != described.sha256:
         raise UserError(
             f"data.root: the content of {str(place)!r} is not the described one: its digest is "
-            f"{found[:12]}…, that of {described.dataset} {described.sha256[:12]}…; restore it, or "
+            f"{now[:12]}…, that of {described.dataset} {described.sha256[:12]}…; restore it, or "
             f"describe it again (ngo describe)."
         )
     return place
@@ -284,8 +284,8 @@ def describe(
     facts = _of_folder(place, size, grey) if place.is_dir() else _of_file(place, arrays or {})
     kind = "folder" if place.is_dir() else "file"
     values = {"dataset": name, kind: _below(root, place), **facts, "sha256": digest(place)}
-    found = parsed(f"path: {str(place)!r}", values)
-    source = source_of(found)
+    described = parsed(f"path: {str(place)!r}", values)
+    source = source_of(described)
     checked_arrays(name, source, source.read(root), root)
     return values
 
@@ -325,8 +325,8 @@ def _of_file(place: Path, arrays: Mapping[str, str]) -> dict[str, object]:
     if OWNER in array_files.array_names(place):
         named = {OWNER: OWNER, **named}
     names = [named.get(role, role) for role in ROLES]
-    x_train, y_train, _, y_test = found = array_files.read_arrays(place, *names)
-    for name, array in zip(names, found, strict=True):
+    x_train, y_train, _, y_test = loaded = array_files.read_arrays(place, *names)
+    for name, array in zip(names, loaded, strict=True):
         if array.dtype.kind not in "iuf" or not array.ndim:
             raise UserError(
                 f"path: {str(place)!r}: {name} is {array.dtype} of shape {array.shape}; it must be "

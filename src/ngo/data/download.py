@@ -33,17 +33,17 @@ def content_digest(place: Path, files: Sequence[str] = ()) -> str:
         regular_file(path, "data.root")
     now = stamp(paths, files)
     try:
-        known, found = read_limited(kept, "data.root", 200).split()
+        known, digest = read_limited(kept, "data.root", 200).split()
     except (UserError, ValueError):
-        known = found = ""
+        known = digest = ""
     if known == now:
-        return found
-    found = _digest(paths, files)
+        return digest
+    digest = _digest(paths, files)
     try:
-        write_text(kept, f"{now} {found}\n")
+        write_text(kept, f"{now} {digest}\n")
     except (OSError, UserError) as error:
         _log.warning(f"{place.name}: its digest is not kept: {error}")
-    return found
+    return digest
 
 
 def _digest(paths: Sequence[Path], names: Sequence[str]) -> str:
@@ -120,7 +120,7 @@ def check(name: str, root: Path) -> list[str]:
     If only a part of the release is present, logs a warning, once in a process.
     """
     absent, source = verify(name, root), DATASETS[name]
-    needed = [each.url for each in source.downloads if _packed(each, root) is None]
+    needed = [download.url for download in source.downloads if _packed(download, root) is None]
     if absent and not source.downloads:
         raise _unavailable(name, root, absent, "it has no URL")
     if absent and needed:
@@ -213,7 +213,7 @@ def _unavailable(name: str, root: Path, absent: list[str], reason: str) -> UserE
     source = DATASETS[name]
     either = {file for file, sums in source.files.items() if len(sums) > 1}
     wanted = ", ".join(file + " (or .gz)" * (file in either) for file in absent)
-    packed = [each.path for each in source.downloads if each.path[:-3] not in either]
+    packed = [download.path for download in source.downloads if download.path[:-3] not in either]
     return UserError(
         f"data.root: {name} is not in {str(root)!r} and can't be downloaded ({reason}). Put "
         f"{' or '.join([wanted, *packed])} there, set {ROOT_VARIABLE} or --data-root to "

@@ -104,14 +104,14 @@ def read_images(
     A UserError for an image of another size, unless images are ``resized``.
     """
     kept = folder.with_name(f"{folder.name}-{'x'.join(map(str, shape))}.npz")
-    if (found := _kept(kept, content)) is not None:
-        return found
+    if (decoded := _kept(kept, content)) is not None:
+        return decoded
     with file_lock(
         kept.with_name(f".{kept.name}.lock"),
         on_wait=lambda: _log.warning(f"{folder.name}: waiting for another process to decode it"),
     ):
-        if (found := _kept(kept, content)) is not None:
-            return found
+        if (decoded := _kept(kept, content)) is not None:
+            return decoded
         _log.info(f"{folder.name}: decoding {len(images.files):,} images")
         train, test = (
             _decoded(folder, names, shape, resized) for names in (images.train, images.test)
@@ -130,17 +130,17 @@ def _classes(folder: Path) -> list[str]:
         raise UserError(
             f"data.root: {str(folder)!r} is not a folder, with a folder for each class."
         )
-    return sorted(each.name for each in folder.iterdir() if each.is_dir() and each.name[0] != ".")
+    return sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
 
 
 def _files(folder: Path, part: str, classes: list[str]) -> tuple[list[str], np.ndarray]:
     names, labels = [], []
     for label, name in enumerate(classes):
         paths = sorted((folder / part / name).rglob("*"))
-        own = [path for path in paths if path.suffix.lower() in SUFFIXES and path.name[0] != "."]
-        own = [regular_file(path, "data.root") for path in own if not path.is_dir()]
-        names += [path.relative_to(folder).as_posix() for path in own]
-        labels += [label] * len(own)
+        images = [path for path in paths if path.suffix.lower() in SUFFIXES and path.name[0] != "."]
+        images = [regular_file(path, "data.root") for path in images if not path.is_dir()]
+        names += [path.relative_to(folder).as_posix() for path in images]
+        labels += [label] * len(images)
     if not names:
         raise UserError(f"data.root: {str(folder / part)!r} has no images.")
     check_names(folder, "data.root", names)
@@ -171,10 +171,10 @@ def _decoded(folder: Path, names: list[str], shape: tuple[int, ...], resized: bo
     decoded = np.empty((len(names), *shape), np.uint8)
     bar = tqdm(names, desc=f"{folder.name}: decoding", unit=" images", leave=False, disable=None)
     images = decoded_images((folder / name for name in bar), MODES[channels])
-    for name, own, image in zip(names, decoded, images, strict=True):
+    for name, pixels, image in zip(names, decoded, images, strict=True):
         if not resized and image.size != (width, height):
             size = f"{image.width} × {image.height}, not {width} × {height}"
             raise UserError(f"data.root: {str(folder / name)!r} is {size}")
         sized = image.resize((width, height), Image.Resampling.BILINEAR)
-        own[:] = np.asarray(sized).reshape(height, width, channels).transpose(2, 0, 1)
+        pixels[:] = np.asarray(sized).reshape(height, width, channels).transpose(2, 0, 1)
     return decoded

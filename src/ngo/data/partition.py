@@ -166,14 +166,14 @@ def sample_owners(dataset: str, root: Path) -> np.ndarray:
     Owners are numbered from 0 in the order of their names. (Labels are ``[m]``, so that they are
     not mistaken for owners.) A UserError unless each training sample has an owner.
     """
-    found = np.asarray(OWNERS[dataset](root))
+    owners = np.asarray(OWNERS[dataset](root))
     m = DATASETS[dataset].train_samples
-    if found.shape != (m,):
+    if owners.shape != (m,):
         raise UserError(
-            f"dataset {dataset!r}: its owners have shape {found.shape}; expected ({m},), one for "
+            f"dataset {dataset!r}: its owners have shape {owners.shape}; expected ({m},), one for "
             f"each training sample."
         )
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)[:, None]
+    return np.unique(owners, return_inverse=True)[1].astype(np.int64)[:, None]
 
 
 @partition("iid", smallest_share=lambda m, n: m // n)
@@ -303,9 +303,9 @@ def greedy_swap(
 ) -> list[int]:
     """The workers in the order of cliques of this ``size``, given their ``counts`` of labels."""
     drawn = generator.permutation(len(counts))
-    found = [drawn[k : k + size] for k in range(0, len(drawn), size)]
-    for _ in range(SWAPS if len(found) > 1 else 0):
-        a, b = (found[k] for k in generator.choice(len(found), 2, replace=False))
+    cliques = [drawn[k : k + size] for k in range(0, len(drawn), size)]
+    for _ in range(SWAPS if len(cliques) > 1 else 0):
+        a, b = (cliques[k] for k in generator.choice(len(cliques), 2, replace=False))
         A, B = counts[a], counts[b]
         moved = B[None] - A[:, None]  # what a gains and b loses if worker i of a and j of b swap
         after = skew(A.sum(0) + moved, shares) + skew(B.sum(0) - moved, shares)
@@ -313,7 +313,7 @@ def greedy_swap(
         if len(better):
             i, j = generator.choice(better)
             a[i], b[j] = b[j], a[i]
-    return np.concatenate(found).tolist()
+    return np.concatenate(cliques).tolist()
 
 
 @partition("dirichlet", by_label=True)

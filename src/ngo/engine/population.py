@@ -255,13 +255,14 @@ class Population:
         matrices = self.honest, self.buffers[: self._honest], self.counts[: self._honest]
         agree = all(bool((rows[0] == rows).all()) for rows in matrices)
         asked = list(range(len(self.honest)) if workers is None else workers)
-        own = [] if agree else asked  # whose own models are evaluated
+        apart = [] if agree else asked  # whose own models are evaluated
         if self.chain is None:
-            sums = self._module_sums([consensus, *(self.modules[i] for i in own)], inputs, targets)
+            models = [consensus, *(self.modules[i] for i in apart)]
+            sums = self._module_sums(models, inputs, targets)
         else:
-            X = self.X if len(own) == self.n else self.X[own]
-            models = [self._consensus_row[None, : self.d], *([X] if own else [])]
-            sums = [pair for X in models for pair in self.chain.scores(X, inputs, targets)]
+            X = self.X if len(apart) == self.n else self.X[apart]
+            rows = [self._consensus_row[None, : self.d], *([X] if apart else [])]
+            sums = [pair for X in rows for pair in self.chain.scores(X, inputs, targets)]
         samples = sum(len(chunk) for chunk in targets)
         losses = [loss / samples for loss, _ in sums]
         accuracies = [

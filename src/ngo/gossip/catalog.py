@@ -125,10 +125,10 @@ def _method(name: str) -> MethodPart:
 def _docstrings(definition: str) -> tuple[str, str]:
     """The docstrings of the object at ``module:qualname`` and of its module; empty without one."""
     module, _, qualname = definition.partition(":")
-    found = file = sys.modules.get(module)
+    entry = file = sys.modules.get(module)
     for name in qualname.split("."):
-        found = getattr(found, name, None)
-    return found.__doc__ or "" if found else "", file.__doc__ or "" if file else ""
+        entry = getattr(entry, name, None)
+    return entry.__doc__ or "" if entry else "", file.__doc__ or "" if file else ""
 
 
 def _sentence(docstring: str) -> str:
@@ -141,6 +141,6 @@ def _source(*docstrings: str) -> str:
     """The first work that one of the ``docstrings`` cites, else the first place in the paper."""
     for pattern, prefix in ((_WORK, ""), (_IN_THE_PAPER, "the paper, ")):
         for text in docstrings:
-            if found := pattern.search(" ".join(text.split())):
-                return prefix + re.sub(r"[()]", "", found[0])
+            if cited := pattern.search(" ".join(text.split())):
+                return prefix + re.sub(r"[()]", "", cited[0])
     return ""

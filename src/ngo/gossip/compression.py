@@ -44,10 +44,10 @@ def _words(d: int, bits: int) -> tuple[int, int, int, torch.dtype]:
 def pack(codes: Tensor, bits: int) -> Tensor:
     """Codes ``[n, d]``, uint8 below 2^bits, one after another without gaps."""
     n, d = codes.shape
-    each, size, count, kind = _words(d, bits)
-    codes = nn.functional.pad(codes, (0, count * each - d)).view(n, count, each)
+    per_word, size, count, kind = _words(d, bits)
+    codes = nn.functional.pad(codes, (0, count * per_word - d)).view(n, count, per_word)
     words = torch.zeros(n, count, dtype=kind, device=codes.device)
-    for k in range(each):
+    for k in range(per_word):
         words |= codes[..., k].to(kind) << k * bits
     kept = words.view(torch.uint8).view(n, count, kind.itemsize)[..., :size]
     return kept.reshape(n, count * size)[:, : packed_size(d, bits)]
@@ -55,13 +55,13 @@ def pack(codes: Tensor, bits: int) -> Tensor:
 
 def unpack(payload: Tensor, bits: int, d: int) -> Tensor:
     """The ``d`` codes of each row ``[n, d]``, uint8."""
-    n, (each, size, count, kind) = len(payload), _words(d, bits)
+    n, (per_word, size, count, kind) = len(payload), _words(d, bits)
     payload = nn.functional.pad(payload, (0, count * size - payload.shape[1])).view(n, count, size)
     words = nn.functional.pad(payload, (0, kind.itemsize - size)).view(kind)[..., 0]
-    codes = torch.empty(n, count, each, dtype=torch.uint8, device=payload.device)
-    for k in range(each):
+    codes = torch.empty(n, count, per_word, dtype=torch.uint8, device=payload.device)
+    for k in range(per_word):
         codes[..., k] = (words >> k * bits) & (1 << bits) - 1
-    return codes.view(n, count * each)[:, :d]
+    return codes.view(n, count * per_word)[:, :d]
 
 
 # An option of the compressions that send only some of a row's entries.

@@ -79,9 +79,9 @@ def step_along_edges(
     ``pull(z, weights)`` returns the pulls ``[edges, k]`` for differences z ``[edges, k]``, which it
     may overwrite, and weights ``[edges, 1]``. ``W`` is symmetric.
     """
-    there = W.on(at.device, at.dtype)
-    (i, j, weights), (starts, _), ends = there.pairs, there.places, there.ends
-    weights = weights[:, None]
+    on_device = W.on(at.device, at.dtype)
+    (i, j, weights), ends = on_device.pairs, on_device.ends
+    starts, weights = on_device.starts_and_senders[0], weights[:, None]
 
     def step(part: slice) -> None:
         x = at[:, part]
@@ -134,11 +134,11 @@ def _sums(
         rows = W.starts, W.senders, W.weights
         compiled.sums(at, X, out, rows, (a, b, getattr(W, v)), gamma, spread=spread)
         return out
-    there = W.on(at.device, at.dtype)
-    factors = a + b * getattr(there, v)
+    on_device = W.on(at.device, at.dtype)
+    factors = a + b * getattr(on_device, v)
     if W.crowded or W.n <= DENSE:
         count = W.n
-        factor = gamma * there.dense
+        factor = gamma * on_device.dense
         factor.diagonal().copy_(factors)
 
         def sums(seen: Tensor) -> Tensor:
@@ -146,8 +146,8 @@ def _sums(
 
     else:
         count = W.edges
-        starts, senders = there.places
-        weights, own_weights = gamma * there.weights[:, None], factors[:, None]
+        starts, senders = on_device.starts_and_senders
+        weights, own_weights = gamma * on_device.weights[:, None], factors[:, None]
 
         def sums(seen: Tensor) -> Tensor:
             terms = seen[senders].mul_(weights)
@@ -195,8 +195,9 @@ def gossip_step(
         from ngo.native import fused  # imports Triton
 
         if fused.available(X.device):
-            there = W.on(X.device, X.dtype)
-            new = fused.gossip_step(X, (*there.places, there.weights), gamma, p, at)
+            on_device = W.on(X.device, X.dtype)
+            rows = *on_device.starts_and_senders, on_device.weights
+            new = fused.gossip_step(X, rows, gamma, p, at)
             return new if out is None else out.copy_(new)
     out = torch.empty_like(X) if out is None else out
     if linear:

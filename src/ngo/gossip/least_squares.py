@@ -90,9 +90,9 @@ def gaussian_problem(
     A, b = [], []
     for worker in range(n):
         stream = numpy_stream(seed, "least squares", worker)
-        own = torch.from_numpy(common + heterogeneity * stream.standard_normal(dimension))
+        solution = torch.from_numpy(common + heterogeneity * stream.standard_normal(dimension))
         A.append(torch.from_numpy(stream.standard_normal((samples, dimension))))
-        b.append(A[-1] @ own + noise * torch.from_numpy(stream.standard_normal(samples)))
+        b.append(A[-1] @ solution + noise * torch.from_numpy(stream.standard_normal(samples)))
     return LeastSquares(torch.stack(A), torch.stack(b))
 
 

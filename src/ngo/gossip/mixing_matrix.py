@@ -41,7 +41,7 @@ class MixingMatrix:
         self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
         degrees = torch.bincount(receivers, minlength=n)
         self.starts = torch.cat([degrees.new_zeros(1), degrees.cumsum(0)])
-        self._there: dict[tuple[torch.device, torch.dtype], Parts] = {}
+        self._on_device: dict[tuple[torch.device, torch.dtype], OnDevice] = {}
 
     @classmethod
     def of(cls, W: Tensor | MixingMatrix) -> MixingMatrix:
@@ -137,21 +137,21 @@ class MixingMatrix:
             in_order=True,
         )
 
-    def on(self, device: torch.device, dtype: torch.dtype) -> Parts:
-        """Its parts on a device, with weights of type ``dtype``; they are sent once."""
-        if (device, dtype) not in self._there:
-            self._there[device, dtype] = Parts(self, device, dtype)
-        return self._there[device, dtype]
+    def on(self, device: torch.device, dtype: torch.dtype) -> OnDevice:
+        """The matrix on a device, with weights of type ``dtype``; each tensor is sent once."""
+        if (device, dtype) not in self._on_device:
+            self._on_device[device, dtype] = OnDevice(self, device, dtype)
+        return self._on_device[device, dtype]
 
 
-class Parts:
-    """The parts of a matrix on a device, each sent when it is first used."""
+class OnDevice:
+    """The tensors of a matrix on a device, each sent when it is first used."""
 
     def __init__(self, W: MixingMatrix, device: torch.device, dtype: torch.dtype) -> None:
         self._W, self._device, self._dtype = W, device, dtype
 
     @cached_property
-    def places(self) -> tuple[Tensor, Tensor]:
+    def starts_and_senders(self) -> tuple[Tensor, Tensor]:
         """``starts`` and ``senders``."""
         return sent(self._W.starts, self._device), sent(self._W.senders, self._device)
 

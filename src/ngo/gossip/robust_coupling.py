@@ -125,10 +125,10 @@ def trimmed_step(
     members, dropped = members.to(X.device), dropped.to(X.device)[:, :, None]
 
     def step(part: slice) -> None:
-        own = at[:, part]
-        values = torch.cat([own, own.new_full((1, own.shape[1]), torch.inf)])[members]
+        rows = at[:, part]
+        values = torch.cat([rows, rows.new_full((1, rows.shape[1]), torch.inf)])[members]
         mean = values.sort(1).values.masked_fill_(dropped, 0).sum(1).div_(kept)
-        out[:, part] = X[:, part] + gamma * (mean - own)
+        out[:, part] = X[:, part] + gamma * (mean - rows)
 
     in_blocks(X, members.numel(), step, spread)
     return out

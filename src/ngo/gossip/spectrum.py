@@ -130,20 +130,20 @@ def _second_modulus(W: MixingMatrix) -> float:
 
     A = _sparse(W) + diags_array(W.diagonal.numpy())
     try:
-        found = eigs(
+        values = eigs(
             A, k=2, ncv=KRYLOV, maxiter=RESTARTS, v0=_start(W.n), return_eigenvectors=False
         )
     except ArpackNoConvergence:
         return float(torch.linalg.eigvals(W.dense()).abs().sort().values[-2])
-    return float(sorted(abs(found))[-2])
+    return float(sorted(abs(values))[-2])
 
 
 def _sparse(W: MixingMatrix) -> Any:
     """The edges of ``W`` in SciPy's format CSR."""
     from scipy.sparse import csr_array
 
-    parts = (W.weights.numpy(), W.senders.numpy(), W.starts.numpy())
-    return csr_array(parts, shape=(W.n, W.n))
+    entries = (W.weights.numpy(), W.senders.numpy(), W.starts.numpy())
+    return csr_array(entries, shape=(W.n, W.n))
 
 
 def _start(n: int) -> np.ndarray:

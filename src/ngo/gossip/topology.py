@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from typing import Any
@@ -98,8 +98,8 @@ class Topology:
         """The edges as an array ``[e, 2]``, in order."""
         if self.weighted and n > 1:
             W = self.matrix(n, **values)  # type: ignore[arg-type]  # own weights read no rule
-            found = np.stack([W.senders.numpy(), W.receivers.numpy()], 1)
-            return simple(n, found, directed=self.directed)
+            edges = np.stack([W.senders.numpy(), W.receivers.numpy()], 1)
+            return simple(n, edges, directed=self.directed)
         return _checked_edges(self.name, n, self._define(n, values), directed=self.directed)
 
     def matrix(self, n: int, *, weights: str = METROPOLIS, **values: object) -> MixingMatrix:
@@ -283,51 +283,46 @@ def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
 @lru_cache(maxsize=1000)
 def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
     period = topology.period(n, **dict(values))
-    apart = _apart(topology.directed, n, _graphs(topology, n, dict(values), period or GRAPHS))
+    apart = _apart(topology, n, dict(values), period or GRAPHS)
     if apart is None:
         return
     where = {1: "", None: f" in its first {GRAPHS} graphs"}.get(period, f" in its {period} graphs")
-    own = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
-    what = "the given graph" if own else repr(topology.name)
-    found = (
+    given = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
+    what = "the given graph" if given else repr(topology.name)
+    message = (
         f"topology: {what} does not connect the {n} workers: there are no paths "
         f"both ways between worker 0 and worker {apart}{where}"
     )
     if period is None or not topology.connected:
-        log.warning(f"{found}, so that they may never agree")
+        log.warning(f"{message}, so that they may never agree")
     else:
         how = "declare it with connected=False if that is meant"
-        if own:
+        if given:
             how = (
                 "join its parts or, if that is meant, register it with @ngo.topology('name', "
                 "connected=False) and give the name"
             )
-        raise UserError(f"{found}; {how}.")
+        raise UserError(f"{message}; {how}.")
 
 
-def _graphs(
-    topology: Topology, n: int, values: Mapping[str, object], count: int
-) -> Iterator[np.ndarray]:
-    """The edges of the first graphs. Random graphs are drawn from a stream that no run uses."""
-    drawn = {}
-    if GENERATOR in topology.arguments:
-        drawn[GENERATOR] = torch.Generator().manual_seed(0)
-    for t in range(count):
-        yield topology.pairs(n, t=t, **drawn, **values)
+def _apart(topology: Topology, n: int, values: Mapping[str, object], count: int) -> int | None:
+    """A worker without paths both to and from worker 0 in the union of the first graphs; or None.
 
-
-def _apart(directed: bool, n: int, graphs: Iterator[np.ndarray]) -> int | None:
-    """A worker that has no paths both to and from worker 0 in the union of graphs; else None."""
+    Random graphs are drawn from a stream that no run uses.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
+    random = GENERATOR in topology.arguments
+    drawn = {GENERATOR: torch.Generator().manual_seed(0)} if random else {}
     union, labels = np.empty((0, 2), np.int64), np.arange(n)
-    for edges in graphs:
-        larger = simple(n, np.concatenate([union, edges]), directed=directed)
-        if len(larger) > len(union):
-            union = larger
+    for t in range(count):
+        edges = np.concatenate([union, topology.pairs(n, t=t, **drawn, **values)])
+        edges = simple(n, edges, directed=topology.directed)
+        if len(edges) > len(union):
+            union = edges
             graph = coo_array((np.ones(len(union)), union.T), shape=(n, n))
-            count, labels = connected_components(graph, directed, connection="strong")
-            if count == 1:
+            parts, labels = connected_components(graph, topology.directed, connection="strong")
+            if parts == 1:
                 return None
     return int((labels != labels[0]).argmax())

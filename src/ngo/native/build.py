@@ -69,10 +69,10 @@ def function(name: str, arguments: Sequence[type], result: type | None = None) -
 
     Calls release the interpreter lock, so that threads run in parallel.
     """
-    found = getattr(library(), name)
-    if found.argtypes is None:
-        found.argtypes, found.restype = arguments, result
-    return found
+    compiled = getattr(library(), name)
+    if compiled.argtypes is None:
+        compiled.argtypes, compiled.restype = arguments, result
+    return compiled
 
 
 @cache

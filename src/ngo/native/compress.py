@@ -44,9 +44,9 @@ def codes(z: torch.Tensor, levels: int, streams: Sequence[torch.Generator]) -> t
     levels · |z| / ‖z‖ is rounded at random to its level, one of its two neighbours from 0 to
     ``levels``. Each row draws from its stream what torch would draw (see ``draws_as_torch``).
     """
-    found = z.new_empty(z.shape, dtype=torch.uint8)
-    _round(z, torch.zeros_like(z[:1]), levels, 1.0, streams, found, in_order)
-    return found
+    rounded = z.new_empty(z.shape, dtype=torch.uint8)
+    _round(z, torch.zeros_like(z[:1]), levels, 1.0, streams, rounded, in_order)
+    return rounded
 
 
 def add_rounded(
@@ -74,14 +74,14 @@ def _round(
     levels: int,
     divisor: float,
     streams: Sequence[torch.Generator],
-    found: torch.Tensor | None,
+    rounded: torch.Tensor | None,
     spread: Map,
 ) -> torch.Tensor:
     if len(streams) != len(x):
         raise ValueError(f"there must be a stream for each of {len(x)} rows, not {len(streams)}")
     done, states = x.new_empty(len(x), dtype=torch.uint8), [each.get_state() for each in streams]
     addresses = (POINTER * len(states))(*pointers(*states))
-    code = (*pointers(found), 1 << levels.bit_length())
+    code = (*pointers(rounded), 1 << levels.bit_length())
     rounding = (levels, divisor, addresses, *code, *pointers(done))
     _run("ngo_round_at_random", ROUND, spread, x, h, *rounding)
     for stream, state in zip(streams, states, strict=True):
@@ -92,14 +92,14 @@ def _round(
 @cache
 def draws_as_torch() -> bool:
     """Whether the compiled code draws what torch does, whose state has no documented form."""
-    mine, its = (torch.Generator().manual_seed(1) for _ in range(2))
-    if not build.available() or its.get_state().numel() != STATE_BYTES:
+    own, torchs = (torch.Generator().manual_seed(1) for _ in range(2))
+    if not build.available() or torchs.get_state().numel() != STATE_BYTES:
         return False
     alike = True
     for d, levels in ((400, 10), (1600, 20)):  # levels · |z| / ‖z‖ is 0.5
-        found = codes(torch.ones(1, d), levels, [mine])
-        alike &= torch.equal(found == 1, torch.rand(1, d, generator=its) >= 0.5)
-    return alike and torch.equal(mine.get_state(), its.get_state())
+        rounded = codes(torch.ones(1, d), levels, [own])
+        alike &= torch.equal(rounded == 1, torch.rand(1, d, generator=torchs) >= 0.5)
+    return alike and torch.equal(own.get_state(), torchs.get_state())
 
 
 def largest(x: torch.Tensor, h: torch.Tensor, k: int, *, spread: Map = in_order) -> torch.Tensor:

@@ -7,7 +7,7 @@ of tensors. The compiled code then runs them all on one block of columns after a
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -38,17 +38,17 @@ def elementwise(*chains: Chain, spread: Map) -> None:
     ``*``, ``/``, ``sqrt``, ``copy_``, ``add_``, ``sub_``, ``mul_``, ``div_``, ``addcmul_``,
     ``addcdiv_`` and ``lerp_``. Elsewhere the operations are torch's.
     """
-    tensors = [tensor for _, *its in chains for tensor in its]
+    tensors = [tensor for _, *matrices in chains for tensor in matrices]
     if not _fit(tensors):
-        for f, *its in chains:
-            f(*its)
+        for f, *matrices in chains:
+            f(*matrices)
         return
     n, d = tensors[0].shape
-    found = _Recording()
-    for f, *its in chains:
-        f(*(found.operand(x, is_matrix=x.shape[1] == d) for x in its))
-    program = (ctypes.c_int32 * 5 * len(found.instructions))(*found.instructions)
-    operands = (_Argument * len(found.operands))(*found.operands)
+    recording = _Recording()
+    for f, *matrices in chains:
+        f(*(recording.operand(x, is_matrix=x.shape[1] == d) for x in matrices))
+    program = (ctypes.c_int32 * 5 * len(recording.instructions))(*recording.instructions)
+    operands = (_Argument * len(recording.operands))(*recording.operands)
     flat = all(x.shape[1] == d and x.is_contiguous() for x in tensors)
     sizes = len(operands), *((1, n * d) if flat else (n, d))
     step = partial(
@@ -97,53 +97,49 @@ class _Recording:
         return len(self.operands) - 1
 
 
+def _into_new(operation: int) -> Callable[..., _Recorded]:
+    """A method that records the operation, with a new operand for its result."""
+
+    def method(self: _Recorded, *values: _Recorded | float) -> _Recorded:
+        return self.recording.record(self.recording.operand(), operation, self, *values)
+
+    return method
+
+
+def _in_place(operation: int) -> Callable[..., _Recorded]:
+    """A method that records the operation in place."""
+
+    def method(self: _Recorded, *values: _Recorded | float) -> _Recorded:
+        return self.recording.record(self, operation, self, *values)
+
+    return method
+
+
 class _Recorded:
     """An operand in place of a tensor. Its operations are those of ``torch.Tensor``, recorded."""
 
     def __init__(self, recording: _Recording, place: int) -> None:
         self.recording, self.place = recording, place
 
-    def _new(self, operation: int, *values: _Recorded | float) -> _Recorded:
-        return self.recording.record(self.recording.operand(), operation, *values)
-
-    def _set(self, operation: int, *values: _Recorded | float) -> _Recorded:
-        return self.recording.record(self, operation, *values)
-
-    def __add__(self, other: _Recorded | float) -> _Recorded:
-        return self._new(ADD, self, other)
-
-    def __sub__(self, other: _Recorded | float) -> _Recorded:
-        return self._new(SUBTRACT, self, other)
-
-    def __mul__(self, other: _Recorded | float) -> _Recorded:
-        return self._new(MULTIPLY, self, other)
-
-    def __truediv__(self, other: _Recorded | float) -> _Recorded:
-        return self._new(DIVIDE, self, other)
-
-    def sqrt(self) -> _Recorded:
-        return self._new(SQUARE_ROOT, self)
+    __add__, __sub__ = _into_new(ADD), _into_new(SUBTRACT)
+    __mul__, __truediv__ = _into_new(MULTIPLY), _into_new(DIVIDE)
+    sqrt, mul_, div_ = _into_new(SQUARE_ROOT), _in_place(MULTIPLY), _in_place(DIVIDE)
+    _multiply_add = _in_place(MULTIPLY_ADD)
 
     def copy_(self, other: _Recorded) -> _Recorded:
-        return self._set(MULTIPLY, other, 1.0)
+        return self.recording.record(self, MULTIPLY, other, 1.0)
 
     def add_(self, other: _Recorded | float, *, alpha: float = 1.0) -> _Recorded:
-        return self._set(MULTIPLY_ADD, self, other, alpha)
+        return self._multiply_add(other, alpha)
 
     def sub_(self, other: _Recorded | float, *, alpha: float = 1.0) -> _Recorded:
-        return self._set(MULTIPLY_ADD, self, other, -alpha)
-
-    def mul_(self, other: _Recorded | float) -> _Recorded:
-        return self._set(MULTIPLY, self, other)
-
-    def div_(self, other: _Recorded | float) -> _Recorded:
-        return self._set(DIVIDE, self, other)
+        return self._multiply_add(other, -alpha)
 
     def addcmul_(self, a: _Recorded, b: _Recorded, *, value: float = 1.0) -> _Recorded:
-        return self._set(MULTIPLY_ADD, self, a * value, b)
+        return self._multiply_add(a * value, b)
 
     def addcdiv_(self, a: _Recorded, b: _Recorded, *, value: float = 1.0) -> _Recorded:
-        return self._set(MULTIPLY_ADD, self, a / b, value)
+        return self._multiply_add(a / b, value)
 
     def lerp_(self, end: _Recorded, weight: float) -> _Recorded:
-        return self._set(MULTIPLY_ADD, self, end - self, weight)
+        return self._multiply_add(end - self, weight)

@@ -139,8 +139,8 @@ def relayed_sums(
     check_tensor("X", X, (n, d))
     check_tensor("received", received, (edges, d + 1))
     check_tensor("counts", counts, (n, 1))
-    for name, each in {"starts": starts, "senders": senders, "turned": turned}.items():
-        check_tensor(name, each, (n + 1 if name == "starts" else edges,), torch.int64)
+    for name, edge_numbers in {"starts": starts, "senders": senders, "turned": turned}.items():
+        check_tensor(name, edge_numbers, (n + 1 if name == "starts" else edges,), torch.int64)
     step = partial(
         function("ngo_relayed_sums", RELAY),
         *pointers(X, received), d + 1, *pointers(starts, senders, turned, counts), n, d,

@@ -114,14 +114,14 @@ class Chain:
         self._check(inputs, targets, shades)
         chosen = np.arange(count) if models is None else np.arange(count)[list(models)]
         n = len(chosen)
-        each = np.arange(n)
+        numbers = np.arange(n)
         if samples is None:
             b = len(inputs) // n
-            start, places = each * b, 0
+            start, places = numbers * b, 0
         else:
             b = samples.shape[1]
             check_tensor("samples", samples, (n, b), torch.int64)
-            start, places = 0, samples.data_ptr() + 8 * b * each
+            start, places = 0, samples.data_ptr() + 8 * b * numbers
         if noise is not None:
             check_tensor("noise", noise, (n, b * self.draws))
         losses, _ = self._run(
@@ -134,7 +134,7 @@ class Chain:
             inputs=_rows(inputs, start),
             targets=_rows(targets, start),
             samples=places,
-            noise=0 if noise is None else noise.data_ptr() + 4 * b * self.draws * each,
+            noise=0 if noise is None else noise.data_ptr() + 4 * b * self.draws * numbers,
             b=b,
         )
         return torch.from_numpy((losses / b).astype(np.float32))

@@ -6,18 +6,15 @@ import by_worker
 import numpy as np
 import pytest
 import torch
-from runs import CONVEX, digits_run, train
 from stepping import D, N, Stepping, ring_matrix, states
 from test_corrections import LR, grad, gradients, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.data import loading
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
-from ngo.gossip.network import Network
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.topologies.static import d_cliques, ring
 from ngo.gossip.topology import TOPOLOGIES
@@ -114,31 +111,6 @@ def test_a_worker_of_ad_psgd_averages_with_its_partner_and_then_descends():
         Stepping("ad_psgd", X, ring_matrix()).advance()
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"method": "ad_psgd", "slow_workers": 1, "slow_factor": 5.0},
-        {"method": "async_push_sum", "topology": "directed_ring", "speed": "log_normal",
-         "latency": 3.0, "message_loss": 0.1},
-    ],
-)  # fmt: skip
-def test_asynchronous_workers_learn(fields, tmp_path):
-    """Where one is slow; with late and lost messages."""
-    run = {**fields, "clock": "asynchronous", "epochs": 2, "eval_every": 2, "lr": 0.05}
-    spec = digits_run(**CONVEX, **run)
-    rows = train(spec, loading.load(spec.dataset, tmp_path)).rows
-    assert rows[-1].consensus_loss < 0.1 * rows[0].consensus_loss
-
-
-def test_delay_0_is_ngo():
-    X, G = states()
-    undelayed, stale = (Stepping(name, X, ring_matrix()) for name in ("ngo", "delayed"))
-    for _ in range(4):
-        assert stale.advance(G) == undelayed.advance(G)
-    assert torch.equal(undelayed.X, stale.X)
-    assert stale.matrices == {}
-
-
 @pytest.mark.parametrize("delay", [1, 2, 3])
 def test_a_delayed_pull_is_that_of_the_state_some_steps_ago(delay):
     """With no gradients, and all workers in agreement before the start."""
@@ -155,28 +127,6 @@ def test_a_delayed_pull_is_that_of_the_state_some_steps_ago(delay):
         assert len(stepping.matrices) == min(t, delay) + 1
 
 
-def test_a_model_is_kept_if_its_exchange_fails():
-    """The step counts; at step t + τ its half-step models are compared all the same."""
-
-    class Failing(Network):
-        fails = False
-
-        def send(self, rows):
-            if self.fails:
-                raise ConnectionError
-            super().send(rows)
-
-    X0, _ = states()
-    stepping = Stepping("delayed", X0, ring_matrix(), delay=1, network=Failing())
-    stepping.network.fails = True
-    with pytest.raises(ConnectionError):
-        stepping.advance()
-    stepping.t += 1
-    stepping.network.fails = False
-    stepping.advance()
-    assert torch.equal(stepping.X, gossip_step(X0, ring_matrix(), 0.2, 0.8, at=X0))
-
-
 DIRECTED = TOPOLOGIES["directed_ring"].matrix(N)
 
 
@@ -189,14 +139,6 @@ def test_the_weighted_mean_is_conserved_and_a_step_is_eta_long_whatever_the_weig
     expected = (w * (X - 0.1 * G)).sum(0)
     assert torch.allclose((stepping.matrices["w"] * stepping.X).sum(0), expected)
     assert torch.allclose(stepping.matrices["w"].sum(), w.sum())
-
-
-def test_a_weight_of_zero_leaves_the_model():
-    X, _ = states()
-    stepping = Stepping("async_push_sum", X, torch.eye(N).double())
-    stepping.matrices["w"] = torch.zeros(N, 1, dtype=torch.float64)
-    stepping.advance(torch.ones(N, D))
-    assert torch.allclose(stepping.X, X - 0.1)
 
 
 GRAPH = d_cliques(by_worker.N, 3, "every_pair")

@@ -149,14 +149,6 @@ def test_a_period_is_the_mean_with_few_neighbours_in_few_steps(peers):
         assert len(matrices) <= 2 * math.log(n, peers + 1) + 2 + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("n", "peers", "steps"), [(3, 1, 3), (5, 1, 5), (6, 1, 4), (7, 1, 5), (6, 2, 2), (7, 2, 4)]
-)
-def test_how_many_steps(n, peers, steps):
-    """For example n = 5 = 4 + 1: two steps among 4, one link, two steps among 4 again."""
-    assert BASE.period(n, peers=peers) == steps
-
-
 @pytest.mark.parametrize(("joins", "between"), [("every_pair", 45), ("in_a_ring", 10)])
 def test_ten_cliques_of_ten(joins, between):
     """The edges of the paper's 100 workers: 450 in cliques; a complete graph has 4,950."""

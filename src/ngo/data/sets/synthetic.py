@@ -91,8 +91,8 @@ def chains(dialects: int = DIALECTS, dialect_distance: float = DISTANCE) -> np.n
         generator = numpy_stream(0, f"markov_text/{name}", dialect)
         return generator.dirichlet(np.full(CHARACTERS, CONCENTRATION), shape)
 
-    own = np.stack([drawn("dialect", k) for k in range(dialects)])
-    return (1 - dialect_distance) * drawn("common") + dialect_distance * own
+    dialect = np.stack([drawn("dialect", k) for k in range(dialects)])
+    return (1 - dialect_distance) * drawn("common") + dialect_distance * dialect
 
 
 @dataset(

@@ -70,8 +70,8 @@ def list_images(root: Path) -> Images:
 
 def missing_images(root: Path) -> str | None:
     """How many images of the release are present, in one line; None if all are."""
-    found = list_images(root)
-    parts = [("training", len(found.train), TRAIN), ("test", len(found.test), TEST)]
+    images = list_images(root)
+    parts = [("training", len(images.train), TRAIN), ("test", len(images.test), TEST)]
     present = [
         f"{count:,} of the release's {released:,} {part} images"
         for part, count, released in parts

@@ -45,15 +45,25 @@ def _correct(step: Step, share: float) -> None:
     so that a change of η leaves the workers where they are.
     """
     c = step.matrix("c")
+    _descend_along(step, c)
+    _pull_and_correct(step, c, step.X, share, share)
 
-    def gather(x: Tensor, c: Tensor, pulls: Tensor) -> None:
-        x.add_(pulls, alpha=share)
-        c.add_(pulls, alpha=share / step.lr)
 
+def _descend_along(step: Step, c: Tensor) -> None:
+    """X ← x − η g + η c."""
     step.descend(after=(lambda x, c: x.add_(c, alpha=step.lr), step.X, c))
+
+
+def _pull_and_correct(step: Step, c: Tensor, at: Tensor, of_x: float, of_c: float) -> None:
+    """X ← x + a pulls(``at``);  c ← c + (b/η) pulls(``at``), with a = ``of_x`` and b = ``of_c``."""
+
+    def correct(x: Tensor, c: Tensor, pulls: Tensor) -> None:
+        x.add_(pulls, alpha=of_x)
+        c.add_(pulls, alpha=of_c / step.lr)
+
     pulls = step.G.zero_()  # in the memory of the gradients
-    step.add_pulls(pulls, at=step.X)
-    step.elementwise((gather, step.X, c, pulls))
+    step.add_pulls(pulls, at=at)
+    step.elementwise((correct, step.X, c, pulls))
 
 
 @method("extra", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, matrices=3, **ONE_EXCHANGE)
@@ -68,15 +78,8 @@ def extra(step: Step) -> None:
     here c is over η, so that a change of η leaves the workers where they are.
     """
     c, before = step.matrix("c"), step.X.clone()
-
-    def gather(x: Tensor, c: Tensor, pulls: Tensor) -> None:
-        x.add_(pulls)
-        c.add_(pulls, alpha=0.5 / step.lr)
-
-    step.descend(after=(lambda x, c: x.add_(c, alpha=step.lr), step.X, c))
-    pulls = step.G.zero_()  # in the memory of the gradients
-    step.add_pulls(pulls, at=before)
-    step.elementwise((gather, step.X, c, pulls))
+    _descend_along(step, c)
+    _pull_and_correct(step, c, before, 1.0, 0.5)
 
 
 @method(
@@ -138,18 +141,10 @@ def proxskip(step: Step) -> None:
     coin for a step, from a stream that is keyed by the seed and the step.
     """
     h, q = step.matrix("h"), step.run.exchange_probability
-    step.descend(after=(lambda x, h: x.add_(h, alpha=step.lr), step.X, h))
+    _descend_along(step, h)
     coin = torch_stream(step.run.seed, "exchanges", step.t)
-    if float(torch.rand((), generator=coin, dtype=torch.float64)) >= q:
-        return
-
-    def gather(h: Tensor, x: Tensor, pulls: Tensor) -> None:
-        h.add_(pulls, alpha=q / step.lr)
-        x.add_(pulls)
-
-    pulls = step.G.zero_()  # in the memory of the gradients
-    step.add_pulls(pulls, at=step.X)
-    step.elementwise((gather, h, step.X, pulls))
+    if float(torch.rand((), generator=coin, dtype=torch.float64)) < q:
+        _pull_and_correct(step, h, step.X, 1.0, q)
 
 
 @method("gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), matrices=3, **ONE_EXCHANGE)

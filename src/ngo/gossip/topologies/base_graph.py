@@ -116,12 +116,12 @@ def together(sequences: Sequence[list[Round]]) -> list[Round]:
 
 def factors(n: int, largest: int) -> list[int]:
     """Factors of ``n`` up to ``largest``, the largest first, until no other divides the rest."""
-    found = []
+    divisors = []
     for factor in range(largest, 1, -1):
         while n % factor == 0:
-            found.append(factor)
+            divisors.append(factor)
             n //= factor
-    return found
+    return divisors
 
 
 def matrix(n: int, groups: Round) -> MixingMatrix:

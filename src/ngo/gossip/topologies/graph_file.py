@@ -178,8 +178,8 @@ def _edge_list(text: str, directed: bool) -> nx.Graph:
 
 def _lines(text: str) -> list[list[str]]:
     """The words of each line that has any; comments begin with #, or a line with %."""
-    found = (line.partition("#")[0].split() for line in text.split("\n"))
-    return [line for line in found if line and not line[0].startswith("%")]
+    words = (line.partition("#")[0].split() for line in text.split("\n"))
+    return [line for line in words if line and not line[0].startswith("%")]
 
 
 def _adjacency_list(text: str, directed: bool) -> nx.Graph:
@@ -207,13 +207,13 @@ def _matrix_market(path: str, directed: bool) -> nx.Graph:
     check_declared(Path(path), "graph", 1000 * rows + 16 * entries)
     A = coo_array(mmread(path))
     A.eliminate_zeros()
-    found = list(zip((A.row + 1).tolist(), (A.col + 1).tolist(), A.data.tolist(), strict=True))
-    if not directed and set(found) == {(j, i, w) for i, j, w in found}:
-        graph, found = nx.MultiGraph(), [(i, j, w) for i, j, w in found if i <= j]
+    triples = list(zip((A.row + 1).tolist(), (A.col + 1).tolist(), A.data.tolist(), strict=True))
+    if not directed and set(triples) == {(j, i, w) for i, j, w in triples}:
+        graph, triples = nx.MultiGraph(), [(i, j, w) for i, j, w in triples if i <= j]
     else:
         graph = nx.MultiDiGraph()
     graph.add_nodes_from(range(1, rows + 1))
-    graph.add_weighted_edges_from(found)
+    graph.add_weighted_edges_from(triples)
     return graph
 
 
@@ -259,8 +259,8 @@ def file_nodes(topologies: Iterable[str], n: int, graph: str | None) -> dict[str
     """The ``names`` and ``notes`` of the file ``graph`` (see ``read``), if one of the
     ``topologies`` is of a file; else empty.
     """
-    found = [name for name in topologies if name in DIRECTED]
-    return read(n, graph, DIRECTED[found[0]]).graph if found and graph is not None else {}
+    named = [name for name in topologies if name in DIRECTED]
+    return read(n, graph, DIRECTED[named[0]]).graph if named and graph is not None else {}
 
 
 def _matrix(n: int, graph: nx.Graph, weights: Callable[..., MixingMatrix]) -> MixingMatrix:
@@ -297,8 +297,9 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
     """The file's graph; ``stamp`` changes with the file."""
     graph = read_graph(path, directed)
     if graph.is_directed() != directed:
-        found, needed = ("", "directed_graph_file") if graph.is_directed() else ("un", "graph_file")
-        raise UserError(f"graph: {path!r} is {found}directed; it needs topology {needed!r}.")
+        directed = graph.is_directed()
+        prefix, needed = ("", "directed_graph_file") if directed else ("un", "graph_file")
+        raise UserError(f"graph: {path!r} is {prefix}directed; it needs topology {needed!r}.")
     graph = numbered(graph, f"graph: {path!r}")
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
     return graph

@@ -51,13 +51,13 @@ def complete(n: int) -> np.ndarray:
 
 def rows(n: int) -> int:
     """The largest divisor of n up to its root; a UserError for a prime n."""
-    found = next(r for r in range(isqrt(n), 0, -1) if n % r == 0)
-    if found == 1:
+    largest = next(r for r in range(isqrt(n), 0, -1) if n % r == 0)
+    if largest == 1:
         raise UserError(
             f"topology: 'torus' has rows and columns, so workers can't be {n}; "
             f"{max(n + 1, 4)} is possible."
         )
-    return found
+    return largest
 
 
 @topology("torus", check=rows)

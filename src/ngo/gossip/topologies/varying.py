@@ -25,15 +25,15 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> Tensor:
     pairs = n * (n - 1) // 2
     if n <= DRAWN_IN_FULL:
         drawn = torch.rand(pairs, generator=generator, dtype=torch.float64) < u
-        found = drawn.nonzero().flatten()
+        numbers = drawn.nonzero().flatten()
     else:
-        found = _successes(pairs, u, generator)
+        numbers = _successes(pairs, u, generator)
     # Pair number k is (i, j) in the order (0, 1), (0, 2), …; those of i begin at number firsts[i].
     rows = torch.arange(n)
     firsts = rows * (2 * n - rows - 1) // 2
-    ends = torch.searchsorted(found, firsts)
-    i = torch.repeat_interleave(rows, ends.diff(append=ends.new_tensor([len(found)])))
-    return torch.stack([i, found - (firsts - rows - 1)[i]]).T
+    ends = torch.searchsorted(numbers, firsts)
+    i = torch.repeat_interleave(rows, ends.diff(append=ends.new_tensor([len(numbers)])))
+    return torch.stack([i, numbers - (firsts - rows - 1)[i]]).T
 
 
 def _successes(trials: int, u: float, generator: torch.Generator) -> Tensor:
@@ -43,13 +43,13 @@ def _successes(trials: int, u: float, generator: torch.Generator) -> Tensor:
     The failures before each success are drawn from the geometric distribution, so that the time is
     in proportion to the successes.
     """
-    found = torch.full((1,), -1)
-    while found[-1] < trials:
-        left = (trials - int(found[-1])) * u
+    successes = torch.full((1,), -1)
+    while successes[-1] < trials:
+        left = (trials - int(successes[-1])) * u
         draws = torch.rand(int(left + 4 * left**0.5) + 8, generator=generator, dtype=torch.float64)
         failures = (torch.log1p(-draws) / math.log1p(-u)).clamp(max=trials) if u < 1 else 0 * draws
-        found = torch.cat([found, found[-1] + (failures.long() + 1).cumsum(0)])
-    return found[1:][found[1:] < trials]
+        successes = torch.cat([successes, successes[-1] + (failures.long() + 1).cumsum(0)])
+    return successes[1:][successes[1:] < trials]
 
 
 @topology("random_matching", matching=True)
@@ -131,14 +131,14 @@ def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> Tensor:
     """
     # By Floyd's algorithm for all workers at once: the k-th draw is one of the first so many, and
     # the last of them if the draw is already taken.
-    found = torch.full((n, receivers), n)
+    others = torch.full((n, receivers), n)
     for k, last in enumerate(range(n - 1 - receivers, n - 1)):
         drawn = torch.randint(last + 1, (n, 1), generator=generator)
-        taken = (found == drawn).any(1)
-        found[:, k] = torch.where(taken, last, drawn[:, 0])
+        taken = (others == drawn).any(1)
+        others[:, k] = torch.where(taken, last, drawn[:, 0])
     workers = torch.arange(n)[:, None]
-    found += found >= workers  # others are numbered without the worker itself
-    return torch.stack([workers.expand_as(found).flatten(), found.flatten()], 1)
+    others += others >= workers  # others are numbered without the worker itself
+    return torch.stack([workers.expand_as(others).flatten(), others.flatten()], 1)
 
 
 @topology(
