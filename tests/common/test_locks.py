@@ -60,17 +60,6 @@ def test_a_lock_on_a_removed_file_excludes_nobody(tmp_path):
     removed.release()
 
 
-def test_an_error_releases_the_lock(tmp_path):
-    def fails():
-        with file_lock(tmp_path / "lock", never):
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fails()
-    assert not list(tmp_path.iterdir())
-    try_lock(tmp_path / "lock").release()
-
-
 @pytest.fixture(params=[errno.ENOLCK, errno.ENOSYS])
 def no_locks(request, monkeypatch):
     """A file system without locks."""
@@ -87,15 +76,6 @@ def test_without_locks_a_folder_is_not_locked_and_a_line_says_so(tmp_path, no_lo
     assert [line in message for message in caplog.messages] == [True, True]
     for lock in held:
         lock.release()
-
-
-def test_a_file_that_cannot_be_locked_is_named_in_one_line(tmp_path, monkeypatch):
-    def fails(*_):
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr("fcntl.flock", fails)
-    with pytest.raises(UserError, match="lock: it can't be locked: Input/output error"):
-        exclusive_lock(tmp_path / "lock")
 
 
 @pytest.mark.parametrize("no_locks", [errno.ENOLCK], indirect=True)

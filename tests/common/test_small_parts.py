@@ -1,19 +1,17 @@
 """Small parts that all packages use."""
 
 import resource
-import sys
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from running import finished, start
 
 from ngo.common import limits as module
 from ngo.common import versions
 from ngo.common.files import removed_if_damaged
 from ngo.common.limits import memory_limit
-from ngo.common.registry import UserError, meant, unknown_field, usual
+from ngo.common.registry import UserError, usual
 from ngo.common.seeding import numpy_stream, stream_seed, torch_stream
 from ngo.training.spec import FIELDS
 
@@ -80,10 +78,6 @@ def test_streams_differ_exactly_when_their_keys_do(a, b):
     assert (stream_seed(*a) == stream_seed(*b)) == (a == b)
 
 
-def test_the_stream_of_no_worker_is_not_that_of_worker_0():
-    assert stream_seed(0, "init") != stream_seed(0, "init", 0)
-
-
 def test_a_stream_does_not_depend_on_what_was_drawn_before():
     expected = torch.rand(5, generator=torch_stream(1, "a"))
     torch.manual_seed(99)
@@ -107,13 +101,6 @@ def test_another_build_of_a_version_is_the_same_version():
     assert versions.recorded({"versions": {"torch": "1.0+cpu", "ngo": "3"}}) == {"torch": "1.0"}
 
 
-@pytest.mark.parametrize("package", ["ngo", "verdicts"])
-def test_the_error_has_the_public_name_of_the_package_that_is_used(package):
-    code = f"import {package}; print({package}.UserError)"
-    out = finished(start([sys.executable, "-c", code]))
-    assert out == f"<class '{package}.UserError'>\n"
-
-
 @pytest.mark.parametrize(
     ("word", "names"),
     [
@@ -127,12 +114,3 @@ def test_the_error_has_the_public_name_of_the_package_that_is_used(package):
 def test_usual_words_are_known(word, names):
     assert usual(word, FIELDS) == names
     assert usual(word, ["u"]) == []
-
-
-def test_of_many_names_the_nearest_are_named():
-    assert meant("momentun", FIELDS).startswith(" Did you mean 'momentum'")
-    assert meant("zzzzzz", FIELDS) == ""
-    assert meant("bet", ["beta", "best", "other"]) == " Did you mean 'beta' or 'best'?"
-    assert str(unknown_field("defaults", "learning_rate", FIELDS)) == (
-        "defaults: 'learning_rate' is unknown. Did you mean 'lr'? `ngo fields` lists all."
-    )

@@ -148,28 +148,6 @@ def test_copies_are_sent_anew_after_a_loss():
         assert torch.allclose(torch.cat([zero.X, one.X]), run.whole.X[:2], atol=1e-12)
 
 
-def test_a_relay_starts_again_within_the_parts_of_a_tree():
-    """After the loss of the worker in the middle, and a step that those behind take alone."""
-    run = Run(mixing_matrix(chain(5)), 5, "relay_sum")
-    for _ in range(5):
-        run.advance()
-    run.lost.add(2)
-    run.advance()
-    left = [run.parts[k] for k in (0, 1)]
-    for part in left:
-        part.network.group.rejoin()
-        part.t = 6
-    connected, left[1].network = left[1].network, Network()
-    left[1].W, W = torch.eye(1).double(), left[1].W
-    left[1].advance(torch.zeros(1, D))
-    left[1].network, left[1].W = connected, W
-    for _ in range(2):
-        together(*(partial(part.advance, torch.zeros(1, D)) for part in left))
-    assert torch.allclose(left[0].X, left[1].X)
-    counts = [part.matrices["received"][:, -1].tolist() for part in left]
-    assert counts == [[1.0], [1.0]]
-
-
 DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
 STEPS = 15
 

@@ -21,7 +21,7 @@ from running import ended
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.distributed import rendezvous as process_group
-from ngo.distributed.rendezvous import Group, Place, disagreement, read_place
+from ngo.distributed.rendezvous import Group, disagreement, read_place
 
 GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
 OTHERS = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE")
@@ -33,14 +33,6 @@ def place_of(monkeypatch, **changed):
     for name, value in {**GIVEN, **changed}.items():
         monkeypatch.setenv(name, value)
     return read_place()
-
-
-def test_the_starter_holds_the_store_or_process_0(monkeypatch):
-    assert place_of(monkeypatch) == Place(1, 3, "host", 29500, 1, 1, holds_store=False)
-    first = place_of(monkeypatch, RANK="0", LOCAL_WORLD_SIZE="2")
-    assert first == Place(0, 3, "host", 29500, 0, 2, holds_store=True)
-    agent = place_of(monkeypatch, RANK="0", TORCHELASTIC_USE_AGENT_STORE="True")
-    assert not agent.holds_store
 
 
 @pytest.mark.parametrize(

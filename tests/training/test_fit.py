@@ -1,8 +1,6 @@
 """``fit``: its results, its callbacks, and that it changes nothing else."""
 
-import copy
 import os
-import pickle
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -27,10 +25,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import ngo
-from ngo.common.devices import deterministic
 from ngo.models.model import MODELS
 from ngo.training.fit import fit
-from ngo.training.global_state import isolated, streams
 from ngo.training.validation import resolve
 
 
@@ -193,28 +189,6 @@ def test_nothing_global_changes(error):
     assert all(torch.equal(module.state_dict()[name], values[name]) for name in values)
 
 
-CELL = """
-options = {{"share": ngo.number("a share", 1.0, ngo.above(0))}}
-
-@ngo.method("scaled", fields=("topology",), options=options)
-def scaled(step):
-    step.X.sub_(step.G, alpha={factor} * step.run.share * step.lr)
-
-results.append(quick(method="scaled", topology="ring"))
-"""
-
-
-@pytest.mark.usefixtures("own_entries")
-def test_a_cell_run_again_uses_its_new_code():
-    results = []
-    kernel = {"__name__": "__main__", "ngo": ngo, "quick": quick, "results": results}
-    for factor in (1, 1, 0):
-        exec(CELL.format(factor=factor), kernel)
-    first, again, changed = results
-    assert equal(first, again)
-    assert changed.metrics["consensus_loss"].nunique() == 1
-
-
 def test_the_progress_bar_is_one_line_that_disappears(capfd):
     quick(progress=True, epochs=20)
     out, err = capfd.readouterr()
@@ -284,20 +258,6 @@ def test_callbacks_see_every_step_and_evaluation():
     assert run.stopped is None
 
 
-def test_a_callback_may_change_copies_of_the_metrics():
-    seen = []
-
-    def keep(state):
-        for copied in (dict(state.metrics), copy.deepcopy(state.metrics), state.metrics.copy()):
-            copied["mine"] = state.step
-        seen.append({**state.metrics, "mine": state.step})
-        assert type(pickle.loads(pickle.dumps(state.metrics))) is dict
-
-    run = quick(on_evaluation=keep)
-    assert [row["mine"] for row in seen] == run.metrics["step"].tolist()
-    assert "mine" not in run.metrics
-
-
 def test_models_are_copied_when_asked_for():
     seen = []
 
@@ -342,53 +302,3 @@ def test_a_callbacks_draws_change_no_result():
 
 def test_a_callback_is_a_function():
     assert "on_step: 3 is not a function; for example on_step=lambda" in told(on_step=3)
-
-
-def everything():
-    return (
-        streams(),
-        torch.get_default_dtype(),
-        torch.get_default_device(),
-        torch.is_grad_enabled(),
-        torch.is_autocast_enabled("cpu"),
-        torch.get_num_threads(),
-        sys.getswitchinterval(),
-    )
-
-
-@pytest.fixture
-def unusual():
-    """Global state unlike the default."""
-    before = torch.get_default_dtype(), torch.get_num_threads(), sys.getswitchinterval()
-    torch.set_default_dtype(torch.float64)
-    torch.set_num_threads(2)
-    sys.setswitchinterval(0.02)
-    torch.set_default_device("meta")
-    with torch.inference_mode(), torch.autocast("cpu"):
-        yield everything()
-    torch.set_default_device(None)
-    sys.setswitchinterval(before[2])
-    torch.set_num_threads(before[1])
-    torch.set_default_dtype(before[0])
-
-
-def test_a_block_has_state_of_its_own(unusual):
-    with isolated(1):
-        assert torch.get_default_dtype() == torch.float32
-        assert torch.ones(1).device.type == "cpu"
-        assert torch.is_grad_enabled()
-        assert not torch.is_autocast_enabled("cpu")
-        assert not torch.is_inference_mode_enabled()
-        assert torch.get_num_threads() == 1
-        assert sys.getswitchinterval() < 0.001
-    assert everything() == unusual
-
-
-def test_what_fit_sets_for_a_gpu_is_the_callers_again():
-    before = torch.backends.cudnn.conv.fp32_precision
-    with isolated(1):
-        deterministic()
-        assert torch.backends.cudnn.conv.fp32_precision == "ieee"
-        assert torch.are_deterministic_algorithms_enabled()
-    assert torch.backends.cudnn.conv.fp32_precision == before
-    assert not torch.are_deterministic_algorithms_enabled()

@@ -18,7 +18,6 @@ from ngo.models.model import model
 from ngo.training import record, run_folder
 from ngo.training.results_version import results_version
 from ngo.training.run import run
-from ngo.training.spec import NEUTRAL
 
 OTHER = {"lr": 0.01}
 PARTS = [np.arange(k, 6400, 3) for k in range(3)]
@@ -167,21 +166,6 @@ def test_a_run_with_missing_files_is_trained(tmp_path):
         (tmp_path / lost).unlink()
         assert run_in(tiny(), tmp_path, snapshots=["final"]) == []
         assert left(tmp_path) == whole
-
-
-def test_a_record_without_a_field_is_that_of_the_neutral_value(tmp_path):
-    """Records that were written before a field was added remain valid."""
-    run_in(tiny(), tmp_path)
-    path = tmp_path / "run.json"
-    found = json.loads(path.read_text())
-    for name in NEUTRAL:
-        del found["spec"][name]
-    path.write_text(json.dumps(found))
-    (line,) = run_in(tiny(), tmp_path, progress=pytest.fail)
-    assert "already finished" in line
-    found["spec"]["local_rule"] = "adam"
-    path.write_text(json.dumps(found))
-    assert "local_rule 'adam' and not 'sgd'" in refused(tiny(), tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"id": "a", "spec": {}}', '"ä"', "[" * 10**5])

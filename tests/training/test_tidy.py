@@ -75,18 +75,6 @@ def test_runs_that_different_versions_made_are_told_apart(tmp_path):
     }  # fmt: skip
 
 
-def test_runs_of_one_version_or_of_unknown_ones_have_no_column_of_versions(tmp_path):
-    files = [
-        made_with(tmp_path, "a", torch="2.15.0"),
-        made_with(tmp_path, "b", torch="2.15.0+cpu"),
-        made_with(tmp_path, "c"),
-    ]
-    (tmp_path / "d").mkdir()
-    damaged = made_with(tmp_path / "d", "d")
-    damaged.with_name("run.json").write_text("[1")
-    assert "versions" not in aggregate([*files, damaged]).column_names
-
-
 def in_turn(runs):
     """The same table by pandas, one run after the other."""
     tables = [pd.DataFrame({**facts, **columns}) for columns, facts, _ in runs]

@@ -19,7 +19,7 @@ from own_modules import (
     quick,
     told,
 )
-from runs import CONVEX, digits_run
+from runs import digits_run
 from torch import nn
 from torch.nn import functional as F
 
@@ -285,19 +285,6 @@ def test_a_value_that_is_not_finite_is_told_where_only_the_gradient_shows_it(val
     assert text.startswith(f"{part}: the inputs have 1 value that is not finite; leave out")
 
 
-def test_values_of_a_data_set_that_are_not_finite_are_told(least_squares):
-    spec = digits_run(**CONVEX)
-    for name, what in (
-        ("train_inputs", "train: the inputs"),
-        ("train_targets", "train: the targets"),
-        ("test_inputs", "test: the inputs"),
-        ("test_targets", "test: the targets"),
-    ):
-        data = replace(least_squares, **{name: with_value(torch.nan, 7, vars(least_squares)[name])})
-        with line(f"dataset 'least_squares', {what} have 1 value that is not finite; leave out"):
-            check_problem(spec, make_problem(spec, data))
-
-
 def digits_problem(digits, **parts):
     spec = digits_run()
     model = Model(parts.pop("build", mnist_cnn), (1, 28, 28), "classification")
@@ -330,11 +317,6 @@ def test_a_registered_model_that_does_not_fit_is_named_in_a_line(build, part, di
         digits_problem(digits, build=build)
 
 
-def emptied(data, inputs, targets):
-    targets.zero_()
-    return data.normalised(inputs), targets
-
-
 @pytest.mark.parametrize(
     ("parts", "part"),
     [
@@ -346,12 +328,6 @@ def emptied(data, inputs, targets):
 def test_a_registered_task_that_does_not_fit_is_named_in_a_line(parts, part, digits):
     with line("task 'classification', " + part):
         digits_problem(digits, **parts)
-
-
-def test_a_batch_that_changes_the_data_set_is_refused(digits):
-    own = replace(digits, **{name: each.clone() for name, each in tensors(digits).items()})
-    with line("task 'classification', batch: it changes its targets in place; copy them first."):
-        digits_problem(own, batch=emptied)
 
 
 def tensors(data):

@@ -16,7 +16,7 @@ from ngo.gossip.local_rule import local_rule
 from ngo.gossip.method import METHODS, method
 from ngo.gossip.topology import topology
 from ngo.models.model import MODELS
-from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec
+from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 from ngo.training.validation import resolve
 from ngo.training.virtual.clock import CLOCKS
 
@@ -100,13 +100,6 @@ def test_methods_gossip_linearly_by_default_but_those_about_phi(values, p):
     assert resolve(values, {"p": 0.6}).p == values.get("p", 0.6)
 
 
-def test_defaults_without_neutral_fields_give_the_same_run():
-    """Configs that were written before a field was added keep their runs."""
-    others = {name: value for name, value in DEFAULTS.items() if name not in NEUTRAL}
-    assert resolve({}, others) == resolve({})
-    assert resolve({"method": "centralized"}, others) == resolve({"method": "centralized"})
-
-
 def test_a_declared_setting_has_a_default_and_is_checked(own_entries):
     steps = whole("steps of warm-up", 10, at_least(1))
     local_rule("ramp", options={"ramp_steps": steps})(lambda step: None)
@@ -133,12 +126,6 @@ def test_a_coupling_that_does_not_read_p_leaves_it_out(own_entries):
         resolve({"coupling": "sign", "p": 0.8})
     with pytest.raises(UserError, match="coupling: 'sign' has no effect with method 'gossip'"):
         resolve({"method": "gossip", "coupling": "sign"})
-
-
-def test_a_method_with_a_rule_of_its_own_ignores_the_default_one():
-    spec = resolve({"method": "quasi_global"}, {"local_rule": "momentum"})
-    assert (spec.local_rule, spec.momentum) == ("sgd", None)
-    assert spec == resolve({"method": "quasi_global"})
 
 
 def test_a_data_set_and_a_model_of_ones_own_need_no_registry():
@@ -315,23 +302,6 @@ def test_a_method_that_needs_every_message_says_why(own_entries, name):
             resolve({"method": each, name: 0.25})
     assert resolve({"method": "remembering", name: 0}).id
     assert getattr(resolve({"method": "d2", name: 0.25}), name) == 0.25
-
-
-def test_a_topology_reads_known_fields_only(own_entries):
-    topology("wide")(lambda n, width: [(i, (i + width) % n) for i in range(n)])
-    message = "topology: 'wide' takes an argument 'width', which is not a field of a run; declare"
-    with pytest.raises(UserError, match=message):
-        resolve({"topology": "wide"})
-    topology("seeded")(lambda n, seed: [(i, (i + 1 + seed % 2) % n) for i in range(n)])
-    assert resolve({"topology": "seeded"}).topology == "seeded"
-
-
-def test_a_run_without_a_clock_has_the_fields_and_the_id_of_before():
-    spec = resolve({})
-    assert spec.clock == "steps"
-    assert spec.own == ()
-    assert spec.id == "mnist-iid-ring-ngo-p0.95-s0-0935ccda"
-    assert resolve({"clock": "steps"}) == spec
 
 
 def test_fields_appear_where_they_have_a_meaning():

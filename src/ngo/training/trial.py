@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +19,9 @@ from torch import nn
 
 from ngo.common.limits import in_words, memory_limit
 from ngo.common.registry import UserError, in_a_line
+from ngo.data import loading
 from ngo.data.dataset import Dataset
+from ngo.data.partition import Parts
 from ngo.engine.backend import in_float32
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
@@ -29,7 +32,8 @@ from ngo.models.task import TASKS, Task
 from ngo.models.tasks import correct
 from ngo.native.pool import cores, one_intra_op_thread
 from ngo.training.global_state import restored_streams, streams
-from ngo.training.problem import Problem, batch_sizes
+from ngo.training.partition_file import parts_by_owner
+from ngo.training.problem import Problem, batch_sizes, make_problem
 from ngo.training.spec import RunSpec
 
 # Bytes of a process that has imported torch, and of a worker's module and random streams beside its
@@ -425,6 +429,17 @@ def try_problem(
         if function is not None:
             refuse_sum(key, function, model, *samples[key])
     return replace(problem, task=task), draws
+
+
+def load_problem(spec: RunSpec, root: Path, device: str, parts: Parts | None = None) -> Problem:
+    """The problem of a run, tried, on the data below ``root``; a one-line UserError for a mistake.
+
+    Without ``parts`` the partition is drawn: the same that a partition file holds.
+    """
+    data = loading.load(spec.dataset, root, device, spec)
+    problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
+    check_problem(spec, problem)
+    return problem
 
 
 @one_intra_op_thread()
