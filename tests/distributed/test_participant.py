@@ -82,7 +82,7 @@ def test_the_remaining_processes_continue_with_new_weights(tmp_path):
 
 @pytest.mark.parametrize(
     ("lr", "process", "sums"),
-    [(0.02, 1, 0), (0.02, 0, 4), (0.02, 1, SUMS), (0.02, 0, SUMS), (1e30, 0, 1), (1e30, 1, SUMS)],
+    [(0.02, 1, 0), (0.02, 0, SUMS), (1e30, 0, 1)],
 )
 def test_a_loss_in_the_last_evaluation_ends_no_run(lr, process, sums, tmp_path):
     spec = convex_spec(workers=3, lr=lr, epochs=0.08, eval_every=0.03)

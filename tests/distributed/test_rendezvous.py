@@ -1,25 +1,19 @@
 """How processes meet, agree, and call the roll."""
 
-import os
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
-import numpy as np
 import pytest
 import torch.distributed as dist
 from by_hand import by_hand, started
 from participants import (
-    convex_spec,
-    distributed,
     rendezvous_of,
     surroundings,  # noqa: F401
 )
 from running import ended
 
 from ngo.common.registry import UserError
-from ngo.data import loading
 from ngo.distributed import rendezvous as process_group
 from ngo.distributed.rendezvous import Group, disagreement, read_place
 
@@ -155,39 +149,3 @@ def test_a_roll_call_agrees_on_members(reason, monkeypatch):
 )  # fmt: skip
 def test_the_words_of_a_disagreement(published, words):
     assert disagreement(published) == words
-
-
-def odd_one(change, work):
-    """Scenario: process 2 takes part otherwise, as ``change`` has it."""
-    (partial(change, work) if os.environ["RANK"] == "2" else work)()
-
-
-def more_processes(work):
-    os.environ["WORLD_SIZE"] = "4"
-    work()
-
-
-def other_data(work):
-    original = loading.load
-
-    def load(*arguments):
-        data = original(*arguments)
-        data.test_inputs[3, 0] += 1e-3
-        return data
-
-    loading.load = load
-    work()
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (more_processes, "WORLD_SIZE 4, the others 3"),
-        (other_data, "data_digest '[0-9a-f]{16}', the others '[0-9a-f]{16}'"),
-    ],
-)
-def test_the_odd_one_out_is_named(change, words, tmp_path):
-    line = f"^distributed: the processes do not agree: process 2 has {words}.$"
-    parts = np.array_split(np.arange(800)[::-1], 3)
-    with pytest.raises(UserError, match=line):
-        distributed(convex_spec(workers=3), 3, tmp_path, partial(odd_one, change), parts=parts)

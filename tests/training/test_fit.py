@@ -1,6 +1,5 @@
 """``fit``: its results, its callbacks, and that it changes nothing else."""
 
-import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +10,6 @@ import torch
 from own_modules import (
     DATA,
     QUICK,
-    Flagged,
-    Replaced,
     equal,
     linear,
     quick,
@@ -28,17 +25,6 @@ import ngo
 from ngo.models.model import MODELS
 from ngo.training.fit import fit
 from ngo.training.validation import resolve
-
-
-def test_checkpoints_stay_where_out_was(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def moving():
-        os.chdir("/")
-        return nn.Linear(3, 4)
-
-    quick(moving, out="run")
-    assert (tmp_path / "run/checkpoint.pt").exists()
 
 
 def test_the_result_is_that_of_the_packages_own_run(least_squares):
@@ -222,17 +208,6 @@ def test_the_consensus_model_counts_the_batches_of_its_workers():
     assert torch.allclose(run.consensus[1].running_mean, buffers.mean(0), atol=1e-6)
 
 
-def test_buffers_that_workers_can_not_share_are_refused_by_name():
-    text = told(module=Replaced())
-    assert text.startswith("module: its buffer 'seen' is replaced in a forward pass; change it in")
-    for dtype in (torch.bool, torch.int32, torch.uint8):
-        text = told(module=Flagged(dtype))
-        assert "module: its buffer 'seen' changes in a forward pass" in text
-        assert f"it is {str(dtype)[6:]}; it must be float32 (their mean) or int64 (their m" in text
-    run = quick(Flagged(torch.int64))
-    assert int(run.consensus.seen) == 1
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -256,22 +231,6 @@ def test_callbacks_see_every_step_and_evaluation():
     assert [state.metrics["V"] for state in evaluations] == run.metrics["V"].tolist()
     assert steps[0].metrics is None
     assert run.stopped is None
-
-
-def test_models_are_copied_when_asked_for():
-    seen = []
-
-    def look(state):
-        seen.append((state.consensus(), state.worker(1), state.V, state.train_loss))
-
-    run = quick(on_evaluation=look)
-    consensus, worker, V, loss = seen[-1]
-    assert torch.equal(consensus.weight, run.consensus.weight)
-    assert torch.equal(worker.weight, run.models[1].weight)
-    assert run.metrics["V"].iloc[-1] == V
-    assert np.isfinite(loss)
-    assert np.isnan(seen[0][3])
-    assert not torch.equal(seen[0][0].weight, consensus.weight)
 
 
 def test_a_state_is_over_when_its_callback_has_returned():

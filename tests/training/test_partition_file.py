@@ -77,14 +77,6 @@ def test_a_natural_partition_keeps_owners_together_and_leaves_out_the_held_out(w
     assert parts_by_owner(digits_run(), tmp_path) is None
 
 
-def test_the_owner_with_the_fewest_samples_must_fill_a_batch(writers, tmp_path):
-    spec = digits_run(partition="natural", workers=12, batch_size=3)
-    assert len(parts_by_owner(spec, tmp_path)[0]) == 3
-    check_shares([spec], tmp_path)
-    with pytest.raises(UserError, match="batch_size: 4 is larger than worker [0-9]+'s share of 3"):
-        check_shares([replace(spec, batch_size=4)], tmp_path)
-
-
 @pytest.mark.parametrize(
     ("table", "message"),
     [

@@ -1,7 +1,5 @@
 """The k-th exchange of a run takes place on the k-th graph of a topology that rotates."""
 
-import copy
-
 import pytest
 import torch
 from runs import CONVEX, digits_run, trained
@@ -105,20 +103,6 @@ def test_local_sgd_reaches_consensus_whatever_the_local_steps(least_squares):
         rows, _ = trained(spec, least_squares)
         last[local_steps] = rows[-1].V
     assert last[3] < 3 * last[2]
-
-
-@pytest.mark.parametrize("taken", [4, 5, 6])
-def test_a_restored_run_continues_with_the_graph_that_is_due(taken, least_squares):
-    values = {"method": "local_sgd", "local_steps": 3, "topology": "one_peer_hypercube"}
-    whole, part = made(least_squares, **values), made(least_squares, **values)
-    for _ in range(taken):
-        whole.advance()
-    part.load_state_dict(copy.deepcopy(whole.state_dict()))
-    for _ in range(9):
-        whole.advance()
-        part.advance()
-    assert torch.equal(whole.population.X, part.population.X)
-    assert part.network.exchanges == whole.network.exchanges == (taken + 9) // 3
 
 
 def test_graphs_that_are_drawn_are_drawn_in_every_step(least_squares):

@@ -15,7 +15,7 @@ from ngo.common.files import try_lock
 from ngo.common.registry import UserError
 from ngo.data.dataset import Arrays, dataset
 from ngo.models.model import model
-from ngo.training import record, run_folder
+from ngo.training import run_folder
 from ngo.training.results_version import results_version
 from ngo.training.run import run
 
@@ -81,16 +81,6 @@ def test_the_same_run_is_trained_once(asked, tmp_path):
     steps = []
     assert run_in(tiny(), tmp_path, overwrite=True, progress=steps.append, **how) == []
     assert steps == list(range(1, 31))
-
-
-def test_a_finished_run_of_another_results_version_says_so(tmp_path, monkeypatch):
-    run_in(tiny(), tmp_path)
-    monkeypatch.setattr(record, "results_version", lambda spec: "new")
-    (line,) = run_in(tiny(), tmp_path, progress=pytest.fail)
-    assert re.fullmatch(
-        "already finished in '.*', made with code '1' and not 'new'; --overwrite trains it again",
-        line,
-    )
 
 
 @pytest.fixture
