@@ -178,9 +178,9 @@ def disagreement(terms: Sequence[Terms]) -> str:
     """``process 2 has lr 0.5, the others 0.1``; empty if all are equal."""
     differing = []
     for key in terms[0]:
-        values = [repr(each.get(key)) for each in terms]
+        values = [repr(facts.get(key)) for facts in terms]
         most = Counter(values).most_common(1)[0][0]
-        words = [f"process {q} has {key} {shown(each.get(key))}" for q, each in enumerate(terms)]
+        words = [f"process {q} has {key} {shown(facts.get(key))}" for q, facts in enumerate(terms)]
         if few := [words[q] for q, value in enumerate(values) if value != most]:
             others = f"the others {shown(terms[values.index(most)].get(key))}"
             differing.append(", ".join([*few[:NAMED], others]))

@@ -211,7 +211,7 @@ class Stepper:
             )
         owned = [stream.owned for stream in self._streams]
         places = map(torch.searchsorted, owned, self._batches.drawn)
-        counts = torch.tensor([len(each) for each in owned])
+        counts = torch.tensor([len(samples) for samples in owned])
         return torch.stack(list(places)), counts
 
     def _fields_at(self, t: int) -> DeclaredFields:

@@ -351,7 +351,9 @@ def check_clock(spec: RunSpec, entry: Method) -> None:
                 f"never step together; it must be asynchronous."
             )
     elif not entry.asynchronous and entry.arrivals == "newest":
-        able = (k for k, each in METHODS.items() if each.asynchronous or each.arrivals != "newest")
+        able = (
+            k for k, method in METHODS.items() if method.asynchronous or method.arrivals != "newest"
+        )
         raise UserError(
             f"clock: 'asynchronous' is not possible with method {spec.method!r}, whose workers "
             f"have to wait; it must be waiting or steps, or the method one of "

@@ -269,7 +269,7 @@ class Schedule:
 
     def live(self) -> set[int]:
         """The steps whose messages may still be used."""
-        newest = {source for each in self._newest for source in each.values()}
+        newest = {source for newest_of_one in self._newest for source in newest_of_one.values()}
         return newest | {content[0] for content in self.wires.live()}
 
     def _end(self, group: list[int], t: int, partner: int, found: Window) -> None:
