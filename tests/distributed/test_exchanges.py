@@ -1,10 +1,9 @@
-"""What methods exchange among processes, which are threads here: rows, copies, lies."""
+"""What methods exchange among processes, which are threads here: rows and lies."""
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 import lying
 import pytest
@@ -14,7 +13,6 @@ from stepping import Stepping
 
 from ngo.common.registry import UserError
 from ngo.distributed.process_network import ProcessNetwork
-from ngo.distributed.rendezvous import PeerUnreachable
 from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.attack import HONEST as NO_ATTACK
 from ngo.gossip.coupling import COUPLINGS
@@ -25,11 +23,10 @@ LIMIT = 20.0  # seconds that a message may take
 
 
 class ThreadGroup:
-    """A ``process_group.Group`` whose messages go through queues; ``lost`` processes are silent."""
+    """A ``rendezvous.Group`` whose messages go through queues."""
 
-    def __init__(self, me, size, queues, lost):
-        self.me, self.members, self.sent = me, tuple(range(size)), Counter()
-        self._queues, self._lost = queues, lost
+    def __init__(self, me, size, queues):
+        self.me, self.members, self._queues = me, tuple(range(size)), queues
 
     @property
     def others(self):
@@ -38,47 +35,24 @@ class ThreadGroup:
     def exchange(self, like, send, receive):
         for q, rows in send.items():
             self._queues[self.me, q].put(rows.clone())
-            self.sent.update(models=len(rows), bytes=rows.numel() * rows.element_size())
-        if self._lost & {*send, *receive}:
-            raise PeerUnreachable("a process is lost")
-        try:
-            received = {q: self._queues[q, self.me].get(timeout=LIMIT) for q in receive}
-        except Empty:
-            raise AssertionError(f"process {self.me} waits for {list(receive)}") from None
+        received = {q: self._queues[q, self.me].get(timeout=LIMIT) for q in receive}
         for q, rows in received.items():
             assert (len(rows), rows.dtype) == (receive[q], like.dtype)
             assert rows.shape[1:] == like.shape[1:]
         return received
 
-    def rejoin(self):
-        """After a loss: messages that nobody has taken are gone."""
-        for q in self.members:
-            self._queues[q, self.me] = SimpleQueue()
-        self.members = tuple(q for q in self.members if q not in self._lost)
-
 
 def networks(workers, processes):
-    """The network of each process, and the set of lost processes, empty at first."""
+    """The network of each process."""
     queues = {pair: SimpleQueue() for pair in product(range(processes), repeat=2)}
-    lost = set()
-    groups = [ThreadGroup(me, processes, queues, lost) for me in range(processes)]
-    return [ProcessNetwork(group, workers, in_order) for group in groups], lost
+    groups = [ThreadGroup(me, processes, queues) for me in range(processes)]
+    return [ProcessNetwork(group, workers, in_order) for group in groups]
 
 
 def together(*calls):
-    """The results of functions that wait for each other's messages, or their PeerUnreachable."""
-
-    def tried(call):
-        try:
-            return call()
-        except PeerUnreachable as error:
-            return error
-
+    """Call functions that wait for each other's messages."""
     with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(tried, calls))
-
-
-D = 5
+        return list(pool.map(lambda call: call(), calls))
 
 
 DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
@@ -87,7 +61,7 @@ STEPS = 15
 
 def lying_networks(processes, attack, run):
     """The network of one process, and those of several, with the same liars."""
-    several, _ = networks(N, processes)
+    several = networks(N, processes)
     for network in (alone := Network(), *several):
         network.liars = Liars(ATTACKS[attack], run, 0, HONEST)
     return alone, several

@@ -41,12 +41,6 @@ def test_centralized_workers_stay_equal(digits):
         assert row.workers_accuracy_min == row.workers_accuracy_max == row.consensus_accuracy
 
 
-def test_local_sgd_with_period_1_is_gossip(digits):
-    local = digits_run(method="local_sgd", local_steps=1, epochs=0.3)
-    rows = trained(local, digits)[0]
-    assert without_clock(rows) == without_clock(trained(digits_run(epochs=0.3), digits)[0])
-
-
 def test_held_out_samples_are_evaluated_and_not_trained_on(digits):
     spec = digits_run(holdout=0.25, epochs=0.5)
     m = len(digits.train_targets)

@@ -10,7 +10,6 @@ import torch
 from runs import digits_run, files, interrupted, left, run_in, tiny
 
 from ngo.common import plugins
-from ngo.common.columns import read_columns
 from ngo.common.files import PARTIAL
 from ngo.common.registry import UserError
 from ngo.training import checkpoint, record
@@ -28,20 +27,6 @@ def test_the_same_run_leaves_the_same_bytes(tmp_path):
         run(spec, tmp_path / name, tmp_path)
     first, second = ((tmp_path / name / "metrics.parquet").read_bytes() for name in ("a", "b"))
     assert first == second
-
-
-def test_a_run_leaves_metrics_and_a_record(tmp_path):
-    spec = digits_run(epochs=0.5, topology="random", u=0.3)
-    last = run(spec, tmp_path / "run", tmp_path)
-    found = json.loads((tmp_path / "run/run.json").read_text())
-    assert found["final"]["consensus_accuracy"] == last.consensus_accuracy
-    assert len(found["evaluation_seconds"]) == 2
-    assert found["evaluation_seconds"][-1] == last.seconds <= found["wall_seconds"]
-    table, facts = read_columns(tmp_path / "run/metrics.parquet", "metrics")
-    assert facts["run"] == spec.id
-    assert facts["classes_covered"] == 10
-    assert table["step"].tolist()[0] == 0
-    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["metrics.parquet", "run.json"]
 
 
 def test_snapshots_make_a_file_of_models(tmp_path):
