@@ -56,7 +56,7 @@ def without_clock(rows):
 def run_in(spec, folder, **how):
     """Train ``spec`` in ``folder``; the lines that it logged."""
     told = []
-    run(spec, folder, folder, tell=told.append, **how)
+    run(spec, folder, folder, tell=told.append, **{"threads": 1, **how})
     return told
 
 

@@ -36,7 +36,6 @@ def refused(spec, folder, **how):
     ("change", "how", "named"),
     [
         (OTHER, {}, "lr 0.05 and not 0.01"),
-        ({"method": "gossip"}, {}, "method 'ngo' and not 'gossip'"),
         ({}, {"parts": PARTS}, "parts '[0-9a-f]{16}' and not '[0-9a-f]{16}'"),
         ({}, {"snapshots": [5]}, r"snapshots \['2', 'final'\] and not \['5'\]"),
     ],
@@ -158,12 +157,12 @@ def test_a_run_with_missing_files_is_trained(tmp_path):
         assert left(tmp_path) == whole
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"id": "a", "spec": {}}', '"ä"', "[" * 10**5])
-def test_a_damaged_record_is_refused(content, tmp_path):
+def test_a_damaged_record_is_refused(tmp_path):
     run_in(tiny(), tmp_path)
-    (tmp_path / "run.json").write_text(content, encoding="latin-1")
-    line = refused(tiny(), tmp_path)
-    assert re.fullmatch("out: '.*run.json' is damaged, or the record of another version; .*", line)
+    for content in ("", "{}", '{"id": "a", "spec": {}}', '"ä"', "[" * 10**5):
+        (tmp_path / "run.json").write_text(content, encoding="latin-1")
+        line = refused(tiny(), tmp_path)
+        assert re.match("out: '.*run.json' is damaged, or the record of another version; ", line)
     run_in(tiny(), tmp_path, overwrite=True)
     assert json.loads((tmp_path / "run.json").read_text())["id"] == tiny().id
 

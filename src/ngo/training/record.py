@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -152,6 +153,7 @@ def kind(device: str) -> dict[str, str | None]:
     }
 
 
+@cache
 def source_revision() -> str | None:
     """The commit of the checkout that holds the package, with ``-dirty`` if files have changed
     since; None outside of a checkout.

@@ -127,11 +127,11 @@ def restored(spec: RunSpec, snapshot: dict[str, torch.Tensor]) -> Population:
     population = Population(spec.model, spec.workers, spec.seed, honest=spec.honest)
     for name in STATE:
         # Earlier files have no counts.
-        ours, its = getattr(population, name), snapshot.get(name, population.counts)
-        if ours.shape != its.shape:
+        ours, theirs = getattr(population, name), snapshot.get(name, population.counts)
+        if ours.shape != theirs.shape:
             raise UserError(
-                f"models: those of {spec.id} have the shape {[*its.shape]}; expected "
+                f"models: those of {spec.id} have the shape {[*theirs.shape]}; expected "
                 f"{[*ours.shape]}, that of {spec.model}."
             )
-        ours.copy_(its)
+        ours.copy_(theirs)
     return population

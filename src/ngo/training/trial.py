@@ -291,8 +291,8 @@ def _called(key: str, what: str, function: Callable[..., Any], values: dict[str,
     ]
     with refused(f"{key}: {what}"):
         found = function(*given)
-    for (name, value), its in zip(values.items(), given, strict=True):
-        if isinstance(value, torch.Tensor) and not _equal(its, value):
+    for (name, value), passed in zip(values.items(), given, strict=True):
+        if isinstance(value, torch.Tensor) and not _equal(passed, value):
             raise UserError(f"{key}: it changes its {name} in place; copy them first.")
     return found
 

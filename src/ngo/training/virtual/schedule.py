@@ -345,10 +345,10 @@ class Schedule:
         turn, start = 0, found.first
         for source in sources:
             if start <= source < first:
-                its = found.round[source - start]
-                if its > at:
-                    at, turn = its, found.turn[source - start] + 1
-                elif its == at:
+                its_round = found.round[source - start]
+                if its_round > at:
+                    at, turn = its_round, found.turn[source - start] + 1
+                elif its_round == at:
                     turn = max(turn, found.turn[source - start] + 1)
         return at, turn
 
