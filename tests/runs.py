@@ -34,7 +34,7 @@ def tiny(**values):
 
 
 @one_intra_op_thread()
-def train(spec, data, parts=None, *, snapshots=(), threads=None, **told):
+def train(spec, data, parts=None, *, snapshots=(), threads=1, **told):
     """A run in memory: its training, at its end."""
     problem = make_problem(spec, data, parts)
     check_snapshots(spec, snapshots, problem.last_step)

@@ -14,7 +14,7 @@ from participants import (
 from running import ended
 
 from ngo.common.registry import UserError
-from ngo.distributed import rendezvous as process_group
+from ngo.distributed import rendezvous
 from ngo.distributed.rendezvous import Group, disagreement, read_place
 
 GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
@@ -126,7 +126,7 @@ def called(store, me, on_failure="drop"):
 @pytest.mark.parametrize("reason", ["was killed by SIGKILL", "does not answer"])
 def test_a_roll_call_agrees_on_members(reason, monkeypatch):
     """Process 3 has exited, or does not live."""
-    monkeypatch.setattr(process_group, "DEAD_SECONDS", 0.5)
+    monkeypatch.setattr(rendezvous, "DEAD_SECONDS", 0.5)
     store = dist.HashStore()
     if reason != "does not answer":
         store.set("ended/3", reason)

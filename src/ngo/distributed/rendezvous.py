@@ -1,7 +1,7 @@
 """How the processes of a run find each other, and the connections between them.
 
 They meet through a store, which outlives any of them: it belongs to the process that started them
-(``processes.launch``, or torchrun's agent). They exchange short strings, by key, before any
+(``process_run.launch``, or torchrun's agent). They exchange short strings, by key, before any
 connection between them, and after a loss. Nothing is unpickled. An operation without an answer ends
 after a time limit, which torch does not have. A lost process shows as a broken or silent
 connection. The remaining processes then hold a roll call in the store, and leave it with the same
@@ -28,7 +28,7 @@ import torch.distributed as dist
 from ngo.common.registry import UserError, in_a_line, shown
 
 # The variables that name the store, this process and the number of processes. torchrun and
-# ``processes.launch`` set them.
+# ``process_run.launch`` set them.
 VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 # More processes than this are refused.

@@ -39,7 +39,7 @@ class Origin:
     spec: RunSpec
     #: The number of the data set's training samples, and of the classes that workers own.
     samples: dict[str, int | None]
-    #: The values that must be equal for a checkpoint to be resumed to equal bytes (``earlier``).
+    #: The values that must be equal for a checkpoint to be resumed to equal bytes (``run_folder``).
     about: dict[str, object]
     #: The names of a graph file's nodes, in the order of the workers; None without such a file.
     graph_nodes: list[str] | None = None
