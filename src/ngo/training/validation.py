@@ -20,7 +20,7 @@ from ngo.gossip.schedule import CHANGEABLE, SCHEDULES, topologies
 from ngo.gossip.topology import TOPOLOGIES, Topology, check_connected
 from ngo.models.model import MODELS, Model
 from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
-from ngo.training.virtual.clock import CLOCKS, PARTS, check_clock
+from ngo.training.virtual.clock import CLOCKS, PARTS
 
 # The most steps and evaluations of a run: more is a typing error, found before any computation.
 MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
@@ -313,6 +313,46 @@ def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object])
             f"topology: {topology.name!r} is no tree, with {len(edges)} edges on {spec.workers} "
             f"workers, and method {spec.method!r} needs one: {spec.workers - 1} edges without "
             f"a cycle, such as those of chain and star."
+        )
+
+
+def check_clock(spec: RunSpec, entry: Method) -> None:
+    """Raise a one-line UserError unless method, failures and traces go with the run's clock."""
+    if spec.clock != "asynchronous":
+        if entry.arrivals == "pair":
+            raise UserError(
+                f"clock: {spec.clock!r} is not possible with method {spec.method!r}, whose workers "
+                f"never step together; it must be asynchronous."
+            )
+    elif not entry.asynchronous and entry.arrivals == "newest":
+        able = names_of(METHODS, lambda m: m.asynchronous or m.arrivals != "newest")
+        raise UserError(
+            f"clock: 'asynchronous' is not possible with method {spec.method!r}, whose workers "
+            f"have to wait; it must be waiting or steps, or the method one of {able}."
+        )
+    else:
+        _check_asynchronous(spec)
+    if spec.clock != "steps":
+        for name, registry in PARTS.items():
+            registry[getattr(spec, name)].of(spec)
+
+
+def _check_asynchronous(spec: RunSpec) -> None:
+    for name in FAILURES:
+        if rate := getattr(spec, name):
+            raise UserError(
+                f"{name}: {rate:g} is drawn for the steps that all workers take together, and "
+                f"with clock 'asynchronous' they take none; it must be 0."
+            )
+    if spec.liars:
+        raise UserError(
+            f"attack: {spec.attack!r} is a lie about the models of one step, and with clock "
+            f"'asynchronous' models of several steps meet; it must be none."
+        )
+    if spec.coupling is not None and COUPLINGS[spec.coupling].matching:
+        raise UserError(
+            f"coupling: {spec.coupling!r} moves both ends of an edge at once, and with clock "
+            f"'asynchronous' each worker moves alone."
         )
 
 
