@@ -11,7 +11,8 @@ import ngo
 from ngo.common.seeding import torch_stream
 from ngo.training.fit_inputs import dataset_of, model_of, task_of, template
 
-QUICK = {"workers": 3, "batch_size": 4, "epochs": 1, "eval_every": 0.5, "progress": False}
+QUICK = {"workers": 3, "batch_size": 4, "epochs": 1, "eval_every": 0.5}
+QUICK |= {"progress": False, "threads": 1}
 
 
 def blobs(m=48):

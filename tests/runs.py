@@ -34,7 +34,7 @@ def tiny(**values):
 
 
 @one_intra_op_thread()
-def train(spec, data, parts=None, *, snapshots=(), threads=None, **told):
+def train(spec, data, parts=None, *, snapshots=(), threads=1, **told):
     """A run in memory: its training, at its end."""
     problem = make_problem(spec, data, parts)
     check_snapshots(spec, snapshots, problem.last_step)
@@ -56,7 +56,7 @@ def without_clock(rows):
 def run_in(spec, folder, **how):
     """Train ``spec`` in ``folder``; the lines that it logged."""
     told = []
-    run(spec, folder, folder, tell=told.append, **how)
+    run(spec, folder, folder, tell=told.append, **{"threads": 1, **how})
     return told
 
 

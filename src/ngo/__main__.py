@@ -11,10 +11,12 @@ def main() -> None:
     """
     from ngo.cli.cli import main as cli
 
-    gc.set_threshold(100_000, 50, 100)
+    before = gc.get_threshold()
     try:
+        gc.set_threshold(100_000, 50, 100)
         cli(prog_name="ngo")
     finally:
+        gc.set_threshold(*before)
         gc.freeze()
 
 

@@ -1,12 +1,8 @@
 import os
-import subprocess
-import sys
 import tempfile
-import textwrap
 from contextlib import ExitStack
 
 import pytest
-import running
 import torch
 
 from ngo.common import devices
@@ -114,17 +110,6 @@ def test_a_gpu_that_torch_cannot_use_is_logged_in_one_line(card, caplog, error):
         pass
 
 
-def test_the_claimed_gpu_is_the_current_one(card, monkeypatch, gpus):
-    card()
-    gpus("5,7")
-    current = []
-    monkeypatch.setattr(torch.cuda, "set_device", current.append)
-    monkeypatch.setattr(devices, "deterministic", lambda: current.append("deterministic"))
-    with devices.claimed("auto") as first, devices.claimed("cuda") as second:
-        assert (first, second) == ("cuda:0", "cuda:1")
-    assert current == ["deterministic", "cuda:0", "deterministic", "cuda:1"]
-
-
 @pytest.mark.filterwarnings("error")
 def test_float32_on_a_gpu_is_float32(monkeypatch):
     """Torch's old and new settings agree, and none of them raises a deprecation warning."""
@@ -149,36 +134,3 @@ def test_jobs_share_gpus_evenly_and_none_waits(locks, monkeypatch):
     assert [devices._claim(gpus, jobs[k]) for k in (0, 1, 4)] == [1, 0, 1]
     for job in jobs:
         job.close()
-
-
-def test_the_single_gpu_of_a_slurm_job_is_used_without_a_lock(locks, monkeypatch, tmp_path):
-    monkeypatch.setenv("SLURM_JOB_ID", "1")
-    with ExitStack() as first, ExitStack() as second:
-        assert devices._claim(["3"], first) == devices._claim(["3"], second) == 0
-    assert not list(tmp_path.iterdir())
-
-
-def test_processes_count_those_of_others_and_not_those_that_ended(tmp_path):
-    code = textwrap.dedent(
-        """
-        import sys
-        from contextlib import ExitStack
-        from ngo.common.devices import _claim
-        with ExitStack() as stack:
-            print(_claim(["0", "1"], stack), flush=True)
-            sys.stdin.readline()
-        """
-    )
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-
-    def start():
-        process = running.start(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, env=environment
-        )
-        return process.stdout.readline().strip(), process
-
-    (first, _), (second, ended), (third, _) = start(), start(), start()
-    assert (first, second, third) == ("0", "1", "0")
-    ended.kill()  # its claim ends with it
-    ended.wait()
-    assert [start()[0], start()[0]] == ["1", "1"]

@@ -122,15 +122,6 @@ def test_numbers_that_were_read_as_text(text, number):
     assert yaml.safe_load(number) == pytest.approx(float(text), rel=1e-15)
 
 
-def test_a_hint_is_a_number_that_is_allowed():
-    assert as_number("1e-3", lambda value: False) == ""
-    for value in ("nan", "x", 1, None):
-        assert as_number(value, math.isfinite) == ""
-    for text, hint in (("10", " It was read as text: write 10."), ("2.5", ""), ("-1", "")):
-        with pytest.raises(UserError, match=rf"1 to 2,000\.{hint}$"):
-            checked("key", text, WORKERS)
-
-
 def test_a_mapping_becomes_values_of_the_right_types():
     found = from_mapping(Things, ENTRY, "entry")
     assert found == Things("complete", (3, 4), 1.0, 3)
@@ -153,8 +144,3 @@ def test_a_mapping_becomes_values_of_the_right_types():
 def test_a_mistake_in_a_mapping_is_named(values, message):
     with pytest.raises(UserError, match=message):
         from_mapping(Things, {**ENTRY, **values}, "entry")
-
-
-def test_only_optional_fields_may_be_left_out():
-    with pytest.raises(UserError, match="^entry: 'rate' is missing"):
-        from_mapping(Things, {"shape": "ring", "size": [1]}, "entry")

@@ -1,50 +1,13 @@
+"""The memory that a process may use, and what a stranger's file may have."""
+
 import os
-import socket
-from functools import partial
+import resource
 
 import pytest
 
 from ngo.common import limits
-from ngo.common.limits import check_declared, check_names, read_limited
+from ngo.common.limits import check_declared, check_names, memory_limit, read_limited
 from ngo.common.registry import UserError
-from verdicts.files import regular_file
-
-
-def make_pipe(path):
-    os.mkfifo(path)
-
-
-def make_socket(path):
-    with socket.socket(socket.AF_UNIX) as each:
-        each.bind(str(path))
-
-
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (make_pipe, "can't be read: it is not a regular file"),
-        (make_socket, "can't be read: it is not a regular file"),
-        (os.mkdir, "can't be read: it is not a regular file"),
-        (lambda path: path.symlink_to("/dev/zero"), "can't be read: it is not a regular file"),
-        (lambda path: path.symlink_to(path), "can't be read: Too many levels of symbolic links"),
-        (lambda path: path.symlink_to("nowhere"), "does not exist"),
-    ],
-)
-def test_what_is_not_a_regular_file_is_not_opened(tmp_path, monkeypatch, make, reason):
-    monkeypatch.chdir(tmp_path)
-    make(tmp_path / "x")
-    for call in (regular_file, partial(read_limited, limit=9)):
-        with pytest.raises(UserError) as told:
-            call(tmp_path / "x", "k")
-        assert str(told.value) == f"k: {str(tmp_path / 'x')!r} {reason}."
-
-
-def test_a_link_to_a_file_is_one_and_a_path_with_nul_is_none(tmp_path):
-    (tmp_path / "x").write_text("x")
-    (tmp_path / "link").symlink_to("x")
-    assert regular_file(tmp_path / "link", "k") == tmp_path / "link"
-    with pytest.raises(UserError, match=r"^k: .* can't be read: embedded null byte\.$"):
-        regular_file(tmp_path / "a\0b", "k")
 
 
 def test_a_text_has_a_limit_and_is_utf8(tmp_path):
@@ -79,3 +42,35 @@ def test_names_are_printable(tmp_path, name):
     with pytest.raises(UserError, match="^k: .* has a file with the name ") as told:
         check_names(tmp_path, "k", ["a", name])
     assert str(told.value).isprintable()
+
+
+@pytest.fixture
+def groups(tmp_path, monkeypatch):
+    """A process in the control group ``jobs/7``, whose limits tests write."""
+    own = tmp_path / "own"
+    own.write_text("0::/jobs/7\n9:memory:/jobs/7\n8:cpu,cpuacct:/\n")
+    (tmp_path / "jobs/7").mkdir(parents=True)
+    (tmp_path / "memory/jobs").mkdir(parents=True)
+    monkeypatch.setattr(limits, "GROUPS", tmp_path)
+    monkeypatch.setattr(limits, "OWN", own)
+    return tmp_path
+
+
+def test_without_a_limit_it_is_the_machines_memory(groups):
+    whole = memory_limit()
+    assert whole > 10**8
+    (groups / "jobs/7/memory.max").write_text("max\n")
+    assert memory_limit() == whole
+
+
+@pytest.mark.parametrize(
+    "place", ["jobs/7/memory.max", "jobs/memory.max", "memory/jobs/memory.limit_in_bytes"]
+)
+def test_a_control_group_limits_it_and_so_does_one_around_it(groups, place):
+    (groups / place).write_text("5000000\n")
+    assert memory_limit() == 5_000_000
+
+
+def test_a_limit_of_the_process_counts(groups, monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (7_000_000, -1))
+    assert memory_limit() == 7_000_000

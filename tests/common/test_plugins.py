@@ -96,10 +96,3 @@ def test_a_mistake_names_the_file_and_the_line(tmp_path, code, message):
         plugins.load([tmp_path / "mine.py"])
     (tmp_path / "mine.py").write_text("fixed = True\n")
     assert len(plugins.load([tmp_path / "mine.py"])) == 1
-
-
-@pytest.mark.parametrize("name", ["nosuch.py", "notes.txt", "."])
-def test_what_is_not_a_python_file_is_refused(tmp_path, name):
-    (tmp_path / "notes.txt").touch()
-    with pytest.raises(UserError, match="^plugin: '.* is not a Python file.$"):
-        plugins.load([tmp_path / name], key="plugin")

@@ -1,19 +1,13 @@
 """Small parts that all packages use."""
 
-import resource
-import sys
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from running import finished, start
 
-from ngo.common import limits as module
 from ngo.common import versions
 from ngo.common.files import removed_if_damaged
-from ngo.common.limits import memory_limit
-from ngo.common.registry import UserError, meant, unknown_field, usual
+from ngo.common.registry import UserError, usual
 from ngo.common.seeding import numpy_stream, stream_seed, torch_stream
 from ngo.training.spec import FIELDS
 
@@ -38,38 +32,6 @@ def test_a_file_is_removed_if_it_is_damaged_and_else_stays(tmp_path):
     assert other.exists()
 
 
-@pytest.fixture
-def groups(tmp_path, monkeypatch):
-    """A process in the control group ``jobs/7``, whose limits tests write."""
-    own = tmp_path / "own"
-    own.write_text("0::/jobs/7\n9:memory:/jobs/7\n8:cpu,cpuacct:/\n")
-    (tmp_path / "jobs/7").mkdir(parents=True)
-    (tmp_path / "memory/jobs").mkdir(parents=True)
-    monkeypatch.setattr(module, "GROUPS", tmp_path)
-    monkeypatch.setattr(module, "OWN", own)
-    return tmp_path
-
-
-def test_without_a_limit_it_is_the_machines_memory(groups):
-    whole = memory_limit()
-    assert whole > 10**8
-    (groups / "jobs/7/memory.max").write_text("max\n")
-    assert memory_limit() == whole
-
-
-@pytest.mark.parametrize(
-    "place", ["jobs/7/memory.max", "jobs/memory.max", "memory/jobs/memory.limit_in_bytes"]
-)
-def test_a_control_group_limits_it_and_so_does_one_around_it(groups, place):
-    (groups / place).write_text("5000000\n")
-    assert memory_limit() == 5_000_000
-
-
-def test_a_limit_of_the_process_counts(groups, monkeypatch):
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: (7_000_000, -1))
-    assert memory_limit() == 7_000_000
-
-
 KEY = st.tuples(
     st.integers(0, 50), st.sampled_from(["init", "batches", "dropout"]), st.integers(0, 63)
 )
@@ -78,10 +40,6 @@ KEY = st.tuples(
 @given(KEY, KEY)
 def test_streams_differ_exactly_when_their_keys_do(a, b):
     assert (stream_seed(*a) == stream_seed(*b)) == (a == b)
-
-
-def test_the_stream_of_no_worker_is_not_that_of_worker_0():
-    assert stream_seed(0, "init") != stream_seed(0, "init", 0)
 
 
 def test_a_stream_does_not_depend_on_what_was_drawn_before():
@@ -107,13 +65,6 @@ def test_another_build_of_a_version_is_the_same_version():
     assert versions.recorded({"versions": {"torch": "1.0+cpu", "ngo": "3"}}) == {"torch": "1.0"}
 
 
-@pytest.mark.parametrize("package", ["ngo", "verdicts"])
-def test_the_error_has_the_public_name_of_the_package_that_is_used(package):
-    code = f"import {package}; print({package}.UserError)"
-    out = finished(start([sys.executable, "-c", code]))
-    assert out == f"<class '{package}.UserError'>\n"
-
-
 @pytest.mark.parametrize(
     ("word", "names"),
     [
@@ -127,12 +78,3 @@ def test_the_error_has_the_public_name_of_the_package_that_is_used(package):
 def test_usual_words_are_known(word, names):
     assert usual(word, FIELDS) == names
     assert usual(word, ["u"]) == []
-
-
-def test_of_many_names_the_nearest_are_named():
-    assert meant("momentun", FIELDS).startswith(" Did you mean 'momentum'")
-    assert meant("zzzzzz", FIELDS) == ""
-    assert meant("bet", ["beta", "best", "other"]) == " Did you mean 'beta' or 'best'?"
-    assert str(unknown_field("defaults", "learning_rate", FIELDS)) == (
-        "defaults: 'learning_rate' is unknown. Did you mean 'lr'? `ngo fields` lists all."
-    )

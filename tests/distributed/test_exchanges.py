@@ -1,10 +1,9 @@
-"""What methods exchange among processes, which are threads here: rows, copies, lies."""
+"""What methods exchange among processes, which are threads here: rows and lies."""
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 import lying
 import pytest
@@ -13,26 +12,21 @@ from lying import FIELDS, GAMMA, HONEST, N, W, start
 from stepping import Stepping
 
 from ngo.common.registry import UserError
-from ngo.common.seeding import torch_stream
 from ngo.distributed.process_network import ProcessNetwork
-from ngo.distributed.rendezvous import PeerUnreachable
 from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.attack import HONEST as NO_ATTACK
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix, without_workers
 from ngo.gossip.network import Network
-from ngo.gossip.topologies.static import chain
 from ngo.native.pool import in_order
 
 LIMIT = 20.0  # seconds that a message may take
 
 
 class ThreadGroup:
-    """A ``process_group.Group`` whose messages go through queues; ``lost`` processes are silent."""
+    """A ``rendezvous.Group`` whose messages go through queues."""
 
-    def __init__(self, me, size, queues, lost):
-        self.me, self.members, self.sent = me, tuple(range(size)), Counter()
-        self._queues, self._lost = queues, lost
+    def __init__(self, me, size, queues):
+        self.me, self.members, self._queues = me, tuple(range(size)), queues
 
     @property
     def others(self):
@@ -41,133 +35,24 @@ class ThreadGroup:
     def exchange(self, like, send, receive):
         for q, rows in send.items():
             self._queues[self.me, q].put(rows.clone())
-            self.sent.update(models=len(rows), bytes=rows.numel() * rows.element_size())
-        if self._lost & {*send, *receive}:
-            raise PeerUnreachable("a process is lost")
-        try:
-            received = {q: self._queues[q, self.me].get(timeout=LIMIT) for q in receive}
-        except Empty:
-            raise AssertionError(f"process {self.me} waits for {list(receive)}") from None
+        received = {q: self._queues[q, self.me].get(timeout=LIMIT) for q in receive}
         for q, rows in received.items():
             assert (len(rows), rows.dtype) == (receive[q], like.dtype)
             assert rows.shape[1:] == like.shape[1:]
         return received
 
-    def rejoin(self):
-        """After a loss: messages that nobody has taken are gone."""
-        for q in self.members:
-            self._queues[q, self.me] = SimpleQueue()
-        self.members = tuple(q for q in self.members if q not in self._lost)
-
 
 def networks(workers, processes):
-    """The network of each process, and the set of lost processes, empty at first."""
+    """The network of each process."""
     queues = {pair: SimpleQueue() for pair in product(range(processes), repeat=2)}
-    lost = set()
-    groups = [ThreadGroup(me, processes, queues, lost) for me in range(processes)]
-    return [ProcessNetwork(group, workers, in_order) for group in groups], lost
+    groups = [ThreadGroup(me, processes, queues) for me in range(processes)]
+    return [ProcessNetwork(group, workers, in_order) for group in groups]
 
 
 def together(*calls):
-    """The results of functions that wait for each other's messages, or their PeerUnreachable."""
-
-    def tried(call):
-        try:
-            return call()
-        except PeerUnreachable as error:
-            return error
-
+    """Call functions that wait for each other's messages."""
     with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(tried, calls))
-
-
-D = 5
-
-
-def normal(*shape, name="X"):
-    return torch.randn(*shape, generator=torch_stream(0, name), dtype=torch.float64)
-
-
-class Run:
-    """A method in processes, and in one, with the same gradients."""
-
-    def __init__(self, W, processes, method, **how):
-        X = normal(len(W), D)
-        self.G = normal(20, len(W), D, name="G")
-        self.networks, self.lost = networks(len(W), processes)
-        self.parts = [
-            Stepping(method, X[[*each.own]], W, network=each, **how) for each in self.networks
-        ]
-        self.whole = Stepping(method, X, W, **how)
-
-    def advance(self):
-        """A step of all processes that are not lost; their results."""
-        G = self.G[self.whole.t]
-        alive = [part for part in self.parts if part.network.group.me not in self.lost]
-        return together(*(partial(p.advance, G[[*p.network.own]]) for p in alive))
-
-    def advance_whole(self):
-        self.whole.advance(self.G[self.whole.t])
-
-    def sent(self, what):
-        return sum(network.group.sent[what] for network in self.networks)
-
-
-def test_copies_are_sent_anew_after_a_loss():
-    """On a chain whose last worker is lost. Its neighbour, 1, misses a step; worker 0 does not, and
-    has a change of 1 that 1 has not made.
-    """
-    W = mixing_matrix(chain(3))
-    run = Run(W, 3, "choco", compression="top_k", kept_share=0.4)
-    for _ in range(4):
-        run.advance()
-    run.lost.add(2)
-    first, second = run.advance()
-    assert first == 1
-    assert isinstance(second, PeerUnreachable)
-    zero, one = run.parts[:2]
-    assert not torch.equal(zero.network.copies["x_hat"], one.matrices["x_hat"])
-    one.t += 1  # the step counts as taken
-    for part in (zero, one):
-        part.network.group.rejoin()
-        part.network.copies.clear()
-    before = zero.network.messages
-    run.whole.t = zero.t
-    run.advance()
-    assert zero.network.messages == before + 2  # x̂ and a change of it
-    for _ in range(6):
-        for near, far in ((zero, one), (one, zero)):
-            assert torch.equal(near.network.copies["x_hat"], far.matrices["x_hat"])
-        rows = torch.cat([zero.X, one.X, torch.zeros(1, D)])
-        hat = torch.cat([zero.matrices["x_hat"], one.matrices["x_hat"], torch.zeros(1, D)])
-        run.whole.X, run.whole.t = rows, zero.t
-        run.whole.W = without_workers(W, {2}, metropolis_hastings)
-        run.whole.matrices["x_hat"] = hat
-        run.advance()
-        run.advance_whole()
-        assert torch.allclose(torch.cat([zero.X, one.X]), run.whole.X[:2], atol=1e-12)
-
-
-def test_a_relay_starts_again_within_the_parts_of_a_tree():
-    """After the loss of the worker in the middle, and a step that those behind take alone."""
-    run = Run(mixing_matrix(chain(5)), 5, "relay_sum")
-    for _ in range(5):
-        run.advance()
-    run.lost.add(2)
-    run.advance()
-    left = [run.parts[k] for k in (0, 1)]
-    for part in left:
-        part.network.group.rejoin()
-        part.t = 6
-    connected, left[1].network = left[1].network, Network()
-    left[1].W, W = torch.eye(1).double(), left[1].W
-    left[1].advance(torch.zeros(1, D))
-    left[1].network, left[1].W = connected, W
-    for _ in range(2):
-        together(*(partial(part.advance, torch.zeros(1, D)) for part in left))
-    assert torch.allclose(left[0].X, left[1].X)
-    counts = [part.matrices["received"][:, -1].tolist() for part in left]
-    assert counts == [[1.0], [1.0]]
+        return list(pool.map(lambda call: call(), calls))
 
 
 DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
@@ -176,7 +61,7 @@ STEPS = 15
 
 def lying_networks(processes, attack, run):
     """The network of one process, and those of several, with the same liars."""
-    several, _ = networks(N, processes)
+    several = networks(N, processes)
     for network in (alone := Network(), *several):
         network.liars = Liars(ATTACKS[attack], run, 0, HONEST)
     return alone, several

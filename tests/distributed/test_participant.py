@@ -22,7 +22,6 @@ from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.mixing_matrix import metropolis_hastings, without_workers
 from ngo.gossip.topology import Mixing
-from ngo.training.evaluation import evaluation_steps
 from ngo.training.problem import make_problem
 from ngo.training.stepper import Stepper
 
@@ -81,30 +80,9 @@ def test_the_remaining_processes_continue_with_new_weights(tmp_path):
     assert ours["samples"][-1] - ours["samples"][-2] == 3 * 16 * since
 
 
-@pytest.mark.parametrize("method", ["delayed", "choco", "diloco"])
-def test_a_ring_that_loses_one_is_a_path(method, tmp_path):
-    """Distant processes notice the loss later, and those behind catch up."""
-    spec = spec_of(workers=5, method=method, epochs=1.0, eval_every=0.5)
-    scenario = partial(at_step, 4, 3, end)
-    ours, _, how = distributed(spec, 5, tmp_path, scenario, on_failure="drop")
-    assert [row["processes"] for row in how["evaluations"]] == [5, 4, 4]
-    assert ours["step"].tolist() == evaluation_steps(spec, 1437)
-    since = ours["step"][-1] - ours["step"][-2]
-    server = method in ("centralized", "diloco")
-    sent = 8 if server else 6
-    assert ours["messages"][-1] - ours["messages"][-2] == sent * since
-    crossed = [row["models_sent"] for row in how["evaluations"]]
-    assert crossed[-1] - crossed[-2] == (not server) * sent * since
-    assert (ours["V"][-1] == 0) == server
-    if server:
-        # Neither the interrupted step nor the mean of the models after it is counted, nor what the
-        # lost worker sent before.
-        assert ours["messages"][-1] == 8 * (ours["step"][-1] - 1)
-
-
 @pytest.mark.parametrize(
     ("lr", "process", "sums"),
-    [(0.02, 1, 0), (0.02, 0, 4), (0.02, 1, SUMS), (0.02, 0, SUMS), (1e30, 0, 1), (1e30, 1, SUMS)],
+    [(0.02, 1, 0), (0.02, 0, SUMS), (1e30, 0, 1)],
 )
 def test_a_loss_in_the_last_evaluation_ends_no_run(lr, process, sums, tmp_path):
     spec = convex_spec(workers=3, lr=lr, epochs=0.08, eval_every=0.03)

@@ -64,15 +64,6 @@ def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
     assert [row["bytes_sent"] for row in traffic] == theirs["bytes_sent"].tolist()
 
 
-def test_a_step_of_the_digits_model_is_the_simulated_one(tmp_path):
-    """A single step: two longer runs would part at a tie in a ReLU or a pooling."""
-    spec = spec_of(model="mnist_cnn", workers=4, epochs=0.02)
-    theirs = simulated(spec, tmp_path)
-    ours, _, _ = distributed(spec, 2, tmp_path)
-    assert_equal_runs(ours, theirs)
-    assert theirs["step"].tolist() == [0, 1]
-
-
 def test_liars_are_left_out_of_evaluations_in_any_process(tmp_path):
     """All workers of the second process lie."""
     spec = spec_of(workers=5, topology="complete", epochs=0.2, attack="alie", liars=2)

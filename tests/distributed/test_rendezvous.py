@@ -1,27 +1,21 @@
 """How processes meet, agree, and call the roll."""
 
-import os
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
-import numpy as np
 import pytest
 import torch.distributed as dist
 from by_hand import by_hand, started
 from participants import (
-    convex_spec,
-    distributed,
     rendezvous_of,
     surroundings,  # noqa: F401
 )
 from running import ended
 
 from ngo.common.registry import UserError
-from ngo.data import loading
-from ngo.distributed import rendezvous as process_group
-from ngo.distributed.rendezvous import Group, Place, disagreement, read_place
+from ngo.distributed import rendezvous
+from ngo.distributed.rendezvous import Group, disagreement, read_place
 
 GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
 OTHERS = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE")
@@ -33,14 +27,6 @@ def place_of(monkeypatch, **changed):
     for name, value in {**GIVEN, **changed}.items():
         monkeypatch.setenv(name, value)
     return read_place()
-
-
-def test_the_starter_holds_the_store_or_process_0(monkeypatch):
-    assert place_of(monkeypatch) == Place(1, 3, "host", 29500, 1, 1, holds_store=False)
-    first = place_of(monkeypatch, RANK="0", LOCAL_WORLD_SIZE="2")
-    assert first == Place(0, 3, "host", 29500, 0, 2, holds_store=True)
-    agent = place_of(monkeypatch, RANK="0", TORCHELASTIC_USE_AGENT_STORE="True")
-    assert not agent.holds_store
 
 
 @pytest.mark.parametrize(
@@ -140,7 +126,7 @@ def called(store, me, on_failure="drop"):
 @pytest.mark.parametrize("reason", ["was killed by SIGKILL", "does not answer"])
 def test_a_roll_call_agrees_on_members(reason, monkeypatch):
     """Process 3 has exited, or does not live."""
-    monkeypatch.setattr(process_group, "DEAD_SECONDS", 0.5)
+    monkeypatch.setattr(rendezvous, "DEAD_SECONDS", 0.5)
     store = dist.HashStore()
     if reason != "does not answer":
         store.set("ended/3", reason)
@@ -163,39 +149,3 @@ def test_a_roll_call_agrees_on_members(reason, monkeypatch):
 )  # fmt: skip
 def test_the_words_of_a_disagreement(published, words):
     assert disagreement(published) == words
-
-
-def odd_one(change, work):
-    """Scenario: process 2 takes part otherwise, as ``change`` has it."""
-    (partial(change, work) if os.environ["RANK"] == "2" else work)()
-
-
-def more_processes(work):
-    os.environ["WORLD_SIZE"] = "4"
-    work()
-
-
-def other_data(work):
-    original = loading.load
-
-    def load(*arguments):
-        data = original(*arguments)
-        data.test_inputs[3, 0] += 1e-3
-        return data
-
-    loading.load = load
-    work()
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (more_processes, "WORLD_SIZE 4, the others 3"),
-        (other_data, "data_digest '[0-9a-f]{16}', the others '[0-9a-f]{16}'"),
-    ],
-)
-def test_the_odd_one_out_is_named(change, words, tmp_path):
-    line = f"^distributed: the processes do not agree: process 2 has {words}.$"
-    parts = np.array_split(np.arange(800)[::-1], 3)
-    with pytest.raises(UserError, match=line):
-        distributed(convex_spec(workers=3), 3, tmp_path, partial(odd_one, change), parts=parts)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from runs import CONVEX, digits_run, tiny, trained, without_clock
+from runs import CONVEX, digits_run, tiny, trained
 
 from ngo.common.registry import UserError
 from ngo.gossip.consensus import synchronization_index
@@ -13,18 +13,6 @@ from ngo.training.problem import make_problem
 from ngo.training.validation import resolve
 
 ATTACKED = sorted(name for name, entry in METHODS.items() if "attack" in entry.fields)
-
-
-def test_without_liars_a_run_is_the_run_without_the_option(digits):
-    """The same id, and the same bits."""
-    plain, stated = digits_run(epochs=0.3), digits_run(epochs=0.3, attack="none")
-    assert plain.id == stated.id
-    assert plain.liars is None
-    (rows, population), (others, other) = trained(plain, digits), trained(stated, digits)
-    assert without_clock(rows) == without_clock(others)
-    assert torch.equal(population.X, other.X)
-    assert digits_run(epochs=0.3, attack="sign_flip").id != plain.id
-    assert "-sign_flip-" in digits_run(attack="sign_flip").id
 
 
 @pytest.mark.parametrize("chosen", ["compiled", "loop"])

@@ -1,8 +1,5 @@
 """``fit``: its results, its callbacks, and that it changes nothing else."""
 
-import copy
-import os
-import pickle
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +10,6 @@ import torch
 from own_modules import (
     DATA,
     QUICK,
-    Flagged,
-    Replaced,
     equal,
     linear,
     quick,
@@ -27,22 +22,9 @@ from torch import nn
 from torch.nn import functional as F
 
 import ngo
-from ngo.common.devices import deterministic
 from ngo.models.model import MODELS
 from ngo.training.fit import fit
-from ngo.training.global_state import isolated, streams
 from ngo.training.validation import resolve
-
-
-def test_checkpoints_stay_where_out_was(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def moving():
-        os.chdir("/")
-        return nn.Linear(3, 4)
-
-    quick(moving, out="run")
-    assert (tmp_path / "run/checkpoint.pt").exists()
 
 
 def test_the_result_is_that_of_the_packages_own_run(least_squares):
@@ -114,7 +96,7 @@ def test_equal_arguments_give_equal_results():
         first = quick(module)
         torch.rand(1)
         assert equal(first, quick(module))
-        assert equal(first, quick(module, threads=1))
+        assert equal(first, quick(module, threads=2))
         assert not equal(first, quick(module, seed=1))
 
 
@@ -193,28 +175,6 @@ def test_nothing_global_changes(error):
     assert all(torch.equal(module.state_dict()[name], values[name]) for name in values)
 
 
-CELL = """
-options = {{"share": ngo.number("a share", 1.0, ngo.above(0))}}
-
-@ngo.method("scaled", fields=("topology",), options=options)
-def scaled(step):
-    step.X.sub_(step.G, alpha={factor} * step.run.share * step.lr)
-
-results.append(quick(method="scaled", topology="ring"))
-"""
-
-
-@pytest.mark.usefixtures("own_entries")
-def test_a_cell_run_again_uses_its_new_code():
-    results = []
-    kernel = {"__name__": "__main__", "ngo": ngo, "quick": quick, "results": results}
-    for factor in (1, 1, 0):
-        exec(CELL.format(factor=factor), kernel)
-    first, again, changed = results
-    assert equal(first, again)
-    assert changed.metrics["consensus_loss"].nunique() == 1
-
-
 def test_the_progress_bar_is_one_line_that_disappears(capfd):
     quick(progress=True, epochs=20)
     out, err = capfd.readouterr()
@@ -248,17 +208,6 @@ def test_the_consensus_model_counts_the_batches_of_its_workers():
     assert torch.allclose(run.consensus[1].running_mean, buffers.mean(0), atol=1e-6)
 
 
-def test_buffers_that_workers_can_not_share_are_refused_by_name():
-    text = told(module=Replaced())
-    assert text.startswith("module: its buffer 'seen' is replaced in a forward pass; change it in")
-    for dtype in (torch.bool, torch.int32, torch.uint8):
-        text = told(module=Flagged(dtype))
-        assert "module: its buffer 'seen' changes in a forward pass" in text
-        assert f"it is {str(dtype)[6:]}; it must be float32 (their mean) or int64 (their m" in text
-    run = quick(Flagged(torch.int64))
-    assert int(run.consensus.seen) == 1
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -282,36 +231,6 @@ def test_callbacks_see_every_step_and_evaluation():
     assert [state.metrics["V"] for state in evaluations] == run.metrics["V"].tolist()
     assert steps[0].metrics is None
     assert run.stopped is None
-
-
-def test_a_callback_may_change_copies_of_the_metrics():
-    seen = []
-
-    def keep(state):
-        for copied in (dict(state.metrics), copy.deepcopy(state.metrics), state.metrics.copy()):
-            copied["mine"] = state.step
-        seen.append({**state.metrics, "mine": state.step})
-        assert type(pickle.loads(pickle.dumps(state.metrics))) is dict
-
-    run = quick(on_evaluation=keep)
-    assert [row["mine"] for row in seen] == run.metrics["step"].tolist()
-    assert "mine" not in run.metrics
-
-
-def test_models_are_copied_when_asked_for():
-    seen = []
-
-    def look(state):
-        seen.append((state.consensus(), state.worker(1), state.V, state.train_loss))
-
-    run = quick(on_evaluation=look)
-    consensus, worker, V, loss = seen[-1]
-    assert torch.equal(consensus.weight, run.consensus.weight)
-    assert torch.equal(worker.weight, run.models[1].weight)
-    assert run.metrics["V"].iloc[-1] == V
-    assert np.isfinite(loss)
-    assert np.isnan(seen[0][3])
-    assert not torch.equal(seen[0][0].weight, consensus.weight)
 
 
 def test_a_state_is_over_when_its_callback_has_returned():
@@ -342,53 +261,3 @@ def test_a_callbacks_draws_change_no_result():
 
 def test_a_callback_is_a_function():
     assert "on_step: 3 is not a function; for example on_step=lambda" in told(on_step=3)
-
-
-def everything():
-    return (
-        streams(),
-        torch.get_default_dtype(),
-        torch.get_default_device(),
-        torch.is_grad_enabled(),
-        torch.is_autocast_enabled("cpu"),
-        torch.get_num_threads(),
-        sys.getswitchinterval(),
-    )
-
-
-@pytest.fixture
-def unusual():
-    """Global state unlike the default."""
-    before = torch.get_default_dtype(), torch.get_num_threads(), sys.getswitchinterval()
-    torch.set_default_dtype(torch.float64)
-    torch.set_num_threads(2)
-    sys.setswitchinterval(0.02)
-    torch.set_default_device("meta")
-    with torch.inference_mode(), torch.autocast("cpu"):
-        yield everything()
-    torch.set_default_device(None)
-    sys.setswitchinterval(before[2])
-    torch.set_num_threads(before[1])
-    torch.set_default_dtype(before[0])
-
-
-def test_a_block_has_state_of_its_own(unusual):
-    with isolated(1):
-        assert torch.get_default_dtype() == torch.float32
-        assert torch.ones(1).device.type == "cpu"
-        assert torch.is_grad_enabled()
-        assert not torch.is_autocast_enabled("cpu")
-        assert not torch.is_inference_mode_enabled()
-        assert torch.get_num_threads() == 1
-        assert sys.getswitchinterval() < 0.001
-    assert everything() == unusual
-
-
-def test_what_fit_sets_for_a_gpu_is_the_callers_again():
-    before = torch.backends.cudnn.conv.fp32_precision
-    with isolated(1):
-        deterministic()
-        assert torch.backends.cudnn.conv.fp32_precision == "ieee"
-        assert torch.are_deterministic_algorithms_enabled()
-    assert torch.backends.cudnn.conv.fp32_precision == before
-    assert not torch.are_deterministic_algorithms_enabled()

@@ -118,23 +118,6 @@ def check_method(method, **fields):
     assert run.metrics["consensus_loss"].iloc[-1] < run.metrics["consensus_loss"].iloc[0]
 
 
-@pytest.mark.usefixtures("examples")
-def test_every_example_plugin_trains():
-    check_method("slowmo", topology="cliques", local_steps=2)
-    check_method("push_diging", topology="de_bruijn")
-    check_method("push_diging", topology="rotating_partners")
-    check_method("ngo", topology="cliques", coupling="bounded_confidence")
-    check_method("ngo", topology="cliques", local_rule="adam_cosine", lr=0.01, beta1=0.8)
-
-
-def test_a_partition_by_labels():
-    run = quick(partition="shards", shards=6, holdout=0.25, topology="complete")
-    assert run.spec.shards == 6
-    assert run.metrics["holdout_accuracy"].notna().all()
-    text = told(module=nn.Linear(3, 3), train=(DATA[0],) * 2, partition="shards", shards=6)
-    assert "partition: 'shards' needs classes" in text
-
-
 def test_a_single_worker():
     run = quick(workers=1, method="centralized")
     assert len(run.models) == 1
@@ -183,10 +166,3 @@ def test_a_gpu_that_is_missing_is_told_in_a_line(monkeypatch):
         told(device="cuda") == "device: 'cuda' needs a GPU, and none is visible; use auto or cpu."
     )
     assert quick(device="auto").consensus.weight.device.type == "cpu"
-
-
-def test_workers_start_from_copies_of_the_module():
-    assert told(initialization="by_worker") == (
-        "initialization: 'by_worker' is not possible with fit, whose workers start from copies of "
-        "the module; it must be same."
-    )

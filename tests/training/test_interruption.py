@@ -1,12 +1,11 @@
 import os
 import signal
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from own_modules import DATA, equal, linear, quick, stop_at, told
+from own_modules import equal, linear, quick, stop_at, told
 from torch import nn
 from torch.nn import functional as F
 
@@ -56,54 +55,20 @@ def test_another_run_in_the_folder_is_refused(tmp_path):
     assert "with loss" in told(out=tmp_path, loss=lambda out, y: out.square().mean())
 
 
-class Weighted(nn.Module):
-    """A loss with weights of classes in a buffer."""
-
-    def __init__(self, weight):
-        super().__init__()
-        self.register_buffer("weight", torch.tensor([weight, 1.0, 1.0, 1.0]))
-
-    def forward(self, out, y):
-        return F.cross_entropy(out, y, weight=self.weight)
-
-
-class Scaled:
-    """A loss that is an object, and a score that is its method."""
-
-    def __init__(self, by):
-        self.by = by
-
-    def __call__(self, out, y):
-        return self.by * F.cross_entropy(out, y)
-
-    def above(self, out, y):
-        return out.max(1).values > self.by
-
-
 def above(limit):
     return lambda out, y: (out.max(1).values > limit).float()
-
-
-LIMIT = 1.0
-
-
-def above_limit(out, y):
-    return out.max(1).values > LIMIT
 
 
 # Two functions each. The clamped loss is equal at the start.
 OTHERS = {
     "other code": ("score", right, lambda out, y: out.argmax(1) != y),
     "a closure": ("score", above(1.0), above(2.0)),
-    "a bound method": ("score", Scaled(1.0).above, Scaled(2.0).above),
     "equal at the start": (
         "loss",
         lambda out, y: F.cross_entropy(out, y),
         lambda out, y: F.cross_entropy(out, y, reduction="none").clamp(min=0.01).mean(),
     ),
     "a library's": ("loss", F.cross_entropy, F.multi_margin_loss),
-    "a weight": ("loss", Weighted(1.0), Weighted(1.1)),
-    "a library's weight": ("loss", *(nn.CrossEntropyLoss(Weighted(w).weight) for w in (1.0, 1.1))),
 }
 
 
@@ -114,25 +79,6 @@ def test_a_run_with_another_loss_or_score_in_the_folder_is_refused(name, tmp_pat
     assert f"with {key}" in told(out=tmp_path, **{key: other})
     assert equal(quick(out=tmp_path, **{key: one}), quick(**{key: one}))
     assert f"with {key}" in told(out=tmp_path, **{key: other})  # the run has finished
-
-
-def test_a_run_whose_score_reads_another_global_is_refused(tmp_path, monkeypatch):
-    quick(out=tmp_path, score=above_limit)
-    monkeypatch.setattr(sys.modules[__name__], "LIMIT", 2.0)
-    assert "with score" in told(out=tmp_path, score=above_limit)
-
-
-@pytest.mark.parametrize("change", ["inputs", "order", "test"])
-def test_a_run_on_other_data_is_refused(change, tmp_path):
-    (X, y), test = DATA, DATA
-    quick(out=tmp_path)
-    if change == "inputs":
-        X = X + 1
-    elif change == "order":
-        X, y = X.flip(0), y.flip(0)
-    else:
-        test = X, (y + 1) % 4
-    assert "with data_digest" in told(train=(X, y), test=test, out=tmp_path)
 
 
 def test_a_run_with_another_method_of_the_same_name_is_refused(own_entries, tmp_path):

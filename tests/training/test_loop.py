@@ -13,7 +13,6 @@ from ngo.engine.population import Scores
 from ngo.training.evaluation import evaluated_workers, evaluation_steps, make_evaluation
 from ngo.training.partition_file import draw, held_out
 from ngo.training.problem import make_problem
-from ngo.training.run import Training
 
 
 def test_exact_averaging_on_the_complete_graph_is_centralized(tmp_path):
@@ -40,12 +39,6 @@ def test_centralized_workers_stay_equal(digits):
     for row in rows:
         assert row.V == 0
         assert row.workers_accuracy_min == row.workers_accuracy_max == row.consensus_accuracy
-
-
-def test_local_sgd_with_period_1_is_gossip(digits):
-    local = digits_run(method="local_sgd", local_steps=1, epochs=0.3)
-    rows = trained(local, digits)[0]
-    assert without_clock(rows) == without_clock(trained(digits_run(epochs=0.3), digits)[0])
 
 
 def test_held_out_samples_are_evaluated_and_not_trained_on(digits):
@@ -77,13 +70,6 @@ def test_regressions_are_learned(dataset, model, task, least, tmp_path):
     assert rows[-1].consensus_loss < least < rows[0].consensus_loss
     assert np.isnan(rows[-1].consensus_accuracy)
     assert not rows[-1].diverged
-
-
-def test_an_autoencoder_is_trained_by_the_same_loop(digits):
-    how = {"model": "mnist_vae", "task": "vae", "lr": 0.003, "workers": 2, "eval_every": 1}
-    rows, _ = trained(digits_run(**how, epochs=0.5), digits)
-    assert rows[-1].consensus_loss < rows[0].consensus_loss - 20  # nats
-    assert np.isnan(rows[-1].workers_accuracy_mean)
 
 
 def test_the_mean_moves_by_the_mean_gradient_alone(digits):
@@ -118,30 +104,6 @@ def test_a_diverged_run_is_marked_and_ends(digits):
     assert rows[-1].diverged
     assert not any(row.diverged for row in rows[:-1])
     assert rows[-1].epoch < 5
-
-
-def test_a_restored_training_continues_to_the_same_rows(digits):
-    spec = digits_run(epochs=0.5, eval_every=0.1)
-    problem = make_problem(spec, digits)
-    whole, begun, resumed = (Training(spec, problem, snapshots=[2]) for _ in range(3))
-    whole.proceed()
-
-    class Enough(Exception):
-        pass
-
-    def stop(step):
-        if step == 7:
-            raise Enough
-
-    with pytest.raises(Enough):
-        begun.proceed(progress=stop)
-    resumed.load_state_dict(begun.state_dict())
-    assert (resumed.step, resumed.resumed, resumed.ended) == (7, [7], False)
-    resumed.proceed()
-    assert resumed.ended
-    assert without_clock(resumed.rows) == without_clock(whole.rows)
-    assert torch.equal(resumed.population.X, whole.population.X)
-    assert torch.equal(resumed.kept[2]["X"], whole.kept[2]["X"])
 
 
 def test_snapshots_are_the_workers_models_after_their_steps(digits):

@@ -5,7 +5,7 @@ import sys
 import pytest
 from own_modules import quick, told
 
-from ngo.gossip.method import GOSSIP_FIELDS, METHODS, method
+from ngo.gossip.method import GOSSIP_FIELDS, method
 
 
 def test_fit_names_a_method_that_fails(own_entries):
@@ -28,16 +28,6 @@ def test_a_callbacks_own_error_is_raised_as_it_is(own_entries):
 
     with pytest.raises(ValueError, match="^mine$"):
         quick(method="stays", on_step=callback)
-
-
-def test_a_method_that_calls_sys_exit_is_named(own_entries):
-    @method("leaves", fields=("topology",))
-    def leaves(step):
-        sys.exit(0)
-
-    text = told(method="leaves")
-    assert text.startswith("method 'leaves' (test_method_mistakes.py, line ")
-    assert text.endswith("SystemExit: 0.")
 
 
 def test_a_callbacks_sys_exit_is_raised_as_it_is():
@@ -87,22 +77,6 @@ def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
 def test_other_uses(fields, update, missing):
     line = told(method=registered(fields, update))
     assert line.startswith(f"method: 'own' uses the field {missing!r} of a run and does not decl")
-
-
-def test_with_all_fields_it_trains_and_a_server_needs_none():
-    def descends_and_gossips(step):
-        step.descend()
-        step.gossip()
-
-    run = quick(method=registered(GOSSIP_FIELDS, descends_and_gossips), p=0.8)
-    assert run.metrics["messages"].iloc[-1] > 0
-
-    def average(step):
-        step.descend()
-        step.X.copy_(step.network.mean(step.X).expand_as(step.X))
-
-    del METHODS["own"]
-    assert quick(method=registered((), average)).metrics["V"].iloc[-1] < 1e-10
 
 
 def test_a_method_that_exchanges_twice_in_a_step_is_refused_in_virtual_time():

@@ -110,21 +110,6 @@ def test_a_users_own_loss_gets_targets_of_any_type_as_they_are(dtype):
     assert set(seen) == {dtype}
 
 
-def test_a_users_own_loss_gets_targets_of_any_shape_and_size():
-    for targets in (y[:, None], torch.stack([y, -y], 1), y + 10**12):
-        assert (
-            len(
-                quick(
-                    train=(X, targets),
-                    loss=lambda o, t: (
-                        product(o, t.flatten(1)[:, 0]) if (t.dim() > 1) else product(o, t)
-                    ),
-                ).models
-            )
-            == 3
-        )
-
-
 BIG = X.numpy().astype(">f4"), y.numpy().astype(">i8")
 
 

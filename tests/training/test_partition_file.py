@@ -77,14 +77,6 @@ def test_a_natural_partition_keeps_owners_together_and_leaves_out_the_held_out(w
     assert parts_by_owner(digits_run(), tmp_path) is None
 
 
-def test_the_owner_with_the_fewest_samples_must_fill_a_batch(writers, tmp_path):
-    spec = digits_run(partition="natural", workers=12, batch_size=3)
-    assert len(parts_by_owner(spec, tmp_path)[0]) == 3
-    check_shares([spec], tmp_path)
-    with pytest.raises(UserError, match="batch_size: 4 is larger than worker [0-9]+'s share of 3"):
-        check_shares([replace(spec, batch_size=4)], tmp_path)
-
-
 @pytest.mark.parametrize(
     ("table", "message"),
     [
@@ -105,24 +97,4 @@ def test_a_file_that_claims_to_be_the_runs_partition(tmp_path, table, message):
     facts = {"ngo": json.dumps({"partitions": [spec.partition_fields]})}
     parquet.write_table(pa.table(table).replace_schema_metadata(facts), tmp_path / "p.parquet")
     with pytest.raises(UserError, match=f"partition-file: .*p.parquet' .*{message}"):
-        read(tmp_path / "p.parquet", spec)
-
-
-@pytest.mark.parametrize("partitions", [None, [7], {"seed": 0}])
-def test_a_file_with_odd_facts_is_refused(tmp_path, partitions):
-    spec = resolve({"dataset": "digits", "batch_size": 8})
-    table = pa.table({"worker": [0], "sample": [0], "label": [0]})
-    facts = {"ngo": json.dumps({"partitions": partitions})}
-    parquet.write_table(table.replace_schema_metadata(facts), tmp_path / "p.parquet")
-    with pytest.raises(UserError, match="partition-file: .*p.parquet' ") as told:
-        read(tmp_path / "p.parquet", spec)
-    assert "\n" not in str(told.value)
-
-
-def test_a_file_that_has_not_all_its_partitions_is_refused(tmp_path):
-    spec = resolve({"dataset": "digits", "batch_size": 8})
-    table = pa.table({"worker": [0], "sample": [0], "label": [0]})
-    facts = {"ngo": json.dumps({"partitions": [{}, spec.partition_fields]})}
-    parquet.write_table(table.replace_schema_metadata(facts), tmp_path / "p.parquet")
-    with pytest.raises(UserError, match="partition-file: .*p.parquet' is the wrong file, or dama"):
         read(tmp_path / "p.parquet", spec)

@@ -1,23 +1,11 @@
 import re
 
 import networkx as nx
-import pytest
 
 from ngo.common import plugins
-from ngo.data.augmentation import AUGMENTATIONS, augmentation
-from ngo.data.dataset import DATASETS, dataset
-from ngo.data.partition import PARTITIONS, partition
-from ngo.engine.backends import BACKENDS, backend
-from ngo.gossip.attack import ATTACKS, attack
-from ngo.gossip.compression import COMPRESSIONS, compression
-from ngo.gossip.coupling import COUPLINGS, coupling
-from ngo.gossip.method import METHODS, method
-from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES, lr_schedule, schedule
-from ngo.gossip.step import LOCAL_RULES, local_rule
-from ngo.gossip.topology import TOPOLOGIES, topology
-from ngo.measures.measurement import MEASUREMENTS, measurement
-from ngo.models.model import MODELS, model
-from ngo.models.task import TASKS, task
+from ngo.engine.backends import BACKENDS
+from ngo.gossip.schedule import schedule
+from ngo.gossip.topology import topology
 from ngo.training import results_version as module
 from ngo.training.results_version import results_version
 from ngo.training.validation import resolve
@@ -39,26 +27,6 @@ def test_most_runs_have_the_number_of_all(monkeypatch):
     assert of() == of(method="diloco") == of(clock="waiting", attack="sign_flip") == "1"
     monkeypatch.setattr(module, "RESULTS_VERSION", 2)
     assert of() == of(method="diloco") == "2"
-
-
-@pytest.mark.parametrize(
-    ("register", "registry", "needed"),
-    [
-        (dataset, DATASETS, {"train_samples": 4, "input_shape": (1,), "classes": 2}),
-        (model, MODELS, {"input_shape": (1,), "task": "regression"}),
-        (measurement, MEASUREMENTS, {"options": type("No", (), {"__dataclass_fields__": {}})}),
-        *((register, registry, {}) for register, registry in [
-            (augmentation, AUGMENTATIONS), (partition, PARTITIONS), (backend, BACKENDS),
-            (attack, ATTACKS), (compression, COMPRESSIONS), (coupling, COUPLINGS),
-            (local_rule, LOCAL_RULES), (lr_schedule, LR_SCHEDULES), (method, METHODS),
-            (schedule, SCHEDULES), (topology, TOPOLOGIES), (task, TASKS),
-        ]),
-    ],
-)  # fmt: skip
-def test_each_decorator_takes_a_version(register, registry, needed, own_entries):
-    for name, more, wanted in (("one", {}, 1), ("two", {"version": 2}, 2)):
-        register(name, **needed, **more)(lambda n: ())
-        assert registry.versions[name] == wanted
 
 
 def test_the_number_of_an_entry_is_that_of_the_runs_that_name_it(own_entries):

@@ -3,16 +3,13 @@
 import hashlib
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
-import running
 import torch
 from runs import digits_run, files, interrupted, left, run_in, tiny
 
 from ngo.common import plugins
-from ngo.common.columns import read_columns
 from ngo.common.files import PARTIAL
 from ngo.common.registry import UserError
 from ngo.training import checkpoint, record
@@ -30,20 +27,6 @@ def test_the_same_run_leaves_the_same_bytes(tmp_path):
         run(spec, tmp_path / name, tmp_path)
     first, second = ((tmp_path / name / "metrics.parquet").read_bytes() for name in ("a", "b"))
     assert first == second
-
-
-def test_a_run_leaves_metrics_and_a_record(tmp_path):
-    spec = digits_run(epochs=0.5, topology="random", u=0.3)
-    last = run(spec, tmp_path / "run", tmp_path)
-    found = json.loads((tmp_path / "run/run.json").read_text())
-    assert found["final"]["consensus_accuracy"] == last.consensus_accuracy
-    assert len(found["evaluation_seconds"]) == 2
-    assert found["evaluation_seconds"][-1] == last.seconds <= found["wall_seconds"]
-    table, facts = read_columns(tmp_path / "run/metrics.parquet", "metrics")
-    assert facts["run"] == spec.id
-    assert facts["classes_covered"] == 10
-    assert table["step"].tolist()[0] == 0
-    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["metrics.parquet", "run.json"]
 
 
 def test_snapshots_make_a_file_of_models(tmp_path):
@@ -75,7 +58,6 @@ def test_the_backend_of_a_checkpoint_is_kept(tmp_path, monkeypatch):
     [
         ({"lr": 0.01}, {}, "lr 0.05 and not 0.01"),
         ({}, {"snapshots": [3]}, r"snapshots \[\] and not \['3'\]"),
-        ({"backend": "loop"}, {}, "backend 'auto' and not 'loop'"),
         ({}, {"parts": PARTS}, "parts '[0-9a-f]{16}' and not '[0-9a-f]{16}'"),
     ],
 )
@@ -111,9 +93,8 @@ def test_another_runs_checkpoint_is_replaced_only_by_overwrite(
         ((checkpoint, "LAYOUT", 0), f"layout {checkpoint.LAYOUT} and not 0"),
         ((record, "results_version", lambda spec: "new"), "code '1' and not 'new'"),
         ((torch, "__version__", "0.4"), f"torch '{re.escape(torch.__version__)}' and not '0.4'"),
-        ((record, "_device_name", lambda device: "abacus"), "device 'cpu .*' and not 'abacus'"),
     ],
-    ids=["layout", "code", "torch", "device"],
+    ids=["layout", "code", "torch"],
 )
 def test_a_checkpoint_made_otherwise_is_refused(how, named, tmp_path, monkeypatch):
     interrupted(tiny(), tmp_path / "run")
@@ -139,19 +120,6 @@ def test_real_mnist_is_learned(mnist_root, tmp_path):
     )
     last = run(spec, tmp_path, mnist_root)
     assert last.consensus_accuracy > 0.7
-
-
-def test_training_does_not_import_pandas(tmp_path):
-    code = (
-        "import sys; from pathlib import Path; from ngo.training import partition_file, run;"
-        "from ngo.training.validation import resolve;"
-        "s = resolve(dict(dataset='digits', epochs=1e-6, batch_size=8)); r = Path(sys.argv[1]);"
-        "partition_file.write(r / 'p', [s], r);"
-        "run.run(s, r, r, parts=partition_file.read(r / 'p', s));"
-        "print(sorted({'pandas', 'torchvision', 'scipy', 'networkx'} & set(sys.modules)))"
-    )
-    process = running.start([sys.executable, "-c", code, tmp_path])
-    assert running.finished(process).strip() == "[]"
 
 
 def given(values):

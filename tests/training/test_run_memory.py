@@ -3,11 +3,9 @@ import sys
 import pytest
 import torch
 from running import finished, start
-from runs import CONVEX, digits_run
+from runs import digits_run
 
 from ngo.common.registry import UserError
-from ngo.gossip.method import METHODS
-from ngo.gossip.step import LOCAL_RULES
 from ngo.training import trial as module
 from ngo.training.problem import make_problem
 from ngo.training.stepper import Stepper
@@ -48,45 +46,6 @@ print(after - before, estimate)
 def needs(digits, **values):
     spec = digits_run(**values)
     return run_memory(spec, make_problem(spec, digits))
-
-
-def test_matrices_have_a_row_of_parameters_for_each_worker(digits):
-    d = sum(
-        p.numel()
-        for p in make_problem(digits_run(), digits).model.build(torch.Generator()).parameters()
-    )
-    few, many = needs(digits, workers=4), needs(digits, workers=12)
-    assert few["parameters and gradients"] == 2 * 4 * d * 4
-    assert many["parameters and gradients"] == 3 * few["parameters and gradients"]
-    assert few["matrices of the method"] == 4 * d * 4
-    assert few["program"] == many["program"]
-
-
-@pytest.mark.parametrize("method", sorted(name for name in METHODS if name != "ad_psgd"))
-def test_a_method_states_enough_matrices(least_squares, method):
-    check_kept(
-        least_squares, method=method, topology="chain" if METHODS[method].decentralized else None
-    )
-
-
-@pytest.mark.parametrize("rule", sorted(LOCAL_RULES))
-def test_a_local_rule_states_what_it_keeps(least_squares, rule):
-    kept = check_kept(least_squares, local_rule=rule)
-    assert kept == LOCAL_RULES[rule].matrices
-
-
-def check_kept(data, **values):
-    """How many matrices the run keeps, which are not more than it states."""
-    given = {key: value for key, value in values.items() if value is not None}
-    spec = digits_run(**CONVEX, lr=0.01, **given)
-    stepper = Stepper(spec, make_problem(spec, data))
-    for _ in range(4):
-        stepper.advance()
-    numbers = sum(matrix.numel() for matrix in stepper.state_dict()["matrices"].values())
-    kept = round(numbers / stepper.population.X.numel())
-    stated = METHODS[spec.method].matrices_of(spec) + LOCAL_RULES[spec.local_rule].matrices
-    assert kept <= stated
-    return kept
 
 
 def test_dense_graphs_need_memory_for_edges(digits):

@@ -1,5 +1,3 @@
-import os
-
 import numpy as np
 import pytest
 import torch
@@ -40,13 +38,6 @@ def test_a_file_without_models_is_refused(digits, tmp_path):
         )
     with pytest.raises(UserError, match="^models: '.*none' does not exist"):
         load_snapshots(tmp_path / "none")
-
-
-@pytest.mark.timeout(60)
-def test_a_pipe_is_not_read(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match=r"^models: '.*pipe' can't be read: it is not a regular"):
-        load_snapshots(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,3 @@
-import copy
 import re
 
 import pytest
@@ -97,47 +96,6 @@ def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
             for own, plain in zip(ours, model.parameters(), strict=True):
                 assert torch.allclose(own, plain, atol=1e-5)
                 plain.copy_(own)
-
-
-def test_a_restored_stepper_keeps_momentum_schedule_and_augmentation(digits):
-    values = {"augmentation": "crop_flip", "local_rule": "momentum", "lr_schedule": "cosine"}
-    problem = make_problem(digits_run(**values), digits)
-    first, second = (
-        Stepper(digits_run(**values, seed=seed), problem, steps=9, threads=1) for seed in (1, 0)
-    )
-    for _ in range(2):
-        first.advance()
-    second.load_state_dict(copy.deepcopy(first.state_dict()))
-    for _ in range(2):
-        assert torch.equal(first.advance(), second.advance())
-    assert torch.equal(first.population.X, second.population.X)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"method": "choco", "compression": "random_k", "kept_share": 0.3},
-        {"method": "choco", "compression": "qsgd"},
-        {"method": "relay_sum", "topology": "chain"},
-        {"method": "diloco", "local_steps": 2},
-        {"method": "gasloc", "local_steps": 2},
-    ],
-    ids=lambda values: values.get("compression", values["method"]),
-)
-def test_a_restored_stepper_keeps_what_others_know_and_the_streams_of_compression(
-    values, least_squares
-):
-    first, second = made(least_squares, **values), made(least_squares, **values)
-    for _ in range(3):
-        first.advance()
-    second.load_state_dict(copy.deepcopy(first.state_dict()))
-    for _ in range(3):
-        assert torch.equal(first.advance(), second.advance())
-    assert torch.equal(first.population.X, second.population.X)
-    other = made(least_squares, **values, seed=1)
-    for _ in range(6):
-        other.advance()
-    assert not torch.equal(other.population.X, second.population.X)
 
 
 @pytest.mark.parametrize(("graph", "lines"), [("one_peer_hypercube", 1), ("ring", 0)])

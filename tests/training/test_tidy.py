@@ -5,14 +5,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ngo.common.columns import write_columns
 from ngo.common.registry import UserError
-from ngo.training.tidy import aggregate, joined, read_tidy, write_tidy
+from ngo.training.tidy import aggregate, read_tidy, write_tidy
 
 
 def test_a_table_that_is_absent_or_damaged_is_a_line(tmp_path):
@@ -73,48 +72,6 @@ def test_runs_that_different_versions_made_are_told_apart(tmp_path):
     assert dict(zip(again["run"], again["versions"].fillna("none"), strict=True)) == {
         **told, "d": "none"
     }  # fmt: skip
-
-
-def test_runs_of_one_version_or_of_unknown_ones_have_no_column_of_versions(tmp_path):
-    files = [
-        made_with(tmp_path, "a", torch="2.15.0"),
-        made_with(tmp_path, "b", torch="2.15.0+cpu"),
-        made_with(tmp_path, "c"),
-    ]
-    (tmp_path / "d").mkdir()
-    damaged = made_with(tmp_path / "d", "d")
-    damaged.with_name("run.json").write_text("[1")
-    assert "versions" not in aggregate([*files, damaged]).column_names
-
-
-def in_turn(runs):
-    """The same table by pandas, one run after the other."""
-    tables = [pd.DataFrame({**facts, **columns}) for columns, facts, _ in runs]
-    names = {name for table in tables for name in table} - {"run", "step"}
-    names = ["run", "step", *sorted(names)]
-    whole = pd.concat([table.dropna(axis=1, how="all") for table in tables], ignore_index=True)
-    return whole.reindex(columns=names).sort_values(["run", "step"], ignore_index=True)
-
-
-def test_runs_of_different_columns_and_facts_are_joined_as_pandas_does():
-    def run(name, columns, **facts):
-        known = {"step": np.array([5, 0]), "diverged": np.array([False, True])}
-        return {**known, **columns}, {"run": name, **facts}, {}
-
-    counts, losses = np.array([1, 2]), np.array([0.5, np.nan])
-    runs = [
-        run("b", {"loss": losses}, seed=1, p=0.75, of=None, graph="ring", empty=None),
-        run("a", {"count": counts, "met": counts > 1}, seed=2, p=1, of=3, empty=None),
-        run("c", {"loss": losses * np.nan, "more": counts}, seed=3, p=1, graph=None, exact=True),
-    ]
-    for some in (runs, runs[:1], runs[1:], runs[::-1]):
-        ours, theirs = (each.astype(object) for each in (joined(some).to_pandas(), in_turn(some)))
-        ours, theirs = (each.where(each.notna(), None) for each in (ours, theirs))
-        pd.testing.assert_frame_equal(ours, theirs)
-    table = joined(runs).to_pandas()
-    assert list(table["run"]) == ["a", "a", "b", "b", "c", "c"]
-    assert list(table["step"]) == [0, 5] * 3
-    assert list(table["count"].dropna()) == [2, 1]
 
 
 COLUMNS = {

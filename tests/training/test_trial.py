@@ -1,6 +1,5 @@
 """A module, a loss and data are tried on a few samples: mistakes, draws and sums are found."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +18,7 @@ from own_modules import (
     quick,
     told,
 )
-from runs import CONVEX, digits_run
+from runs import digits_run
 from torch import nn
 from torch.nn import functional as F
 
@@ -44,9 +43,7 @@ class InPlace(nn.Linear):
     [
         (nn.Linear(2, 4), PAIR, "module: it failed on inputs of float32 of shape [3]: addmm: mat1"),
         (nn.Linear(3, 3), PAIR, "its outputs are [4, 3]; for 4 classes they must be logits"),
-        (nn.GRU(3, 4), PAIR, "its outputs are a tuple"),
         (nn.Linear(3, 1), numbers(), "its outputs are [4, 1] for targets [4]"),
-        (nn.Linear(3, 2), numbers(1), "its outputs are [4, 2] for targets [4, 1]"),
         (InPlace(3, 4), PAIR, "module: it changes its inputs in place"),
     ],
 )
@@ -62,23 +59,13 @@ def test_modules_that_do_not_fit_the_data_are_refused_in_a_line(module, pair, pa
     [
         ("mse", "loss: 'mse' is not a function (outputs, targets)"),
         (lambda out, y: 1.0, "loss: it returned a float; it must be a float tensor"),
-        (lambda out, y: out.argmax(1), "it must be a float tensor"),
         (lambda out, y: out.sum(0), "loss: it returned [5] for 4 samples"),
         (lambda out, y: out.detach().sum(1), "loss: it failed on outputs [4, 5]"),
-        (lambda out, y: F.mse_loss(out, y, nothing=1), "loss: it failed on outputs [4, 5]"),
     ],
 )
 def test_wrong_losses_are_refused_in_a_line(loss, part):
     with line(part):
         tried(nn.Linear(3, 5), loss=loss)
-
-
-def test_classes_that_start_from_1_are_told():
-    from_one = (X, CLASSES + 1)
-    with line("logits of shape [b, 5] (targets are 0 to 4; the smallest here is 1)."):
-        tried(nn.Linear(3, 4), from_one)
-    with line("logits of shape [b, 4]."):
-        tried(nn.Linear(3, 3), PAIR)
 
 
 class Draws(nn.Linear):
@@ -98,9 +85,7 @@ class Draws(nn.Linear):
         (nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 4)), False),
         (nn.Sequential(nn.AlphaDropout(0.5), nn.Linear(3, 4)), True),
         (Draws(lambda: F.dropout(X)), True),
-        (Draws(lambda: torch.randn(1), when=[False]), True),
         (Draws(lambda: np.random.rand()), True),
-        (Draws(lambda: None), False),
     ],
 )
 def test_draws_from_global_streams_are_detected(module, draws):
@@ -171,13 +156,10 @@ def test_a_loss_or_score_that_changes_what_it_gets_is_refused(key, name):
     ("train", "parts"),
     [
         (X, ["train: a Tensor is not a pair (inputs, targets)"]),
-        ((X,), ["train: a tuple is not a pair"]),
         ((X.tolist(), CLASSES), ["train inputs: a list is not allowed", "tensor or a NumPy array"]),
-        ((np.array(["a"]), CLASSES), ["train inputs: <U1 is not allowed"]),
         ((X.double(), CLASSES), ["train inputs: float64 is not allowed", ".float()", "float32"]),
         ((X, torch.tensor(1)), ["train targets: a single number", "a row per sample"]),
         ((X, CLASSES[:7]), ["train: there are 8 inputs and 7 targets", "equal"]),
-        ((X[:0], CLASSES[:0]), ["train: there are 0 inputs", "at least 1"]),
         ((X[:, :2], CLASSES), ["test inputs: each is float32 of shape [3]", "shape [2]"]),
         ((X, CLASSES.float()), ["test targets: each is int64 of shape []", "float32"]),
     ],
@@ -192,8 +174,6 @@ def test_wrong_data_is_refused_in_a_line(train, parts):
     [
         (CLASSES - 1, "-1 is not a class"),
         (CLASSES.int(), "each is int32 of shape []"),
-        (CLASSES[:, None], "each is int64 of shape [1]"),
-        (CLASSES.bool(), "each is bool"),
     ],
 )
 def test_wrong_targets_are_refused_in_a_line(targets, part):
@@ -219,25 +199,15 @@ def float64_buffer():
         ("net", "a str is not allowed; it must be a torch.nn.Module or a function"),
         (lambda: None, "a NoneType is not allowed"),
         (nn.Linear, "its function failed: Linear.__init__() missing 2 required"),
-        (nn.ReLU(), "no parameters to train"),
         (nn.Linear(3, 4).requires_grad_(False), "no parameters to train"),
         (nn.LazyLinear(4), "lazy parameters"),
         (nn.Linear(3, 4).double(), "are float64; they must be float32: module.float()"),
-        (float64_buffer, "are float32, float64; they must be float32"),
         (not_copied, "it can't be copied"),
     ],
 )
 def test_modules_that_cannot_be_trained_are_refused_in_a_line(module, part):
     with line("module: ", part):
         template(module, 0)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_initial_parameters_that_are_not_finite_are_named(value):
-    module = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4))
-    nn.init.constant_(module[1].bias, value)
-    text = "module: its parameter '1.bias' has initial values that are NaN or inf."
-    assert told(module=module) == text
 
 
 def with_value(value, place, tensor):
@@ -275,28 +245,6 @@ def test_a_module_may_replace_values_that_are_not_finite():
     assert run.metrics["consensus_loss"].notna().all()
 
 
-@pytest.mark.parametrize(("value", "part"), [(-torch.inf, "train"), (torch.nan, "test")])
-def test_a_value_that_is_not_finite_is_told_where_only_the_gradient_shows_it(value, part):
-    """Tanh of an infinity is finite: the run would diverge, and the learning rate get the blame."""
-    module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4))
-    data = {"train": PAIR, "test": PAIR} | {part: (with_value(value, 5, X), CLASSES)}
-    text = told(module=module, **data, workers=2, batch_size=2)
-    assert text.startswith(f"{part}: the inputs have 1 value that is not finite; leave out")
-
-
-def test_values_of_a_data_set_that_are_not_finite_are_told(least_squares):
-    spec = digits_run(**CONVEX)
-    for name, what in (
-        ("train_inputs", "train: the inputs"),
-        ("train_targets", "train: the targets"),
-        ("test_inputs", "test: the inputs"),
-        ("test_targets", "test: the targets"),
-    ):
-        data = replace(least_squares, **{name: with_value(torch.nan, 7, vars(least_squares)[name])})
-        with line(f"dataset 'least_squares', {what} have 1 value that is not finite; leave out"):
-            check_problem(spec, make_problem(spec, data))
-
-
 def digits_problem(digits, **parts):
     spec = digits_run()
     model = Model(parts.pop("build", mnist_cnn), (1, 28, 28), "classification")
@@ -314,10 +262,7 @@ def flat(*layers):
         (flat(nn.Linear(5, 10)), "it failed on inputs of float32 of shape [1, 28, 28]: addmm"),
         (flat(nn.Linear(784, 9)), "its outputs are [16, 9]; for 10 classes they must be logits of"),
         (flat(nn.Linear(784, 10).requires_grad_(False)), "it has no parameters to train."),
-        (flat(nn.LazyLinear(10)), "it has lazy parameters; call it on some inputs first."),
-        (flat(nn.Linear(784, 10).double()), "its parameters and buffers are float64; they must be"),
         (lambda generator: nn.Linear("a", 3), "it can't be built: "),
-        (flat(nn.RNN(784, 10)), "its outputs are a tuple; for 10 classes they must be logits of"),
         (
             flat(nn.Linear(784, 3), Flagged(), nn.Linear(4, 10)),
             "its buffer '2.seen' changes in a forward pass, and the consensus",
@@ -329,28 +274,16 @@ def test_a_registered_model_that_does_not_fit_is_named_in_a_line(build, part, di
         digits_problem(digits, build=build)
 
 
-def emptied(data, inputs, targets):
-    targets.zero_()
-    return data.normalised(inputs), targets
-
-
 @pytest.mark.parametrize(
     ("parts", "part"),
     [
         ({"loss": in_place("targets")}, "loss: it changes its targets in place; copy them first."),
         ({"loss": F.cross_entropy}, "loss: it returned [] for 16 samples; it must be one"),
-        ({"loss": lambda out, y: out.nothing}, "loss: it failed on outputs [16, 10] and targets"),
     ],
 )
 def test_a_registered_task_that_does_not_fit_is_named_in_a_line(parts, part, digits):
     with line("task 'classification', " + part):
         digits_problem(digits, **parts)
-
-
-def test_a_batch_that_changes_the_data_set_is_refused(digits):
-    own = replace(digits, **{name: each.clone() for name, each in tensors(digits).items()})
-    with line("task 'classification', batch: it changes its targets in place; copy them first."):
-        digits_problem(own, batch=emptied)
 
 
 def tensors(data):

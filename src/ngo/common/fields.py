@@ -142,7 +142,11 @@ def field_of(declaration: object) -> Field | None:
 @cache
 def fields_of(cls: type) -> Mapping[str, Field]:
     """The fields that a class declares, by name, in order of declaration."""
-    return {each.name: field for each in dataclasses.fields(cls) if (field := field_of(each))}
+    return {
+        attribute.name: field
+        for attribute in dataclasses.fields(cls)
+        if (field := field_of(attribute))
+    }
 
 
 def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:

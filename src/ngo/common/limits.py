@@ -40,9 +40,9 @@ def _group_limits() -> Iterator[int]:
         if kinds in ("", "memory"):
             name = "memory.limit_in_bytes" if kinds else "memory.max"
             group = Path(path.lstrip("/"))
-            for each in (group, *group.parents):
+            for around in (group, *group.parents):
                 try:
-                    yield int((GROUPS / kinds / each / name).read_text(encoding="ascii"))
+                    yield int((GROUPS / kinds / around / name).read_text(encoding="ascii"))
                 except (OSError, ValueError):  # no such group in this container, or "max"
                     continue
 

@@ -46,7 +46,7 @@ USUAL = {
 def usual(name: object, known: Collection[str]) -> list[str]:
     """The names among the ``known`` that a usual word of the field may mean."""
     word = str(name).lower().replace("-", "_")
-    return [each for each in USUAL.get(word, ()) if each in known]
+    return [field for field in USUAL.get(word, ()) if field in known]
 
 
 def meant(name: object, known: Collection[str]) -> str:

@@ -145,15 +145,17 @@ class Participant:
         now = self._reported = Counter({**self._total, **group.sent, **counted})
         ours = [i for i in problem.evaluated if i in own]
         scores = population.evaluate(*problem.test_at(t), workers=[i - own.start for i in ours])
-        each = numbers([[0] * self._spec.workers] * 2)
-        each[:, ours] = numbers([scores.worker_losses, scores.worker_accuracies])
+        by_worker = numbers([[0] * self._spec.workers] * 2)
+        by_worker[:, ours] = numbers([scores.worker_losses, scores.worker_accuracies])
         new = numbers([now[name] - self._recorded[name] for name in COUNTS])
         k, honest = self._honest(own), sum(i < self._spec.honest for i in remaining)
         buffers = population.buffers[:k].double().sum(0).cpu()
-        sums = group.total(torch.cat([new, each.flatten(), buffers]))
-        new, each, buffers = sums.split([len(COUNTS), each.numel(), len(buffers)])
+        sums = group.total(torch.cat([new, by_worker.flatten(), buffers]))
+        new, by_worker, buffers = sums.split([len(COUNTS), by_worker.numel(), len(buffers)])
         counts = dict(zip(COUNTS, new.tolist(), strict=True))
-        losses, accuracies = each.view(2, -1)[:, [i for i in problem.evaluated if i in remaining]]
+        losses, accuracies = by_worker.view(2, -1)[
+            :, [i for i in problem.evaluated if i in remaining]
+        ]
         mean, V = network.moments(population.X[:k], honest)
         seen = population.counts[:k].amax(0) if k else torch.zeros_like(population.counts[0])
         seen = group.total(seen, dist.ReduceOp.MAX)
@@ -162,8 +164,8 @@ class Participant:
             model = self._consensus
             model.X[0], model.buffers[0], model.counts[0] = mean, buffers / honest, seen
             sets = [problem.test_at(t), *filter(None, [problem.holdout])]
-            of = [model.evaluate(*each, workers=()) for each in sets]
-            pairs = [[each.consensus_loss, each.consensus_accuracy] for each in of]
+            of = [model.evaluate(*samples, workers=()) for samples in sets]
+            pairs = [[scores.consensus_loss, scores.consensus_accuracy] for scores in of]
             found[: 2 * len(of)] = numbers(pairs).flatten()
         test, accuracy, *held_out = group.total(found).tolist()
         before = self.rows[-1] if self.rows else None
@@ -235,8 +237,8 @@ class Participant:
                 f"{stopped} it was silent for longer than --timeout {group.timeout:g}, and the "
                 f"others continued without it."
             )
-        self._resume, network.exchanges = max(each["done"] for each in states)
-        most = max(states, key=lambda each: each["rows"])
+        self._resume, network.exchanges = max(state["done"] for state in states)
+        most = max(states, key=lambda state: state["rows"])
         if most["rows"] > len(self.rows):
             row, traffic = most["last"]
             self._add(Evaluation(**row), traffic)

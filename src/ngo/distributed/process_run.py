@@ -27,7 +27,6 @@ import ngo
 from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.files import file_lock, writable_folder
 from ngo.common.registry import UserError
-from ngo.data import loading
 from ngo.data.partition import WHOLE, Parts
 from ngo.distributed.participant import Participant
 from ngo.distributed.process_network import shares
@@ -45,14 +44,12 @@ from ngo.native.pool import cores
 from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.evaluation import Evaluation
-from ngo.training.partition_file import draw, parts_by_owner
-from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.results_version import results_version
 from ngo.training.run_folder import INSTEAD
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
-from ngo.training.trial import check_problem
+from ngo.training.trial import load_problem
 
 # The exit code of a process that ends with a line.
 MISTAKE_EXIT_CODE = 2
@@ -218,17 +215,13 @@ def run(
             check(spec, out, processes, on_failure)
             place = _place(device, rendezvous)
             own = shares(spec.workers, processes)[me]
-            data = loading.load(spec.dataset, root, place, spec)
-            parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
-            problem = make_problem(spec, data, parts)
-            check_problem(spec, problem)
+            problem = load_problem(spec, root, place, parts)
             origin = make_origin(spec, problem, place, distributed={"processes": processes})
             names = ("train_samples", "test_samples", "data_digest", "parts")
             rendezvous.agree("data", {name: origin.about[name] for name in names})
             if me == 0:
                 finished = _lock_folder(out, origin.about, overwrite, lock)
             problem = problem.restricted_to(own)  # frees the samples of other workers
-            del data
             threads = threads or max(1, cores() // rendezvous.place.local_size)
             stepper = Stepper(spec, problem, threads=threads, workers=own)
             ready = rendezvous.gather("ready", bool(finished))

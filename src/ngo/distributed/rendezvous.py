@@ -1,7 +1,7 @@
 """How the processes of a run find each other, and the connections between them.
 
 They meet through a store, which outlives any of them: it belongs to the process that started them
-(``processes.launch``, or torchrun's agent). They exchange short strings, by key, before any
+(``process_run.launch``, or torchrun's agent). They exchange short strings, by key, before any
 connection between them, and after a loss. Nothing is unpickled. An operation without an answer ends
 after a time limit, which torch does not have. A lost process shows as a broken or silent
 connection. The remaining processes then hold a roll call in the store, and leave it with the same
@@ -28,7 +28,7 @@ import torch.distributed as dist
 from ngo.common.registry import UserError, in_a_line, shown
 
 # The variables that name the store, this process and the number of processes. torchrun and
-# ``processes.launch`` set them.
+# ``process_run.launch`` set them.
 VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 # More processes than this are refused.
@@ -178,9 +178,9 @@ def disagreement(terms: Sequence[Terms]) -> str:
     """``process 2 has lr 0.5, the others 0.1``; empty if all are equal."""
     differing = []
     for key in terms[0]:
-        values = [repr(each.get(key)) for each in terms]
+        values = [repr(facts.get(key)) for facts in terms]
         most = Counter(values).most_common(1)[0][0]
-        words = [f"process {q} has {key} {shown(each.get(key))}" for q, each in enumerate(terms)]
+        words = [f"process {q} has {key} {shown(facts.get(key))}" for q, facts in enumerate(terms)]
         if few := [words[q] for q, value in enumerate(values) if value != most]:
             others = f"the others {shown(terms[values.index(most)].get(key))}"
             differing.append(", ".join([*few[:NAMED], others]))

@@ -96,16 +96,16 @@ def read(path: str | Path, about: Mapping[str, object]) -> State:
         raise Refused("it is damaged")
     try:
         found = load_tensors(io.BytesIO(content))
-        its, state = dict(found["about"]), dict(found["state"])
-        json.dumps(its)  # values of other types can't be shown in a line
+        theirs, state = dict(found["about"]), dict(found["state"])
+        json.dumps(theirs)  # values of other types can't be shown in a line
     except (*UNREADABLE, RecursionError):
         raise Refused("it holds no run") from None
-    if other := difference(its, about):
-        name = str(its.get("run", ""))
+    if other := difference(theirs, about):
+        name = str(theirs.get("run", ""))
         raise Foreign(name if name.isprintable() and name else "of another version", other)
-    if its.get("layout") != LAYOUT:
-        raise Refused(f"it is made with layout {its.get('layout')!r} and not {LAYOUT!r}")
-    if by := remade(its, about):
+    if theirs.get("layout") != LAYOUT:
+        raise Refused(f"it is made with layout {theirs.get('layout')!r} and not {LAYOUT!r}")
+    if by := remade(theirs, about):
         raise Refused(f"it is made with {by}")
     return state
 

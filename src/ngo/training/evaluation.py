@@ -160,5 +160,5 @@ def as_columns(rows: list[Evaluation]) -> dict[str, list[Any]]:
 
 def from_columns(columns: dict[str, list[Any]]) -> list[Evaluation]:
     """The evaluations of ``as_columns``."""
-    each = zip(*columns.values(), strict=True)
-    return [Evaluation(**dict(zip(columns, values, strict=True))) for values in each]
+    rows = zip(*columns.values(), strict=True)
+    return [Evaluation(**dict(zip(columns, values, strict=True))) for values in rows]

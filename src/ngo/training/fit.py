@@ -177,7 +177,7 @@ def fit(
             signal.raise_signal(number)  # as it would have ended the process
         if stopped:
             training.evaluate()
-        consensus, *workers = (like(inputs.module, each) for each in training.population.models())
+        consensus, *workers = (like(inputs.module, model) for model in training.population.models())
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
     if number is not None:

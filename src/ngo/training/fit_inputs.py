@@ -231,18 +231,21 @@ def by_worker(train: object) -> tuple[Pair, Parts] | None:
     """The samples of a list of workers' own data sets, and those of each; None for other data."""
     if not isinstance(train, list | tuple) or not train or not all(map(_is_data, train)):
         return None
-    pairs = [_tensors(f"train, worker {i}", each) for i, each in enumerate(train)]
+    pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
     for i, pair in enumerate(pairs):
         _check_alike(f"train, worker {i}:", pair, pairs[0])
     ends = np.cumsum([0, *(len(X) for X, _ in pairs)])
-    X, y = (torch.cat([x.to(each[0].device) for x in each]) for each in zip(*pairs, strict=True))
+    X, y = (
+        torch.cat([x.to(tensors[0].device) for x in tensors])
+        for tensors in zip(*pairs, strict=True)
+    )
     return (X, y), [np.arange(*ends[i : i + 2]) for i in range(len(pairs))]
 
 
 def parts_of(partition: Any) -> Parts:
     """The samples of each worker, from a list of lists of indices; a UserError for others."""
     try:
-        parts = [np.asarray(each) for each in partition]
+        parts = [np.asarray(indices) for indices in partition]
     except (TypeError, ValueError):
         parts = []
     whole = all(part.ndim == 1 and len(part) and part.dtype.kind in "iu" for part in parts)
@@ -362,27 +365,12 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
             f"{key}: a {type_name(data)} has no length; collect its samples first: "
             f"torch.utils.data.default_collate(list(data)) is a pair of tensors."
         )
-    with refused(f"{key}: the {type_name(data)} failed"):
+    with refused(f"{key}: the samples of the {type_name(data)} can't be read and stacked"):
         samples = [data[i] for i in range(len(data))]
-    if not samples:
-        raise UserError(f"{key}: the {type_name(data)} has no samples.")
-    if not isinstance(samples[0], tuple | list) or len(samples[0]) != 2:
-        raise UserError(
-            f"{key}: a sample of the {type_name(data)} is a {type_name(samples[0])}; it must be a "
-            f"pair (input, target)."
-        )
-    made = []
-    for name, values in zip(("inputs", "targets"), zip(*samples, strict=True), strict=True):
-        first = values[0]
-        known = isinstance(first, torch.Tensor | np.ndarray | np.generic | int | float)
-        if not known or isinstance(first, np.ma.MaskedArray):
-            raise UserError(
-                f"{key} {name}: each is a {type_name(first)}; it must be a number, or {ARRAYS}."
-            )
-        with refused(f"{key} {name}: the samples of the {type_name(data)} can't be stacked"):
-            stacked = default_collate(list(values))
-        made.append(stacked.float() if isinstance(first, float) else stacked)
-    return made[0], made[1]
+        X, y = default_collate(samples)
+    if isinstance(samples[0][0], float):
+        X = X.float()
+    return X, y.float() if isinstance(samples[0][1], float) else y
 
 
 EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(10) or a matrix W"
@@ -460,22 +448,16 @@ def _matrix(given: Any) -> MixingMatrix:
 
 def _weights(graph: nx.Graph) -> MixingMatrix:
     """The mixing matrix of a graph with weights, with the rest to 1 on the diagonal."""
-    for i, j, w in graph.edges.data("weight"):
-        try:
-            graph.edges[i, j]["weight"] = float(w)
-        except (TypeError, ValueError):
-            ends = ", ".join(shown(graph.graph["names"][k]) for k in (i, j))
-            raise UserError(
-                f"topology: the edge ({ends}) has the weight {shown(w)}; if any edge has a weight, "
-                f"every edge must, a number."
-            ) from None
-    W = torch.from_numpy(nx.to_numpy_array(graph, nodelist=range(len(graph)))).T.contiguous()
-    sums = W.sum(0) - W.diagonal()
-    if not (W.isfinite() & (W >= 0)).all() or sums.max() > 1 + TOLERANCE:
+    try:
+        W = torch.from_numpy(nx.to_numpy_array(graph, nodelist=range(len(graph)))).T.contiguous()
+    except (TypeError, ValueError):
+        W = torch.full((1, 1), torch.nan)
+    most = float((W.sum(0) - W.diagonal()).max())
+    if not (W.isfinite() & (W >= 0)).all() or most > 1 + TOLERANCE:
         raise UserError(
-            f"topology: weights of the graph's edges are the entries W_ij of the mixing matrix; "
-            f"they must be 0 or more, with a sum of at most 1 at a worker (here {sums.max():.6g}); "
-            f"without weights, edges get Metropolis–Hastings weights."
+            f"topology: weights of the graph's edges are the entries W_ij of the mixing matrix; if "
+            f"any edge has one, every edge must: a number, 0 or more, with a sum of at most 1 at a "
+            f"worker (here {most:.6g}); without weights, edges get Metropolis–Hastings weights."
         )
     return _with_rest(W, dim=0)
 

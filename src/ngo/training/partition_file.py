@@ -96,10 +96,10 @@ def read(path: str | Path, spec: RunSpec) -> Parts:
         given = facts["partitions"] if isinstance(facts["partitions"], list) else []
         if wanted in given:
             return given.index(wanted)
-        its = given[0] if given and isinstance(given[0], dict) else {}
-        name = next((name for name in wanted if its.get(name) != wanted[name]), "seed")
+        first = given[0] if given and isinstance(given[0], dict) else {}
+        name = next((name for name in wanted if first.get(name) != wanted[name]), "seed")
         raise UserError(
-            f"partition-file: {str(path)!r} is of {name} {its.get(name)!r}, but the run is of "
+            f"partition-file: {str(path)!r} is of {name} {first.get(name)!r}, but the run is of "
             f"{name} {wanted[name]!r}."
         )
 

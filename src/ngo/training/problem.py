@@ -264,7 +264,7 @@ class Batches:
         """
         if self._uneven:
             drawn = self._next()
-            sizes = [len(each) for each in drawn]
+            sizes = [len(samples) for samples in drawn]
             indices = torch.cat(drawn)
         else:
             indices = self._indices()
@@ -275,8 +275,8 @@ class Batches:
             x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
         )
         if self._augment is not None:
-            each = zip(inputs.split(sizes), self._numbers(), strict=True)
-            inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in each])
+            images_of = zip(inputs.split(sizes), self._numbers(), strict=True)
+            inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in images_of])
         inputs, targets = self._task.batch(data, inputs, targets)
         if self._uneven:
             return inputs.split(sizes), targets.split(sizes)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -38,7 +39,7 @@ class Origin:
     spec: RunSpec
     #: The number of the data set's training samples, and of the classes that workers own.
     samples: dict[str, int | None]
-    #: The values that must be equal for a checkpoint to be resumed to equal bytes (``earlier``).
+    #: The values that must be equal for a checkpoint to be resumed to equal bytes (``run_folder``).
     about: dict[str, object]
     #: The names of a graph file's nodes, in the order of the workers; None without such a file.
     graph_nodes: list[str] | None = None
@@ -152,6 +153,7 @@ def kind(device: str) -> dict[str, str | None]:
     }
 
 
+@cache
 def source_revision() -> str | None:
     """The commit of the checkout that holds the package, with ``-dirty`` if files have changed
     since; None outside of a checkout.

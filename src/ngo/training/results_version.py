@@ -35,11 +35,13 @@ def results_version(spec: RunSpec, of: Collection[str] | None = None) -> str:
     """
     values = {name: value for name, value in spec.values().items() if of is None or name in of}
     parts, files = [str(RESULTS_VERSION)], dict(named_files(values))
-    for registry, name in sorted(_entries(values), key=lambda each: (each[0].kind, each[1])):
+    for registry, name in sorted(_entries(values), key=lambda entry: (entry[0].kind, entry[1])):
         number = registry.versions.get(name, 1)
         parts += [f"{registry.kind}.{name}={number}"] * (number != 1)
         module = registry.definitions.get(name, "").partition(":")[0]
-        files |= {each.module: each.path for each in plugins.loaded() if _has(each.module, module)}
+        files |= {
+            plugin.module: plugin.path for plugin in plugins.loaded() if _has(plugin.module, module)
+        }
     if files:
         digests = (hashlib.sha256(path.read_bytes()).digest() for _, path in sorted(files.items()))
         parts.append(f"files={hashlib.sha256(b''.join(digests)).hexdigest()[:8]}")

@@ -13,7 +13,6 @@ import torch
 
 from ngo.common.files import file_lock, remove_partial, writable_folder
 from ngo.common.registry import UserError
-from ngo.data import loading
 from ngo.data.partition import Parts
 from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
@@ -29,12 +28,11 @@ from ngo.training.evaluation import (
     make_evaluation,
 )
 from ngo.training.global_state import set_stream_states, stream_states
-from ngo.training.partition_file import draw, parts_by_owner
-from ngo.training.problem import Problem, make_problem
+from ngo.training.problem import Problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
-from ngo.training.trial import check_problem
+from ngo.training.trial import load_problem
 from ngo.training.validation import check_snapshots
 from ngo.training.virtual.clock import CLOCKS
 
@@ -225,10 +223,7 @@ def run(
     While another process trains in ``out``, this one calls ``on_wait`` once and waits; then it
     trains nothing if ``unless()``, and returns None.
     """
-    data = loading.load(spec.dataset, root, device, spec)
-    parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
-    problem = make_problem(spec, data, parts)
-    check_problem(spec, problem)
+    problem = load_problem(spec, root, device, parts)
     check_snapshots(spec, snapshots, problem.last_step)
     origin = make_origin(spec, problem, device, snapshots)
     with (

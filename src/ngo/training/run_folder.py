@@ -45,27 +45,27 @@ WHOLE = (
 About = Mapping[str, Any]
 
 
-def difference(its: About, ours: About) -> str | None:
+def difference(theirs: About, ours: About) -> str | None:
     """The first value by which another run differs from ours; None if it is the same run."""
     others = [key for key in ours if key not in (*MADE_BY, "run", "epochs")]
-    if other := _difference(its, ours, others):
+    if other := _difference(theirs, ours, others):
         return other
-    length = _difference(its, ours, ["epochs"])
+    length = _difference(theirs, ours, ["epochs"])
     return f"{length} ({WHOLE})" if length else None
 
 
-def remade(its: About, ours: About) -> str | None:
+def remade(theirs: About, ours: About) -> str | None:
     """The first of ``MADE_BY`` by which another result of the same run differs; None if none."""
-    return _difference(its, ours, MADE_BY)
+    return _difference(theirs, ours, MADE_BY)
 
 
-def _difference(its: About, ours: About, keys: list[str] | tuple[str, ...]) -> str | None:
+def _difference(theirs: About, ours: About, keys: list[str] | tuple[str, ...]) -> str | None:
     for key in keys:
         added = key.endswith(DIGEST) or ours.get(key) in (None, NEUTRAL.get(key))
-        if key not in its and added:
+        if key not in theirs and added:
             continue  # a field or a digest that was added after the other run
-        if its.get(key) != ours.get(key):
-            return f"{key} {shown(its.get(key))} and not {shown(ours.get(key))}"
+        if theirs.get(key) != ours.get(key):
+            return f"{key} {shown(theirs.get(key))} and not {shown(ours.get(key))}"
     return None
 
 
@@ -80,21 +80,21 @@ def finished(out: Path, about: About) -> tuple[float, str] | None:
         return None
     try:
         record = json.loads(read_limited(path, "out", MOST_BYTES))
-        name, its = record["id"], {**record["about"], **record["spec"]}
+        name, theirs = record["id"], {**record["about"], **record["spec"]}
         if not name.isprintable():
             raise ValueError("no name of a run")
-        if set(about["snapshots"]) <= set(its["snapshots"]):
-            its["snapshots"] = about["snapshots"]  # it kept these models, and maybe others
+        if set(about["snapshots"]) <= set(theirs["snapshots"]):
+            theirs["snapshots"] = about["snapshots"]  # it kept these models, and maybe others
         seconds = float(record["evaluation_seconds"][-1])
     except (UserError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise UserError(
             f"out: {str(path)!r} is damaged, or the record of another version; {INSTEAD}"
         ) from None
-    if other := difference(its, about):
+    if other := difference(theirs, about):
         raise UserError(f"out: {str(out)!r} holds the finished run {name}, with {other}; {INSTEAD}")
     if not all((out / name).exists() for name in (METRICS, *[MODELS] * bool(about["snapshots"]))):
         return None
-    by = remade(its, about)
+    by = remade(theirs, about)
     made = f", made with {by}" if by else ""
     return seconds, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
 

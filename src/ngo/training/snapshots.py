@@ -33,20 +33,20 @@ def load_tensors(file: BinaryIO) -> Any:
     file: compressed ones, and views that repeat values, are refused.
     """
     with zipfile.ZipFile(file) as archive:
-        if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+        if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
             raise ValueError("it is compressed")
     file.seek(0)
     content = torch.load(file, map_location="cpu", weights_only=True)
     waiting = [content]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, torch.Tensor):
-            if each.numel() * each.element_size() > each.untyped_storage().nbytes():
+        value = waiting.pop()
+        if isinstance(value, torch.Tensor):
+            if value.numel() * value.element_size() > value.untyped_storage().nbytes():
                 raise ValueError("a tensor is larger than what is stored of it")
-        elif isinstance(each, dict):
-            waiting += each.values()
-        elif isinstance(each, list | tuple):
-            waiting += each
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
     return content
 
 
@@ -101,7 +101,7 @@ def _check(spec: RunSpec, snapshots: Snapshots) -> None:
             check_field(name, value)
     for step, models in snapshots.items():
         rows = [models["X"], models["buffers"], models.get("counts", models["X"])]
-        if type(step) is not int or any(len(each) != spec.workers for each in rows):
+        if type(step) is not int or any(len(row) != spec.workers for row in rows):
             raise ValueError(f"there are no models of the run at step {step}")
 
 
@@ -127,11 +127,11 @@ def restored(spec: RunSpec, snapshot: dict[str, torch.Tensor]) -> Population:
     population = Population(spec.model, spec.workers, spec.seed, honest=spec.honest)
     for name in STATE:
         # Earlier files have no counts.
-        ours, its = getattr(population, name), snapshot.get(name, population.counts)
-        if ours.shape != its.shape:
+        ours, theirs = getattr(population, name), snapshot.get(name, population.counts)
+        if ours.shape != theirs.shape:
             raise UserError(
-                f"models: those of {spec.id} have the shape {[*its.shape]}; expected "
+                f"models: those of {spec.id} have the shape {[*theirs.shape]}; expected "
                 f"{[*ours.shape]}, that of {spec.model}."
             )
-        ours.copy_(its)
+        ours.copy_(theirs)
     return population

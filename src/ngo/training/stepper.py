@@ -210,7 +210,7 @@ class Stepper:
             )
         owned = [stream.owned for stream in self._streams]
         places = map(torch.searchsorted, owned, self._batches.drawn)
-        counts = torch.tensor([len(each) for each in owned])
+        counts = torch.tensor([len(samples) for samples in owned])
         return torch.stack(list(places)), counts
 
     def _fields_at(self, t: int) -> DeclaredFields:
@@ -245,12 +245,12 @@ class Stepper:
         """Restore from ``state``, which was made with the same backend."""
         self.t = state["step"]
         self.population.load_state_dict(state["population"])
-        for stream, its in zip(self._streams, state["batches"], strict=True):
-            stream.load_state_dict(its)
-        for generator, its in zip(self._changes, state["changes"], strict=True):
-            generator.set_state(its)
-        for generator, its in zip(self._compressing, state["compression"], strict=True):
-            generator.set_state(its)
+        for stream, saved in zip(self._streams, state["batches"], strict=True):
+            stream.load_state_dict(saved)
+        for generator, saved in zip(self._changes, state["changes"], strict=True):
+            generator.set_state(saved)
+        for generator, saved in zip(self._compressing, state["compression"], strict=True):
+            generator.set_state(saved)
         self._graphs.set_state(state["graphs"])
         self._failures.load_state_dict(state["failures"])
         device = self.population.X.device

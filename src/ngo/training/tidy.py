@@ -70,7 +70,7 @@ def joined(runs: Sequence[tuple[Columns, Facts, Record]]) -> pa.Table:
     made_with = _different_versions(record for _, _, record in runs)
     tables = []
     for k, (columns, facts, _) in enumerate(runs):
-        kept = {name: column(each) for name, each in columns.items() if name != SECONDS}
+        kept = {name: column(values) for name, values in columns.items() if name != SECONDS}
         told = {**facts, **({"versions": made_with[k]} if made_with else {})}
         n = len(kept["step"])
         tables.append(pa.table({**kept, **{name: repeated(told[name], n) for name in told}}))
@@ -135,7 +135,7 @@ def _different_versions(records: Iterable[Record]) -> list[str]:
     Empty if they do not differ. An empty record differs from none.
     """
     recorded = [versions.recorded(record) for record in records]
-    known = {name: {each.get(name) for each in recorded} for name in versions.LIBRARIES}
+    known = {name: {made_with.get(name) for made_with in recorded} for name in versions.LIBRARIES}
     differ = [name for name, found in known.items() if len(found - {None}) > 1]
     if not differ:
         return []

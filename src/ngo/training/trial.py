@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +19,9 @@ from torch import nn
 
 from ngo.common.limits import in_words, memory_limit
 from ngo.common.registry import UserError, in_a_line
+from ngo.data import loading
 from ngo.data.dataset import Dataset
+from ngo.data.partition import Parts
 from ngo.engine.backends import in_float32
 from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import topologies
@@ -28,7 +31,8 @@ from ngo.models.model import Model
 from ngo.models.task import TASKS, Task, correct
 from ngo.native.pool import cores, one_intra_op_thread
 from ngo.training.global_state import restored_streams, streams
-from ngo.training.problem import Problem, batch_sizes
+from ngo.training.partition_file import parts_by_owner
+from ngo.training.problem import Problem, batch_sizes, make_problem
 from ngo.training.spec import RunSpec
 
 # Bytes of a process that has imported torch, and of a worker's module and random streams beside its
@@ -65,7 +69,7 @@ def run_memory(
     passes = max(2 * b, problem.model.chunk_on(problem.device)) * outputs
     return {
         "program": PROGRAM,
-        "data": sum(each.nbytes for each in arrays) + len(data.test_inputs) * sample.nbytes,
+        "data": sum(array.nbytes for array in arrays) + len(data.test_inputs) * sample.nbytes,
         "parameters and gradients": 2 * rows,
         "matrices of the method": (methods.matrices_of(spec) + rules.matrices) * rows,
         "sent models": KEPT * rows if spec.clock == "asynchronous" else 0,
@@ -151,8 +155,8 @@ def check_module(key: str, made: object) -> nn.Module:
             f"{key}: a {type_name(made)} is not allowed; it must be a torch.nn.Module or a "
             f"function that returns one."
         )
-    parameters = [each for each in made.parameters() if each.requires_grad]
-    if any(isinstance(each, nn.UninitializedParameter) for each in made.parameters()):
+    parameters = [parameter for parameter in made.parameters() if parameter.requires_grad]
+    if any(isinstance(parameter, nn.UninitializedParameter) for parameter in made.parameters()):
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
     if not parameters:
         raise UserError(f"{key}: it has no parameters to train.")
@@ -162,8 +166,8 @@ def check_module(key: str, made: object) -> nn.Module:
                 f"{key}: {name!r} is on the meta device, without values; make the module on the "
                 f"CPU, or call its to_empty(device='cpu') and set them."
             )
-    floats = [each for each in made.buffers() if each.is_floating_point()]
-    dtypes = {_name(each.dtype) for each in chain(made.parameters(), floats)}
+    floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
+    dtypes = {_name(tensor.dtype) for tensor in chain(made.parameters(), floats)}
     if dtypes != {"float32"}:
         raise UserError(
             f"{key}: its parameters and buffers are {', '.join(sorted(dtypes))}; they must be "
@@ -281,11 +285,13 @@ def _called(key: str, what: str, function: Callable[..., Any], values: dict[str,
 
     A UserError if it fails, with ``what``, or if it changes one of them in place.
     """
-    given = [each.clone() if isinstance(each, torch.Tensor) else each for each in values.values()]
+    given = [
+        value.clone() if isinstance(value, torch.Tensor) else value for value in values.values()
+    ]
     with refused(f"{key}: {what}"):
         found = function(*given)
-    for (name, value), its in zip(values.items(), given, strict=True):
-        if isinstance(value, torch.Tensor) and not _equal(its, value):
+    for (name, value), passed in zip(values.items(), given, strict=True):
+        if isinstance(value, torch.Tensor) and not _equal(passed, value):
             raise UserError(f"{key}: it changes its {name} in place; copy them first.")
     return found
 
@@ -298,7 +304,7 @@ def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 @contextmanager
 def _steady_buffers(key: str, module: nn.Module) -> Iterator[None]:
     """Raise a UserError for a buffer whose changes in the block its workers can't share."""
-    before = {name: (each, each.clone()) for name, each in module.named_buffers()}
+    before = {name: (buffer, buffer.clone()) for name, buffer in module.named_buffers()}
     yield
     for name, buffer in module.named_buffers():
         known, value = before.get(name, (buffer, buffer))
@@ -357,26 +363,25 @@ def refuse_not_finite(
 ) -> None:
     """Raise a UserError for inputs or targets that are not finite, and make a loss or gradient so.
 
-    A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of the
-    samples with NaN are tried, and as many with each infinity.
+    A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of
+    these samples are tried.
     """
     for key, inputs, targets in (
         ("train", data.train_inputs, data.train_targets),
         ("test", data.test_inputs, data.test_targets),
     ):
         for name, values in (("inputs", inputs), ("targets", targets)):
-            if not values.is_floating_point() or bool(values.isfinite().all()):
+            if not values.is_floating_point():
                 continue
-            for wrong in (values.isnan(), values == math.inf, values == -math.inf):
-                rows = wrong.reshape(len(wrong), -1).any(1).nonzero()[:size, 0]
-                what = f"{names.data}{key}: the {name}"
-                if len(rows) and not _finite(model, data, task, inputs[rows], targets[rows], names):
-                    count = int((~values.isfinite()).sum())
-                    raise UserError(
-                        f"{what} have {count:,} value{'s' * (count > 1)} that "
-                        f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or "
-                        f"replace the values."
-                    )
+            wrong = ~values.isfinite()
+            rows = wrong.reshape(len(wrong), -1).any(1).nonzero()[:size, 0]
+            if len(rows) and not _finite(model, data, task, inputs[rows], targets[rows], names):
+                count = int(wrong.sum())
+                raise UserError(
+                    f"{names.data}{key}: the {name} have {count:,} value{'s' * (count > 1)} that "
+                    f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or "
+                    f"replace the values."
+                )
 
 
 def _finite(
@@ -396,8 +401,8 @@ def _finite(
             losses.mean().backward()
         except Exception:  # any error of the module or the loss, at such values
             return False
-    gradients = [each.grad for each in module.parameters() if each.grad is not None]
-    return all(bool(each.isfinite().all()) for each in (losses, *gradients))
+    gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
+    return all(bool(tensor.isfinite().all()) for tensor in (losses, *gradients))
 
 
 #: The number of test samples on which a score is tried.
@@ -424,6 +429,17 @@ def try_problem(
         if function is not None:
             refuse_sum(key, function, model, *samples[key])
     return replace(problem, task=task), draws
+
+
+def load_problem(spec: RunSpec, root: Path, device: str, parts: Parts | None = None) -> Problem:
+    """The problem of a run, tried, on the data below ``root``; a one-line UserError for a mistake.
+
+    Without ``parts`` the partition is drawn: the same that a partition file holds.
+    """
+    data = loading.load(spec.dataset, root, device, spec)
+    problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
+    check_problem(spec, problem)
+    return problem
 
 
 @one_intra_op_thread()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES, Topology, check_connected
 from ngo.models.model import MODELS, Model
 from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
-from ngo.training.virtual.clock import CLOCKS, PARTS, check_clock
+from ngo.training.virtual.clock import CLOCKS, PARTS
 
 # The most steps and evaluations of a run: more is a typing error, found before any computation.
 MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
@@ -63,19 +63,19 @@ def check_method(name: str, entry: Method) -> None:
         ("sends", entry.sends, NUMBERS),
         ("arrivals", (entry.arrivals,), ARRIVALS),
     ):
-        for each in names:
-            if each not in known:
+        for declared in names:
+            if declared not in known:
                 error = unknown_field if key == "field" else unknown
-                raise error(f"{key} of method {name!r}", each, known)
+                raise error(f"{key} of method {name!r}", declared, known)
 
 
 def _check_model(spec: RunSpec, source: Source, model: Model) -> None:
     if model.input_shape != source.input_shape:
         shape = source.input_shape
-        fitting = ", ".join(name for name, each in MODELS.items() if each.input_shape == shape)
+        fitting = names_of(MODELS, lambda entry: entry.input_shape == shape)
         raise UserError(
             f"model: {spec.model!r} takes inputs of shape {model.input_shape}, dataset "
-            f"{spec.dataset!r} has {shape}; it goes with model {fitting or 'none that is known'}."
+            f"{spec.dataset!r} has {shape}; it goes with model {fitting}."
         )
     if model.task != spec.task:
         raise UserError(f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}.")
@@ -105,10 +105,10 @@ def _check_samples(spec: RunSpec, m: int) -> None:
                 f"{spec.shards // spec.workers} each, or more shards."
             )
     for key in ("samples_per_worker", "smallest"):
-        if (each := getattr(spec, key)) is not None and spec.workers * each > m:
+        if (count := getattr(spec, key)) is not None and spec.workers * count > m:
             raise UserError(
-                f"{key}: {each} for each of {spec.workers} workers are {spec.workers * each}, more "
-                f"than {spec.dataset}'s {m} samples; at most {m // spec.workers} each."
+                f"{key}: {count} for each of {spec.workers} workers are {spec.workers * count}, "
+                f"more than {spec.dataset}'s {m} samples; at most {m // spec.workers} each."
             )
 
 
@@ -190,13 +190,23 @@ def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) ->
 def check_step(spec: RunSpec, entry: Method) -> None:
     """Raise unless method, graph, coupling and local rule go together."""
     if entry.decentralized and spec.workers < 2:
-        alone = sorted(name for name, each in METHODS.items() if not each.decentralized)
+        alone = names_of(METHODS, lambda method: not method.decentralized)
         raise UserError(
             f"workers: {spec.workers} is too few for method {spec.method!r}; it must be 2 or "
-            f"more (1 is allowed with method {', '.join(alone)})."
+            f"more (1 is allowed with method {alone})."
         )
-    _check_rule(spec, entry)
-    _check_failures(spec, entry)
+    if entry.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
+        raise UserError(
+            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it method "
+            f"{spec.method!r} would end at a biased point; allowed: "
+            f"{names_of(LOCAL_RULES, lambda rule: rule.linear)}."
+        )
+    for name in FAILURES:
+        if (rate := getattr(spec, name)) and entry.needs_every_message:
+            raise UserError(
+                f"{name}: {rate:g} is not possible with method {spec.method!r}, which "
+                f"{entry.needs_every_message}; it must be 0."
+            )
     if spec.liars and spec.honest < 2:
         raise UserError(
             f"liars: {spec.liars} of {spec.workers} workers leave fewer than two that do not lie."
@@ -211,6 +221,11 @@ def check_step(spec: RunSpec, entry: Method) -> None:
         if entry.graph == "tree":
             _check_tree(spec, topology, values)
         check_connected(name, spec.workers, values)
+
+
+def names_of(registry: Registry[Any], fits: Callable[[Any], object]) -> str:
+    """The names of the entries that fit, in words."""
+    return ", ".join(sorted(name for name, entry in registry.items() if fits(entry))) or "none"
 
 
 def check_argument(key: str, entry: str, name: str) -> None:
@@ -228,9 +243,9 @@ def _check_schedule(spec: RunSpec, entry: Method) -> None:
     schedule = SCHEDULES[spec.schedule]
     schedule.check(spec)
     for name in schedule.fields:
-        changed = next((each for each in CHANGEABLE if name.endswith(f"_{each}")), None)
+        changed = next((field for field in CHANGEABLE if name.endswith(f"_{field}")), None)
         if changed is not None and getattr(spec, name) is not None and changed not in entry.fields:
-            able = sorted(key for key, each in METHODS.items() if changed in each.fields)
+            able = sorted(method for method in METHODS if changed in METHODS[method].fields)
             raise UserError(
                 f"{name}: {getattr(spec, name)!r} has no effect with method {spec.method!r}; "
                 f"{changed} is read with method {', '.join(able)}."
@@ -244,10 +259,10 @@ def _check_schedule(spec: RunSpec, entry: Method) -> None:
 
 def _check_topology(spec: RunSpec, topology: Topology, entry: Method) -> None:
     if topology.directed and not entry.directed:
-        able = sorted(name for name, each in METHODS.items() if each.directed)
         raise UserError(
             f"topology: {topology.name!r} is directed, and method {spec.method!r} needs "
-            f"symmetric weights; methods for directed graphs: {', '.join(able) or 'none'}."
+            f"symmetric weights; methods for directed graphs: "
+            f"{names_of(METHODS, lambda method: method.directed)}."
         )
     if spec.weights not in (None, METROPOLIS) and (topology.directed or topology.weighted):
         raise UserError(
@@ -257,11 +272,10 @@ def _check_topology(spec: RunSpec, topology: Topology, entry: Method) -> None:
     for name in topology.fields:
         check_argument("topology", topology.name, name)
     if entry.graph != "any" and topology.varies:
-        fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
+        fixed = names_of(TOPOLOGIES, lambda graph: not (graph.varies or graph.directed))
         raise UserError(
             f"topology: {topology.name!r} may change at each step, and method {spec.method!r} "
-            f"builds on earlier steps with the same neighbours; fixed topologies: "
-            f"{', '.join(sorted(fixed))}."
+            f"builds on earlier steps with the same neighbours; fixed topologies: {fixed}."
         )
 
 
@@ -302,23 +316,44 @@ def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object])
         )
 
 
-def _check_rule(spec: RunSpec, entry: Method) -> None:
-    if entry.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
-        able = sorted(name for name, each in LOCAL_RULES.items() if each.linear)
-        raise UserError(
-            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it method "
-            f"{spec.method!r} would end at a biased point; allowed: {', '.join(able)}."
-        )
-
-
-def _check_failures(spec: RunSpec, entry: Method) -> None:
-    for name in FAILURES:
-        rate = getattr(spec, name)
-        if rate and entry.needs_every_message:
+def check_clock(spec: RunSpec, entry: Method) -> None:
+    """Raise a one-line UserError unless method, failures and traces go with the run's clock."""
+    if spec.clock != "asynchronous":
+        if entry.arrivals == "pair":
             raise UserError(
-                f"{name}: {rate:g} is not possible with method {spec.method!r}, which "
-                f"{entry.needs_every_message}; it must be 0."
+                f"clock: {spec.clock!r} is not possible with method {spec.method!r}, whose workers "
+                f"never step together; it must be asynchronous."
             )
+    elif not entry.asynchronous and entry.arrivals == "newest":
+        able = names_of(METHODS, lambda m: m.asynchronous or m.arrivals != "newest")
+        raise UserError(
+            f"clock: 'asynchronous' is not possible with method {spec.method!r}, whose workers "
+            f"have to wait; it must be waiting or steps, or the method one of {able}."
+        )
+    else:
+        _check_asynchronous(spec)
+    if spec.clock != "steps":
+        for name, registry in PARTS.items():
+            registry[getattr(spec, name)].of(spec)
+
+
+def _check_asynchronous(spec: RunSpec) -> None:
+    for name in FAILURES:
+        if rate := getattr(spec, name):
+            raise UserError(
+                f"{name}: {rate:g} is drawn for the steps that all workers take together, and "
+                f"with clock 'asynchronous' they take none; it must be 0."
+            )
+    if spec.liars:
+        raise UserError(
+            f"attack: {spec.attack!r} is a lie about the models of one step, and with clock "
+            f"'asynchronous' models of several steps meet; it must be none."
+        )
+    if spec.coupling is not None and COUPLINGS[spec.coupling].matching:
+        raise UserError(
+            f"coupling: {spec.coupling!r} moves both ends of an edge at once, and with clock "
+            f"'asynchronous' each worker moves alone."
+        )
 
 
 # The methods whose subject is φ_p. The others have p = 1 by default, as they were published.

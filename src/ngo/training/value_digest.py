@@ -125,7 +125,7 @@ def _parts(value: Any) -> Iterable[object]:
     if isinstance(value, FunctionType):
         codes = [value.__code__]
         for code in codes:
-            codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+            codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
         steps = chain.from_iterable(map(get_instructions, codes))
         used = sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"})
         read = [value.__globals__.get(name) for name in used]
@@ -142,7 +142,7 @@ def _parts(value: Any) -> Iterable[object]:
     reduced = reduce(value) if reduce else value.__reduce_ex__(4)
     if isinstance(reduced, str):
         return reduced, getattr(value, "__wrapped__", None)
-    return [*reduced[:3], *(list(each or ()) for each in reduced[3:5])]
+    return [*reduced[:3], *(list(items or ()) for items in reduced[3:5])]
 
 
 def _closure(function: Any) -> list[object]:

@@ -1,3 +1,4 @@
+import gc
 from dataclasses import replace
 
 import pytest
@@ -147,3 +148,17 @@ def test_a_worker_that_leaves_for_good_keeps_its_model(digits, tmp_path):
     assert torch.equal(population.X[2], untouched[2])
     assert rows[-1].virtual_seconds == pytest.approx(22 * 4 / 3, abs=1)
     assert rows[-1].messages < 22 * 8
+
+
+def test_garbage_is_collected_again_whatever_happens(digits, monkeypatch):
+    spec = digits_run(clock="asynchronous")
+    stepper = AsynchronousStepper(spec, make_problem(spec, digits), [15])
+
+    def interrupted(until):
+        assert not gc.isenabled()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stepper._schedule, "window", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        stepper.advance()
+    assert gc.isenabled()

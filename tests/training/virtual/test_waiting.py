@@ -96,15 +96,6 @@ def test_neighbours_wait_for_a_worker_that_is_away(tmp_path):
         take(each, ring(), 20)
 
 
-@pytest.mark.parametrize("method", [{}, {"method": "delayed", "delay": 2}])
-def test_times_continue_from_their_state(method):
-    fields = {"speed": "log_normal", "bandwidth": 300.0, "latency": 0.1, **method}
-    each, other = times(**fields), times(**fields)
-    take(each, ring(), 5)
-    other.load_state_dict(each.state_dict())
-    assert take(each, ring(), 5) == take(other, ring(), 5)
-
-
 @pytest.mark.parametrize(
     "fields",
     [{}, {"method": "d2"}, {"method": "choco"}, {"method": "centralized"}, {"absence": 0.2}],

@@ -232,8 +232,8 @@ class AsynchronousStepper(Stepper):
         self._until = min([self.t + AHEAD, *self._stops[k : k + 1]])
         # Its many small objects have no cycles; a collection would look at all workers' modules.
         collects = gc.isenabled()
-        gc.disable()
         try:
+            gc.disable()
             window = self._schedule.window(self._until * self.population.n)
             return Arrangement(window, self._slots, self._schedule.live())
         finally:

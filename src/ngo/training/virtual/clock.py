@@ -12,20 +12,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ngo.common.fields import at_least, below, choice, file, number, registers, whole, within
 from ngo.common.files import check_readable
 from ngo.common.lazy import np
 from ngo.common.registry import Registry, UserError, in_a_line, shown
 from ngo.common.seeding import numpy_stream, stream_seed
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import FAILURES, METHODS, Method
-
-if TYPE_CHECKING:
-    from ngo.training.problem import Problem
-    from ngo.training.spec import RunSpec
-    from ngo.training.stepper import Stepper
 
 
 @dataclass(frozen=True)
@@ -319,65 +312,24 @@ LOSS = {"message_loss": number("probability that a message is lost", 0.0, below(
 
 
 @registers(CLOCKS, "steps", Part)
-def steps(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> Stepper:
+def steps(run: Any, problem: Any, stops: Iterable[int], **how: Any) -> Any:
     """All workers step together; time is not simulated."""
     from ngo.training.stepper import Stepper
 
-    return Stepper(spec, problem, **how)
+    return Stepper(run, problem, **how)
 
 
 @registers(CLOCKS, "waiting", Part, TIME)
-def waiting(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> Stepper:
+def waiting(run: Any, problem: Any, stops: Iterable[int], **how: Any) -> Any:
     """Virtual time, in which a step ends when the messages of all neighbours have arrived."""
     from ngo.training.virtual.waiting_stepper import WaitingStepper
 
-    return WaitingStepper(spec, problem, **how)
+    return WaitingStepper(run, problem, **how)
 
 
 @registers(CLOCKS, "asynchronous", Part, {**TIME, **LOSS})
-def asynchronous(spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> Stepper:
+def asynchronous(run: Any, problem: Any, stops: Iterable[int], **how: Any) -> Any:
     """Virtual time, in which no worker waits: a step takes what has arrived."""
     from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
 
-    return AsynchronousStepper(spec, problem, stops, **how)
-
-
-def check_clock(spec: RunSpec, entry: Method) -> None:
-    """Raise a one-line UserError unless method, failures and traces go with the run's clock."""
-    if spec.clock != "asynchronous":
-        if entry.arrivals == "pair":
-            raise UserError(
-                f"clock: {spec.clock!r} is not possible with method {spec.method!r}, whose workers "
-                f"never step together; it must be asynchronous."
-            )
-    elif not entry.asynchronous and entry.arrivals == "newest":
-        able = (k for k, each in METHODS.items() if each.asynchronous or each.arrivals != "newest")
-        raise UserError(
-            f"clock: 'asynchronous' is not possible with method {spec.method!r}, whose workers "
-            f"have to wait; it must be waiting or steps, or the method one of "
-            f"{', '.join(sorted(able))}."
-        )
-    else:
-        _check_asynchronous(spec)
-    if spec.clock != "steps":
-        for name, registry in PARTS.items():
-            registry[getattr(spec, name)].of(spec)
-
-
-def _check_asynchronous(spec: RunSpec) -> None:
-    for name in FAILURES:
-        if rate := getattr(spec, name):
-            raise UserError(
-                f"{name}: {rate:g} is drawn for the steps that all workers take together, and "
-                f"with clock 'asynchronous' they take none; it must be 0."
-            )
-    if spec.liars:
-        raise UserError(
-            f"attack: {spec.attack!r} is a lie about the models of one step, and with clock "
-            f"'asynchronous' models of several steps meet; it must be none."
-        )
-    if spec.coupling is not None and COUPLINGS[spec.coupling].matching:
-        raise UserError(
-            f"coupling: {spec.coupling!r} moves both ends of an edge at once, and with clock "
-            f"'asynchronous' each worker moves alone."
-        )
+    return AsynchronousStepper(run, problem, stops, **how)

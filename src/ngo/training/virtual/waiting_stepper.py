@@ -68,8 +68,8 @@ class WaitingTimes:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Latency and transfer ``[messages]`` of messages of ``size`` bytes that leave now."""
         times = self.done[senders].tolist()
-        each = zip(senders.tolist(), receivers.tolist(), times, strict=True)
-        latency, per_byte = np.array([self._link(*message) for message in each]).T
+        messages = zip(senders.tolist(), receivers.tolist(), times, strict=True)
+        latency, per_byte = np.array([self._link(*message) for message in messages]).T
         return latency, per_byte * size
 
     def _arrivals(
@@ -115,7 +115,7 @@ class WaitingTimes:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore from ``state``: speeds that are drawn are drawn again."""
         self.done, self._out, self._in = (state[name].numpy() for name in ("done", "out", "in"))
-        self._received.extend(each.numpy() for each in state["received"])
+        self._received.extend(times.numpy() for times in state["received"])
         self._steps = state["steps"]
         for seconds in self._seconds:
             for _ in range(self._steps):
