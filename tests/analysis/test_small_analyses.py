@@ -16,15 +16,13 @@ from ngo.analysis import comparisons, seed_means
 from ngo.analysis.combinations import combination_table, with_parts
 from ngo.analysis.comparisons import ACCURACY, published_for
 from ngo.analysis.consensus import (
-    best_cases,
-    best_rows,
     chatter_floor,
     consensus_rounds,
     delay_limit_in_rounds,
     spectral_comparison,
-    with_mixers,
 )
 from ngo.analysis.correlations import on_log_axis, pooled_correlation, within_seeds
+from ngo.analysis.mixers import best_cases, best_rows, with_mixers
 from ngo.analysis.seed_means import check_apart, scores
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError

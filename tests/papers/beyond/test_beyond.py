@@ -8,7 +8,7 @@ from made_up_combinations import combinations
 from made_up_prices import CASES, ROW, N, prices
 from runs import digits_run
 
-from ngo.analysis.network_time import NetworkModel
+from ngo.analysis.network_time import NetworkModel, costs_to, priced
 from ngo.analysis.results import class_counts
 from ngo.common.registry import UserError
 from ngo.data.heterogeneity import hellinger_to_global
@@ -63,8 +63,6 @@ def test_the_figure_and_the_table_of_methods_are_saved(tmp_path):
     assert len(saved) == len(printed) == 20
 
 
-price = functions("beyond/price")
-
 NETWORKS = {"near": NetworkModel(0, 1e9, 1), "far": NetworkModel(0.5, 2000, 0)}
 NETWORK = {"far": {"latency": 0.5, "bandwidth": 2000, "step": 0}}
 
@@ -90,7 +88,7 @@ def test_a_config_without_a_network_is_refused():
 
 
 def test_each_case_has_its_costs_at_its_best_gamma():
-    found = price.priced(prices(), NETWORKS)
+    found = priced(prices(), NETWORKS)
     assert found["gamma"].dropna().unique().tolist() == [0.4]
     last = found[found["step"] == 100].drop_duplicates("case").set_index("case")
     assert last.loc["linear, ring", "sent_per_worker"] == 8 * 100 * ROW / N
@@ -100,9 +98,7 @@ def test_each_case_has_its_costs_at_its_best_gamma():
 
 
 def test_what_it_costs_to_reach_an_accuracy():
-    table = price.costs_to(
-        price.priced(prices(), NETWORKS), 55, ["sent_per_worker", "far"]
-    ).set_index("case")
+    table = costs_to(priced(prices(), NETWORKS), 55, ["sent_per_worker", "far"]).set_index("case")
     assert np.isinf(table.loc["linear, ring", "far"])
     assert table.loc["linear, ring", ["seeds", "runs"]].tolist() == [0, 3]
     steps = 100 * 55 / 70

@@ -6,7 +6,7 @@ from figure_files import functions, made
 from made_up import TABLE1
 from made_up_trials import trials
 
-from ngo.analysis.calibration import accuracies
+from ngo.analysis.calibration import accuracies, rankings
 
 calibration = functions("calibration")
 
@@ -39,7 +39,7 @@ def test_the_tables_and_the_figure_are_saved(tables, tmp_path):
 
 
 def test_the_nearest_is_printed_first_with_its_values():
-    ranked = calibration.both_rankings(accuracies(trials(), TABLE1))
+    ranked = rankings(accuracies(trials(), TABLE1))
     printed = calibration.print_ranking(ranked)
     assert printed.iloc[0].to_dict() == {
         "Data": "mnist", "Rank": "1", "Training": "SGD, η = 0.05, batch 32", "γ": "0.1",

@@ -48,7 +48,6 @@ def test_the_nearest_is_chosen_by_half_of_the_cells_and_confirmed_by_the_others(
         assert (row["cells_met"], row["most_cells_met"]) == (7, 7)
         assert row["values"] == "lr 0.1, accuracy of mean"
     assert len(found["numbers"]["nearest_setting"]) == 2
-    assert len(found["ONE_HALF"]) + len(found["OTHER_HALF"]) == 7
 
 
 def test_a_choice_by_chance_is_not_confirmed():
