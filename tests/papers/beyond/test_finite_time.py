@@ -71,11 +71,6 @@ def test_accelerated_gossip_has_the_smallest_polynomial():
     assert bound == pytest.approx(900 / math.cosh(T * math.acosh(1 / sigma)) ** 2)
 
 
-def test_a_graph_that_is_exact_leaves_nothing():
-    bound, _ = theory("linear", "base_graph")
-    assert bound < 1e-25
-
-
 def test_the_two_matchings_of_a_ring_alternate():
     """At γ = 1 they are projections at an angle of 2π/n; longer pulls are faster."""
     means, _ = theory("linear", "alternating_matching")
