@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import TABLE1, TABLE_A2, cell, exponents, levels, metrics, run, sizes, tuned_runs
+from made_up import TABLE1, TABLE_A2, cell, exponents, levels, run, tuned_runs
 from made_up import TABLE_S1 as REFERENCE
 from made_up import seeds_of as rows
 from made_up_combinations import combinations
@@ -16,15 +16,13 @@ from ngo.analysis import comparisons, seed_means
 from ngo.analysis.combinations import combination_table, with_parts
 from ngo.analysis.comparisons import ACCURACY, published_for
 from ngo.analysis.consensus import (
-    best_cases,
-    best_rows,
     chatter_floor,
     consensus_rounds,
     delay_limit_in_rounds,
     spectral_comparison,
-    with_mixers,
 )
-from ngo.analysis.correlations import on_log_axis, pooled_correlation, within_seeds
+from ngo.analysis.correlations import pooled_correlation, within_seeds
+from ngo.analysis.mixers import best_cases, best_rows, with_mixers
 from ngo.analysis.seed_means import check_apart, scores
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError
@@ -179,11 +177,6 @@ def test_a_random_graphs_degree_is_judged_by_its_standard_error(degree, draws, p
     assert (row["degree_agrees"], row["true_degree_agrees"]) == (printed, true)
 
 
-def test_a_run_without_a_positive_v_is_on_no_log_axis():
-    ends = final(scores(metrics(run(0.5, 0.0), run(0.5, 2.0, method="gossip"))))
-    assert on_log_axis(ends).tolist() == [False, True]
-
-
 def test_within_seeds_against_numpy():
     random = np.random.default_rng(0)
     V, accuracy = np.exp(random.standard_normal((2, 4, 5)))
@@ -233,21 +226,6 @@ def test_each_is_at_its_best_and_compared_with_linear_gossip():
     assert (table["diverged"] == 0).all()
 
 
-def test_a_value_at_which_a_run_diverged_comes_last():
-    table = combination_table(combinations(diverged={("sgd", "capped", 0.4)}))
-    table = table.set_index(["algorithm", "mixer"])
-    assert table.loc[("sgd", "capped"), "gamma"] == 0.2
-    assert table.loc[("sgd", "capped"), "diverged"] == 0
-    assert table.loc[("sgd", "NGO"), "gamma"] == 0.4
-
-
-def test_training_without_a_topology_has_a_row():
-    table = combination_table(combinations())
-    (row,) = table[table["algorithm"] == "centralized"].to_dict("records")
-    assert row["accuracy"] == 80
-    assert np.isnan(row["gain"])
-
-
 @pytest.fixture
 def tuned():
     return tuned_runs()
@@ -273,18 +251,6 @@ def test_p_is_chosen_with_gamma(tuned):
     assert pd.isna(best.loc["ngo", "edge"])  # p = 0.7 was tried at one γ only
 
 
-def test_each_p_can_have_its_own_best_gamma(tuned):
-    best = comparisons.best_settings(comparisons.tuning_grid(tuned), ["method", "p"])
-    ngo = best[best["method"] == "ngo"].set_index("p")["gamma"]
-    assert ngo.to_dict() == {0.9: 0.3, 0.7: 0.1}
-
-
-def test_the_grid_has_the_accuracy_and_the_lost_runs_at_each_p_and_gamma(tuned):
-    grid = comparisons.tuning_grid(tuned).set_index(["method", "p", "gamma"]).sort_index()
-    assert grid.loc["gossip", "test"].tolist() == pytest.approx([65, 95, 99])
-    assert grid.loc[("ngo", 0.9), "diverged"].tolist() == [0, 0, 1]
-
-
 T_3 = 4.302653 / math.sqrt(3)  # half-width of three values with standard deviation 1
 
 
@@ -308,45 +274,11 @@ def test_table1_sets_ours_beside_the_papers():
     assert table["ngo_minus_gossip_ci95"].iloc[2] == pytest.approx(T_3, rel=1e-6)
 
 
-def test_pairing_is_by_seed():
-    """The seeds differ by 20 points, the methods by exactly 1: the paired interval is empty."""
-    runs = pd.DataFrame(
-        cell("ring", "gossip", [0.5, 0.7, 0.9]) + cell("ring", "ngo", [0.51, 0.71, 0.91])
-    )
-    paired = comparisons.ngo_minus_gossip(final(runs), "consensus_accuracy")
-    assert paired["ngo_minus_gossip"].tolist() == pytest.approx([0.01])
-    assert paired["ngo_minus_gossip_ci95"].tolist() == pytest.approx([0], abs=1e-12)
-
-
 def test_a_diverged_run_leaves_no_mean():
     rows = cell("ring", "gossip", [0.9] * 3) + cell("ring", "ngo", [0.9, 0.1, 0.9], diverged=[1])
     table = comparisons.comparison_table(pd.DataFrame(rows), TABLE1, [ACCURACY])
     assert table["diverged"].tolist() == [0, 1]
     assert math.isnan(table["consensus"].iloc[1])
-
-
-def test_runs_that_differ_in_no_column_are_refused():
-    runs = pd.DataFrame(cell("ring", "ngo", [0.9], gamma=0.1) + cell("ring", "ngo", [0.8], gamma=1))
-    with pytest.raises(UserError, match="there are mnist-iid-ring-ngo-0-.*0.1.*, mnist-iid.* 1"):
-        comparisons.comparison_table(runs, TABLE1, [ACCURACY])
-
-
-def gain(runs):
-    """``comparisons.gains`` of the accuracy at the end, by number of workers and seed."""
-    found = comparisons.gains(final(scores(runs)), ["workers"], "accuracy")
-    return found.set_index(["workers", "seed"])
-
-
-def test_a_gain_is_paired_by_seed():
-    found = gain(sizes())["difference"]
-    assert found[4].tolist() == pytest.approx([4, 4, 4])
-    assert found[16].tolist() == pytest.approx([16, 16, 16])
-
-
-def test_a_diverged_run_has_no_gain():
-    found = gain(sizes(lambda seed: seed == 1))
-    assert found["diverged"].tolist() == [False, True, False] * 2
-    assert found["difference"].isna().tolist() == [False, True, False] * 2
 
 
 def course(V_of_seeds, step=10):
@@ -393,9 +325,3 @@ def test_a_run_that_ended_stays_diverged():
     table = seed_means.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["method"], "step", ["V"])
     assert table["diverged"].tolist() == [0, 0, 1, 1]
     assert table["mean"].tolist() == pytest.approx([0, 2, 3, 5])
-
-
-def test_intervals_end_where_the_value_does():
-    for name, ends in (("accuracy", [0, 100]), ("difference", [-100, 100])):
-        point = seed_means.points(rows([-90.0, 0.0, 99.0], name=name), ["method"], [name]).iloc[0]
-        assert [point["low"], point["high"]] == ends

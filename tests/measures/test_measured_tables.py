@@ -11,10 +11,9 @@ from small_theory import OPTIONS
 from torch import nn
 
 from ngo.common.registry import UserError
-from ngo.gossip.topology import topology
 from ngo.measures.consensus import ConsensusOptions, consensus_table
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.rounds import RoundsOptions, _summary, rounds_table
+from ngo.measures.rounds import RoundsOptions, rounds_table
 from ngo.measures.samples import class_means_loss, reconstruction_loss, workers_variance
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.measures.theory import theory_table
@@ -42,11 +41,6 @@ def test_all_cases_have_the_same_initial_state_and_random_graphs():
     assert first[0].tolist() == first[2].tolist()
 
 
-def test_a_trajectory_that_is_too_large_is_refused():
-    with pytest.raises(UserError, match="^rounds: workers × rounds is 2,000,000,000; it must be"):
-        ConsensusOptions(workers=2000, rounds=1_000_000)
-
-
 def test_a_random_topology_has_means_over_draws_and_the_others_one_graph():
     options = SpectraOptions(topology=("ring", "random"), workers=(4, 16), u=0.5, draws=3)
     table = spectral_table(options)
@@ -56,16 +50,6 @@ def test_a_random_topology_has_means_over_draws_and_the_others_one_graph():
     assert table["spectral_gap"].tolist()[:2] == pytest.approx(ring)
     assert table["u"].isna().tolist() == [True, True, False, False]
     assert table.equals(spectral_table(options))
-
-
-@pytest.mark.usefixtures("own_entries")
-def test_an_edge_returned_in_both_directions_counts_once():
-    both = [(i, j) for i in range(6) for j in range(6)]
-    topology("own")(lambda n: both)
-    options = SpectraOptions(topology=("own",), workers=(6,), draws=1)
-    (row,) = spectral_table(options).to_dict("records")
-    assert row["degree"] == 5
-    assert row["spectral_gap"] == pytest.approx(1)
 
 
 def test_effective_neighbours_are_measured_where_a_decay_is_given():
@@ -138,22 +122,9 @@ def test_the_hypercube_of_pairs_is_exact_after_three_rounds(rounds):
     assert (exact["V"] < 1e-28).all()
 
 
-def test_what_settles_is_the_last_quarter(rounds):
-    first = rounds.query("disturbance == 'drift' and coupling == 'power' and p == 1 and gamma == 1")
-    ring = first[first["topology"] == "ring"]
-    assert (ring["V_settled"] > 0).all()
-    last = ring[ring["round"] == 20]
-    assert np.allclose(last["V"], last["V_settled"], rtol=0.05)
-    assert (last["V"] == last["V_early"]).all()
-
-
 def test_an_early_round_is_one_of_all():
     with pytest.raises(UserError, match="early: 50 must be 40"):
         RoundsOptions(rounds=40)
-
-
-def test_the_summary_has_a_line_for_each_condition_and_coupling(rounds):
-    assert len(list(_summary(rounds))) == 4 * 4
 
 
 def test_couplings_without_p_are_measured_once_and_a_liar_is_a_disturbance():
@@ -191,14 +162,13 @@ def test_each_kind_keeps_its_own_columns(tmp_path):
     assert sorted(rows_of(table, "floors")["p"].unique()) == [0.75]
 
 
-def test_the_largest_value_of_a_list_counts():
-    with pytest.raises(UserError, match="^delay_rounds: workers × delay_rounds is 20,000,000; it"):
-        TheoryOptions(workers=(2, 200), delay_rounds=100_000)
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
+        (
+            {"workers": (2, 200), "delay_rounds": 100_000},
+            "^delay_rounds: workers × delay_rounds is",
+        ),
         ({"workers": (200,), "floor_dimension": 100_000}, "^floor_dimension: workers × floor_dim"),
         ({"sgd_workers": 200, "samples": 100_000}, "^dimension: sgd_workers × samples × dimension"),
         ({"batch_size": 100_000}, "^repeats: sgd_workers × batch_size × dimension × repeats is 50"),

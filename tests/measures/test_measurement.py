@@ -30,11 +30,6 @@ class Sizes:
         limit_product(self, "size", "rounds")
 
 
-@dataclass(frozen=True)
-class Undeclared:
-    size: int = 1
-
-
 SIZES = Measurement("sizes", Sizes, print, False, (), False, print)
 
 
@@ -60,11 +55,6 @@ def test_a_measurement_that_can_not_be_registered_is_refused(name, how, message)
     with pytest.raises(UserError, match=message):
         measurement(name, Sizes, **how)(lambda options: None)
     assert "sizes" not in MEASUREMENTS
-
-
-def test_an_option_that_is_not_declared_is_refused():
-    with pytest.raises(UserError, match="^measurement: the option 'size' of 'sizes' is not decl"):
-        measurement("sizes", Undeclared)
 
 
 def test_the_largest_value_of_a_list_counts_in_a_product():

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from kept_models import keep_models
@@ -188,16 +187,6 @@ def test_least_squares_has_the_eigenvalue_and_the_losses_of_the_formula(tmp_path
         curvature = r**2 * float(H.trace()) / len(mean) / 2
         slope = float((H @ mean - 2 * A.T @ b / m).norm()) * r / math.sqrt(100 * len(mean))
         assert row["random_increase"] == pytest.approx(curvature, abs=5 * slope + 0.05 * curvature)
-
-
-def test_networks_are_measured_in_evaluation_mode_and_alike_each_time(tmp_path):
-    keep_models(tmp_path / "m.pt", dataset="digits", model="mnist_cnn", method="gossip")
-    options = {"samples": 10, "directions": 2, "precision": 0.05}
-    table = sharpness_of(tmp_path, **options)
-    assert table["method"].tolist() == ["gossip"]
-    assert not table["diverged"].any()
-    assert (table[["sharpness", "loss"]] > 0).all(axis=None)
-    pd.testing.assert_frame_equal(table, sharpness_of(tmp_path, **options))
 
 
 def test_models_that_diverged_have_no_sharpness(tmp_path):

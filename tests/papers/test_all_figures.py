@@ -4,12 +4,10 @@ import json
 from pathlib import Path
 
 import made_up
-import made_up_graphs
 import pandas as pd
 import pytest
 from conftest import REPOSITORY
 from figure_files import drawn, made
-from often_evaluated import often
 
 from ngo.common.registry import UserError
 from ngo.pipeline.config import read_config, tiers
@@ -23,14 +21,14 @@ BOOKS = sorted(
 
 # Runs, and the further inputs of the numbers, of the NGO paper's figures of training.
 FIGURES = {
-    "delay": (made_up_graphs.delays, (made_up_graphs.tuned_delays(),)),
+    "delay": (made_up.delays, (made_up.tuned_delays(),)),
     "fig1": (made_up.thresholds, ()),
     "fig4": (made_up.exponents, ()),
     "fig5": (made_up.random_graphs, ()),
     "fig6": (made_up.periods, ()),
     "fig7": (made_up.sizes, ()),
-    "fig8": (made_up.rates, (often(),)),
-    "figS3": (made_up_graphs.graphs_of_sizes, (0.3,)),
+    "fig8": (made_up.rates, (made_up.often(),)),
+    "figS3": (made_up.graphs_of_sizes, (0.3,)),
     "figS4": (made_up.levels, ()),
     "figS6": (made_up.sines, (made_up.sine_fits(),)),
 }

@@ -80,8 +80,3 @@ def test_a_caption_says_that_different_versions_made_the_runs():
     assert captions.made_by("laptop", runs) == f"Tier laptop; data: mnist; 3 seeds. {sentence}"
     assert captions.mixed_versions([runs, runs.drop(columns="versions")]) == sentence
     assert captions.mixed_versions([runs.drop(columns="versions")]) == ""
-
-
-def test_a_span_of_one_value_is_the_value():
-    assert captions.span(pd.Series([2, 4, 3])) == "2 to 4"
-    assert captions.span(pd.Series([1200, 1200]), "{:,}") == "1,200"

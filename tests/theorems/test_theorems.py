@@ -10,7 +10,6 @@ import torch
 from small_theory import OPTIONS, asked, holds, small_rows
 
 from ngo.common.registry import UserError
-from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.theorems.continuous import distance_from_line, rate
 from ngo.theorems.descent import curved_problem, sides, spaced
@@ -20,10 +19,8 @@ from ngo.theorems.setting import (
     graphs,
     residual,
     sgd_graph,
-    states,
-    unit_spread,
 )
-from ngo.theorems.table import rows_of, table_of
+from ngo.theorems.table import table_of
 from verdicts.statistics.judgement import hardest
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
@@ -100,24 +97,6 @@ def test_what_would_refute_a_theorem_is_seen(name, kind, arguments, rows, met):
 
 
 # Of two rows, one for each form, one form is met: each is judged by its own.
-FORMS = {
-    "descent_lemma": ("descents", "printed", "supplement", table(
-        "form n eta_L left right", ("printed", 2, 0.1, 1.01, 1.0), ("supplement", 2, 0.1, 1.01, 1.1)
-    )),
-    "index_lemma": ("spreads", "printed", "amended", table(
-        "form gamma T V limit", ("printed", 0.1, 9, 2.0, 1.0), ("amended", 0.1, 9, 2.0, 100.0)
-    )),
-    "random_system": ("random", "printed", "amended", table(
-        "form p seed residual", ("printed", 1, 0, 10.0), ("amended", 1, 0, 1e-9)
-    )),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_a_form_is_judged_by_its_own_rows(name):
-    kind, fails, met, rows = FORMS[name]
-    assert asked(f"theory_{name}", kind, rows, form=fails)["met"].tolist() == [False]
-    assert asked(f"theory_{name}", kind, rows, form=met)["met"].tolist() == [True]
 
 
 @pytest.mark.parametrize(
@@ -178,13 +157,6 @@ def test_what_can_not_be_asked_is_one_line(name, kind, rows, arguments, message)
         asked(f"theory_{name}", kind, rows, **arguments)
 
 
-def test_the_rows_of_a_kind_have_its_columns():
-    rows = pd.DataFrame({"kind": ["a", "b"], "x": [1.0, None], "y": [None, 2.0]})
-    assert rows_of(rows, "a").to_dict("list") == {"x": [1.0]}
-    with pytest.raises(UserError, match="^kind: the theory table has no rows of kind 'c'"):
-        rows_of(rows, "c")
-
-
 # Consensus.
 
 
@@ -199,15 +171,6 @@ def test_graphs_are_connected_and_listed_once(monkeypatch):
     monkeypatch.setattr("ngo.theorems.setting.MAX_DRAWS", 50)
     with pytest.raises(UserError, match="u: 1e-09 gave no connected random graph of 2 workers in"):
         graph("random", 2, 1e-9, seed=0)
-
-
-def test_starts_continue_a_stream_and_may_have_unit_spread():
-    one, two = states(3, 2, 0, "a", None)
-    assert not torch.equal(one, two)
-    assert torch.equal(one, states(3, 1, 0, "a", None)[0])
-    X = unit_spread(5, torch.Generator().manual_seed(0))
-    assert float(X.sum()) == pytest.approx(0, abs=1e-12)
-    assert float(synchronization_index(X)) == pytest.approx(5)
 
 
 def test_the_residual_of_two_workers():
@@ -227,12 +190,6 @@ def test_the_printed_time_is_half_of_the_sharp_one():
     assert worst["measured"] / worst["limit"] == pytest.approx(2, 1e-3)
 
 
-def test_every_start_ends_at_its_mean():
-    means = small_rows("means")
-    assert (means.groupby(["topology", "n"])["draw"].count() == 2).all()
-    assert 0 < means["measured"].max() < 1e-10  # an integration, and no identity
-
-
 def test_floors_are_above_a_half_and_not_of_too_many_rounds():
     floors = small_rows("floors")
     assert set(floors["p"]) == {0.75}
@@ -241,13 +198,6 @@ def test_floors_are_above_a_half_and_not_of_too_many_rounds():
     few = {"topologies": ("ring",), "workers": (4,), "p": (0.9,), "floor_dimension": 1}
     with pytest.raises(UserError, match="floor_gamma: 1e-09 takes .* rounds at p = 0.9 on 4"):
         list(chatter_floors(replace(OPTIONS, floor_gamma=(1e-9,), **few)))
-
-
-def orders(*times):
-    rows = [
-        (s, p, t) for s, each in enumerate(times) for p, t in zip((0.5, 1, 2), each, strict=True)
-    ]
-    return table("seed p time", *rows)
 
 
 def test_a_smaller_p_may_be_slower_from_a_distant_start():
@@ -259,13 +209,6 @@ def test_a_smaller_p_may_be_slower_from_a_distant_start():
     assert (times[0.5] > times[1]).tolist() == [True, False, False, False]
     found = asked("theory_order", "orders", measured)
     assert found["met"].tolist() == [False, True, True, True]
-
-
-def test_each_start_must_keep_the_order():
-    rows = orders((1, 2, 3), (2, 1, 3), (1, 4, 3))
-    found = asked("theory_order", "orders", rows)
-    assert found["met"].tolist() == [True, False, False]
-    assert found["measured"].tolist() == pytest.approx([2 / 3, 2, 4 / 3])
 
 
 def test_the_degree_limit_is_that_of_the_largest_eigenvalue():
@@ -440,20 +383,6 @@ def test_v_must_be_zero_and_the_gap_must_fall():
         "method gossip, topology ring, distance 3": False,
         "method ngo, topology ring, distance 3": True,
     }
-
-
-def test_a_spoilt_measurement_changes_its_own_verdicts_alone():
-    measured = small_rows("gaps")
-    gossip = (measured["method"] == "gossip") & (measured["T"] > 1)
-    spoilt = measured.assign(gap=measured["gap"].where(~gossip, 1000 * measured["gap"]))
-
-    def met(name, **arguments):
-        return asked(name, "gaps", spoilt, **arguments)["met"].all()
-
-    assert not met("theory_bound", method="gossip", form="amended")
-    assert not met("theory_convergence")
-    assert met("theory_bound", method="centralized", form="amended")
-    assert met("theory_bound", method="ngo", form="amended", least_T=100)
 
 
 def test_the_left_side_of_the_descent_lemma_is_the_mean_over_simulated_steps():

@@ -27,6 +27,9 @@ VALUES = (*TRAINING, "gamma", "p")
 READINGS = {"consensus": ACCURACY.consensus, "workers": ACCURACY.workers}
 """What "accuracy" may mean: that of the mean of the models, or the mean of the models' own."""
 
+MODELS = {"consensus": "consensus model", "workers": "workers' mean"}
+"""The readings in words."""
+
 HALVES = ("iid", "noniid")
 
 CALIBRATED = ((None, "centralized"), ("ring", "gossip"), ("ring", "ngo"))
@@ -34,6 +37,12 @@ CALIBRATED = ((None, "centralized"), ("ring", "gossip"), ("ring", "ngo"))
 
 CONFIRMED = (("random", "gossip"), ("random", "ngo"), ("complete", "gossip"), ("complete", "ngo"))
 """Topology and method of the cells that are kept out of the choice."""
+
+
+def joined_trials(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all tidy ``tables``; a run that is in several counts once."""
+    rows = [table.dropna(axis=1, how="all") for table in tables]
+    return pd.concat(rows, ignore_index=True).drop_duplicates(["run", "step"], ignore_index=True)
 
 
 def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
@@ -119,6 +128,15 @@ def ranking(table: pd.DataFrame, *, common: bool = True) -> pd.DataFrame:
     return best[["dataset", "rank", *by[1:], "epochs_iid", "epochs_noniid", *distances]]
 
 
+def rankings(table: pd.DataFrame) -> pd.DataFrame:
+    """``ranking`` with the same epochs for both halves, then with each half's own.
+
+    The column ``epochs`` is ``common`` or ``own``.
+    """
+    both = [ranking(table, common=way == "common").assign(epochs=way) for way in ("common", "own")]
+    return pd.concat(both).sort_values(["dataset", "epochs", "rank"], ignore_index=True)
+
+
 def cells_of(table: pd.DataFrame, candidate: pd.Series) -> pd.DataFrame:
     """The cells of one candidate, a row of ``ranking``: rows of ``accuracies``.
 
@@ -161,6 +179,26 @@ def each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
     columns = [*by, "paper", "candidate", "std", "seeds", "nearest"]
     both = both.sort_values(["dataset", "half", "_cell"], ignore_index=True)
     return both[[*columns, *VALUES, "reading", "epochs"]]
+
+
+def in_words(trial: dict) -> str:
+    """The values of one trial: how it is trained, γ, p, epochs, and whose accuracy it is."""
+    letters = {"gamma": "γ", "p": "p"}
+    given = [f"{of} = {trial[name]:g}" for name, of in letters.items() if trial[name] is not None]
+    model = [MODELS[trial["reading"]]] if trial["method"] != "centralized" else []
+    return ", ".join([training_in_words(trial), *given, f"{trial['epochs']:g} epochs", *model])
+
+
+def training_in_words(trial: dict) -> str:
+    """How a candidate is trained: ``SGD, η = 0.05, batch 32``."""
+    words = {"sgd": "SGD", "momentum": f"momentum {trial['momentum']}"}
+    words |= {"crop_flip": "crop and flip", "constant": "", "none": ""}
+    rule, schedule, augmentation = (
+        words.get(trial[name], str(trial[name]))
+        for name in ("local_rule", "lr_schedule", "augmentation")
+    )
+    facts = [rule, f"η = {trial['lr']:g}", f"batch {trial['batch_size']}"]
+    return ", ".join(filter(None, [*facts, schedule and f"{schedule} schedule", augmentation]))
 
 
 def rms(gaps: Iterable[float]) -> float:

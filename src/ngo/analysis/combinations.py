@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ngo.analysis.consensus import LINEAR, mixers
+from ngo.analysis.mixers import LINEAR, mixers
 from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
@@ -53,19 +53,27 @@ def combination_table(metrics: pd.DataFrame, further: Sequence[str] = ()) -> pd.
     linear = rows.loc[rows["mixer"] == LINEAR, [*situation, "seed", "accuracy"]]
     rows = rows.merge(linear, on=[*situation, "seed"], how="left", suffixes=("", "_linear"))
     rows["gain"] = rows["accuracy"] - rows["accuracy_linear"]
-    counts = rows.groupby(cell, dropna=False, sort=False).agg(
-        **{name: (name, "first") for name in TUNED},
-        bytes_sent=("bytes_sent", "mean"),
-        seeds=("seed", "nunique"),
-        diverged=("diverged", "sum"),
-    )
-    tried = runs.groupby(cell, dropna=False)[TUNED].agg(listed).add_suffix("_tried")
-    table = counts.reset_index().merge(tried.reset_index(), on=cell)
+    counts = {"bytes_sent": ("bytes_sent", "mean"), "seeds": ("seed", "nunique")}
+    table = best_and_tried(rows, runs, cell, **counts)
     for value in ("accuracy", "gain"):
         table = table.merge(over_seeds(rows, cell, value), on=cell)
     table.loc[table["mixer"] == LINEAR, ["gain", "gain_ci95"]] = float("nan")
     order = table.assign(first=table["mixer"] != LINEAR).sort_values([*situation, "first", "mixer"])
     return order.drop(columns="first")
+
+
+def best_and_tried(
+    best: pd.DataFrame, tried: pd.DataFrame, cell: list[str], **further: tuple[str, str]
+) -> pd.DataFrame:
+    """A row for each group ``cell`` of runs: their ``TUNED``, and those of ``tried`` as text.
+
+    Further columns: ``further``, arguments of pandas' ``agg``, and the number of diverged runs.
+    """
+    values = {name: (name, "first") for name in TUNED}
+    groups = best.groupby(cell, dropna=False, sort=False)
+    table = groups.agg(**values, **further, diverged=("diverged", "sum")).reset_index()
+    texts = tried.groupby(cell, dropna=False)[TUNED].agg(listed).add_suffix("_tried")
+    return table.merge(texts.reset_index(), on=cell)
 
 
 def listed(values: pd.Series) -> str:

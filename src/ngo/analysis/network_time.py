@@ -13,7 +13,7 @@ the worker has sent its messages and received its neighbours'.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import SimpleNamespace
@@ -21,12 +21,15 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
+from ngo.analysis.combinations import TUNED, case_names
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.method import METHODS
 from ngo.gossip.network import Failures
 from ngo.gossip.schedule import ScheduledMixing
 from ngo.training.spec import FIELDS
+from verdicts.rows.best_fields import at_best
+from verdicts.rows.evaluations import final, time_to
 
 
 @dataclass(frozen=True)
@@ -176,3 +179,44 @@ def _received(
 def read_network(values: Mapping[str, object]) -> NetworkModel:
     """The network that a config or a claim describes; a one-line UserError for a wrong one."""
     return from_mapping(NetworkModel, values, "network")
+
+
+# The price of a point of accuracy, in bytes and in modelled seconds.
+
+SITUATION = ["dataset", "partition"]
+
+SENT = "sent_per_worker"
+"""The column of the bytes that a worker has sent so far."""
+
+
+def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.DataFrame:
+    """The evaluations of each case's runs at its best p, γ and learning rate, with their costs.
+
+    Columns: ``case`` (``combinations.case_names``); ``sent_per_worker``, bytes so far; a column of
+    modelled seconds so far for each network, under its name.
+    """
+    runs = metrics.drop_duplicates("run").set_index("run")
+    named = metrics.assign(case=metrics["run"].map(case_names(runs)))
+    chosen = at_best(named, TUNED, [*SITUATION, "case"]).reset_index(drop=True)
+    seconds = {name: network_seconds(chosen, network) for name, network in networks.items()}
+    return chosen.assign(**{SENT: chosen["bytes_sent"] / chosen["workers"]}, **seconds)
+
+
+def costs_to(rows: pd.DataFrame, target: float, costs: Sequence[str]) -> pd.DataFrame:
+    """What it costs each case to reach the accuracy ``target`` (percent): medians over seeds.
+
+    ``rows`` are those of ``priced``.
+
+    Columns: ``SITUATION``, ``case``, the best ``TUNED``, one for each of ``costs``, and how many
+    ``seeds`` of how many ``runs`` reach it. inf where half of them or more do not.
+    """
+    last = final(rows)
+    for cost in costs:
+        last[cost] = last["run"].map(time_to(rows, target / 100, "consensus_accuracy", cost))
+    groups = last.groupby([*SITUATION, "case"], sort=False)
+    return groups.agg(
+        **{name: (name, "first") for name in TUNED},
+        **{cost: (cost, "median") for cost in costs},
+        seeds=(costs[0], lambda values: int(np.isfinite(values).sum())),
+        runs=("run", "size"),
+    ).reset_index()

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ngo import plots
 from ngo.analysis.combinations import TUNED
 from ngo.analysis.comparisons import CRITERIA
-from ngo.analysis.consensus import LINEAR
+from ngo.analysis.mixers import LINEAR
 from ngo.plots import captions
 from ngo.plots.style import kth_style
 from ngo.printing import dashed, number, plus_minus

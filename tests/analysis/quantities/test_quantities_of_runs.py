@@ -189,12 +189,6 @@ def test_a_graph_has_its_gap_and_its_effective_neighbours():
     assert found["complete"].tolist() == pytest.approx([N, N])
 
 
-def test_runs_without_one_topology_have_no_number():
-    phases = {"schedule": "phases", "second_topology": "complete"}
-    rows = table(run(None, method="centralized"), run("ring", **phases))
-    assert per_run(rows, "spectral_gap")["value"].isna().all()
-
-
 COSINES = {0: 1.0, 1: 0.9, 10: 0.7}
 ACCURACIES = {0: 90.0, 1: 80.0, 10: 20.0}
 
@@ -221,12 +215,6 @@ def test_a_change_from_one_scale_to_another():
         change_with_scale(alignment(), "accuracy", of=3, minus=0)
     with pytest.raises(UserError, match="column: 'loss' was not measured"):
         change_with_scale(alignment(), "loss", of=1, minus=0)
-
-
-def test_a_diverged_run_has_no_alignment():
-    found = alignment_slope(alignment(diverged=(1,)))
-    assert found[0] == pytest.approx(-0.1)
-    assert math.isnan(found[1])
 
 
 def images(spread, *, diverged=False):
@@ -262,22 +250,13 @@ COUNTS = pd.DataFrame(
 )  # fmt: skip
 
 
-def test_samples_of_each_worker():
-    found = samples_of_workers(COUNTS, 4)
-    assert found["measured"].tolist() == [4, 4, 5]
-    assert found["met"].tolist() == [True, True, False]
-    assert found["case"].iloc[0] == "dataset mnist, worker 0"
-
-
-def test_classes_of_each_worker():
-    found = classes_of_workers(COUNTS, 2)
-    assert found["measured"].tolist() == [2, 1, 3]
-    assert found["met"].tolist() == [True, True, False]
-
-
-def test_samples_of_all_workers():
-    assert samples_used(COUNTS, 13)["met"].tolist() == [True]
-    assert samples_used(COUNTS, 60)["met"].tolist() == [False]
+def test_samples_and_classes_of_workers():
+    samples, classes = samples_of_workers(COUNTS, 4), classes_of_workers(COUNTS, 2)
+    assert samples["measured"].tolist() == [4, 4, 5]
+    assert classes["measured"].tolist() == [2, 1, 3]
+    assert samples["met"].tolist() == classes["met"].tolist() == [True, True, False]
+    assert samples["case"].iloc[0] == "dataset mnist, worker 0"
+    assert [samples_used(COUNTS, m)["met"].tolist() for m in (13, 60)] == [[True], [False]]
 
 
 def test_batches_of_a_step():

@@ -78,26 +78,7 @@ def test_an_alternating_curve_fluctuates_and_its_changes_have_negative_autocorre
     assert value(rows, "lag1") == pytest.approx(-0.8)
 
 
-def test_a_curve_that_rises_steadily_has_positive_autocorrelation():
-    rows = evaluations(curve(0.1, 0.2, 0.3, 0.4, 0.5, 0.6))
-    assert value(rows, "lag1") == pytest.approx(0.8)
-
-
 def test_short_and_flat_curves_have_none():
     assert math.isnan(value(evaluations(curve(0.1, 0.2, 0.1)), "fluctuation"))
     assert math.isnan(value(evaluations(curve(*[0.5] * 6)), "lag1"))
     assert value(evaluations(curve(*[0.5] * 6)), "fluctuation") == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("acuracy", "value: 'acuracy' is unknown; .* Did you mean 'accuracy'?"),
-        ("steps_to_accuracy", "value: 'steps_to_accuracy' takes an argument"),
-        ({"accuracy": 3}, "value: 'accuracy' takes no argument"),
-        ({"steps_to_accuracy": 3, "V": 1}, "is not allowed; give one name"),
-    ],
-)
-def test_errors(name, message):
-    with pytest.raises(UserError, match=message):
-        per_run(table(ended()), name)

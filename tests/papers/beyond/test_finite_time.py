@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import functions, made
+from figure_files import made
 from made_up_rounds import by_gamma
 from made_up_rounds import made as rounds
+
+from ngo.analysis.mixers import comparison, with_theory
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -37,7 +39,7 @@ def test_the_figure_and_the_table_are_saved(tables, tmp_path):
 
 
 def test_the_comparison_with_linear_gossip_is_paired_by_seed():
-    found = functions("beyond/finite_time").comparison(rounds(by_gamma))
+    found = comparison(rounds(by_gamma))
     found = found.set_index(["disturbance", "mixer"])
     levels = 1 + 0.1 * np.array([4, 5, 6, 7])
     assert np.isclose(found.loc[("drift", "linear"), "mean"], 2 * np.exp(np.log(levels).mean()))
@@ -53,7 +55,7 @@ LAPLACE = [2 / 3 * (1 - math.cos(2 * math.pi * k / N)) for k in range(1, N)]
 
 def theory(mixer, topology="ring", gamma=1.0, p=1.0, V0=900.0):
     row = pd.DataFrame([{"mixer": mixer, "topology": topology, "p": p, "gamma": gamma}])
-    (found,) = functions("beyond/finite_time").with_theory(row, N, T, V0).to_dict("records")
+    (found,) = with_theory(row, N, T, V0).to_dict("records")
     return found["V_bound"], found["T_star"]
 
 
@@ -67,11 +69,6 @@ def test_accelerated_gossip_has_the_smallest_polynomial():
     sigma = max(abs(1 - 1.3 * each) for each in LAPLACE)
     bound, _ = theory("chebyshev", gamma=1.3)
     assert bound == pytest.approx(900 / math.cosh(T * math.acosh(1 / sigma)) ** 2)
-
-
-def test_a_graph_that_is_exact_leaves_nothing():
-    bound, _ = theory("linear", "base_graph")
-    assert bound < 1e-25
 
 
 def test_the_two_matchings_of_a_ring_alternate():

@@ -116,13 +116,6 @@ def test_budgets_are_equal_where_bytes_or_seconds_are():
     ]
 
 
-def test_one_seed_has_no_intervals_and_nothing_but_the_best_within():
-    found = rows_of("iid", runs("gossip", "d2").query("seed == 200"))
-    assert found["low"].isna().all()
-    assert found.index[found["within"]].tolist() == ["D²"]
-    assert not found["beats_dsgd"].any()
-
-
 def test_a_row_for_each_setting_and_method_with_the_setting_in_numbers():
     iid = runs("centralized", "gossip", "ngo", "extra")
     made = executed("board/matrix", **tables(iid=iid))

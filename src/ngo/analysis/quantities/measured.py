@@ -17,7 +17,7 @@ from verdicts.quantity_registry import cases, quantity
 from verdicts.rows.selection import Column
 
 if TYPE_CHECKING:
-    from ngo.analysis.consensus import Mixer
+    from ngo.analysis.mixers import Mixer
 
 # Counts of samples and classes of the workers (Figures S2 and A2).
 
@@ -227,11 +227,11 @@ def settled_ratio(
 ) -> Numbers:
     """The log V of the mixer ``of`` − that of ``minus``, each at its own best p and γ, by seed.
 
-    The best are found on half of the seeds, and the others compared (``consensus.best_rows``). A
+    The best are found on half of the seeds, and the others compared (``mixers.best_rows``). A
     mean over the situations (disturbance, strength, topology) in which both were measured. A seed
     in which one side diverged is ±inf, against it; one in which both did has no number.
     """
-    from ngo.analysis.consensus import SITUATION, best_rows, ends, with_mixers
+    from ngo.analysis.mixers import SITUATION, best_rows, ends, with_mixers
     from verdicts.rows.seed_values import mean_over
 
     chosen = ends(best_rows(with_mixers(rows), value)).set_index([*SITUATION, "seed"])

@@ -1,38 +1,39 @@
-"""The figures of the NGO paper that are drawn from few columns."""
+"""The NGO paper's figures."""
 
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import drawn, functions, numbers
+from figure_files import drawn, executed, functions, numbers
 from made_up import (
     BOTH,
     SEEDS,
+    aligned,
+    delays,
     exponents,
+    graphs_of_sizes,
     labels,
     levels,
     line,
     metrics,
+    often,
     panel,
+    periods,
     pictures,
+    random_graphs,
     rates,
     run,
     sine_fits,
     sines,
     sizes,
-    straight_line,
     thresholds,
+    tuned_delays,
 )
-from made_up_graphs import graphs_of_sizes
 from made_up_speed import speeding_up, throughputs, trajectories
-from often_evaluated import often
 
 from ngo.analysis.seed_means import part, scores
-from ngo.gossip.bounds import chatter_V
-from ngo.gossip.mixing_matrix import mixing_matrix
-from ngo.gossip.topologies.static import ring
-from ngo.native.pool import one_intra_op_thread
+from ngo.common.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -58,17 +59,6 @@ def test_fig4_marks_the_best_gamma_of_each_p():
         r"NGO, $p = 0.9$, $\gamma = 0.3$",
         r"NGO, $p = 0.7$, $\gamma = 0.1$",
     ]
-
-
-def test_each_p_has_its_own_best_gamma_by_held_out_accuracy():
-    _, shown = drawn("fig4", exponents())
-    ends, course = part(shown, "ends"), part(shown, "course")
-    best = ends[ends["best"].astype(bool) & (ends["value"] == "V")]
-    assert best.set_index("p")["gamma"].to_dict() == {1.0: 0.3, 0.9: 0.3, 0.7: 0.1}
-    assert len(ends) == 2 * 6
-    assert set(zip(course["p"], course["gamma"], strict=True)) == {
-        (1.0, 0.3), (0.9, 0.3), (0.7, 0.1)
-    }  # fmt: skip
 
 
 def test_test_accuracy_chooses_nothing():
@@ -107,15 +97,6 @@ def test_runs_are_compared_at_the_gamma_that_all_topologies_share():
     assert sorted(by_gamma["gamma"].unique()) == [0.1, 0.5]
 
 
-def test_the_floor_is_that_of_the_largest_two_cycle():
-    _, shown = drawn("fig8", rates(), often())
-    floor = part(shown, "floor").set_index("gamma")["mean"]
-    with one_intra_op_thread():
-        predicted = chatter_V(0.5, mixing_matrix(ring(10)), 0.9, 100)
-    assert floor.index.tolist() == [0.1, 0.5]
-    assert floor[0.5] == pytest.approx(predicted)
-
-
 def test_fig_a1_shows_each_step_with_a_column_for_each_worker():
     table = pictures(2, (1, 4, 5))
     figure, _ = drawn("figA1", table)
@@ -125,11 +106,6 @@ def test_fig_a1_shows_each_step_with_a_column_for_each_worker():
     own = table[(table["step"] == 200) & (table["kind"] == "generation") & (table["worker"] == 1)]
     third = own[own["image"] == 2].sort_values(["row", "column"])["value"]
     assert late.images[0].get_array()[10:14, 6:11].ravel().tolist() == third.tolist()
-
-
-def test_the_caption_has_the_variance_between_workers_at_each_step():
-    said = functions("figA1").variances(pictures(2, (1, 4, 5)))
-    assert said.endswith(": 0.05 after 2 steps, 0.0005 after 200 steps.")
 
 
 @pytest.fixture(scope="module")
@@ -168,13 +144,6 @@ def test_fig_s2_shows_the_counts_and_the_classes_covered(counts):
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("worker", "class")
 
 
-def test_the_caption_counts_samples_and_classes_of_a_worker(counts):
-    worker_counts = functions("figS2").worker_counts
-    assert worker_counts(counts) == "digits: 3 samples of 1 classes a worker."
-    counts.loc[(counts["worker"] == 2) & (counts["label"] == 4), "samples"] = 2000
-    assert worker_counts(counts) == "digits: 3 to 2,003 samples of 1 to 2 classes a worker."
-
-
 def test_fig_s5_shows_the_last_step_in_grey_and_colour():
     grey, colour = pictures(2, (1, 4, 5)), pictures(3, (3, 4, 5), dataset="cifar10")
     figure, _ = drawn("figS5", pd.concat([grey, colour], ignore_index=True))
@@ -186,12 +155,6 @@ def test_fig_s5_shows_the_last_step_in_grey_and_colour():
     first = last[last["image"] == 0].sort_values(["row", "column", "channel"])["value"]
     shown = left_colour.images[0].get_array()[5:9, :5]  # below its original
     assert shown.ravel().tolist() == first.tolist()
-
-
-def test_the_caption_has_the_loss_at_the_end_beside_that_of_class_means():
-    tables = pictures(2, (1, 4, 5)), pictures(3, (3, 4, 5), dataset="cifar10")
-    said = functions("figS5").losses(pd.concat(tables))
-    assert said.endswith("of its class: digits 150 and 172; cifar10 150 and 172.")
 
 
 def test_fig_s6_draws_the_fits_over_the_sine():
@@ -213,13 +176,6 @@ def test_the_panels_show_medians_and_their_speed_up():
         assert container.lines[0].get_ydata().tolist() == [1, 2, 4]
     assert [label.get_text() for label in right.get_xticklabels()] == ["1", "2", "4"]
     assert right.get_title() == "speed-up over one worker"
-
-
-def test_medians_and_range_are_over_the_repeats():
-    found = functions("throughput").speedups(throughputs()).set_index(["method", "workers"])
-    assert found.loc[("gossip", 4), ["median", "low", "high"]].tolist() == [80, 40, 120]
-    assert found.loc["ngo", "base"].tolist() == [10, 10, 10]
-    assert found.loc["gossip", "base"].tolist() == [20, 20, 20]
 
 
 PARTS = ("course", "ends", "times", "gain")
@@ -302,14 +258,6 @@ def test_correlations_leave_diverged_runs_out_and_need_a_spread():
     assert math.isnan(found["spearman"])
 
 
-def test_a_perfect_order_of_few_runs_is_no_certainty():
-    """Two of the 4! orders are as extreme; a straight line leaves no interval."""
-    found = correlations(straight_line())
-    assert found["spearman"] == found["pearson"] == pytest.approx(1)
-    assert found["spearman_p"] == pytest.approx(2 / 24)
-    assert math.isnan(found["pearson_low"])
-
-
 figA2 = functions("figA2")
 
 TARGETS = {"early": 50, "late": 80}
@@ -324,18 +272,6 @@ def test_the_panels_show_steps_and_speed_up():
     assert y == pytest.approx([1, 2])
     _, y = line(panel(figure, "speed-up, NGO"), "linear")
     assert y == [1, 2]
-
-
-def test_steps_are_linear_between_evaluations_and_paired_by_seed():
-    found = figA2.steps_to_targets(speeding_up(), TARGETS)
-    early = found[found["target"] == "early"].set_index(["method", "workers", "seed"])
-    # In 10 steps, accuracy rises by 10 points with one worker, with two by 20 or 40.
-    assert early.loc[("gossip", 1), "steps"].tolist() == pytest.approx([50, 50, 50])
-    assert early.loc[("ngo", 1), "steps"].tolist() == pytest.approx([50, 50, 50])
-    assert early.loc[("gossip", 2), "speedup"].tolist() == pytest.approx([2, 2, 2])
-    assert early.loc[("ngo", 2), "speedup"].tolist() == pytest.approx([4, 4, 4])
-    assert set(found["accuracy"]) == {50, 80}
-    assert "centralized" not in set(found["method"])
 
 
 def test_a_run_that_never_gets_there_is_no_point():
@@ -356,12 +292,156 @@ def test_a_run_that_never_gets_there_is_no_point():
     assert [kept["speedup_low"], kept["speedup_high"]] == pytest.approx([2, 2])
 
 
-def test_means_are_geometric_without_an_interval_of_two_seeds():
-    table = pd.DataFrame(
-        {"target": "early", "accuracy": 50, "method": "ngo", "workers": 2, "seed": [0, 1],
-         "steps": [10.0, 40.0], "speedup": [1.0, 4.0]}
-    )  # fmt: skip
-    row = figA2.speedup_means(table).iloc[0]
-    assert (row["steps"], row["speedup"]) == (pytest.approx(20), pytest.approx(2))
-    assert math.isnan(row["speedup_low"])
-    assert math.isnan(row["steps_high"])
+fig2 = functions("fig2")
+
+
+def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():
+    with pytest.raises(UserError, match="dataset, method, topology and seed alone.* r0, r1;"):
+        drawn("fig2", aligned().assign(seed=0))
+
+
+def test_means_are_over_seeds_and_v_is_geometric():
+    found = fig2.alignment(aligned(), "cosine", log=False)
+    workers, mean = found["workers"], found["mean"]
+    assert workers["V"].tolist() == pytest.approx([0, 2**0.5, 4 * 2**0.5])
+    assert workers["mean"].tolist() == pytest.approx([1.01, 0.51, 1 / 3 + 0.01])
+    assert mean["mean"].tolist() == pytest.approx([0.99, 0.49, 1 / 3 - 0.01])
+    assert workers["least"].tolist() == pytest.approx([1, 0.5, 1 / 3])
+    assert workers["greatest"].tolist() == pytest.approx([1.02, 0.52, 1 / 3 + 0.02])
+
+
+def test_lengths_are_averaged_as_logarithms():
+    rows = aligned(seeds=3)
+    rows["relative_norm"] *= np.choose(rows["seed"], [4, 2, 1])
+    found = fig2.alignment(rows, "relative_norm", log=True)
+    curve = found["workers"]
+    assert curve["mean"].tolist() == pytest.approx([2, 4, 6])
+    assert (curve["low"] * curve["high"]).tolist() == pytest.approx([4, 16, 36])
+
+
+def test_fig3_shows_each_worker_and_v():
+    table = trajectories((0.5, 1.0, 2.0))
+    figure, _ = drawn("fig3", table, consensus_share=0.5)
+    *states, index = figure.axes
+    assert [axis.get_title() for axis in states] == [
+        "sublinear, $p=0.5$", "linear, $p=1$", "superlinear, $p=2$"
+    ]  # fmt: skip
+    assert [len(axis.lines) for axis in states] == [10, 10, 10]
+    V = table[table["p"] == 1].drop_duplicates("round")["V"]
+    shown = next(line for line in index.lines if line.get_label() == "$p=1$")
+    assert shown.get_ydata().tolist() == V.tolist()
+    styles = {line.get_linestyle() for line in index.lines if line.get_linestyle() != "None"}
+    assert len(styles) == 3  # told apart without colour
+    assert index.get_yscale() == "log"
+    assert all(axis.get_xlabel() == "round" for axis in figure.axes)
+
+
+def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
+    figure, shown = drawn("fig5", random_graphs())
+    assert panel(figure, "accuracy, $u = 0.5$")
+    ends = panel(figure, "(b) at the end")
+    assert [label.get_text() for label in ends.get_xticklabels()] == ["0.2\n(20)", "0.5\n(20)"]
+    assert line(ends, "centralized")[1] == [pytest.approx(70)] * 2
+    assert shown[shown["method"] == "centralized"]["value"].nunique() == 5
+    assert set(shown["part"]) == {"course", "ends", "equal"}
+
+
+def test_at_equal_bytes_a_run_that_sends_more_is_shown_earlier():
+    runs = random_graphs()
+    dense = runs["u"] == 0.5
+    runs.loc[dense, "bytes_sent"] *= 2
+    figure, _ = drawn("fig5", runs)
+    assert line(panel(figure, "(c) at equal bytes"), "gossip")[1] == pytest.approx([50, 60])
+
+
+def test_V_is_its_mean_over_training_beside_the_course():
+    _, shown = drawn("fig5", random_graphs())
+    found = {name: part(shown, name) for name in ("course", "ends", "equal")}
+    assert all(set(table["value"]) >= {"accuracy"} for table in found.values())
+    ends, equal = (found[name].query("value == 'V_mean'") for name in ("ends", "equal"))
+    V = ends[ends["method"].eq("ngo")].set_index("topology")["mean"]
+    assert V["ring"] == pytest.approx(12)  # of 12 and 12: the start does not count
+    assert len(equal) == len(ends)
+    assert "V_mean" not in set(found["course"]["value"])
+
+
+def test_a_fixed_graph_has_its_share_of_all_edges():
+    ends = part(numbers("fig5", random_graphs()), "ends")
+    shares = ends.drop_duplicates(["topology", "u"]).set_index("topology")["share"]
+    assert shares["ring"] == pytest.approx(20 / 90)
+    assert shares["random"].tolist() == [0.2, 0.5]
+    edges = ends[(ends["value"] == "edges") & (ends["topology"] == "ring")]["mean"]
+    assert edges.tolist() == pytest.approx([10, 10])
+
+
+def test_fig6_has_all_couplings_in_one_panel_for_each_half():
+    figure, _ = drawn("fig6", periods())
+    noniid = panel(figure, "accuracy, non-iid (shards)")
+    assert labels(noniid) == [
+        "gossip, $H = 1$", "gossip, $H = 2$", "gossip, $H = 5$",
+        "NGO, $H = 1$", "NGO, $H = 2$", "NGO, $H = 5$",
+        "averaging, $H = 2$", "averaging, $H = 5$",
+    ]  # fmt: skip
+    assert line(noniid, "gossip, $H = 1$")[1] == pytest.approx([10, 70, 60])
+    assert labels(panel(figure, "accuracy, iid")) == labels(noniid)
+    assert not any("averaging" in name for name in labels(panel(figure, "(b) synchronization")))
+
+
+def test_couplings_are_named_whatever_the_method():
+    rows = metrics(
+        run(0.5, method="gossip"),
+        run(0.5, method="gossip", gamma=1),
+        run(0.5, method="ngo", gamma=1),
+        run(0.5, method="local_sgd", p=1.0, local_steps=5),
+        run(0.5, method="local_sgd", p=0.9, local_steps=5),
+        run(0.5, method="local_sgd", p=1.0, gamma=1, local_steps=5),
+        run(0.5, method="centralized", local_steps=None),
+    )
+    found = functions("fig6").with_coupling(rows).drop_duplicates("run")
+    assert found["coupling"].tolist() == [
+        "gossip", "averaging", "ngo, whole steps", "gossip", "ngo", "averaging", "centralized",
+    ]  # fmt: skip
+    assert found["local_steps"].tolist() == [1, 1, 1, 5, 5, 5, 1]
+
+
+def test_accuracy_at_the_end_and_at_equal_bytes():
+    shown = numbers("fig6", periods())
+    key = ["partition", "coupling", "local_steps", "value"]
+    ends, equal = (part(shown, name).set_index(key)["mean"] for name in ("ends", "equal"))
+    assert ends["iid", "gossip", 1, "accuracy"] == pytest.approx(60)
+    # The budget is a fifth of what gossip sends: two fifths of the way from 10 to 70 %.
+    assert equal["iid", "gossip", 1, "accuracy"] == pytest.approx(34)
+    assert equal["iid", "averaging", 5, "accuracy"] == pytest.approx(40)
+    assert len(part(shown, "course")) == 2 * 8 * 2 * 3
+
+
+def test_both_couplings_stand_at_their_delays():
+    figure, shown = drawn("delay", delays(), tuned_delays())
+    accuracy = panel(figure, r"digits, shards, ring, same $\gamma$")
+    assert line(accuracy, "gossip") == ([0, 1, 5], pytest.approx([40, 40, 40]))
+    assert line(accuracy, "NGO") == ([0, 1, 5], pytest.approx([40, 42, 50]))
+    assert line(panel(figure, "paired by seed"), "NGO")[1] == pytest.approx([0, 2, 10], abs=1e-9)
+    assert set(shown["value"].dropna()) == {"accuracy", "V", "difference"}
+
+
+def test_each_method_is_at_its_best_values_of_each_delay():
+    figure, shown = drawn("delay", delays(), tuned_delays())
+    chosen = part(shown, "chosen").set_index(["delay", "method"])
+    assert chosen["gamma"].to_dict() == {
+        (1, "gossip"): 0.4, (1, "ngo"): 0.2, (5, "gossip"): 0.1, (5, "ngo"): 0.1,
+    }  # fmt: skip
+    assert chosen["edge"].to_dict()[1, "gossip"] == "largest"
+    assert chosen["edge"].isna()[1, "ngo"]
+    best = panel(figure, r"digits, shards, ring, own best")
+    assert line(best, "gossip") == ([1, 5], pytest.approx([60, 60]))
+    words = executed("delay", delays(), tuned_delays())["notes"][0]
+    assert "τ = 1, gossip: p = 1, γ = 0.4 (largest); τ = 1, NGO: p = 0.9, γ = 0.2;" in words
+
+
+def test_the_difference_is_paired_by_seed_at_each_delay():
+    found = part(numbers("delay", delays(), tuned_delays()), "same")
+    V = found[found["value"] == "V"].set_index(["method", "delay"])["mean"]
+    assert V["ngo", 5] == pytest.approx(6)
+    late = numbers("delay", delays(lambda seed: seed == 1), tuned_delays())
+    lost = part(late, "same").query("value == 'difference'")
+    assert lost.set_index("delay")["diverged"].to_dict() == {0: 0, 1: 1, 5: 1}

@@ -1,0 +1,173 @@
+"""Each way to mix at its own best p and γ, in rounds without learning (``measures.rounds``)."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from ngo.analysis.seed_means import points
+from ngo.common.fields import DECLARED
+from ngo.common.lazy import torch
+from ngo.gossip.bounds import finite_time_bound
+from ngo.gossip.consensus import Chebyshev
+from ngo.gossip.topology import TOPOLOGIES, Mixing
+from verdicts.rows.best_fields import best
+
+SITUATION = ["disturbance", "strength", "topology"]
+MIXER = [*SITUATION, "mixer"]
+TUNED = ["p", "gamma"]
+
+VALUES = ["V", "V_early", "V_settled"]
+
+Mixer = str
+"""A way to mix without learning: ``linear``, ``NGO`` or another coupling."""
+
+LINEAR, NGO = "linear", "NGO"
+
+FLOORS = ("drift", "noise")
+"""Disturbances under which V does not go to 0."""
+
+ENDS = ["mean", "low", "high"]
+
+LEAST = 1e-30
+"""The share of V(0) below which V is rounding error; smaller values count as this one."""
+
+
+def with_mixers(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the column ``mixer``.
+
+    No V is below ``LEAST`` · V(0), so that all have logarithms.
+    """
+    start = table["round"] == 0
+    first = table[start].drop_duplicates("seed").set_index("seed")["V"]
+    least = LEAST * table["seed"].map(first)
+    values = {name: table[name].mask(table[name] < least, least) for name in VALUES}
+    return table.assign(mixer=mixers(table), **values)
+
+
+def mixers(table: pd.DataFrame) -> pd.Series:
+    """The mixer of each row: ``linear`` or ``NGO``, both coupling power, or else the coupling."""
+    linear = table["coupling"].eq("power") & table["p"].eq(1)
+    return table["coupling"].replace("power", NGO).mask(linear, LINEAR)
+
+
+def ends(table: pd.DataFrame) -> pd.DataFrame:
+    """One row for each case and seed: the last recorded round."""
+    return table[table["round"] == table["round"].max()]
+
+
+def best_cases(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
+    """The p and γ with the lowest ``value``, for each mixer in each situation.
+
+    The lowest geometric mean over the first half of the seeds. A case with a value that is not
+    finite comes last; ties go to the larger p, then to the smaller γ.
+    """
+    first = ends(table)[lambda rows: rows["seed"].isin(_halves(table)[0])]
+    logs = -np.log(first[value]).where(np.isfinite(first[value]), np.inf)
+    means = first.assign(score=logs).groupby([*MIXER, *TUNED])["score"].mean().reset_index()
+    return best(means, TUNED, MIXER)[[*MIXER, *TUNED]].sort_values(MIXER, ignore_index=True)
+
+
+def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
+    """The seeds that choose, and those that are compared; a single seed does both."""
+    seeds = sorted(table["seed"].unique())
+    half = max(1, len(seeds) // 2)
+    return seeds[:half], seeds[half:] or seeds
+
+
+def best_rows(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
+    """The rows of each mixer's best case, of the seeds that ``best_cases`` does not choose by.
+
+    A single seed both chooses and is compared.
+    """
+    others = table[table["seed"].isin(_halves(table)[1])]
+    return others.merge(best_cases(table, value), on=[*MIXER, *TUNED])
+
+
+def undisturbed_course(table: pd.DataFrame) -> pd.DataFrame:
+    """V of each mixer at its best by round, undisturbed, and the models that a worker has sent."""
+    clean = with_mixers(table[table["disturbance"] == "none"])
+    clean = best_rows(clean, "V_early")
+    by = ["mixer", "topology", "p", "gamma", "round"]
+    rows = clean.assign(diverged=~np.isfinite(clean["V"]), run=clean["seed"])
+    sent = clean.groupby(by)["messages"].mean() / clean["workers"].iloc[0]
+    return points(rows, by, ["V"]).merge(sent.rename("messages").reset_index(), on=by)
+
+
+def compared_mixers(table: pd.DataFrame) -> pd.DataFrame:
+    """``comparison`` by ``V_early``, by ``V_settled`` under disturbances that leave a floor.
+
+    Undisturbed rounds have the bounds of theory, too (``with_theory``).
+    """
+    clean, floor = table["disturbance"] == "none", table["disturbance"].isin(FLOORS)
+    start = table[clean & (table["round"] == 0)]
+    n, early = int(table["workers"].iloc[0]), int(table["early"].iloc[0])
+    parts = [with_theory(comparison(table[clean], "V_early"), n, early, start["V"].mean())]
+    for rows, value in ((~clean & ~floor, "V_early"), (floor, "V_settled")):
+        if rows.any():
+            parts.append(comparison(table[rows], value))
+    return pd.concat(parts, ignore_index=True)
+
+
+def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
+    """Each mixer at its best in each situation, compared with linear gossip at its best.
+
+    Columns: ``MIXER``, ``TUNED``; mean, low, high of ``value`` (geometric, ``seed_means.points``);
+    and the same of its ratio to linear gossip's on the same topology, paired by seed.
+    """
+    chosen = ends(best_rows(with_mixers(table), value))
+    chosen = chosen.assign(
+        V=chosen[value], diverged=~np.isfinite(chosen[value]), run=chosen["seed"]
+    )
+    linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", "V"]]
+    linear = linear.rename(columns={"V": "linear"})
+    chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")
+    by = [*MIXER, *TUNED]
+    means = points(chosen.assign(ratio=chosen["V"] / chosen["linear"]), by, ["V", "ratio"])
+    values = means[means["value"] == "V"].drop(columns="value")
+    ratios = means[means["value"] == "ratio"].set_index(by)[ENDS].add_prefix("ratio_")
+    return values.merge(ratios.reset_index(), on=by)
+
+
+def with_theory(rows: pd.DataFrame, n: int, t: int, V0: float) -> pd.DataFrame:
+    """Rows of ``comparison`` for ``n`` workers, with ``V_bound`` and ``T_star``.
+
+    ``V_bound``: the largest V that ``t`` undisturbed rounds can leave of V(0) = ``V0``, of linear
+    and of accelerated gossip. ``T_star``: the rounds after which Theorem 3.1, with the factor that
+    its proof loses (``finite_time_bound``), has NGO agree in continuous time. NaN where theory has
+    none: for other mixers, and on random graphs.
+    """
+    mixers = rows.to_dict("records")
+    return rows.assign(
+        V_bound=[V0 * _largest_share(row, n, t) for row in mixers],
+        T_star=[_consensus_time(row, n, V0) for row in mixers],
+    )
+
+
+def _largest_share(row: dict, n: int, t: int) -> float:
+    """The largest V(t)/V(0): ‖P − 11ᵀ/n‖², where P is what the rounds make of the identity."""
+    random = "generator" in TOPOLOGIES[row["topology"]].arguments
+    if row["mixer"] not in ("linear", "chebyshev") or random:
+        return math.nan
+    mixing, gamma = _mixing(row["topology"], n), row["gamma"]
+    accelerated = Chebyshev(mixing.at(0).dense(), gamma)
+    P = torch.eye(n).double()
+    for k in range(t):
+        W = mixing.at(k).dense()
+        P = accelerated(P, W, P) if row["mixer"] == "chebyshev" else P + gamma * (W @ P - P)
+    return float(torch.linalg.matrix_norm(P - 1 / n, 2)) ** 2
+
+
+def _consensus_time(row: dict, n: int, V0: float) -> float:
+    if row["mixer"] != "NGO" or TOPOLOGIES[row["topology"]].varies:
+        return math.nan
+    return finite_time_bound(V0, _mixing(row["topology"], n).at(0), row["p"], row["gamma"])
+
+
+def _mixing(topology: str, n: int) -> Mixing:
+    """The matrices of a topology whose settings have their defaults."""
+    fields = SimpleNamespace(**{name: option.default for name, option in DECLARED.items()})
+    return Mixing(topology, n, fields)
