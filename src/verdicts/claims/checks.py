@@ -24,7 +24,6 @@ from verdicts.rows.selection import (
     Folder,
     Selection,
     distinct,
-    in_one_precision,
     matches,
     no_seed,
     no_table,
@@ -173,7 +172,6 @@ def named_columns(key: str, entry: Claim | Gate) -> Iterator[tuple[str, object]]
 KEPT = (UNIVERSE, "run", "step", "seed", "diverged")
 """The columns that are checked beside those with a claim's numbers."""
 
-LARGEST = 2**53
 """Floats from here on are whole, but not every whole number is one of them."""
 
 
@@ -233,7 +231,6 @@ def _check(
     apart = [str(each) for _, each in named_columns("", entry)]
     compared = [side for _, side in selections("", entry)] if paired else []
     sides = compared or [{}]
-    judges = QUANTITIES.definitions.get(str(entry.quantity), "").startswith(OWN)
     parts: list[dict[str, pd.DataFrame]] = [{} for _ in sides]
     for name in names:
         rows, file = tables[name], tables.files[name]
@@ -258,8 +255,6 @@ def _check(
         for part, on_side in zip(parts, of_sides, strict=True):
             if on_side.any():
                 part[file] = rows.loc[on_side, own]
-                if compared and judges and "run" not in known:
-                    _check_same(rows[on_side], file)
                 if "run" in known and (paired or "step" in known):
                     _check_evaluations(part[file], rows, file)
     for part in parts:
@@ -297,14 +292,13 @@ def _check_whole(rows: pd.DataFrame, column: str, file: str) -> None:
     if values.dtype.kind in "iu":
         return
     numbers = pd.to_numeric(values, errors="coerce").astype(float)
-    whole = (numbers % 1 == 0) & (numbers.abs() < LARGEST)
+    whole = numbers % 1 == 0
     if values.dtype.kind in "bmM":
         whole[:] = False
     if not whole.all():
         row = _place(~whole)
-        found = f"{shown(values.astype(object)[row])} in row {row + 1}"
-        below = " below 2^53" if numbers.abs()[row] >= LARGEST else ""
-        raise UserError(f"{file}: {column}: {found} is not a whole number{below}.")
+        value = shown(values.astype(object)[row])
+        raise UserError(f"{file}: {column}: {value} in row {row + 1} is not a whole number.")
 
 
 def _place(found: pd.Series) -> int:
@@ -332,16 +326,9 @@ def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> No
         raise UserError(f"{file}: run {run} has the seeds {seeds}; give each run its own name.")
 
 
-def _check_same(rows: pd.DataFrame, file: str) -> None:
-    """Check that no two rows are the same."""
-    if (pair := _first_two(rows, [str(name) for name in rows])) is not None:
-        raise UserError(f"{file}: rows {_places(pair)} are the same; remove one.")
-
-
 def _check_agreement(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> None:
     """Check that tables which have the same evaluation have the same values of it."""
-    found = [part.assign(file=file) for file, part in parts.items()]
-    rows = pd.concat(in_one_precision(found))
+    rows = pd.concat([part.assign(file=file) for file, part in parts.items()])
     own = [name for name in (UNIVERSE, "run", "step") if name in rows]
     values = [name for name in dict.fromkeys((*columns, "seed", "diverged")) if name in rows]
     pair = _first_two(rows.drop_duplicates([*own, *values]), own)

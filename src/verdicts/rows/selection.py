@@ -66,63 +66,25 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     for name in names:
         if name not in tables:
             raise UserError(no_table(name, tables))
-    import pandas as pd
-
-    parts = [tables[name] for name in names]
-    if len(parts) == 1:
-        return parts[0]
-    parts = in_one_precision(parts)
-    columns = dict.fromkeys(name for part in parts for name in part)
-    rows = pd.concat([part.dropna(axis=1, how="all") for part in parts], ignore_index=True)
-    rows = rows.reindex(columns=list(columns))
-    if "diverged" in rows:
-        rows["diverged"] = rows["diverged"].eq(True)
-    if {"run", "step"} <= set(rows):
-        rows = rows[~_shared(rows, parts)].reset_index(drop=True)
+    rows = tables[names[0]]
+    for name in names[1:]:
+        rows = _joined(rows, tables[name])
     return rows
 
 
-def in_one_precision(parts: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Tables whose columns of floats have 64 bits if one of another type is in another table.
+def _joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
 
-    A shorter float becomes the number that it is printed as: 0.1, not 0.10000000149.
-    """
-    kinds: dict[Any, set[str]] = {}
-    for part in parts:
-        for name in part:
-            kinds.setdefault(name, set()).add(str(part[name].dtype))
-    short = [name for name, found in kinds.items() if len(found) > 1]
-    return [
-        part.assign(
-            **{
-                name: part[name].map({each: float(str(each)) for each in part[name].unique()})
-                for name in short
-                if name in part and str(part[name].dtype) in ("float32", "float16")
-            }
-        )
-        for part in parts
-    ]
-
-
-def _shared(rows: pd.DataFrame, parts: Sequence[pd.DataFrame]) -> np.ndarray:
-    """Which ``rows``, those of all ``parts``, are an evaluation that an earlier part has, too."""
-    same = [name for name in (UNIVERSE, "run", "step") if name in rows]
-    again = rows.duplicated(same).to_numpy(copy=True)
-    if not again.any():
-        return again
-    key = rows.groupby(same, dropna=False, sort=False).ngroup().to_numpy()
-    earlier = np.flatnonzero(~again)[key[again]]  # groups are numbered by their first rows
-    later = np.flatnonzero(again)
-    part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    equal = np.full(len(later), True)
-    for name in rows:
-        has = np.array([name in part for part in parts])
-        both = has[part_of[later]] & has[part_of[earlier]]
-        values = rows[name]
-        one, other = (values.iloc[at].reset_index(drop=True) for at in (earlier, later))
-        equal &= ~both | (one.eq(other) | (one.isna() & other.isna())).to_numpy(bool)
-    again[later] = equal
-    return again
+    columns = list(dict.fromkeys([*one, *other]))
+    both = [name for name in one if name in other]
+    parts = [part.dropna(axis=1, how="all") for part in (one, other)]
+    rows = pd.concat(parts, ignore_index=True).reindex(columns=columns)
+    if "diverged" in rows:
+        rows["diverged"] = rows["diverged"].eq(True)
+    evaluation = [name for name in (UNIVERSE, "run", "step") if name in both]
+    if {"run", "step"} <= set(evaluation) and rows.duplicated(evaluation).any():
+        rows = rows[~rows.duplicated(both)].reset_index(drop=True)
+    return rows
 
 
 def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, parquet, types
@@ -147,25 +146,15 @@ def _plain(column: Any) -> Any:
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     """The table in a CSV file, for which pandas has ``options``; no column is an index.
 
-    Raises a UserError for a row that has not as many fields as the header, for two columns of one
-    name and for a number that is too large; an OSError, ValueError or csv.Error for a file that
-    can't be read.
+    Raises a UserError for a row that has not as many fields as the header, and for two columns of
+    one name; an OSError, ValueError or csv.Error for a file that can't be read.
     """
     before = csv.field_size_limit(MOST_BYTES)
     try:
         _check_fields(path)
     finally:
         csv.field_size_limit(before)
-    table = pd.read_csv(path, index_col=False, low_memory=False, **options)
-    for place, name in enumerate(table):
-        if table[name].dtype.kind == "f" and (infinite := np.isinf(table[name])).any():
-            texts = pd.read_csv(path, index_col=False, usecols=[place], dtype=str).iloc[:, 0]
-            large = infinite & texts.str.contains("[0-9]", na=False)
-            if large.any():
-                k = int(large.to_numpy().argmax())
-                told = f"{shown(texts[k])} in row {k + 1} is too large."
-                raise UserError(f"{path.name}: {name}: {told}")
-    return table
+    return pd.read_csv(path, index_col=False, low_memory=False, **options)
 
 
 def _check_fields(path: Path) -> None:
