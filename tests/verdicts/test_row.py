@@ -22,13 +22,6 @@ def test_three_digits(value, printed):
     assert number(value) == printed
 
 
-def test_a_number_that_is_rounding_beside_its_interval_is_zero():
-    assert row("a", estimate=-1.4e-15, low=-0.8, high=0.8).measured == "0 points"
-    assert row("a", estimate=1e-15, low=0.9e-15, high=1.1e-15).measured == "1 · 10^−15 points"
-    assert row("a", estimate=1e-15, low=NAN, high=NAN).measured == "1 · 10^−15 points"
-    assert row("a", estimate=4.5, low=1.5, high=math.inf).measured == "4.5 points"
-
-
 def test_what_is_written_is_read_with_every_digit(tmp_path):
     rows = [*ROWS, row("a", mark="trivial", mark_reason="a copy", says="")]
     as_table(rows).to_csv(tmp_path / "claims.csv", index=False)

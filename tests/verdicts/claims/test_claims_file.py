@@ -180,13 +180,6 @@ def entry(file="table.csv", column="accuracy", **where):
     return {"file": file, "column": column, "where": where}
 
 
-def test_a_number_is_that_of_its_row(printed, tmp_path):
-    assert printed.number("k", entry(graph="ring")) == 96.4
-    assert printed.number("k", entry(data="mnist", graph=None)) == 97.5  # an empty cell
-    assert printed.number("k", entry(note=0.95)) == 96.4
-    assert list(printed.files) == [tmp_path / "table.csv"]
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -103,14 +103,6 @@ def test_the_worst_is_known_by_whole_words_of_one_kind(column, worst):
     assert worst_of(column) == worst
 
 
-@pytest.mark.parametrize("how", ["mean", "max", "min"])
-def test_a_run_whose_values_end_early_has_none_over_training(how):
-    rows = CURVES.assign(score=[math.nan, 1, 8, 2, math.nan, 5])
-    found = per_run(rows, {how: "score"})["value"]
-    assert math.isnan(found[0])
-    assert found[1] == 5  # a gap before the end is none
-
-
 INF = math.inf
 
 
@@ -213,13 +205,6 @@ def test_runs_are_compared_after_the_bytes_of_the_run_that_sent_least():
     # A quarter of gossip's two intervals: halfway between 10 and 80 %.
     assert at(quarter, "consensus_accuracy") == pytest.approx({"gossip": 0.45, "ngo": 0.7})
     assert quarter["budget"].nunique() == 1
-
-
-def test_the_budget_is_that_of_the_seed_and_of_the_partition():
-    other = metrics(run(0.7, method="gossip", seed=1), run(0.7, method="gossip", partition="iid"))
-    table = at_equal_bytes(pd.concat([two(0.25), other], ignore_index=True), ["consensus_accuracy"])
-    alone = (table["seed"] == 1) | (table["partition"] == "iid")
-    assert table.loc[alone, "consensus_accuracy"].tolist() == pytest.approx([0.7, 0.7])
 
 
 def test_runs_are_compared_after_the_steps_that_all_took():
