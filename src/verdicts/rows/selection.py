@@ -118,30 +118,31 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
             raise UserError(f"{values.name}: it has text; {_said(wanted)} is for numbers.")
         return values.between(low, high)
     wanted = wanted if isinstance(wanted, list) else [wanted]
-    given = [each for each in wanted if each is not None]
-    truths = [each for each in given if isinstance(each, bool | np.bool_)]
-    others = [each for each in given if not isinstance(each, bool | np.bool_)]
+    given = [value for value in wanted if value is not None]
+    truths = [value for value in given if isinstance(value, bool | np.bool_)]
+    others = [value for value in given if not isinstance(value, bool | np.bool_)]
     if is_bool_dtype(values):
         met = values.isin(truths)
     elif is_numeric_dtype(values):
-        met = _one_of(values, [_number(each) if isinstance(each, str) else each for each in others])
+        numbers = [_number(value) if isinstance(value, str) else value for value in others]
+        met = _one_of(values, numbers)
     else:
         met = values.isin(others)
-        if values.dtype == object and any(each in (0, 1) for each in given):  # 1 == True
-            is_truth = values.map(lambda each: isinstance(each, bool | np.bool_)).astype(bool)
+        if values.dtype == object and any(value in (0, 1) for value in given):  # 1 == True
+            is_truth = values.map(lambda value: isinstance(value, bool | np.bool_)).astype(bool)
             met = (met & ~is_truth) | (values.isin(truths) & is_truth)
     return met | values.isna() if None in wanted else met
 
 
 def _one_of(values: pd.Series, wanted: Sequence[Any]) -> pd.Series:
     """Whether each number is one of those ``wanted``, whole numbers not by way of floats."""
-    whole = [int(each) for each in wanted if isinstance(each, int | np.integer)]
-    floats = [each for each in wanted if isinstance(each, float | np.floating)]
+    whole = [int(value) for value in wanted if isinstance(value, int | np.integer)]
+    floats = [value for value in wanted if isinstance(value, float | np.floating)]
     if values.dtype.kind == "f":
-        exact = [float(each) for each in whole if abs(each) < 2**1000 and float(each) == each]
+        exact = [float(value) for value in whole if abs(value) < 2**1000 and float(value) == value]
         with np.errstate(over="ignore"):
             return values.isin(np.array([*exact, *floats]).astype(str(values.dtype).lower()))
-    return values.isin(whole) | values.isin([int(each) for each in floats if each % 1 == 0])
+    return values.isin(whole) | values.isin([int(value) for value in floats if value % 1 == 0])
 
 
 def _number(text: str) -> float | str:
@@ -163,11 +164,11 @@ def _said(wanted: object) -> str:
     if isinstance(wanted, Mapping):
         return " ".join(f"{end} {limit}" for end, limit in wanted.items())
     wanted = wanted if isinstance(wanted, list) else [wanted]
-    return " or ".join("none" if each is None else str(each) for each in wanted)
+    return " or ".join("none" if value is None else str(value) for value in wanted)
 
 
 def distinct(values: pd.Series) -> str:
     """The distinct values, the first few of them."""
-    found = sorted(str(each) for each in values.dropna().unique())
+    found = sorted(str(value) for value in values.dropna().unique())
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
     return (", ".join(found[:5]) or "without one") + more

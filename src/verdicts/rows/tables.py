@@ -96,7 +96,7 @@ def _booleans(values: pd.Series, key: str) -> pd.Series:
     if values.dtype == bool:
         return values
     values = values.astype(object)
-    found = values.map(lambda each: BOOLEANS.get(str(each).strip().lower()))
+    found = values.map(lambda value: BOOLEANS.get(str(value).strip().lower()))
     if found.isna().any():
         row = int(found.isna().to_numpy().argmax())
         what = "is empty" if pd.isna(values[row]) else f"is {shown(values[row])}"
@@ -111,13 +111,13 @@ def _parquet(path: Path) -> pd.DataFrame:
     _check_size(path, max(declared, sum(group.total_byte_size for group in groups)))
     schema = file.schema_arrow
     check_columns(schema.names, path.name)
-    flat = [each.name for each in schema if not types.is_nested(each.type)]
-    texts = [each.name for each in schema if _is_text(each.type)]
+    flat = [field.name for field in schema if not types.is_nested(field.type)]
+    texts = [field.name for field in schema if _is_text(field.type)]
     table = parquet.ParquetFile(path, read_dictionary=texts).read(flat)
     _check_size(path, sum(_decoded(table[name]) for name in flat))
     columns = [
-        _plain(table[each.name]) if each.name in flat else pa.repeat(str(each.type), len(table))
-        for each in schema
+        _plain(table[field.name]) if field.name in flat else pa.repeat(str(field.type), len(table))
+        for field in schema
     ]
     # without the metadata of pandas, which makes columns an index, and gaps a type of their own
     return pa.table(columns, schema.names).to_pandas(ignore_metadata=True)
@@ -125,14 +125,14 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 def _is_text(kind: Any) -> bool:
     kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(each(kind) for each in kinds)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _decoded(column: Any) -> int:
     """The bytes of a column's texts, which its file may have once for many rows."""
     if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
         return 0
-    texts = (compute.binary_length(each.dictionary).take(each.indices) for each in column.chunks)
+    texts = (compute.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
     return sum(compute.sum(lengths).as_py() or 0 for lengths in texts)
 
 

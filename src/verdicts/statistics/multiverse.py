@@ -105,7 +105,7 @@ def multiverse_of(key: str, text: str) -> Multiverse:
             if not isinstance(value, _TYPES[str(field.type)]) or isinstance(value, bool):
                 raise TypeError
         values["rule_settings"] = tuple(map(str, values["rule_settings"]))
-        values["variance"] = {name: float(each) for name, each in values["variance"].items()}
+        values["variance"] = {name: float(value) for name, value in values["variance"].items()}
         return Multiverse(**values)
     except (ValueError, TypeError, KeyError, RecursionError):
         raise UserError(f"{key}: {shown(text)} is not allowed; it must be as written.") from None
