@@ -115,14 +115,6 @@ def test_a_pooled_claim_is_judged_by_the_mean_of_each_seed(tmp_path):
     assert row["high"] == pytest.approx(values.mean() + half)
 
 
-def test_a_marked_claim_is_judged_as_ever(tmp_path):
-    found = judged(tmp_path, runs(3), {"a": {}, "b": {"trivial": "a copy", "cells": {"x": {}}}})
-    assert found.loc[("b", ""), ["mark", "mark_reason"]].tolist() == ["trivial", "a copy"]
-    assert found.loc[("b", "x"), "mark"] == "trivial"
-    told = ["verdict", "estimate", "p_adjusted"]
-    assert found.loc[("b", ""), told].tolist() == found.loc[("a", ""), told].tolist()
-
-
 def test_a_claim_about_every_cell(tmp_path):
     cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
     claims = {

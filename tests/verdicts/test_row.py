@@ -9,7 +9,7 @@ from made_up_page import NAN, ROWS, row
 
 from verdicts import report as board
 from verdicts.registry import UserError
-from verdicts.report import as_json, as_markdown, as_page
+from verdicts.report import as_json, as_page
 from verdicts.row import MARKED, as_table, counts, number, read_rows
 
 
@@ -92,16 +92,7 @@ def test_the_p_value_that_decided(changes, p):
     assert printed(**changes)["p"] == p
 
 
-CELL = row("order", cell="ring", verdict="fails")
 HOSTILE = row("x", says="<script>alert(1)</script> | *b*", reason="<img src=x>")
-
-
-def test_markdown_has_a_row_for_each_claim_and_each_cell():
-    page = as_markdown([*ROWS, CELL])
-    assert page.count("\n| ") == len(ROWS) + 1 + 2 + 2  # heads, rules and rows
-    assert "## Parts of claims" in page
-    assert "## Parts of claims" not in as_markdown(ROWS)
-    assert r"\<script\>alert(1)\</script\> \| \*b\*" in as_markdown([HOSTILE])
 
 
 def test_json_has_no_number_that_json_lacks():

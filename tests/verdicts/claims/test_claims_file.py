@@ -154,17 +154,6 @@ def test_mistakes_in_the_file(tmp_path, text, message):
         read_claims(tmp_path / "c.yaml")
 
 
-def test_a_plan_is_of_all_claims_unless_one_names_its_own(tmp_path):
-    path = write(tmp_path / "c.yaml", {"a": {}, "b-1": {"looks": [5, 10]}})
-    path.write_text("looks: [10, 20]\n" + path.read_text())
-    claims = read_claims(path)
-    assert [claim.looks for claim in claims.claims.values()] == [(10, 20), (5, 10)]
-    assert claims.tables == ("added_a", "added_b_1", "t")
-    plain = read_claims(write(tmp_path / "d.yaml", {"a": {}}))
-    assert plain.claims["a"].looks == ()
-    assert plain.tables == ("t",)
-
-
 TABLE = "data,graph,accuracy,note\nmnist,,97.5,\nmnist,ring,96.4,0.95\nmnist,grid,about 90,\n"
 
 

@@ -71,13 +71,6 @@ def test_a_phase_that_cannot_be(value, message):
         per_run(CURVES, value)
 
 
-def test_a_table_without_steps_has_one_row_for_each_run():
-    table = CURVES.drop(columns="step").iloc[[0, 5]]
-    assert per_run(table, "score")["value"].tolist() == [3, 5]
-    with pytest.raises(UserError, match="step: .* the run 'a' has several rows"):
-        per_run(CURVES.drop(columns="step"), "score")
-
-
 @pytest.mark.parametrize(
     ("column", "worst"),
     [("score", -math.inf), ("test_accuracy", -math.inf), ("return", -math.inf),
@@ -229,11 +222,6 @@ def runs(scores, *, value="held_out", **fields):
 def test_the_best_mean_held_out_accuracy_decides():
     rows = runs({0.1: (0.5, 0.9), 0.3: (0.8, 0.8), 1.0: (0.9, 0.3)})
     assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.3]
-
-
-def test_ties_go_to_the_smaller_gamma():
-    rows = runs({0.3: (0.8, 0.6), 0.1: (0.6, 0.8)})
-    assert at_best(rows, ["gamma"], ["topology"])["gamma"].unique() == [0.1]
 
 
 def test_other_values_are_chosen_by_their_own_mean_logarithm():
