@@ -20,18 +20,7 @@ REPOSITORY = Path(__file__).parents[1]
 UV = Path(sys.executable).with_name("uv")
 SECONDS = 1200  # the longest that one command may take; torch may have to be downloaded
 
-TABLE = "method,seed,score\n" + "".join(
-    f"{method},{seed},{score + shift}\n"
-    for method, score in (("A", 70), ("B", 73))
-    for seed, shift in enumerate((0.1, 0.3, 0.2, 0.5) if method == "A" else (0.2, 0, 0.4, 0.1))
-)
-CLAIMS = """\
-claims:
-  b-over-a:
-    {place: Section 3, says: B is more accurate than A, kind: order, from: scores,
-     quantity: difference, with: {of: {method: B}, minus: {method: A}, value: score},
-     above: 0, margin: 0.5, unit: points}
-"""
+EXAMPLE = REPOSITORY / "examples/verdicts/td3"
 RUN = "train --dataset digits --method ngo --p 0.9 --gamma 0.3 --epochs 1 --out out"
 
 
@@ -90,15 +79,14 @@ def main() -> None:
             name: build(source, at / f"dist-{name}")
             for name, source in (("ngo", REPOSITORY), ("judge", REPOSITORY / "src/verdicts"))
         }
-        (at / "scores.csv").write_text(TABLE)
-        (at / "claims.yaml").write_text(CLAIMS)
         (at / "example.py").write_text(example())
         judge = environment(options.python, at / "judge", options.newest, wheels["judge"])
         drawn = wheels["ngo"], "matplotlib"  # for the example
         library = environment(options.python, at / "library", options.newest, *drawn)
         for scripts in (judge, library):
-            told = run(scripts / "verdicts", "check", "claims.yaml", "--tables", ".", at=at)
-            assert "Of 1 claim, 1 holds" in told, told
+            claims = EXAMPLE / "claims.yaml"
+            told = run(scripts / "verdicts", "check", claims, "--tables", EXAMPLE, at=at)
+            assert "Of 14 claims, 11 hold, 1 fails" in told, told
         print(run(library / "python", "example.py", at=at))
         run(library / "ngo", *RUN.split(), at=at)
         assert (at / "out/run.json").exists()

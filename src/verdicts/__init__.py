@@ -89,7 +89,7 @@ def specification_curve(claims: str | Path, tables: str | Path, claim: str) -> p
     from verdicts.claims import universes
 
     found = read_claims(claims)
-    over = {name: each for name, each in found.claims.items() if each.universes is not None}
+    over = {name: listed for name, listed in found.claims.items() if listed.universes is not None}
     if claim not in over:
         raise unknown("claim", claim, over)
     read = _checked_tables(replace(found, claims={claim: over[claim]}), tables)

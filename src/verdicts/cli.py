@@ -154,7 +154,7 @@ def _print(rows: list[Row], given: argparse.Namespace, read: Sequence[Path]) -> 
         return
     contents = {"csv": as_table(rows).to_csv(index=False, lineterminator="\n")}
     contents |= {ending: formats[name](rows) for name, ending in FILES.items()}
-    files = {f"verdicts.{name}": printable(each, keep="\n") for name, each in contents.items()}
+    files = {f"verdicts.{name}": printable(text, keep="\n") for name, text in contents.items()}
     write_together(given.out, files, read)
 
 

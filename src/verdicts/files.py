@@ -85,13 +85,13 @@ class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
         _check_size(node)
         waiting, seen = [node], set()
         while waiting:
-            each = waiting.pop()
-            if id(each) in seen:  # an alias
+            value = waiting.pop()
+            if id(value) in seen:  # an alias
                 continue
-            seen.add(id(each))
-            if isinstance(each, yaml.MappingNode):
-                _check_keys(each)
-            waiting += _inside(each)
+            seen.add(id(value))
+            if isinstance(value, yaml.MappingNode):
+                _check_keys(value)
+            waiting += _inside(value)
         return super().construct_document(node)
 
 
@@ -99,7 +99,7 @@ def _inside(node: yaml.Node) -> list[yaml.Node]:
     """The values in a mapping or a list."""
     if isinstance(node, yaml.ScalarNode):
         return []
-    return [each[1] if isinstance(each, tuple) else each for each in node.value]
+    return [child[1] if isinstance(child, tuple) else child for child in node.value]
 
 
 def _check_size(root: yaml.Node) -> None:

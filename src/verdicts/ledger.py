@@ -54,7 +54,9 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
         else:
             found = evidence_on(claim, {}, claim.expectation, claims, tables)
         families.setdefault(claim.family, {})[claim.id] = found
-    decided = {id: each for family in families.values() for id, each in _decided(family).items()}
+    decided: dict[str, Verdict] = {}
+    for family in families.values():
+        decided |= _decided(family)
     rows = []
     for claim in claims.claims.values():
         if decided[claim.id].verdict == NOT_RUN and claims.is_optional(claim.id):
@@ -82,11 +84,12 @@ def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdic
 
 def _decided(found: dict[str, Found]) -> dict[str, Verdict]:
     """Verdicts on all the evidence of a family; verdicts that are there already are kept."""
-    seeds = {name: each for name, each in found.items() if isinstance(each, Evidence)}
-    sampled = {name: each for name, each in found.items() if isinstance(each, MultiverseEvidence)}
-    verdicts = dict(zip(seeds, judgement.judge(list(seeds.values())), strict=True))
+    seeds = {k: value for k, value in found.items() if isinstance(value, Evidence)}
+    sampled = {k: value for k, value in found.items() if isinstance(value, MultiverseEvidence)}
+    verdicts = {k: value for k, value in found.items() if isinstance(value, Verdict)}
+    verdicts |= zip(seeds, judgement.judge(list(seeds.values())), strict=True)
     verdicts |= zip(sampled, judge_multiverses(list(sampled.values())), strict=True)
-    return {k: each if isinstance(each, Verdict) else verdicts[k] for k, each in found.items()}
+    return {k: verdicts[k] for k in found}
 
 
 def evidence_on(
@@ -171,8 +174,8 @@ def _value(claim: Claim) -> str:
 
 def _ended(noted: Sequence[pd.DataFrame]) -> str:
     """What is said of runs with infinite values."""
-    runs = [each[np.isinf(each["value"])] for each in noted]
-    late = any((~each["diverged"]).any() for each in runs)
+    runs = [lost[np.isinf(lost["value"])] for lost in noted]
+    late = any((~lost["diverged"]).any() for lost in runs)
     return "diverged or never got there" if late else "diverged"
 
 
@@ -266,7 +269,9 @@ def _row(
     seeds = known if isinstance(known, Evidence) else None
     coming = claim.looks[seeds.looks or 0 :] if seeds and verdict.verdict == UNDECIDED else ()
     sources = (claim, OF_CLAIM), (verdict, OF_VERDICT), (known, OF_EVIDENCE)
-    copied: dict[str, Any] = {n: getattr(each, n, NAN) for each, names in sources for n in names}
+    copied: dict[str, Any] = {}
+    for source, names in sources:
+        copied |= {name: getattr(source, name, NAN) for name in names}
     return Row(
         claim=claim.id,
         cell=cell,

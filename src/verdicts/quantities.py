@@ -278,7 +278,7 @@ def _on_log_V(
     import pandas as pd
 
     runs = per_run(rows, value)
-    runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda each: each > 0))
+    runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda values: values > 0))
     kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
     kept &= (runs["value"] > 0) | (not positive)
     note(runs, ~kept)
@@ -307,7 +307,7 @@ def _places(values: Sequence[object]) -> np.ndarray:
     try:
         return np.array(values, dtype=float)
     except (TypeError, ValueError):
-        text = next((each for each in values if isinstance(each, str)), values[0])
+        text = next((value for value in values if isinstance(value, str)), values[0])
         raise UserError(f"along: {text!r} is not a number.") from None
 
 

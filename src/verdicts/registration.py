@@ -75,12 +75,12 @@ def read_registration(path: Path) -> Registration | None:
     tiers = mapping("registered.designs", content.get("designs", {}))
     return Registration(
         _section("registered.claims", content["claims"]),
-        {str(tier): _section(f"registered.designs.{tier}", each) for tier, each in tiers.items()},
+        {str(tier): _section(f"registered.designs.{tier}", part) for tier, part in tiers.items()},
     )
 
 
 def _section(key: str, value: object) -> Entries:
-    return {str(id): _entries(f"{key}.{id}", each) for id, each in mapping(key, value).items()}
+    return {str(id): _entries(f"{key}.{id}", forms) for id, forms in mapping(key, value).items()}
 
 
 def _entries(key: str, value: Any) -> list[Entry]:
@@ -130,7 +130,7 @@ def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:
     claims = read_claims(path)
     place = registration_path(path) if out is None else out
     known = read_registration(place) or Registration()
-    last = {id: each[-1].form for id, each in known.claims.items()}
+    last = {id: entries[-1].form for id, entries in known.claims.items()}
     new = [id for id, form in claims.forms.items() if last.get(id) != form]
     date, revision = datetime.now(UTC).replace(microsecond=0), _revision(path.parent)
     added = {id: [*known.claims.get(id, ()), Entry(claims.forms[id], date, revision)] for id in new}
@@ -157,12 +157,12 @@ def written(registration: Registration) -> str:
 def _lines(key: str, value: Mapping[str, Any] | Sequence[Entry], indent: str = "") -> Iterator[str]:
     yield f"{indent}{key}:{'' if value else ' {}'}\n"
     if isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from _lines(json.dumps(name), each, f"{indent}  ")
+        for name, more in value.items():
+            yield from _lines(json.dumps(name), more, f"{indent}  ")
         return
-    for each in value:
-        date = each.date.isoformat(timespec="seconds")
-        yield f'{indent}- {{date: "{date}", revision: "{each.revision}", form: "{each.form}"}}\n'
+    for entry in value:
+        date = entry.date.isoformat(timespec="seconds")
+        yield f'{indent}- {{date: "{date}", revision: "{entry.revision}", form: "{entry.form}"}}\n'
 
 
 BEFORE, CHANGED, ADDED = REGISTERED
@@ -179,7 +179,7 @@ def standing(parts: Iterable[tuple[Sequence[Entry], str]], first: datetime) -> s
     present form of all parts, ``changed`` if it is another for some, and ``added`` if some have
     none.
     """
-    found = [([each.form for each in entries if each.date <= first], now) for entries, now in parts]
+    found = [([e.form for e in entries if e.date <= first], now) for entries, now in parts]
     if any(forms and forms[-1] != now for forms, now in found):
         return CHANGED
     return BEFORE if all(forms for forms, _ in found) else ADDED

@@ -61,8 +61,8 @@ def nearest(name: object, known: Iterable[object]) -> str:
 
     Of the names, ``MOST_COMPARED`` are compared: those first that begin with the same two letters.
     """
-    names, wanted = {str(each).lower(): each for each in known}, str(name).lower()
-    alike_first = sorted(names, key=lambda each: (each != wanted, each[:2] != wanted[:2]))
+    names, wanted = {str(other).lower(): other for other in known}, str(name).lower()
+    alike_first = sorted(names, key=lambda other: (other != wanted, other[:2] != wanted[:2]))
     close = difflib.get_close_matches(wanted, alike_first[:MOST_COMPARED], n=1, cutoff=0.5)
     return f" Did you mean {names[close[0]]!r}?" if close else ""
 

@@ -120,7 +120,7 @@ def as_json(rows: Sequence[Row]) -> str:
 
 def _plain(value: object) -> object:
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

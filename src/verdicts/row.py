@@ -236,7 +236,7 @@ COLUMNS = [field.name for field in fields(Row)]
 """The columns of a table of rows."""
 
 _TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
-_NUMBERS = {each.name: float for each in fields(Row) if each.type in ("float", "int | None")}
+_NUMBERS = {field.name: float for field in fields(Row) if field.type in ("float", "int | None")}
 _FLAGS = {field.name: bool for field in fields(Row) if field.type == "bool"}
 _OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
@@ -322,8 +322,8 @@ def counts_of(claims: Iterable[tuple[str, str | None]]) -> dict[str, int]:
     """``counts`` of the verdict and the mark of each claim."""
     whole = list(claims)
     found = [verdict for verdict, mark in whole if not mark]
-    over = [each for each in judgement.OVER_UNIVERSES if each in found]
-    numbers = {each: found.count(each) for each in (*judgement.VERDICTS, *over)}
+    over = [verdict for verdict in judgement.OVER_UNIVERSES if verdict in found]
+    numbers = {verdict: found.count(verdict) for verdict in (*judgement.VERDICTS, *over)}
     return {**numbers, MARKED: len(whole) - len(found)}
 
 
@@ -348,9 +348,9 @@ def _were(number: int) -> str:
 
 def counted(counts: Mapping[str, int]) -> str:
     """``Of 70 claims, 31 hold, …, and 12 are not run; 4 more are trivial, circular or …``"""
-    found = {each: number for each, number in counts.items() if each != MARKED}
+    found = {verdict: number for verdict, number in counts.items() if verdict != MARKED}
     number = sum(found.values())
-    parts = [f"{found[each]} {WORDS[each][found[each] != 1]}" for each in found]
+    parts = [f"{found[verdict]} {WORDS[verdict][found[verdict] != 1]}" for verdict in found]
     said = f"Of {number} claim{'' if number == 1 else 's'}, " + ", ".join(parts[:-1])
     apart = counts[MARKED]
     more = f"; {apart} more {'is' if apart == 1 else 'are'} {MARKED}" if apart else ""

@@ -115,22 +115,6 @@ def test_a_pooled_claim_is_judged_by_the_mean_of_each_seed(tmp_path):
     assert row["high"] == pytest.approx(values.mean() + half)
 
 
-def test_a_pooled_claim_is_not_run_if_one_of_its_claims_is_not(tmp_path):
-    claims = {"a": {}, "b": {"where": {"dataset": "cifar10"}}, "pool": pool()}
-    row = judged(tmp_path, runs(3), claims).loc["pool", ""]
-    assert (row["verdict"], row["reason"]) == (
-        "not run", "b is not run: not trained on cifar10, but on mnist"
-    )  # fmt: skip
-
-
-def test_a_marked_claim_is_judged_as_ever(tmp_path):
-    found = judged(tmp_path, runs(3), {"a": {}, "b": {"trivial": "a copy", "cells": {"x": {}}}})
-    assert found.loc[("b", ""), ["mark", "mark_reason"]].tolist() == ["trivial", "a copy"]
-    assert found.loc[("b", "x"), "mark"] == "trivial"
-    told = ["verdict", "estimate", "p_adjusted"]
-    assert found.loc[("b", ""), told].tolist() == found.loc[("a", ""), told].tolist()
-
-
 def test_a_claim_about_every_cell(tmp_path):
     cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
     claims = {
@@ -163,16 +147,6 @@ def test_the_seeds_of_a_claim_say_which_look_it_is_at(tmp_path):
     assert found["next_look"].fillna(-1).tolist() == [-1, -1, -1, 10]
     plain = judged(tmp_path, runs(3, noise=[0.3, -0.8, 1.1, -0.6, 0.5]), {"a": {}}).loc["a", ""]
     assert found.loc[("c", ""), "p"] == pytest.approx(2 * plain["p"])
-
-
-def test_added_seeds_count_for_their_claim_alone(tmp_path):
-    noise = [0.3, -0.8, 1.1, -0.6, 0.5, 1.3]
-    table = runs(1, noise=noise)
-    tables = {"t": table[table["seed"] < 3], "added_b_1": table[table["seed"] >= 3]}
-    claims = {name: {"looks": [3, 6]} for name in ("a", "b-1")} | {"c": {}}
-    found = judged(tmp_path, tables, claims)
-    assert found["pairs"].tolist() == [3, 6, 3]
-    assert found["looks"].fillna(-1).tolist() == [1, 2, -1]
 
 
 @pytest.mark.parametrize(
@@ -286,18 +260,6 @@ def test_a_value_of_0_has_not_diverged(tmp_path, looks):
         "in 1 of 7 seeds V is 0, and its logarithm (−∞) decides the seed"
     ) in row["reason"]
     assert row["reason"].endswith("seed 7 is left out: V is 0 on both sides")
-
-
-def test_an_exact_claim_names_the_seeds_that_it_leaves_out(tmp_path):
-    rows = two_methods().assign(score=lambda t: t["method"].map({"a": 1.0, "b": 4.0})).drop([1])
-    rows.loc[2, "score"] = math.nan
-    row = compared(tmp_path, rows, exact=True)
-    assert (row["verdict"], row["pairs"]) == ("holds", 3)
-    assert row["reason"] == (
-        "exact: its value decides; seed 2 is left out: no score in 1 row; "
-        "seed 1 is left out: a run to compare with is missing"
-    )
-    assert compared(tmp_path, rows[rows["seed"] == 0], exact=True)["verdict"] == "holds"
 
 
 def two_methods():

@@ -11,7 +11,6 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import (
     Registry,
     UserError,
-    load_entries,
     load_plugin,
     nearest,
     printable,
@@ -48,25 +47,6 @@ def test_the_nearest_name_may_differ_in_case_and_may_be_none():
     assert nearest("RING", ["ring", "complete"]) == " Did you mean 'ring'?"
     assert nearest("xyz", ["ring", "complete"]) == ""
     assert nearest(8, [16, 80]) == " Did you mean 80?"
-
-
-def test_modules_of_a_package_register_their_entries(tmp_path, monkeypatch):
-    package = tmp_path / "some_entries"
-    package.mkdir()
-    (package / "__init__.py").write_text("names = []")
-    for name in ("one", "two"):
-        (package / f"{name}.py").write_text(
-            f"from some_entries import names; names.append('{name}')"
-        )
-    monkeypatch.syspath_prepend(tmp_path)
-    load_entries("some_entries")
-    assert sorted(sys.modules["some_entries"].names) == ["one", "two"]
-
-
-@pytest.mark.parametrize("name", ["a/b", "a b", "", "-a", "é"])
-def test_a_name_may_be_part_of_a_files_name(name):
-    with pytest.raises(UserError, match="topology: '.*' is not allowed as a name; use letters"):
-        Registry("topology").add(name, entry)
 
 
 def test_characters_that_steer_a_terminal_are_escaped():

@@ -9,7 +9,7 @@ from made_up_page import NAN, ROWS, row
 
 from verdicts import report as board
 from verdicts.registry import UserError
-from verdicts.report import as_json, as_markdown, as_page
+from verdicts.report import as_json, as_page
 from verdicts.row import MARKED, as_table, counts, number, read_rows
 
 
@@ -20,13 +20,6 @@ from verdicts.row import MARKED, as_table, counts, number, read_rows
 )  # fmt: skip
 def test_three_digits(value, printed):
     assert number(value) == printed
-
-
-def test_a_number_that_is_rounding_beside_its_interval_is_zero():
-    assert row("a", estimate=-1.4e-15, low=-0.8, high=0.8).measured == "0 points"
-    assert row("a", estimate=1e-15, low=0.9e-15, high=1.1e-15).measured == "1 · 10^−15 points"
-    assert row("a", estimate=1e-15, low=NAN, high=NAN).measured == "1 · 10^−15 points"
-    assert row("a", estimate=4.5, low=1.5, high=math.inf).measured == "4.5 points"
 
 
 def test_what_is_written_is_read_with_every_digit(tmp_path):
@@ -99,16 +92,7 @@ def test_the_p_value_that_decided(changes, p):
     assert printed(**changes)["p"] == p
 
 
-CELL = row("order", cell="ring", verdict="fails")
 HOSTILE = row("x", says="<script>alert(1)</script> | *b*", reason="<img src=x>")
-
-
-def test_markdown_has_a_row_for_each_claim_and_each_cell():
-    page = as_markdown([*ROWS, CELL])
-    assert page.count("\n| ") == len(ROWS) + 1 + 2 + 2  # heads, rules and rows
-    assert "## Parts of claims" in page
-    assert "## Parts of claims" not in as_markdown(ROWS)
-    assert r"\<script\>alert(1)\</script\> \| \*b\*" in as_markdown([HOSTILE])
 
 
 def test_json_has_no_number_that_json_lacks():

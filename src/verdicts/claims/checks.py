@@ -24,7 +24,6 @@ from verdicts.rows.selection import (
     Folder,
     Selection,
     distinct,
-    in_one_precision,
     matches,
     no_seed,
     no_table,
@@ -47,7 +46,7 @@ def check_names(claims: ClaimsFile, tables: Folder, *, strict: bool = False) -> 
             continue
         key = f"claims.{claim.id}"
         entries: dict[str, Claim | Gate] = {key: claim}
-        entries |= {f"gates.{each}": claims.gates[each] for each in claim.gates}
+        entries |= {f"gates.{gate}": claims.gates[gate] for gate in claim.gates}
         if claim.universes is not None and claim.universes.gate is not None:
             entries[f"{key}.universes.gate"] = claim.universes.gate
         for place, entry in entries.items():
@@ -65,7 +64,7 @@ class _Names:
     def __init__(self, tables: Folder, names: tuple[str, ...], *, strict: bool) -> None:
         self.strict = strict
         self.tables = {tables.files[name]: tables[name] for name in names}
-        every = (str(each) for part in self.tables.values() for each in part)
+        every = (str(column) for part in self.tables.values() for column in part)
         self.columns = list(dict.fromkeys(every))
 
     def check(self, key: str, entry: Claim | Gate) -> None:
@@ -127,12 +126,12 @@ class _Names:
         values = pd.concat([rows[column] for rows in self.tables.values() if column in rows])
         if values.dtype != object and not pd.api.types.is_string_dtype(values):
             return
-        for each in wanted:
-            if isinstance(each, str) and not matches(values, each).any():
+        for text in wanted:
+            if isinstance(text, str) and not matches(values, text).any():
                 known = values.dropna().unique()
                 raise UserError(
-                    f"{key}: {column}: no row has {shown(each)}, only {distinct(values)}."
-                    f"{nearest(each, known)}"
+                    f"{key}: {column}: no row has {shown(text)}, only {distinct(values)}."
+                    f"{nearest(text, known)}"
                 )
 
     def shares(self, key: str, claim: Claim) -> None:
@@ -141,8 +140,8 @@ class _Names:
         if column is None or "accuracy" not in column:
             return
         values = (rows[column] for rows in self.tables.values() if column in rows)
-        numbers = (pd.to_numeric(each, errors="coerce").dropna() for each in values)
-        if all(each.between(0, 1).all() for each in numbers):
+        numbers = (pd.to_numeric(part, errors="coerce").dropna() for part in values)
+        if all(part.between(0, 1).all() for part in numbers):
             check_margins(key, claim, column)
 
 
@@ -166,14 +165,13 @@ def named_columns(key: str, entry: Claim | Gate) -> Iterator[tuple[str, object]]
     """The columns among the arguments of a quantity, and their defaults, each with its place."""
     if entry.quantity is not None:
         for name, value in QUANTITIES[entry.quantity].given("Column", entry.arguments):
-            for each in value if isinstance(value, list | tuple) else [value]:
-                yield f"{key}.with.{name}", each
+            for column in value if isinstance(value, list | tuple) else [value]:
+                yield f"{key}.with.{name}", column
 
 
 KEPT = (UNIVERSE, "run", "step", "seed", "diverged")
 """The columns that are checked beside those with a claim's numbers."""
 
-LARGEST = 2**53
 """Floats from here on are whole, but not every whole number is one of them."""
 
 
@@ -210,7 +208,7 @@ def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> list[Read]:
             found.append((gate, gate.tables or own, filters))
     if claim.universes is not None and claim.universes.gate is not None:
         found.append((claim.universes.gate, own, [claim.universes.gate.where]))
-    return [each for each in found if each[1] and all(name in tables for name in each[1])]
+    return [read for read in found if read[1] and all(name in tables for name in read[1])]
 
 
 def _check(
@@ -230,10 +228,9 @@ def _check(
         return
     paired, along = entry.quantity is not None, str(entry.arguments.get("along", ""))
     # Columns whose values tell the sides apart.
-    apart = [str(each) for _, each in named_columns("", entry)]
+    apart = [str(column) for _, column in named_columns("", entry)]
     compared = [side for _, side in selections("", entry)] if paired else []
     sides = compared or [{}]
-    judges = QUANTITIES.definitions.get(str(entry.quantity), "").startswith(OWN)
     parts: list[dict[str, pd.DataFrame]] = [{} for _ in sides]
     for name in names:
         rows, file = tables[name], tables.files[name]
@@ -242,7 +239,7 @@ def _check(
             rows[column] = numbers_among(rows[column])
         kept = _meeting(rows, filters)
         of_sides = [kept & _meeting(rows, [side]) for side in sides]
-        own = [each for each in rows if each in (*numbers, *apart, *KEPT)]
+        own = [column for column in rows if column in (*numbers, *apart, *KEPT)]
         found = rows.loc[np.logical_or.reduce(of_sides), own]
         for column in sorted(numbers):
             as_numbers(found[column], f"{file}: {column}")
@@ -258,8 +255,6 @@ def _check(
         for part, on_side in zip(parts, of_sides, strict=True):
             if on_side.any():
                 part[file] = rows.loc[on_side, own]
-                if compared and judges and "run" not in known:
-                    _check_same(rows[on_side], file)
                 if "run" in known and (paired or "step" in known):
                     _check_evaluations(part[file], rows, file)
     for part in parts:
@@ -274,7 +269,7 @@ def _check(
 def _meeting(rows: pd.DataFrame, filters: Sequence[Selection]) -> pd.Series:
     """Whether each row meets all conditions; a column that is not there is empty."""
     kept = pd.Series(True, index=rows.index)
-    for column, wanted in (each for where in filters for each in where.items()):
+    for column, wanted in (condition for where in filters for condition in where.items()):
         if column in rows:
             kept &= matches(rows[column], wanted)
         else:
@@ -297,14 +292,13 @@ def _check_whole(rows: pd.DataFrame, column: str, file: str) -> None:
     if values.dtype.kind in "iu":
         return
     numbers = pd.to_numeric(values, errors="coerce").astype(float)
-    whole = (numbers % 1 == 0) & (numbers.abs() < LARGEST)
+    whole = numbers % 1 == 0
     if values.dtype.kind in "bmM":
         whole[:] = False
     if not whole.all():
         row = _place(~whole)
-        found = f"{shown(values.astype(object)[row])} in row {row + 1}"
-        below = " below 2^53" if numbers.abs()[row] >= LARGEST else ""
-        raise UserError(f"{file}: {column}: {found} is not a whole number{below}.")
+        value = shown(values.astype(object)[row])
+        raise UserError(f"{file}: {column}: {value} in row {row + 1} is not a whole number.")
 
 
 def _place(found: pd.Series) -> int:
@@ -332,16 +326,9 @@ def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> No
         raise UserError(f"{file}: run {run} has the seeds {seeds}; give each run its own name.")
 
 
-def _check_same(rows: pd.DataFrame, file: str) -> None:
-    """Check that no two rows are the same."""
-    if (pair := _first_two(rows, [str(name) for name in rows])) is not None:
-        raise UserError(f"{file}: rows {_places(pair)} are the same; remove one.")
-
-
 def _check_agreement(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> None:
     """Check that tables which have the same evaluation have the same values of it."""
-    found = [part.assign(file=file) for file, part in parts.items()]
-    rows = pd.concat(in_one_precision(found))
+    rows = pd.concat([part.assign(file=file) for file, part in parts.items()])
     own = [name for name in (UNIVERSE, "run", "step") if name in rows]
     values = [name for name in dict.fromkeys((*columns, "seed", "diverged")) if name in rows]
     pair = _first_two(rows.drop_duplicates([*own, *values]), own)

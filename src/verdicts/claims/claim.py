@@ -157,7 +157,7 @@ class ClaimsFile:
                 raise unknown(f"claims.{claim.id}.with.{argument}", name, values)
             return replace(claim, arguments={**claim.arguments, argument: values[name]})
 
-        return replace(self, claims={name: resolved(each) for name, each in self.claims.items()})
+        return replace(self, claims={name: resolved(claim) for name, claim in self.claims.items()})
 
 
 def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:

@@ -70,7 +70,7 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     check_keys("claims", content, SECTIONS, ("claims",))
     plan = checked_plan("looks", content.get("looks"))
     entries = resolved(content, folder)
-    gates = {str(name): _gate(f"gates.{name}", name, each) for name, each in entries.gates.items()}
+    gates = {str(name): _gate(f"gates.{name}", name, gate) for name, gate in entries.gates.items()}
     claims = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
     by_id = _with_members({claim.id: claim for claim in claims})
     optional = names("optional", content["optional"]) if "optional" in content else ()
@@ -94,7 +94,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     values = mapping(key, entry)
     read = _reader(key, values)
     pooled = values.get("quantity") == POOLED
-    known = [each for each in CLAIM_KEYS if not pooled or each not in OF_ROWS]
+    known = [name for name in CLAIM_KEYS if not pooled or name not in OF_ROWS]
     rows = () if pooled else ("from",)
     check_keys(key, values, known, ("place", "says", "kind", *rows, "quantity"))
     kind = one_of(f"{key}.kind", values["kind"], KINDS)
@@ -105,7 +105,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     exact = read("exact", boolean, False)
     claim = Claim(
         id=name,
-        **{each: read(each, text, "") for each in ("place", "says", "unit", "shows")},
+        **{name: read(name, text, "") for name in ("place", "says", "unit", "shows")},
         kind=kind,
         tables=read("from", _tables, ()),
         where=read("where", _where, {}),
@@ -140,7 +140,7 @@ def _universes(key: str, entry: object) -> Universes:
     read = _reader(key, values)
     gate = None
     if (own := read("gate", mapping)) is not None:
-        known = [each for each in GATE_KEYS if each not in ("from", "else")]
+        known = [name for name in GATE_KEYS if name not in ("from", "else")]
         check_keys(f"{key}.gate", own, known, ("take",))
         gate = _gate(f"{key}.gate", "universes", {**own, "else": "the universe does not count"})
     return Universes(read("settings", names), gate)
@@ -271,14 +271,14 @@ def _check_argument(key: str, kinds: set[str], value: object) -> None:
     if words in ({"Sequence", "Column"}, {"Sequence", "Selection"}):
         check(isinstance(value, list), key, value, "it must be a list")
     if "Selection" in words:
-        for each in value if isinstance(value, list) else [value]:
-            term = dict(mapping(key, each))
+        for item in value if isinstance(value, list) else [value]:
+            term = dict(mapping(key, item))
             if isinstance(value, list) and "weight" in term:
                 number(f"{key}.weight", term.pop("weight"))
             _where(key, term)
     elif "Value" in words and not isinstance(value, str):
-        for each in mapping(key, value).values():
-            check(isinstance(each, str | int | float), key, each, "name a column, or a number")
+        for item in mapping(key, value).values():
+            check(isinstance(item, str | int | float), key, item, "name a column, or a number")
     elif words == {"bool"}:
         boolean(key, value)
     elif words in ({"float"}, {"int"}):
@@ -307,9 +307,9 @@ def _where(key: str, value: object) -> Selection:
                 number(f"{place}.{end}", limit)
             continue
         check(wanted != [], place, wanted, "name at least one value")
-        for each in wanted if isinstance(wanted, list) else [wanted]:
-            right = isinstance(each, None | str | int | float | date) and each == each
-            check(right, place, each, "name a value, or a list")
+        for item in wanted if isinstance(wanted, list) else [wanted]:
+            right = isinstance(item, None | str | int | float | date) and item == item
+            check(right, place, item, "name a value, or a list")
     return selection
 
 
@@ -337,7 +337,7 @@ def _with_members(claims: Mapping[str, Claim]) -> dict[str, Claim]:
 def _members(claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
     key = f"claims.{claim.id}.with.claims"
     for name in names(key, claim.arguments["claims"]):
-        single = {id: each for id, each in claims.items() if not each.is_pooled}
+        single = {id: member for id, member in claims.items() if not member.is_pooled}
         found = [name] if name in claims else alike(name, single)
         if not found:
             raise unknown(key, name, claims)

@@ -52,9 +52,9 @@ def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
     named = {
         name: {
             value: mapping(f"values.{name}.{value}", entry)
-            for value, entry in mapping(f"values.{name}", each).items()
+            for value, entry in mapping(f"values.{name}", mappings).items()
         }
-        for name, each in values.items()
+        for name, mappings in values.items()
     }
     gates = expanded("gates", given, named)
     short = _with_defaults(short, defaults)
@@ -117,7 +117,7 @@ class _Writer:
                 if isinstance(identifier, Mapping | list):
                     raise UserError(f"{place}: {shown(identifier)} is not allowed as an id.")
                 if identifier in found:
-                    needed = sorted(f"{{{each}}}" for each in values.keys() - chosen.keys())
+                    needed = sorted(f"{{{missing}}}" for missing in values.keys() - chosen.keys())
                     hint = f"; it needs {', '.join(needed)}" if needed else ""
                     raise UserError(f"{key}: the id {shown(identifier)} occurs twice{hint}.")
                 found[identifier] = self.filled(place, entry, values)
@@ -148,15 +148,15 @@ class _Writer:
         """A value with all names replaced."""
         self.written += 1
         if isinstance(value, Mapping):
-            rest = {name: each for name, each in value.items() if name != FOR_EACH}
+            rest = {name: part for name, part in value.items() if name != FOR_EACH}
             value = self.mapping(key, rest, chosen)
         elif isinstance(value, list):
-            value = [self.filled(key, each, chosen) for each in value]
+            value = [self.filled(key, item, chosen) for item in value]
         elif isinstance(value, str) and chosen:
             if alone := re.fullmatch(NAMED, value):
                 value = self.value(key, alone[1], chosen)
             else:
-                value = re.sub(NAMED, lambda each: str(self.value(key, each[1], chosen)), value)
+                value = re.sub(NAMED, lambda match: str(self.value(key, match[1], chosen)), value)
                 self.written += len(value)
         if self.written > MOST:
             raise UserError(f"{key}: {FOR_EACH} writes out more than {MOST:,} values.")
@@ -255,15 +255,15 @@ WORDS = ("place", "says", "kind", "unit", "shows")
 
 def forms(entries: Resolved) -> dict[str, str]:
     """The form of each claim, by id, in 64 hexadecimal digits; entries need not be valid claims."""
-    claims = {str(id): each for id, each in entries.claims.items() if isinstance(each, Mapping)}
-    pooled = {id: each for id, each in claims.items() if each.get("quantity") == POOLED}
-    found = {id: _form(each, entries) for id, each in claims.items() if id not in pooled}
+    claims = {str(id): entry for id, entry in entries.claims.items() if isinstance(entry, Mapping)}
+    pooled = {id: entry for id, entry in claims.items() if entry.get("quantity") == POOLED}
+    found = {id: _form(entry, entries) for id, entry in claims.items() if id not in pooled}
     whole = dict(found)
-    for id, each in pooled.items():
-        given = each.get("with", {})
+    for id, entry in pooled.items():
+        given = entry.get("with", {})
         named = _listed(given.get("claims", ()) if isinstance(given, Mapping) else ())
         members = {member: found[member] for name in named for member in alike(str(name), found)}
-        whole[id] = _form({**each, "with": members}, entries)
+        whole[id] = _form({**entry, "with": members}, entries)
     return {id: whole[id] for id in claims}
 
 
@@ -299,9 +299,9 @@ def _deciding(gate: object) -> object:
 def _normal(value: object) -> object:
     """A value as JSON has it, with keys as texts and numbers as floats."""
     if isinstance(value, Mapping):
-        return {str(key): _normal(each) for key, each in value.items()}
+        return {str(key): _normal(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_normal(each) for each in value]
+        return [_normal(item) for item in value]
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int | float):

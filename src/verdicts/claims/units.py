@@ -51,15 +51,16 @@ def check_shares(key: str, claim: Claim) -> None:
 def check_margins(key: str, claim: Claim, column: str) -> None:
     """Raise a UserError for a margin of ``LEAST`` or more: ``column`` is a share of 1."""
     expectations = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
-    for place, each in {key: claim.expectation, **expectations}.items():
-        if each is None or each.margin is None or each.margin < LEAST:
+    for place, expectation in {key: claim.expectation, **expectations}.items():
+        margin = expectation.margin if expectation else None
+        if margin is None or margin < LEAST:
             continue
-        instead = f"give it as a share: {each.margin:g} points are {each.margin / 100:g}"
+        instead = f"give it as a share: {margin:g} points are {margin / 100:g}"
         if column in IN_POINTS:
             instead = f"use the value {IN_POINTS[column]!r}, which is in points"
         raise UserError(
-            f"{place}.margin: {each.margin:g} is not allowed, it would be {100 * each.margin:g} "
-            f"points: {column!r} is a {SHARE}; {instead}."
+            f"{place}.margin: {margin:g} is not allowed, it would be {100 * margin:g} points: "
+            f"{column!r} is a {SHARE}; {instead}."
         )
 
 

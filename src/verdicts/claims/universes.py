@@ -162,4 +162,4 @@ def _setting(name: str, values: pd.Series) -> pd.Series:
         if values.isna().any():
             raise UserError(f"{name!r} has no value in {values.isna().sum()} universes")
         return values
-    return values.map(lambda each: "none" if pd.isna(each) else str(each))
+    return values.map(lambda value: "none" if pd.isna(value) else str(value))

@@ -36,8 +36,7 @@ def at_best(
     log ``value`` for any other. Values at which a run diverged come last. For ties, see ``best``.
 
     In rows with the column ``FIRST_LOOK``, the seeds of the first look choose for all; in rows with
-    the column ``universe``, each universe has its own best values. The index stays, if it is
-    unique; else the rows are numbered anew.
+    the column ``universe``, each universe has its own best values. The index stays.
     """
     if best_is not in ("max", "min"):
         raise unknown("best_is", best_is, ("max", "min"))
@@ -62,8 +61,6 @@ def at_best(
     by_fields = runs.groupby(fields, dropna=False)["score"]
     means = by_fields.agg(lambda scores: scores.mean(skipna=False))
     chosen = best(means.reset_index(), choose, apart)[fields]
-    if not rows.index.is_unique:
-        return rows.merge(chosen, on=fields)
     kept = rows.assign(**{_PLACE: rows.index}).merge(chosen, on=fields)
     return kept.set_index(_PLACE).rename_axis(None)
 

@@ -327,7 +327,7 @@ def said(value: Value) -> str:
     """A value in words: ``accuracy``, ``mean V``."""
     if isinstance(value, str):
         return value
-    return " ".join(f"{name} {each}" for name, each in value.items())
+    return " ".join(f"{name} {argument}" for name, argument in value.items())
 
 
 def unit_of(value: Value) -> str:
@@ -404,7 +404,7 @@ def _phase(name: str, value: Mapping[str, object]) -> tuple[float, float]:
         known = ", ".join(_OVER_EVALUATIONS)
         raise UserError(f"value: {name!r} has no phase; 'from' and 'to' go with {known}.")
     start, end = ends = tuple(value.get(key, share) for key, share in _PHASE.items())
-    numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in ends)
+    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
     if not (numbers and 0 <= start < end <= 1):  # type: ignore[operator]  # they are numbers
         raise UserError(
             f"value: from {start!r} to {end!r} is not allowed; a phase is from a share of the "

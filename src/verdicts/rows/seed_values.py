@@ -78,7 +78,8 @@ def _same_seed(rows: pd.DataFrame, same: pd.DataFrame) -> str:
     if "run" not in rows:
         which = "rows {} and {}".format(*(place + 1 for place in pair.index))
     own = {"run", "key", "value", "seed"}
-    names = [str(each) for each in rows if each not in own and pair[each].nunique(dropna=False) > 1]
+    differing = pair.columns[pair.nunique(dropna=False) > 1]
+    names = [str(column) for column in rows if column in differing and column not in own]
     if not names:
         return f"{which} are the same (seed {first['seed']}); remove one."
     told = f"{which} have the same seed and differ in {', '.join(names[:MOST_FIELDS])}"
@@ -169,7 +170,7 @@ def both_diverged(numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> list[int
 def lacking_a_run(seeds: Iterable[int], noted: Sequence[pd.DataFrame]) -> set[int]:
     """Those of ``seeds`` of which some side of a comparison has fewer runs than of other seeds."""
     counts = [runs["seed"].value_counts() for runs in noted]
-    return {seed for seed in seeds if any(each.get(seed, 0) < each.max() for each in counts)}
+    return {seed for seed in seeds if any(count.get(seed, 0) < count.max() for count in counts)}
 
 
 def mean_over(table: pd.DataFrame) -> pd.Series:

@@ -66,63 +66,25 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     for name in names:
         if name not in tables:
             raise UserError(no_table(name, tables))
-    import pandas as pd
-
-    parts = [tables[name] for name in names]
-    if len(parts) == 1:
-        return parts[0]
-    parts = in_one_precision(parts)
-    columns = dict.fromkeys(name for part in parts for name in part)
-    rows = pd.concat([part.dropna(axis=1, how="all") for part in parts], ignore_index=True)
-    rows = rows.reindex(columns=list(columns))
-    if "diverged" in rows:
-        rows["diverged"] = rows["diverged"].eq(True)
-    if {"run", "step"} <= set(rows):
-        rows = rows[~_shared(rows, parts)].reset_index(drop=True)
+    rows = tables[names[0]]
+    for name in names[1:]:
+        rows = _joined(rows, tables[name])
     return rows
 
 
-def in_one_precision(parts: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Tables whose columns of floats have 64 bits if one of another type is in another table.
+def _joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
 
-    A shorter float becomes the number that it is printed as: 0.1, not 0.10000000149.
-    """
-    kinds: dict[Any, set[str]] = {}
-    for part in parts:
-        for name in part:
-            kinds.setdefault(name, set()).add(str(part[name].dtype))
-    short = [name for name, found in kinds.items() if len(found) > 1]
-    return [
-        part.assign(
-            **{
-                name: part[name].map({each: float(str(each)) for each in part[name].unique()})
-                for name in short
-                if name in part and str(part[name].dtype) in ("float32", "float16")
-            }
-        )
-        for part in parts
-    ]
-
-
-def _shared(rows: pd.DataFrame, parts: Sequence[pd.DataFrame]) -> np.ndarray:
-    """Which ``rows``, those of all ``parts``, are an evaluation that an earlier part has, too."""
-    same = [name for name in (UNIVERSE, "run", "step") if name in rows]
-    again = rows.duplicated(same).to_numpy(copy=True)
-    if not again.any():
-        return again
-    key = rows.groupby(same, dropna=False, sort=False).ngroup().to_numpy()
-    earlier = np.flatnonzero(~again)[key[again]]  # groups are numbered by their first rows
-    later = np.flatnonzero(again)
-    part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    equal = np.full(len(later), True)
-    for name in rows:
-        has = np.array([name in part for part in parts])
-        both = has[part_of[later]] & has[part_of[earlier]]
-        values = rows[name]
-        one, other = (values.iloc[at].reset_index(drop=True) for at in (earlier, later))
-        equal &= ~both | (one.eq(other) | (one.isna() & other.isna())).to_numpy(bool)
-    again[later] = equal
-    return again
+    columns = list(dict.fromkeys([*one, *other]))
+    both = [name for name in one if name in other]
+    parts = [part.dropna(axis=1, how="all") for part in (one, other)]
+    rows = pd.concat(parts, ignore_index=True).reindex(columns=columns)
+    if "diverged" in rows:
+        rows["diverged"] = rows["diverged"].eq(True)
+    evaluation = [name for name in (UNIVERSE, "run", "step") if name in both]
+    if {"run", "step"} <= set(evaluation) and rows.duplicated(evaluation).any():
+        rows = rows[~rows.duplicated(both)].reset_index(drop=True)
+    return rows
 
 
 def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
@@ -156,30 +118,31 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
             raise UserError(f"{values.name}: it has text; {_said(wanted)} is for numbers.")
         return values.between(low, high)
     wanted = wanted if isinstance(wanted, list) else [wanted]
-    given = [each for each in wanted if each is not None]
-    truths = [each for each in given if isinstance(each, bool | np.bool_)]
-    others = [each for each in given if not isinstance(each, bool | np.bool_)]
+    given = [value for value in wanted if value is not None]
+    truths = [value for value in given if isinstance(value, bool | np.bool_)]
+    others = [value for value in given if not isinstance(value, bool | np.bool_)]
     if is_bool_dtype(values):
         met = values.isin(truths)
     elif is_numeric_dtype(values):
-        met = _one_of(values, [_number(each) if isinstance(each, str) else each for each in others])
+        numbers = [_number(value) if isinstance(value, str) else value for value in others]
+        met = _one_of(values, numbers)
     else:
         met = values.isin(others)
-        if values.dtype == object and any(each in (0, 1) for each in given):  # 1 == True
-            is_truth = values.map(lambda each: isinstance(each, bool | np.bool_)).astype(bool)
+        if values.dtype == object and any(value in (0, 1) for value in given):  # 1 == True
+            is_truth = values.map(lambda value: isinstance(value, bool | np.bool_)).astype(bool)
             met = (met & ~is_truth) | (values.isin(truths) & is_truth)
     return met | values.isna() if None in wanted else met
 
 
 def _one_of(values: pd.Series, wanted: Sequence[Any]) -> pd.Series:
     """Whether each number is one of those ``wanted``, whole numbers not by way of floats."""
-    whole = [int(each) for each in wanted if isinstance(each, int | np.integer)]
-    floats = [each for each in wanted if isinstance(each, float | np.floating)]
+    whole = [int(value) for value in wanted if isinstance(value, int | np.integer)]
+    floats = [value for value in wanted if isinstance(value, float | np.floating)]
     if values.dtype.kind == "f":
-        exact = [float(each) for each in whole if abs(each) < 2**1000 and float(each) == each]
+        exact = [float(value) for value in whole if abs(value) < 2**1000 and float(value) == value]
         with np.errstate(over="ignore"):
             return values.isin(np.array([*exact, *floats]).astype(str(values.dtype).lower()))
-    return values.isin(whole) | values.isin([int(each) for each in floats if each % 1 == 0])
+    return values.isin(whole) | values.isin([int(value) for value in floats if value % 1 == 0])
 
 
 def _number(text: str) -> float | str:
@@ -201,11 +164,11 @@ def _said(wanted: object) -> str:
     if isinstance(wanted, Mapping):
         return " ".join(f"{end} {limit}" for end, limit in wanted.items())
     wanted = wanted if isinstance(wanted, list) else [wanted]
-    return " or ".join("none" if each is None else str(each) for each in wanted)
+    return " or ".join("none" if value is None else str(value) for value in wanted)
 
 
 def distinct(values: pd.Series) -> str:
     """The distinct values, the first few of them."""
-    found = sorted(str(each) for each in values.dropna().unique())
+    found = sorted(str(value) for value in values.dropna().unique())
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
     return (", ".join(found[:5]) or "without one") + more

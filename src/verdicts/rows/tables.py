@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, parquet, types
@@ -97,7 +96,7 @@ def _booleans(values: pd.Series, key: str) -> pd.Series:
     if values.dtype == bool:
         return values
     values = values.astype(object)
-    found = values.map(lambda each: BOOLEANS.get(str(each).strip().lower()))
+    found = values.map(lambda value: BOOLEANS.get(str(value).strip().lower()))
     if found.isna().any():
         row = int(found.isna().to_numpy().argmax())
         what = "is empty" if pd.isna(values[row]) else f"is {shown(values[row])}"
@@ -112,13 +111,13 @@ def _parquet(path: Path) -> pd.DataFrame:
     _check_size(path, max(declared, sum(group.total_byte_size for group in groups)))
     schema = file.schema_arrow
     check_columns(schema.names, path.name)
-    flat = [each.name for each in schema if not types.is_nested(each.type)]
-    texts = [each.name for each in schema if _is_text(each.type)]
+    flat = [field.name for field in schema if not types.is_nested(field.type)]
+    texts = [field.name for field in schema if _is_text(field.type)]
     table = parquet.ParquetFile(path, read_dictionary=texts).read(flat)
     _check_size(path, sum(_decoded(table[name]) for name in flat))
     columns = [
-        _plain(table[each.name]) if each.name in flat else pa.repeat(str(each.type), len(table))
-        for each in schema
+        _plain(table[field.name]) if field.name in flat else pa.repeat(str(field.type), len(table))
+        for field in schema
     ]
     # without the metadata of pandas, which makes columns an index, and gaps a type of their own
     return pa.table(columns, schema.names).to_pandas(ignore_metadata=True)
@@ -126,14 +125,14 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 def _is_text(kind: Any) -> bool:
     kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(each(kind) for each in kinds)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _decoded(column: Any) -> int:
     """The bytes of a column's texts, which its file may have once for many rows."""
     if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
         return 0
-    texts = (compute.binary_length(each.dictionary).take(each.indices) for each in column.chunks)
+    texts = (compute.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
     return sum(compute.sum(lengths).as_py() or 0 for lengths in texts)
 
 
@@ -147,25 +146,15 @@ def _plain(column: Any) -> Any:
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     """The table in a CSV file, for which pandas has ``options``; no column is an index.
 
-    Raises a UserError for a row that has not as many fields as the header, for two columns of one
-    name and for a number that is too large; an OSError, ValueError or csv.Error for a file that
-    can't be read.
+    Raises a UserError for a row that has not as many fields as the header, and for two columns of
+    one name; an OSError, ValueError or csv.Error for a file that can't be read.
     """
     before = csv.field_size_limit(MOST_BYTES)
     try:
         _check_fields(path)
     finally:
         csv.field_size_limit(before)
-    table = pd.read_csv(path, index_col=False, low_memory=False, **options)
-    for place, name in enumerate(table):
-        if table[name].dtype.kind == "f" and (infinite := np.isinf(table[name])).any():
-            texts = pd.read_csv(path, index_col=False, usecols=[place], dtype=str).iloc[:, 0]
-            large = infinite & texts.str.contains("[0-9]", na=False)
-            if large.any():
-                k = int(large.to_numpy().argmax())
-                told = f"{shown(texts[k])} in row {k + 1} is too large."
-                raise UserError(f"{path.name}: {name}: {told}")
-    return table
+    return pd.read_csv(path, index_col=False, low_memory=False, **options)
 
 
 def _check_fields(path: Path) -> None:

@@ -101,8 +101,8 @@ SITUATIONS = (
 PLAN = (10, 20, 40, 80)
 
 SEQUENTIAL = (
-    *(each for each in SITUATIONS if each.means in ((0.0,), (0.5,), (1.0,)) and each.printed != 5),
-    *(each for each in SITUATIONS if each.means == (0.0,) * 6),
+    *(s for s in SITUATIONS if s.means in ((0.0,), (0.5,), (1.0,)) and s.printed != 5),
+    *(s for s in SITUATIONS if s.means == (0.0,) * 6),
     *(_six(0.5), _six(1.0)),
 )
 """What is simulated with a plan of looks."""

@@ -57,6 +57,20 @@ class Expectation:
         return f"{self.relation} {self.value:g}{sign} {self.margin:g}"
 
 
+NAN = float("nan")
+
+EXACT_FROM = 8
+"""From this number of seeds on, the sign-flip test decides."""
+
+Test = Callable[[np.ndarray], float]
+"""The one-sided p value of a positive centre."""
+
+RANKED_FROM = 6
+"""Fewer ranks or signs can't have a two-sided p value below 5 %."""
+
+WIDEST = 1e6
+"""An interval of a ratio that reaches so many times its first step is unbounded."""
+
 EXACT = 40
 """The most values for which all choices of signs are counted."""
 
@@ -102,19 +116,6 @@ def _random_sums(values: np.ndarray, stream: np.random.Generator) -> np.ndarray:
         signs = stream.integers(0, 2, (len(part), len(values)), dtype=np.int8)
         part[:] = (2.0 * signs - 1) @ values
     return sums
-
-
-EXACT_FROM = 8
-"""From this number of seeds on, the sign-flip test decides."""
-
-Test = Callable[[np.ndarray], float]
-"""The one-sided p value of a positive centre."""
-
-RANKED_FROM = 6
-"""Fewer ranks or signs can't have a two-sided p value below 5 %."""
-
-WIDEST = 1e6
-"""An interval of a ratio that reaches so many times its first step is unbounded."""
 
 
 @dataclass(frozen=True)
@@ -167,30 +168,31 @@ def evidence(
     given = np.asarray(values, dtype=float)
     ratio = given.ndim == 2
     given = given[~np.isnan(given).any(axis=1)] if ratio else given[~np.isnan(given)]
-    found, whole = _scaled(given) if ratio else (given, np.ones(len(given)))
-    off = found - (expectation.value * whole if expectation.value else 0.0)
-    infinite = int(np.count_nonzero(np.isinf(off)))
-    count = len(off)
-    size = float(np.abs([*found, expectation.value]).max())
-    finite = count >= FEWEST and not infinite
-    constant = finite and bool(_rounding(off - off.mean(), size).all())
-    tail = sign_test if count >= EXACT_FROM or constant else _t_tail
-    tail = _rank_tail if infinite else tail
-    p_t = p_flip = p_difference = p = p_equivalent = float("nan")
-    side = 1
-    if count >= FEWEST:
+    part, whole = _scaled(given) if ratio else (given, np.ones(len(given)))
+    off = part - (expectation.value * whole if expectation.value else 0.0)
+    count, infinite = len(off), int(np.count_nonzero(np.isinf(off)))
+    size = float(np.abs([*part, expectation.value]).max())
+    enough = count >= FEWEST
+    constant = enough and not infinite and bool(_rounding(off - off.mean(), size).all())
+    if infinite:
+        tail: Test = _rank_tail
+    else:
+        tail = sign_test if count >= EXACT_FROM or constant else _t_tail
+    side, p_t, p_sign_flip, p, p_equivalent = 1, NAN, NAN, NAN, NAN
+    if enough:
         off = np.where(_rounding(off, size), 0.0, off) if constant else off
-        p_difference, side = _two_sided(tail, off)
-        p_t = p_t if infinite or constant else _two_sided(_t_tail, off)[0]
-        p_flip = p_difference if tail is sign_test else p_flip
-        p, p_equivalent = _deciding(off, whole, expectation, tail, p_difference, constant=constant)
-    spread = float("nan")
-    if count > 1 and not infinite:
-        spread = float(off.std(ddof=1)) * (not constant)
-    interval = _interval_of_ratio(found, whole, tail) if ratio else _interval(found)
-    obstacle = _obstacle(count, infinite, expectation, constant=constant)
-    seen = (*interval, spread, side, p_t, p_flip, p, p_equivalent)
-    return Evidence(expectation, count, infinite, *seen, obstacle)
+        difference, side = _two_sided(tail, off)
+        p_t = NAN if infinite or constant else _two_sided(_t_tail, off)[0]
+        p_sign_flip = difference if tail is sign_test else NAN
+        p, p_equivalent = _p_values(off, whole, expectation, tail, difference, constant=constant)
+    estimated, low, high = _interval_of_ratio(part, whole, tail) if ratio else _interval(part)
+    spread = float(off.std(ddof=1)) * (not constant) if count > 1 and not infinite else NAN
+    return Evidence(
+        expectation=expectation, pairs=count, infinite=infinite,
+        estimate=estimated, low=low, high=high, spread=spread, side=side,
+        p_t=p_t, p_sign_flip=p_sign_flip, p=p, p_equivalent=p_equivalent,
+        obstacle=_obstacle(count, infinite, expectation, constant=constant),
+    )  # fmt: skip
 
 
 def _scaled(given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +203,7 @@ def _scaled(given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return part / scale, whole / scale
 
 
-def _deciding(
+def _p_values(
     off: np.ndarray,
     whole: np.ndarray,
     expectation: Expectation,
@@ -216,9 +218,9 @@ def _deciding(
     two-sided p value of a difference from the expected value.
     """
     if expectation.relation == "paper" and np.isinf(off).any():
-        return float("nan"), float("nan")
+        return NAN, NAN
     if expectation.margin is None:
-        return difference, float("nan")
+        return difference, NAN
     margin = np.where(np.isinf(off), 0.0, expectation.margin * whole)
     within = max(tail(off + margin), tail(margin - off))
     if expectation.relation == "paper" and not constant:
@@ -269,7 +271,7 @@ def _student(t: float, freedom: int) -> float:
 def _interval(values: np.ndarray) -> tuple[float, float, float]:
     """The estimate and its 95 % interval."""
     if not len(values):
-        return (float("nan"),) * 3
+        return (NAN,) * 3
     if np.isinf(values).any():
         return median_interval(np.sort(values))
     found = estimate(values)
@@ -285,12 +287,12 @@ def _interval_of_ratio(
     that is the median of the seeds' ratios, with its interval. NaN if some whole is not.
     """
     if not len(part):
-        return (float("nan"),) * 3
+        return (NAN,) * 3
     if np.isinf(part).any() or np.isinf(whole).any():
-        return median_interval(np.sort(part / whole)) if (whole > 0).all() else (float("nan"),) * 3
+        return median_interval(np.sort(part / whole)) if (whole > 0).all() else (NAN,) * 3
     ratio = float(part.mean() / whole.mean())
     if len(part) < FEWEST:
-        return ratio, float("nan"), float("nan")
+        return ratio, NAN, NAN
     step = estimate(part - ratio * whole).half_width
 
     def end(way: int) -> float:
@@ -320,7 +322,7 @@ def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     # The interval from the k-th smallest to the k-th largest misses with 2 P(Binomial < k).
     inner = [k for k in range(1, count // 2 + 1) if 2 * bdtr(k - 1, count, 0.5) <= ALPHA]
     if not inner:
-        return median, float("nan"), float("nan")
+        return median, NAN, NAN
     return median, float(values[inner[-1] - 1]), float(values[-inner[-1]])
 
 

@@ -80,14 +80,18 @@ def adjusted(p: Sequence[float]) -> list[float]:
 
 def judge(family: Sequence[Evidence]) -> list[Verdict]:
     """A verdict for each evidence of a family of claims."""
-    differences = adjusted([each.p for each in family])
-    equivalences = adjusted([each.p_equivalent for each in family])
-    found = []
-    for each, p, q in zip(family, differences, equivalences, strict=True):
-        verdict, reason = _decided(each, p, q)
-        both = each.expectation.directed and verdict in (HOLDS, FAILS) and q <= ALPHA
-        found.append(Verdict(verdict, reason, each, p, q, len(family), below_margin=both))
-    return found
+    differences = adjusted([evidence.p for evidence in family])
+    equivalences = adjusted([evidence.p_equivalent for evidence in family])
+    verdicts = []
+    for evidence, p, p_equivalent in zip(family, differences, equivalences, strict=True):
+        verdict, reason = _decided(evidence, p, p_equivalent)
+        shown = evidence.expectation.directed and verdict in (HOLDS, FAILS)
+        below = shown and p_equivalent <= ALPHA
+        size = len(family)
+        verdicts.append(
+            Verdict(verdict, reason, evidence, p, p_equivalent, size, below_margin=below)
+        )
+    return verdicts
 
 
 def judge_exact(found: Evidence) -> Verdict:
@@ -172,18 +176,19 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, st
     if evidence.obstacle:
         return UNDECIDED, evidence.obstacle
     expected = evidence.expectation
+    different, equivalent = p <= ALPHA, p_equivalent <= ALPHA
     lost = "the correction for the family leaves no significant"
     if expected.directed:
-        if p <= ALPHA:
-            right = evidence.side > 0 if expected.relation == "above" else evidence.side < 0
+        if different:
+            right = evidence.side == (1 if expected.relation == "above" else -1)
             return (HOLDS if right else FAILS), ""
-        if p_equivalent <= ALPHA:
+        if equivalent:
             return EQUIVALENT, ""
         why = f"the difference from {expected.value:g} is not significant"
         return UNDECIDED, f"{lost} difference" if evidence.p <= ALPHA else why
-    if p_equivalent <= ALPHA:
+    if equivalent:
         return HOLDS, ""
-    if p <= ALPHA:
+    if different:
         return FAILS, ""
     why = f"neither within nor outside {expected.value:g} ± {expected.margin:g} for sure"
     either = min(evidence.p, evidence.p_equivalent) <= ALPHA

@@ -26,10 +26,17 @@ import numpy as np
 import pandas as pd
 
 from verdicts.registry import UserError, shown
-from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import Expectation, median_interval, signed_ranks
-from verdicts.statistics.judgement import DEPENDS, NO_EFFECT, REVERSED, UNDECIDED, Verdict, adjusted
+from verdicts.statistics.judgement import (
+    DEPENDS,
+    NO_EFFECT,
+    REVERSED,
+    ROBUST,
+    UNDECIDED,
+    Verdict,
+    adjusted,
+)
 from verdicts.statistics.rules import NONE, Rule, find_rule, spoken
 
 FEWEST_UNIVERSES = 20
@@ -41,7 +48,9 @@ MOST, LEAST = 0.9, 0.8
 BINS = 5
 """Into so many parts of equal size a numeric setting is cut, for shares of variance."""
 
-SIDES = {1: judgement.ROBUST, -1: REVERSED, 0: NO_EFFECT}
+SIDES = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
+"""The verdict where most universes are beyond the margin as claimed (1), beyond it the other way
+(−1), or within it (0)."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,10 @@ class Multiverse:
     both_diverged: int = 0
     """Universes that do not count because both sides diverged."""
 
+    def number(self, side: int) -> int:
+        """The universes on a side, as in ``SIDES``."""
+        return {1: self.holds, -1: self.reversed, 0: self.within}[side]
+
     def as_json(self) -> str:
         """All fields as a JSON object in one line."""
         return json.dumps(asdict(self), ensure_ascii=False)
@@ -92,7 +105,7 @@ def multiverse_of(key: str, text: str) -> Multiverse:
             if not isinstance(value, _TYPES[str(field.type)]) or isinstance(value, bool):
                 raise TypeError
         values["rule_settings"] = tuple(map(str, values["rule_settings"]))
-        values["variance"] = {name: float(each) for name, each in values["variance"].items()}
+        values["variance"] = {name: float(value) for name, value in values["variance"].items()}
         return Multiverse(**values)
     except (ValueError, TypeError, KeyError, RecursionError):
         raise UserError(f"{key}: {shown(text)} is not allowed; it must be as written.") from None
@@ -113,8 +126,7 @@ class MultiverseEvidence:
 
     found: Multiverse
     expectation: Expectation
-    pairs: int
-    """The number of universes that count."""
+    rule: Rule
     infinite: int
     """The number of infinite effects: runs diverged."""
     estimate: float
@@ -122,14 +134,28 @@ class MultiverseEvidence:
     low: float
     """… and its 95 % interval."""
     high: float
-    p: float
-    side: int
-    """Where most universes are: 1 as claimed, −1 the other way, 0 within the margin."""
-    share: float
-    """The share of universes there, …"""
-    p_share: float
-    """… and the p value of: it is ``LEAST``, or less."""
-    rule: Rule
+
+    @property
+    def pairs(self) -> int:
+        """The number of universes that count."""
+        return self.found.count
+
+    @property
+    def p(self) -> float:
+        """Of: no universe has an effect."""
+        return self.found.p
+
+    @property
+    def side(self) -> int:
+        """Where most universes are, as in ``SIDES``."""
+        return max(SIDES, key=self.found.number)
+
+    @property
+    def p_share(self) -> float:
+        """Of: the share of universes on that side is ``LEAST``, or less."""
+        from scipy.special import bdtrc
+
+        return float(bdtrc(self.found.number(self.side) - 1, self.found.count, LEAST))
 
 
 def examined(
@@ -139,48 +165,38 @@ def examined(
     expectation: Expectation,
     both_diverged: int = 0,
 ) -> MultiverseEvidence:
-    """The evidence in the effects of the universes that count, with their settings.
+    """The evidence in the effects of the universes that count, one or more, with their settings.
 
     ``sampled`` is the number of all universes, with those that do not count; in ``both_diverged``
     of these, both sides diverged.
     """
-    from scipy.special import bdtrc
-
     side, values = sides(effects, expectation), effects.to_numpy(dtype=float)
-    numbers = {each: int((side == each).sum()) for each in SIDES}
-    most = max(numbers, key=lambda each: numbers[each])
-    count = len(values)
+    count, (holds, opposite, within) = len(values), (int((side == way).sum()) for way in SIDES)
     enough = count >= FEWEST_UNIVERSES
-    asked = _asked(numbers, count) if enough and numbers[most] < MOST * count else ()
-    of, rule = _first_rule(side, asked, settings)
-    p = p_of_all(values - expectation.value)
+    divided = enough and max(holds, opposite, within) < MOST * count
+    of, rule = _first_rule(side, _asked(holds, opposite, count) if divided else (), settings)
+    low, high = share_interval(holds, count)
     found = Multiverse(
-        *(count, sampled, numbers[1], numbers[-1], numbers[0]),
-        *(numbers[1] / count if count else math.nan, *share_interval(numbers[1], count), p),
-        *(rule.text, "holds" if of == 1 else "reversed", rule.accuracy, rule.settings),
+        count=count, of=sampled, holds=holds, reversed=opposite, within=within,
+        share=holds / count, low=low, high=high, p=p_of_all(values - expectation.value),
+        rule=rule.text, rule_of="holds" if of == 1 else "reversed",
+        rule_accuracy=rule.accuracy, rule_settings=rule.settings,
         variance=variance_shares(values, settings) if enough else {},
         both_diverged=both_diverged,
-    )
-    return MultiverseEvidence(
-        *(found, expectation, count, int(np.isinf(values).sum())),
-        *(median_interval(np.sort(values)) if count else (math.nan,) * 3),
-        p=p,
-        side=most,
-        share=numbers[most] / count if count else math.nan,
-        p_share=float(bdtrc(numbers[most] - 1, count, LEAST)) if count else math.nan,
-        rule=rule,
-    )
+    )  # fmt: skip
+    infinite = int(np.isinf(values).sum())
+    return MultiverseEvidence(found, expectation, rule, infinite, *median_interval(np.sort(values)))
 
 
-def _asked(numbers: Mapping[int, int], count: int) -> tuple[int, ...]:
+def _asked(holds: int, opposite: int, count: int) -> tuple[int, ...]:
     """The sides of which a rule is looked for, one after the other until there is one.
 
     The claim, and then its opposite if that is more frequent. Of a claim that holds almost nowhere,
     the opposite alone.
     """
-    if numbers[-1] <= numbers[1]:
+    if opposite <= holds:
         return (1,)
-    return (-1,) if numbers[1] < (1 - LEAST) * count else (1, -1)
+    return (-1,) if holds < (1 - LEAST) * count else (1, -1)
 
 
 def _first_rule(side: np.ndarray, asked: Sequence[int], settings: pd.DataFrame) -> tuple[int, Rule]:
@@ -193,32 +209,34 @@ def _first_rule(side: np.ndarray, asked: Sequence[int], settings: pd.DataFrame) 
 
 def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
     """A verdict for each claim of a family."""
-    overall = adjusted([each.found.p for each in family])
-    shares = adjusted([each.p_share for each in family])
-    rules = adjusted([each.rule.p for each in family])
+    overall = adjusted([evidence.p for evidence in family])
+    shares = adjusted([evidence.p_share for evidence in family])
+    rules = adjusted([evidence.rule.p for evidence in family])
     judged = zip(family, overall, shares, rules, strict=True)
-    return [_judged(*each, family=len(family)) for each in judged]
+    return [_judged(*adjusted_evidence, family=len(family)) for adjusted_evidence in judged]
 
 
 def _judged(
-    each: MultiverseEvidence, p: float, p_share: float, p_rule: float, family: int
+    evidence: MultiverseEvidence, p: float, p_share: float, p_rule: float, family: int
 ) -> Verdict:
-    found = replace(each.found, p=p)
+    found = replace(evidence.found, p=p)
     if p_rule > ALPHA:
         found = replace(found, rule="", rule_accuracy=math.nan, rule_settings=())
-    verdict, why = _decided(each, found, p_share)
-    reason = "; ".join(filter(None, (why, _sentence(found, verdict, each.expectation))))
-    return Verdict(verdict, reason, each, p, family=family, multiverse=found)
+    verdict, why = _decided(evidence, found, p_share)
+    reason = "; ".join(filter(None, (why, _sentence(found, verdict, evidence.expectation))))
+    return Verdict(verdict, reason, evidence, p, family=family, multiverse=found)
 
 
-def _decided(each: MultiverseEvidence, found: Multiverse, p_share: float) -> tuple[str, str]:
+def _decided(evidence: MultiverseEvidence, found: Multiverse, p_share: float) -> tuple[str, str]:
     """The verdict by adjusted p values, and why it is none."""
+    side = evidence.side
     if found.count < FEWEST_UNIVERSES:
         return UNDECIDED, f"too few universes: a verdict takes {FEWEST_UNIVERSES}"
-    if each.share >= MOST and (each.side or each.expectation.margin is not None):
-        if p_share <= ALPHA / 2 and (each.side == 0 or found.p <= ALPHA):
-            return SIDES[each.side], ""
-        if each.p_share <= ALPHA / 2:
+    there_is_a_side = side != 0 or evidence.expectation.margin is not None
+    if found.number(side) / found.count >= MOST and there_is_a_side:
+        if p_share <= ALPHA / 2 and (side == 0 or found.p <= ALPHA):
+            return SIDES[side], ""
+        if evidence.p_share <= ALPHA / 2:
             return UNDECIDED, "the correction for the family leaves no significant result"
         return UNDECIDED, f"the share's lower limit is below {_percent(LEAST)} %"
     if found.rule:
@@ -232,10 +250,11 @@ def _sentence(found: Multiverse, verdict: str, expectation: Expectation) -> str:
     The number is that behind the verdict.
     """
     beyond = " beyond the margin" if expectation.margin is not None else ""
-    said, number = {
-        REVERSED: (f"the opposite holds{beyond}", found.reversed),
-        NO_EFFECT: ("the effect is within the margin", found.within),
-    }.get(verdict, (f"holds{beyond}", found.holds))
+    said, number = f"holds{beyond}", found.holds
+    if verdict == REVERSED:
+        said, number = f"the opposite {said}", found.reversed
+    elif verdict == NO_EFFECT:
+        said, number = "the effect is within the margin", found.within
     low, high = (_percent(end) for end in share_interval(number, found.count))
     share = f"{_percent(number / found.count)} %, 95 % interval {low} to {high} %"
     parts = [f"{said} in {number} of {found.count} universes ({share})"]
@@ -264,11 +283,9 @@ def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:
 
 
 def share_interval(number: int, count: int) -> tuple[float, float]:
-    """Clopper and Pearson's 95 % interval of a share; NaN without a count."""
+    """Clopper and Pearson's 95 % interval of a share of a count."""
     from scipy.special import betaincinv
 
-    if not count:
-        return math.nan, math.nan
     low = betaincinv(number, count - number + 1, ALPHA / 2) if number else 0.0
     high = betaincinv(number + 1, count - number, 1 - ALPHA / 2) if number < count else 1.0
     return float(low), float(high)

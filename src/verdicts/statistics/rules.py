@@ -125,7 +125,7 @@ def _cuts(values: np.ndarray) -> list[float]:
     ordered = np.sort(values)
     distinct = np.unique(ordered)
     if len(distinct) <= CATEGORIES:  # a grid: its own values
-        return [float(each) for each in distinct[:-1]]
+        return [float(value) for value in distinct[:-1]]
     count = len(ordered)
     near = count // 50  # a cut may be so many universes off, for the sake of a readable number
     places = np.arange(1, CUTS + 1) * count // (CUTS + 1)
@@ -192,7 +192,7 @@ def _boxes(tree: Tree, splits: Sequence[Split]) -> list[Box]:
 
 
 def _text(boxes: Sequence[Box]) -> str:
-    parts = [" and ".join(_interval(each) for each in box.values()) for box in boxes]
+    parts = [" and ".join(_interval(conditions) for conditions in box.values()) for box in boxes]
     return ", or ".join(parts)
 
 
@@ -202,7 +202,7 @@ def _interval(conditions: Sequence[Condition]) -> str:
     values = [(split.value, true) for split, true in conditions]
     if any(isinstance(value, str) for value, _ in values):
         said = [s.value if true else s.other or f"not {s.value}" for s, true in conditions]
-        return " and ".join(f"{name} is {each}" for each in said)
+        return " and ".join(f"{name} is {value}" for value in said)
     above = [value for value, true in values if not true]
     below = [value for value, true in values if true]
     if above and below:

@@ -32,7 +32,7 @@ def checked_plan(key: str, value: object) -> Plan:
     looks = value if isinstance(value, list) else []
     if (
         not 0 < len(looks) <= MOST_LOOKS
-        or not all(type(each) is int and each >= FEWEST for each in looks)
+        or not all(type(look) is int and look >= FEWEST for look in looks)
         or any(one >= other for one, other in pairwise(looks))
     ):
         raise UserError(
@@ -84,7 +84,7 @@ def over_looks(found: Sequence[Evidence], plan: Plan) -> Evidence:
 
 def _smallest(p: Sequence[float], plan: Plan) -> tuple[float, int]:
     """The smallest p / share, at most 1, and its look; NaN if no look has a p value."""
-    scaled = [each / share for each, share in zip(p, shares(plan), strict=False)]
+    scaled = [value / share for value, share in zip(p, shares(plan), strict=False)]
     if np.isnan(scaled).all():
         return float("nan"), len(p) - 1
     first = int(np.nanargmin(scaled))
@@ -93,6 +93,6 @@ def _smallest(p: Sequence[float], plan: Plan) -> tuple[float, int]:
 
 def share_at(found: Evidence, *, coming: bool = False) -> float:
     """The share of α of the last look taken, or of the look that comes; 1 without a plan."""
-    each = shares(found.plan)
+    spent = shares(found.plan)
     taken = (found.looks or 0) + coming
-    return each[min(max(taken, 1), len(each)) - 1]
+    return spent[min(max(taken, 1), len(spent)) - 1]

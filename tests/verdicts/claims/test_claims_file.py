@@ -154,17 +154,6 @@ def test_mistakes_in_the_file(tmp_path, text, message):
         read_claims(tmp_path / "c.yaml")
 
 
-def test_a_plan_is_of_all_claims_unless_one_names_its_own(tmp_path):
-    path = write(tmp_path / "c.yaml", {"a": {}, "b-1": {"looks": [5, 10]}})
-    path.write_text("looks: [10, 20]\n" + path.read_text())
-    claims = read_claims(path)
-    assert [claim.looks for claim in claims.claims.values()] == [(10, 20), (5, 10)]
-    assert claims.tables == ("added_a", "added_b_1", "t")
-    plain = read_claims(write(tmp_path / "d.yaml", {"a": {}}))
-    assert plain.claims["a"].looks == ()
-    assert plain.tables == ("t",)
-
-
 TABLE = "data,graph,accuracy,note\nmnist,,97.5,\nmnist,ring,96.4,0.95\nmnist,grid,about 90,\n"
 
 
@@ -178,13 +167,6 @@ def printed(tmp_path):
 
 def entry(file="table.csv", column="accuracy", **where):
     return {"file": file, "column": column, "where": where}
-
-
-def test_a_number_is_that_of_its_row(printed, tmp_path):
-    assert printed.number("k", entry(graph="ring")) == 96.4
-    assert printed.number("k", entry(data="mnist", graph=None)) == 97.5  # an empty cell
-    assert printed.number("k", entry(note=0.95)) == 96.4
-    assert list(printed.files) == [tmp_path / "table.csv"]
 
 
 @pytest.mark.parametrize(

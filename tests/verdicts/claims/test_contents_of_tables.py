@@ -50,7 +50,7 @@ def refused(folder, *tables, **changes):
     ("changes", "said"),
     [
         ({"step": "s9"}, "t.csv: step: 's9' in row 3 is not a whole number."),
-        ({"step": "inf"}, "t.csv: step: inf in row 3 is not a whole number below 2^53."),
+        ({"step": "inf"}, "t.csv: step: inf in row 3 is not a whole number."),
         ({"seed": None}, "t.csv: row 3 has no seed."),
         ({"seed": 7}, "t.csv: run 'A0' has the seeds 0 and 7; give each run its own name."),
         ({"score": "bad"}, "t.csv: score: 'bad' in row 3 is not a number."),

@@ -29,7 +29,6 @@ def gate(**changes):
     "changes",
     [
         {},
-        {"take": "max", "above": 0.85},
         {"take": "mean", "above": 0.84, "below": 0.86},
         {"column": None, "quantity": "end"},
         {"tables": ("other",), "above": 6},
@@ -44,10 +43,8 @@ def test_runs_that_pass(changes):
     ("changes", "message"),
     [
         ({"above": 0.8}, "^untrained: min score is 0.8, must be above 0.8$"),
-        ({"above": None, "below": 0.5, "take": "max"}, "^untrained: max score is 0.9, must be be"),
         ({"above": 0.1, "below": 0.5}, "must be above 0.1 and below 0.5$"),
         ({"column": "V"}, "^gate trained: there is no column 'V'"),
-        ({"tables": ("none",)}, "^gate trained: there is no table 'none'"),
         ({"where": {"run": "z"}}, "^gate trained: no rows with run z, only a, b$"),
     ],
 )

@@ -165,18 +165,6 @@ def test_a_claim_that_can_not_be_judged_is_not_run(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("universes: {", "universes: {settings: [stepp], "), "settings: 'universe_stepp' is unkn"),
-        (("column: score", "column: scor"), "gate.column: 'scor' is unknown; .* mean 'score'"),
-    ],
-)
-def test_a_column_that_it_names_and_its_table_lacks_is_a_mistake(tmp_path, change, said):
-    with pytest.raises(verdicts.UserError, match=rf"^claims\.over-settings\.universes\.{said}"):
-        judged(tmp_path, lambda settings: 3.0, UNIVERSES.replace(*change))
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
         (("universes: {gate", "universes: {gat"), "claims.over-settings.universes: 'gat' is unkn"),
         (("take: min, ", ""), "claims.over-settings.universes.gate: 'take' is missing."),
         (("universes: {", "looks: [3, 6], universes: {"), "claims.over-settings.looks: not allowe"),

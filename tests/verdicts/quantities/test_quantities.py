@@ -13,7 +13,6 @@ from verdicts.quantities import (
     contrast,
     difference,
     fisher_z,
-    level,
     log_ratio,
     log_spread_ratio,
     pooled,
@@ -98,12 +97,6 @@ def along_p(accuracies, *, lost=(), seed=0, **fields):
 def test_the_slope_of_a_line():
     rows = table(*along_p({0.6: 0.5, 0.8: 0.6, 1.0: 0.7}))
     assert slope(rows, "p")[0] == pytest.approx(50)
-
-
-def test_the_slope_of_logs_on_logs():
-    rows = table(*(ended(workers=n, loss=8 / n) for n in (2, 4, 8)))
-    found = slope(rows, "workers", "loss", log_along=True, log=True)
-    assert found[0] == pytest.approx(-1)
 
 
 def test_the_slope_of_a_difference():
@@ -213,14 +206,6 @@ def test_log_ratios():
     rows = pairs([1.0, 8.0], [2.0, 2.0], value="V")
     found = log_ratio(rows, NGO, GOSSIP)
     assert found.to_dict() == pytest.approx({0: -math.log(2), 1: math.log(4)})
-
-
-def test_levels():
-    rows = pairs([0.5, 0.7], [0.3, 0.4])
-    ngo = rows[rows["method"] == "ngo"]
-    assert level(ngo).to_dict() == pytest.approx({0: 50, 1: 70})
-    assert level(rows, over=["method"]).to_dict() == pytest.approx({0: 40, 1: 55})
-    assert level(rows, "V", ["method"], log=True).to_dict() == {0: 0, 1: 0}
 
 
 def test_an_interaction_is_a_contrast_of_four_runs():

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -72,12 +71,6 @@ def test_runs_of_two_tables_that_share_names_are_both_kept():
     assert selected(rows, {"dataset": "letters"})["score"].tolist() == [2, 2, 2, 2]
     assert len(joined({"t": digits, "u": digits.assign(topology=None)}, ("t", "u"))) == 7
     assert len(joined({"t": digits, "u": digits.iloc[::-1]}, ("t", "u"))) == 4
-
-
-def test_a_column_of_two_precisions_has_one_value_in_two_tables():
-    one = pd.DataFrame({"lr": np.array([0.1, 0.3, math.nan], dtype="float32")})
-    found = joined({"t": one, "u": one.astype(float).round(3)}, ("t", "u"))["lr"]
-    assert found.dropna().unique().tolist() == [0.1, 0.3]
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])

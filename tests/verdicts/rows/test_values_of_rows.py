@@ -71,13 +71,6 @@ def test_a_phase_that_cannot_be(value, message):
         per_run(CURVES, value)
 
 
-def test_a_table_without_steps_has_one_row_for_each_run():
-    table = CURVES.drop(columns="step").iloc[[0, 5]]
-    assert per_run(table, "score")["value"].tolist() == [3, 5]
-    with pytest.raises(UserError, match="step: .* the run 'a' has several rows"):
-        per_run(CURVES.drop(columns="step"), "score")
-
-
 @pytest.mark.parametrize(
     ("column", "worst"),
     [("score", -math.inf), ("test_accuracy", -math.inf), ("return", -math.inf),
@@ -101,14 +94,6 @@ def test_a_diverged_run_has_the_worst_value_of_its_column(column, worst):
 )  # fmt: skip
 def test_the_worst_is_known_by_whole_words_of_one_kind(column, worst):
     assert worst_of(column) == worst
-
-
-@pytest.mark.parametrize("how", ["mean", "max", "min"])
-def test_a_run_whose_values_end_early_has_none_over_training(how):
-    rows = CURVES.assign(score=[math.nan, 1, 8, 2, math.nan, 5])
-    found = per_run(rows, {how: "score"})["value"]
-    assert math.isnan(found[0])
-    assert found[1] == 5  # a gap before the end is none
 
 
 INF = math.inf
@@ -215,13 +200,6 @@ def test_runs_are_compared_after_the_bytes_of_the_run_that_sent_least():
     assert quarter["budget"].nunique() == 1
 
 
-def test_the_budget_is_that_of_the_seed_and_of_the_partition():
-    other = metrics(run(0.7, method="gossip", seed=1), run(0.7, method="gossip", partition="iid"))
-    table = at_equal_bytes(pd.concat([two(0.25), other], ignore_index=True), ["consensus_accuracy"])
-    alone = (table["seed"] == 1) | (table["partition"] == "iid")
-    assert table.loc[alone, "consensus_accuracy"].tolist() == pytest.approx([0.7, 0.7])
-
-
 def test_runs_are_compared_after_the_steps_that_all_took():
     shorter = [{**row, "step": row["step"] * 3 // 4} for row in run(0.7, method="ngo")]
     rows = metrics(run(0.7, method="gossip"), shorter)
@@ -244,11 +222,6 @@ def runs(scores, *, value="held_out", **fields):
 def test_the_best_mean_held_out_accuracy_decides():
     rows = runs({0.1: (0.5, 0.9), 0.3: (0.8, 0.8), 1.0: (0.9, 0.3)})
     assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.3]
-
-
-def test_ties_go_to_the_smaller_gamma():
-    rows = runs({0.3: (0.8, 0.6), 0.1: (0.6, 0.8)})
-    assert at_best(rows, ["gamma"], ["topology"])["gamma"].unique() == [0.1]
 
 
 def test_other_values_are_chosen_by_their_own_mean_logarithm():

@@ -122,11 +122,3 @@ def test_no_tree_of_its_size_is_right_more_often():
         best = max(right(leaves_of(root, pair)) for root in splits for pair in children)
         assert (tree.say(ANSWERS) == INSIDE).sum() == best
     assert len(LEAVES) == 3
-
-
-def test_a_subset_is_fitted_alone():
-    chosen = WHOLE.copy()
-    chosen[0, 20:] = False
-    (sums,) = sums_of(INSIDE, ANSWERS, chosen)
-    (part,) = sums_of(INSIDE[:20], ANSWERS[:20], WHOLE[:, :20])
-    assert fitted(sums, OWNERS) == fitted(part, OWNERS)
