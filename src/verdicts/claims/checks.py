@@ -172,8 +172,6 @@ def named_columns(key: str, entry: Claim | Gate) -> Iterator[tuple[str, object]]
 KEPT = (UNIVERSE, "run", "step", "seed", "diverged")
 """The columns that are checked beside those with a claim's numbers."""
 
-"""Floats from here on are whole, but not every whole number is one of them."""
-
 
 def check_rows(claims: ClaimsFile, tables: Folder) -> None:
     """Raise a one-line UserError for the first row that is not what a claim reads it as.
@@ -231,6 +229,7 @@ def _check(
     apart = [str(column) for _, column in named_columns("", entry)]
     compared = [side for _, side in selections("", entry)] if paired else []
     sides = compared or [{}]
+    judges = QUANTITIES.definitions.get(str(entry.quantity), "").startswith(OWN)
     parts: list[dict[str, pd.DataFrame]] = [{} for _ in sides]
     for name in names:
         rows, file = tables[name], tables.files[name]
@@ -255,6 +254,8 @@ def _check(
         for part, on_side in zip(parts, of_sides, strict=True):
             if on_side.any():
                 part[file] = rows.loc[on_side, own]
+                if compared and judges and "run" not in known:
+                    _check_same(rows[on_side], file)
                 if "run" in known and (paired or "step" in known):
                     _check_evaluations(part[file], rows, file)
     for part in parts:
@@ -324,6 +325,12 @@ def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> No
         seeds = " and ".join(str(seed) for seed in pair["seed"])
         run = shown(pair["run"].iloc[0])
         raise UserError(f"{file}: run {run} has the seeds {seeds}; give each run its own name.")
+
+
+def _check_same(rows: pd.DataFrame, file: str) -> None:
+    """Check that no two rows are the same."""
+    if (pair := _first_two(rows, [str(name) for name in rows])) is not None:
+        raise UserError(f"{file}: rows {_places(pair)} are the same; remove one.")
 
 
 def _check_agreement(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> None:

@@ -61,6 +61,12 @@ def test_a_row_that_is_not_what_it_is_read_as_is_named(tmp_path, changes, said):
     assert refused(tmp_path, runs(**changes)).startswith(said)
 
 
+def test_two_rows_that_are_the_same_are_named_with_their_table(tmp_path):
+    rows = runs()[lambda t: t["step"] == 100].drop(columns=["run", "step"]).reset_index(drop=True)
+    same = pd.concat([rows, rows[5:6]], ignore_index=True)
+    assert refused(tmp_path, same) == "t.csv: rows 6 and 9 are the same; remove one."
+
+
 def test_rows_that_no_claim_reads_may_be_anything(tmp_path):
     other = {"method": "C", "seed": "x", "run": None, "step": "last", "score": "bad"}
     rows = pd.concat([runs(), pd.DataFrame([{**other, "diverged": False}])])
