@@ -75,11 +75,10 @@ def answers() -> str:
 
 
 def papers(docs: Path) -> str:
-    """The navigation of the results of all papers: those with a page of assumptions."""
-    names = sorted(path.stem.removesuffix("-assumptions") for path in docs.glob("*-assumptions.md"))
-    pages = ["results", *names, "assumptions", "review", "calibration", "tinyimagenet", "board"]
-    pages += [f"{name}-assumptions" for name in names]
-    pages += [f"{name}/{page}" for name in ("results", *names) for page in ("claims", "figures")]
+    """The navigation of the results of all papers."""
+    pages = ["board", "results", "results/claims", "results/figures", "assumptions"]
+    pages += ["calibration", "tinyimagenet", "review"]
+    pages += sorted(f"papers/{path.stem}" for path in docs.glob("papers/*.md"))
     return "\n".join(["```{toctree}", ":hidden:", ":caption: Results", "", *pages, "```", ""])
 
 

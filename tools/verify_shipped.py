@@ -31,7 +31,7 @@ from ngo.pipeline.archives.drawing import Drawn
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import revisions
 from ngo.pipeline.archives.verification import LONG, Verification
-from ngo.pipeline.places import page_of, shipped_metrics
+from ngo.pipeline.places import pages_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
 
@@ -95,7 +95,7 @@ def older(archive: Archive) -> Members:
 
 def marked(about: dict) -> tuple[str, str]:
     """Whether the pages of a marked archive's tier say that an earlier revision made it."""
-    pages = pages_of(about["tier"], whole=about["whole"])
+    pages = pages_from(about["tier"], whole=about["whole"])
     if not pages:
         return "pass", f"marked as made by {about[OLDER]}; it has no page"
     for page in pages:
@@ -104,11 +104,10 @@ def marked(about: dict) -> tuple[str, str]:
     return "pass", f"marked as made by {about[OLDER]}, as {', '.join(pages)} say"
 
 
-def pages_of(tier: str, *, whole: bool) -> list[str]:
-    """The pages in docs/ that are made from the shipped archive of a tier."""
+def pages_from(tier: str, *, whole: bool) -> list[str]:
+    """The pages that are made from the shipped archive of a tier."""
     if whole and tier in shipped_metrics(REPOSITORY):
-        page = page_of(tier)
-        return [f"docs/{page}.md", f"docs/{page}/claims.md", f"docs/{page}/figures.md"]
+        return [f"docs/{page}" for page in pages_of(tier)]
     return ["docs/calibration.md"] if tier == "calibration" else []
 
 

@@ -25,7 +25,7 @@ from ngo.pipeline.archives.drawing import Group, bases
 from ngo.pipeline.archives.run_tables import joined_tables
 from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
 from ngo.pipeline.paper import Paper
-from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table, tier_folder
+from ngo.pipeline.places import CLAIMS, FIRST, pages_of, shipped_metrics, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, BoardCell, BoardClaim, BoardPaper
 from verdicts.ledger import judged
@@ -58,7 +58,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
                 _paper(
                     planned.tier,
                     planned.paper,
-                    page=page_of(planned.tier),
+                    page=pages_of(planned.tier)[0],
                     archive=path.relative_to(root).as_posix(),
                     sha256=sha256(content_of(Path(archive.path))),
                     runs=len(planned.shown_runs),

@@ -40,7 +40,7 @@ class BoardPaper:
     address: str
     #: What it claims, in a sentence.
     claim: str
-    #: The name of its page in docs/; empty if it was not run.
+    #: The path in docs/ of its page; empty if it was not run.
     page: str = ""
     #: The path of its archive in the repository; empty if it was not run.
     archive: str = ""
@@ -49,6 +49,11 @@ class BoardPaper:
     runs: int = 0
     #: Whether the archive is marked as made by an earlier revision of the code.
     older: bool = False
+
+    @property
+    def claims_page(self) -> str:
+        """The path in docs/ of the page with its claims."""
+        return "results/claims.md" if self.page == "results.md" else self.page
 
 
 @dataclass(frozen=True)
@@ -245,7 +250,7 @@ def _values(board: Board) -> dict[str, object]:
         "used": [each for each in (*VERDICTS, *OVER_UNIVERSES) if each in verdicts],
         "grid": grid(board),
         "whens": whens(board),
-        "evidence": "settings/figures.md#matrix",
+        "evidence": "papers/settings.md#matrix",
         "not_measured": NOT_MEASURED,
         "counts": counts,
         "helps": helps,
