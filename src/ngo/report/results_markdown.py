@@ -8,16 +8,17 @@ provenance. The results of README.md have three: answers, claims, tables and fig
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
 
 from ngo.report.contents import Contents, text
+from ngo.report.findings import Topic
 from ngo.report.templates import rendered
 from verdicts.render import escaped
-from verdicts.row import Row, counted, counts, registered
+from verdicts.row import counted, counts, registered
 
 BEGIN = "<!-- summary: written by make results-page -->"
 END = "<!-- end of the summary -->"
@@ -30,28 +31,14 @@ TOP = 4
 """How many paragraphs of a page are its top."""
 
 
-@dataclass(frozen=True)
-class Group:
-    """A heading with its claims."""
-
-    title: str
-    about: str
-    rows: Sequence[Row]
-
-    @property
-    def anchor(self) -> str:
-        """The id of the heading."""
-        return "topic-" + re.sub(r"\W+", "-", self.title.lower()).strip("-")
-
-
-def grouped(contents: Contents) -> Iterator[Group]:
+def by_topic(contents: Contents) -> Iterator[Topic]:
     """All claims, each in the first topic that has it, or under *Other claims*."""
     rest = {row.claim: row for row in contents.rows}
     for topic in contents.findings.topics:
         if rows := [rest.pop(row.claim) for row in topic.rows if row.claim in rest]:
-            yield Group(topic.title, topic.about, rows)
+            yield Topic(topic.title, topic.about, rows)
     if rest:
-        yield Group("Other claims", "", [*rest.values()])
+        yield Topic("Other claims", "", [*rest.values()])
 
 
 def paper_markdown(contents: Contents, name: str) -> str:
@@ -68,7 +55,7 @@ def results_markdown(contents: Contents, name: str) -> dict[str, str]:
         "results.md": rendered(
             "results.md.jinja",
             summary=Markup(summary(contents, name)),
-            used=[verdict for verdict, number in contents.findings.counted.items() if number],
+            used=[verdict for verdict, number in counts(contents.rows).items() if number],
             counts=counts,
             **values,
         ),
@@ -82,7 +69,7 @@ def _values(contents: Contents, name: str) -> dict[str, object]:
     return {
         "contents": replace(contents, shown=shown),
         "title": contents.findings.title or f"Results of the {contents.tier} tier",
-        "groups": [*grouped(contents)],
+        "topics": [*by_topic(contents)],
         "images": f"../images/{name}",
         "table": _table,
     }
@@ -101,7 +88,7 @@ def warned_of(page: str, older: str) -> bool:
 def told(contents: Contents) -> str:
     """How many claims have each verdict, the tier, and its number of runs."""
     return (
-        f"{counted(contents.findings.counted)} The tier is {contents.tier}; "
+        f"{counted(counts(contents.rows))} The tier is {contents.tier}; "
         f"{dict(contents.provenance)['Runs']} runs. {registered(contents.rows)}".strip()
     )
 
