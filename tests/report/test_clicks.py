@@ -20,7 +20,7 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--rem
 
 
 class Page:
-    """One page of a browser, driven over a pipe by the DevTools protocol: what a user does on it."""
+    """A page of a browser, driven over a pipe by the DevTools protocol: what a user does on it."""
 
     def __init__(self, requests, answers):
         self.requests, self.answers, self.number, self.session = requests, answers, 0, {}

@@ -42,11 +42,11 @@ def html_page(contents: Contents) -> str:
 
 def topics_of(contents: Contents) -> dict[str, str]:
     """The numbers of the topics of each claim, separated by spaces."""
-    found: dict[str, list[str]] = {row.claim: [] for row in contents.rows}
+    topics: dict[str, list[str]] = {row.claim: [] for row in contents.rows}
     for k, topic in enumerate(contents.findings.topics, 1):
         for row in topic.rows:
-            found[row.claim].append(str(k))
-    return {claim: " ".join(numbers) for claim, numbers in found.items()}
+            topics[row.claim].append(str(k))
+    return {claim: " ".join(numbers) for claim, numbers in topics.items()}
 
 
 def picture(path: Path) -> dict[str, object]:

@@ -102,8 +102,8 @@ def summary(contents: Contents, name: str) -> str:
 
 def summary_of(document: str) -> str:
     """The summary in a document, with its markers; empty if there is none."""
-    found = SUMMARY.search(document)
-    return found[0] if found else ""
+    summary = SUMMARY.search(document)
+    return summary[0] if summary else ""
 
 
 def for_readme(block: str) -> str:
