@@ -147,39 +147,36 @@ def test_a_small_picture_has_its_colours(tool, tmp_path):
     assert (far > 16).mean() < 0.001
 
 
-def test_make_takes_a_paper_from_its_shipped_archive_unless_it_is_to_be_trained(tmp_path):
-    (tmp_path / "results/archive").mkdir(parents=True)
-    (tmp_path / "results/archive/own-metrics.tar").touch()
-    (tmp_path / "Makefile").symlink_to(REPOSITORY / "Makefile")
+def told(folder, *arguments):
+    """What make would run in a folder."""
+    (folder / "Makefile").unlink(missing_ok=True)
+    (folder / "Makefile").symlink_to(REPOSITORY / "Makefile")
+    return finished(start(["make", "--dry-run", "INSTALLED=", *arguments], cwd=folder))
 
-    def told(*arguments):
-        return finished(
-            start(["make", "--dry-run", "INSTALLED=", *arguments, "paper"], cwd=tmp_path)
-        )
 
-    trained = "--configfile papers/own/config.yaml"
-    shipped = told("PAPER=own")
-    assert "--archive results/archive/own-metrics.tar" in shipped
+def test_make_takes_a_paper_from_its_shipped_archive_unless_it_is_to_be_trained(repository):
+    trained = "--configfile papers/made-up/config.yaml"
+    shipped = told(repository, "paper", "PAPER=made-up")
+    assert "--archive results/archive/made-up-metrics.tar" in shipped
     assert trained not in shipped
-    for asked in (told("PAPER=own", "TRAIN=1"), told("PAPER=other").replace("other", "own")):
-        assert "--archive" not in asked
-        assert trained in asked
-        assert "results_page.py --tier own" in asked
+    commands = told(repository, "paper", "PAPER=made-up", "TRAIN=1")
+    assert trained in commands
+    assert "results_page.py --tier made-up" in commands
+    (repository / "results/archive/made-up-metrics.tar").unlink()
+    assert told(repository, "paper", "PAPER=made-up") == commands.replace(" TRAIN=1", "")
 
 
-def test_make_and_the_tool_find_the_added_seeds_of_a_tier(tool, repository):
-    (repository / "Makefile").symlink_to(REPOSITORY / "Makefile")
-    laptop = "config/laptop.yaml config/decide-laptop.yaml"
-    own = "papers/own/config.yaml papers/own/decide-own.yaml"
-    for name in f"{laptop} {own}".split():
-        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+@pytest.mark.parametrize(("tier", "folder"), [("laptop", "config"), ("own", "papers/own")])
+def test_make_and_the_tool_find_the_added_seeds_of_a_tier(tool, repository, tier, folder):
+    config = "laptop" if tier == "laptop" else "config"
+    files = [f"{folder}/{config}.yaml", f"{folder}/decide-{tier}.yaml"]
+    (repository / folder).mkdir(parents=True)
+    for name in files:
         (repository / name).touch()
-    for tier, files in (("laptop", laptop), ("own", own)):
-        command = ["make", "--dry-run", "INSTALLED=", "archive", f"TIER={tier}"]
-        told = finished(start(command, cwd=repository))
-        assert f"--configfile {files}\n" in told
-        assert " ".join(f"--config={name}" for name in files.split()) in told
-        assert [str(path) for path in tool.configs_of(tier)[1:]] == files.split()
+    commands = told(repository, "archive", f"TIER={tier}")
+    assert f"--configfile {' '.join(files)}\n" in commands
+    assert " ".join(f"--config={name}" for name in files) in commands
+    assert [str(path) for path in tool.configs_of(tier)[1:]] == files
 
 
 def test_shipped_archives_survive_make_clean(tmp_path):
