@@ -62,7 +62,7 @@ campaign-archive: setup ## The runs so far of an unfinished tier, results/archiv
 restore: setup ## Put the finished runs of ARCHIVE=… back; then only missing ones are trained
 	$(BIN)/ngo restore $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
 
-figures-from-metrics: setup ## Every table, figure and verdict, and the pages of results, from ARCHIVE=…, without training; TRUST=--trust-plugins
+figures-from-metrics: setup ## Every table, figure and verdict, and the page in docs/papers/, from ARCHIVE=…, without training; TRUST=--trust-plugins
 	$(BIN)/ngo rebuild $(TRUST) $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
 	$(BIN)/python -P tools/results_page.py $(TRUST) --archive $(ARCHIVE)
 

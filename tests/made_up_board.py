@@ -8,9 +8,9 @@ from ngo.report.board import FILES, Board, BoardCell, BoardClaim, BoardPaper
 
 PAPERS = (
     BoardPaper("first", "First | paper", "A. Author", "https://example.org/1", "All is well.",
-               "first", "results/archive/first-metrics.tar", "ab" * 32, 60, False),
+               "papers/first.md", "results/archive/first-metrics.tar", "ab" * 32, 60, False),
     BoardPaper("second", "Second", "B. Author", "", "It is not.",
-               "second", "results/archive/second-metrics.tar", "cd" * 32, 1200, True),
+               "papers/second.md", "results/archive/second-metrics.tar", "cd" * 32, 1200, True),
     BoardPaper("third", "Third", "C. Author", "", "Nothing is known.", "", "", "", 0, False),
 )  # fmt: skip
 

@@ -74,7 +74,7 @@ def contents(folder: Path) -> Contents:
         save_table(printed, printed, folder / name, f"The caption of {name}.")
     (folder / "findings.yaml").write_text(FINDINGS)
     (folder / "assumptions.html").write_text(page("All of them.", {"defaults": [{"Where": "lr"}]}))
-    (folder / "assumptions.md").write_text("All of them.\n")
+    (folder / "assumptions.md").write_text("All of them.\n\n## defaults\n")
     return Contents(
         tier="made-up",
         paper=PAPER,

@@ -10,6 +10,7 @@ from small_archives import in_this_process, members_in
 
 from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
 from ngo.pipeline.archives.pack import with_runs
+from ngo.pipeline.paths import shipped_metrics
 from ngo.report.results_markdown import BEGIN
 
 
@@ -74,7 +75,7 @@ def test_runs_of_another_version_fail_unless_the_archive_is_marked(
     assert made_by in {run.record["source"] for run in Archive("own.tar", own).runs.values()}
     assert told == f"pass  own.tar: marked as made by {made_by}; it has no page\n"
     monkeypatch.setattr(shipped, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(shipped, "pages_of", lambda *_, **of: ["docs/a.md", "docs/page.md"])
+    monkeypatch.setattr(shipped, "pages_from", lambda *_, **of: ["docs/a.md", "docs/page.md"])
     page = tmp_path / "docs/page.md"
     page.parent.mkdir()
     warned = f"# Results\n\n**an earlier revision of the code (0123abc).**\n\n{BEGIN}\n"
@@ -85,3 +86,10 @@ def test_runs_of_another_version_fail_unless_the_archive_is_marked(
     page.write_text(warned)
     said = "marked as made by 0123abc, as docs/a.md, docs/page.md say"
     assert said in answer(shipped, marked)
+
+
+def test_the_pages_of_the_shipped_tiers_are_here(shipped):
+    tiers = {*shipped_metrics(REPOSITORY), "calibration"}
+    pages = [page for tier in tiers for page in shipped.pages_from(tier, whole=True)]
+    assert "docs/papers/d2.md" in pages
+    assert [page for page in pages if not (REPOSITORY / page).exists()] == []

@@ -35,8 +35,8 @@ def main(check: bool) -> None:
 
 def files(board: Board) -> dict[str, str]:
     """The content of all files of the board, by their paths in the repository."""
-    tables = {f"docs/board/{name}": each for name, each in board.files().items()}
-    return {**tables, **{name: render(board) for name, render in PAGES.items()}}
+    tables = {f"docs/board/{name}": table for name, table in board.files().items()}
+    return tables | {name: render(board) for name, render in PAGES.items()}
 
 
 if __name__ == "__main__":

@@ -54,6 +54,6 @@ def broken(site: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = broken(Path(sys.argv[1]))
-    print("\n".join(found))
-    sys.exit(f"{len(found)} broken links" if found else 0)
+    lines = broken(Path(sys.argv[1]))
+    print("\n".join(lines))
+    sys.exit(f"{len(lines)} broken links" if lines else 0)

@@ -1,17 +1,19 @@
 """Write the pages of a tier's results, its assumptions, and the summary in README.md.
 
 The numbers come from the tables and the records of runs in results/, or from a metrics archive that
-has been rebuilt (``make figures-from-metrics``). docs/ shows the tiers in ``SHOWN``; the pages of
-another tier are written to docs/ in its folder of results.
+has been rebuilt (``make figures-from-metrics``). docs/ has the tiers that have a shipped archive;
+the pages of another tier are written to docs/ in its folder of results.
 """
 
 from __future__ import annotations
 
+import io
 import sys
 from contextlib import chdir
 from pathlib import Path
 
 import click
+from PIL import Image
 
 from ngo.cli.archive_commands import trust_option
 from ngo.cli.options import FOLDER, INPUT
@@ -20,14 +22,29 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.archives.unpack import unpack
 from ngo.pipeline.config import SEEDS
-from ngo.pipeline.paths import CONFIG, FIRST, PAPERS, page_of, shipped_metrics, tier_folder
+from ngo.pipeline.paths import (
+    CONFIG,
+    FIRST,
+    PAPERS,
+    page_of,
+    pages_of,
+    shipped_metrics,
+    tier_folder,
+)
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import SHIPPED, Contents, as_shipped, text
-from ngo.report.results_markdown import for_readme, replaced, results_markdown, summary, summary_of
-from ngo.report.small_images import small_png
+from ngo.report.results_markdown import (
+    SUMMARY,
+    for_readme,
+    paper_markdown,
+    results_markdown,
+    summary,
+    summary_of,
+)
 from ngo.report.templates import play_page
 
 REPOSITORY = Path(__file__).parents[1]
+COLOURS = 256
 
 
 @click.command()
@@ -35,12 +52,12 @@ REPOSITORY = Path(__file__).parents[1]
 @click.option("--archive", type=INPUT, help="Metrics archive, rebuilt, in place of a tier.")
 @click.option("--shipped", type=FOLDER, default="results/shipped", help="Where it was rebuilt.")
 @trust_option
-@click.option("--check", is_flag=True, help="Write nothing; fail if a file is out of date.")
+@click.option("--check", is_flag=True, help="Write nothing; fail if README.md is out of date.")
 def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: bool) -> None:
-    """Write the pages of results, or check them against the results that are here."""
+    """Write the pages of results, or check that README.md has the summary of docs/results.md."""
     try:
         if check:
-            sys.exit(stale(tier))
+            sys.exit(stale())
         root, configs, whole = REPOSITORY, configs_of(tier), True
         if archive is not None:
             root, configs, whole = rebuilt(archive, shipped, trusted)
@@ -48,25 +65,17 @@ def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: b
             click.echo("no page of results: the archive has only some tables and figures")
             return
         with chdir(root):
-            contents = report_contents(configs)
-            of_tier = root.resolve() / tier_folder(contents.tier)
-            place, found = REPOSITORY, pages(contents)
-            if contents.tier not in shipped_metrics(REPOSITORY):
-                place, found = of_tier, found | {"docs/play.html": play_page()}
-            for path, page in found.items():
-                write_text(place / path, page)
-                click.echo(f"→ {place / path}")
-            write_images(contents, place / "docs/images" / page_of(contents.tier))
+            write(report_contents(configs))
     except UserError as error:
         sys.exit(f"results page: {error}")
 
 
 def configs_of(tier: str) -> list[Path]:
     """The config files of a tier, or of a paper of that name, from the repository's folder."""
-    own = PAPERS / tier / CONFIG.name
-    last = own if (REPOSITORY / own).exists() else CONFIG.with_name(f"{tier}.yaml")
-    added = last.with_name(f"{SEEDS}{tier}.yaml")
-    return [CONFIG, last, *([added] if (REPOSITORY / added).exists() else [])]
+    paper = PAPERS / tier / CONFIG.name
+    last = paper if (REPOSITORY / paper).exists() else CONFIG.with_name(f"{tier}.yaml")
+    seeds = last.with_name(f"{SEEDS}{tier}.yaml")
+    return [CONFIG, last, *([seeds] if (REPOSITORY / seeds).exists() else [])]
 
 
 def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Path], bool]:
@@ -74,26 +83,36 @@ def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Pat
     read = read_archive(archive)
     with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
         pass
-    return (
-        unpack(read, planned, shipped),
-        [Path(name) for name in read.about["configs"]],
-        read.about["whole"],
-    )
+    configs = [Path(name) for name in read.about["configs"]]
+    return unpack(read, planned, shipped), configs, read.about["whole"]
 
 
-def pages(contents: Contents) -> dict[str, str]:
-    """The files, by their paths in the repository."""
-    page = page_of(contents.tier)
-    listed = "assumptions" if contents.tier == FIRST else f"{page}-assumptions"
-    assumptions = text(contents.assumptions.with_name("assumptions.md"))
-    found = results_markdown(contents, page, f"{listed}.md")
-    found[f"{listed}.md"] = f"# Assumptions of the {contents.tier} tier\n\n{assumptions}"
-    found = {f"docs/{name}": written for name, written in found.items()}
+def write(contents: Contents) -> None:
+    """Write the pages and figures of a tier, from the folder that has its results."""
+    place, name = REPOSITORY, page_of(contents.tier)
+    pages = pages_in_docs(contents, name)
+    if contents.tier not in shipped_metrics(REPOSITORY):
+        place = Path(tier_folder(contents.tier)).resolve()
+        pages["play.html"] = play_page()
+    files = {place / "docs" / path: page for path, page in pages.items()}
     if contents.tier == FIRST:
-        block = for_readme(summary(contents, page), page)
-        found[SHIPPED.as_posix()] = as_shipped(contents)
-        found["README.md"] = replaced(text(REPOSITORY / "README.md"), block)
-    return found
+        readme = REPOSITORY / "README.md"
+        block = for_readme(summary(contents, name))
+        files[readme] = SUMMARY.sub(lambda _: block, text(readme), count=1)
+        files[REPOSITORY / SHIPPED] = as_shipped(contents)
+    for path, page in files.items():
+        write_text(path, page)
+        click.echo(f"→ {path}")
+    write_images(contents, place / "docs/images" / name)
+
+
+def pages_in_docs(contents: Contents, name: str) -> dict[str, str]:
+    """The pages of a tier, by their paths in docs/."""
+    if contents.tier != FIRST:
+        return {pages_of(contents.tier)[0]: paper_markdown(contents, name)}
+    assumptions = text(contents.assumptions.with_name("assumptions.md"))
+    title = f"# Assumptions of the {contents.tier} tier"
+    return results_markdown(contents, name) | {"assumptions.md": f"{title}\n\n{assumptions}"}
 
 
 def write_images(contents: Contents, folder: Path) -> None:
@@ -107,21 +126,27 @@ def write_images(contents: Contents, folder: Path) -> None:
             temporary.write_bytes(small_png(path))
 
 
-def stale(tier: str) -> str | int:
-    """The first file that differs from what the results give; 0 if none does.
+def small_png(path: Path) -> bytes:
+    """A smaller PNG file, with a palette: the picture's colours up to 256, else the nearest 256."""
+    figure = Image.open(path).convert("RGB")
+    exact = figure.getcolors(COLOURS)
+    palette = figure.quantize(
+        len(exact) if exact else COLOURS,
+        Image.Quantize.MEDIANCUT,
+        kmeans=0 if exact else 2,
+        dither=Image.Dither.NONE,
+    )
+    stream = io.BytesIO()
+    palette.save(stream, "PNG", optimize=True)
+    return stream.getvalue()
 
-    Without results, the summary in README.md is compared with that of the page.
-    """
-    if (REPOSITORY / tier_folder(tier) / "tables/claims.csv").exists():
-        with chdir(REPOSITORY):
-            found = pages(report_contents(configs_of(tier)))
-        for path, page in found.items():
-            if text(REPOSITORY / path) != page:
-                return f"{path} is out of date; run make results-page."
+
+def stale() -> str | int:
+    """What to do if README.md does not have the summary of docs/results.md; else 0."""
     page, readme = (text(REPOSITORY / name) for name in ("docs/results.md", "README.md"))
-    if summary_of(readme) != for_readme(summary_of(page), "results"):
-        return "README.md does not have the summary of docs/results.md; run make results-page."
-    return 0
+    if summary_of(readme) == for_readme(summary_of(page)):
+        return 0
+    return "README.md does not have the summary of docs/results.md; run make results-page."
 
 
 if __name__ == "__main__":

@@ -10,10 +10,20 @@ import dataclasses
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from verdicts.rows.evaluations import RunValue
+from click.testing import CliRunner
+
+import ngo
+import ngo.analysis  # registers the quantities on graphs
+import verdicts
+from ngo.cli.cli import main
+from ngo.cli.list_commands import about
+from ngo.report.results_markdown import BEGIN, summary_of
+from ngo.training.evaluation import Evaluation
+from ngo.training.spec import FIELDS
+from verdicts import cli
+from verdicts.quantity_registry import QUANTITIES
+from verdicts.rows.evaluations import VALUES, RunValue
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -70,17 +80,16 @@ def write(docs: Path) -> None:
 
 def answers() -> str:
     """The questions and answers at the top of the README, for the home page."""
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    start, end = "<!-- summary: written by make results-page -->", "![Figure 8"
-    return text.split(start)[1].split(end)[0].strip().replace("](docs/", "](") + "\n"
+    summary = summary_of((REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    told = summary.removeprefix(BEGIN).partition("![")[0]
+    return told.strip().replace("](docs/", "](") + "\n"
 
 
 def papers(docs: Path) -> str:
-    """The navigation of the results of all papers: those with a page of assumptions."""
-    names = sorted(path.stem.removesuffix("-assumptions") for path in docs.glob("*-assumptions.md"))
-    pages = ["results", *names, "assumptions", "review", "calibration", "tinyimagenet", "board"]
-    pages += [f"{name}-assumptions" for name in names]
-    pages += [f"{name}/{page}" for name in ("results", *names) for page in ("claims", "figures")]
+    """The navigation of the results of all papers."""
+    pages = ["board", "results", "results/claims", "results/figures", "assumptions"]
+    pages += ["calibration", "tinyimagenet", "review"]
+    pages += sorted(f"papers/{path.stem}" for path in docs.glob("papers/*.md"))
     return "\n".join(["```{toctree}", ":hidden:", ":caption: Results", "", *pages, "```", ""])
 
 
@@ -90,20 +99,21 @@ def documented(kind: str, name: str) -> str:
     return f"```{{eval-rst}}\n.. auto{kind}:: {name}{members}\n```\n"
 
 
-def kind_of(each: object) -> str:
-    """The kind of an object, as autodoc names it."""
-    if not inspect.isclass(each):
-        return "function"
-    return "exception" if issubclass(each, Exception) else "class"
+def listed(package: object, names: list[str]) -> list[str]:
+    """The directives that document names of a package."""
+    directives = []
+    for name in names:
+        value, kind = getattr(package, name), "function"
+        if inspect.isclass(value):
+            kind = "exception" if issubclass(value, Exception) else "class"
+        directives.append(documented(kind, f"{package.__name__}.{name}"))
+    return directives
 
 
 def api() -> str:
     """The page of ``ngo``'s names."""
-    import ngo
-
     lines = ["# The API of ngo", "", inspect.getdoc(ngo).split("\n\n", 1)[1], ""]
-    lines += ["## Names of ngo", ""]
-    lines += [documented(kind_of(getattr(ngo, name)), f"ngo.{name}") for name in ngo.__all__[1:]]
+    lines += ["## Names of ngo", "", *listed(ngo, ngo.__all__[1:])]
     for subject, parts in PARTS.items():
         lines += [f"## {subject}", "", *(documented(*part) for part in parts)]
     return "\n".join(lines)
@@ -111,13 +121,7 @@ def api() -> str:
 
 def verdicts_api() -> str:
     """The page of the names of ``verdicts``."""
-    import verdicts
-
-    names = [
-        documented(kind_of(getattr(verdicts, name)), f"verdicts.{name}")
-        for name in verdicts.__all__
-        if name != "UserError"
-    ]
+    names = listed(verdicts, [name for name in verdicts.__all__ if name != "UserError"])
     rows = documented("class", "verdicts.row.Row")
     return "\n".join(["# The API of verdicts", "", *names, "## A row of verdicts", "", rows])
 
@@ -129,63 +133,49 @@ def printed(text: str) -> str:
 
 def fields() -> str:
     """The page of the fields of a run."""
-    from ngo.cli.list_commands import about
-    from ngo.training.spec import FIELDS
-
-    head = (
-        "# Fields of a run\n\nKeys of a config, arguments of `ngo.fit`, options of `ngo train`.\n"
+    head = "Keys of a config, arguments of `ngo.fit`, options of `ngo train`.\n"
+    return "\n".join(
+        ["# Fields of a run", "", head, *(f"## `{name}`\n\n{about(name)}\n" for name in FIELDS)]
     )
-    return "\n".join([head, *(f"## `{name}`\n\n{about(name)}\n" for name in FIELDS)])
 
 
 def run(*words: str) -> str:
     """What a command of ``ngo`` prints."""
-    from click.testing import CliRunner
-
-    from ngo.cli.cli import main
-
-    found = CliRunner().invoke(main, list(words), catch_exceptions=False, prog_name="ngo")
-    if found.exit_code:
-        raise RuntimeError(found.output)
-    return found.output
+    result = CliRunner().invoke(main, list(words), catch_exceptions=False, prog_name="ngo")
+    if result.exit_code:
+        raise RuntimeError(result.output)
+    return result.output
 
 
 def commands() -> str:
     """The page of the commands of ``ngo`` and ``verdicts``, with their help."""
-    from ngo.cli.cli import MODULES, main
-    from verdicts import cli
-
-    pages = ["# Help of all commands\n", f"## `ngo`\n\n{printed(run('--help'))}"]
-    for name in dict.fromkeys((*MODULES, *main.list_commands())):
-        pages.append(f"## `ngo {name}`\n\n{printed(run(name, '--help'))}")
-    pages.append(f"## `verdicts`\n\n{printed(cli.parser().format_help())}")
+    helps = {"ngo": run("--help")}
+    for name in main.list_commands():
+        if not main.get_command(None, name).hidden:
+            helps[f"ngo {name}"] = run(name, "--help")
+    helps["verdicts"] = cli.parser().format_help()
     for name, command in cli.commands().items():
-        pages.append(f"## `verdicts {name}`\n\n{printed(command.format_help())}")
-    return "\n".join(pages)
+        helps[f"verdicts {name}"] = command.format_help()
+    sections = (f"## `{name}`\n\n{printed(text)}" for name, text in helps.items())
+    return "\n".join(["# Help of all commands\n", *sections])
 
 
 def quantities() -> str:
     """The page of quantities that claims can be about."""
-    import ngo.analysis  # noqa: F401 (registers those on graphs)
-    import verdicts  # noqa: F401 (registers them)
-    from verdicts.quantity_registry import QUANTITIES
-
     head = "`verdicts quantities` lists those that need no other package.\n"
-    each = (
+    sections = (
         f"## `{name}`\n\n{printed(QUANTITIES[name].description)}" for name in sorted(QUANTITIES)
     )
-    return "\n".join(["# Quantities of claims", "", head, values(), *each])
+    return "\n".join(["# Quantities of claims", "", head, values(), *sections])
 
 
 def values() -> str:
     """The table of the names that ``value`` takes, with their units."""
-    from verdicts.rows.evaluations import VALUES
-
     rows = ["| value | unit | what it is |", "|---|---|---|"]
     for name, entry in VALUES.items():
         shown = f"{{{name}: x}}" if entry.argument else name
-        about = " ".join(inspect.getdoc(entry.read).split("\n\n")[0].split()).replace("``", "`")
-        rows.append(f"| `{shown}` | {unit(name, entry)} | {about} |")
+        meaning = " ".join(inspect.getdoc(entry.read).split("\n\n")[0].split())
+        rows.append(f"| `{shown}` | {unit(name, entry)} | {meaning.replace('``', '`')} |")
     text = (
         "`value` takes one of these names, or any column of the table. In columns, accuracies are\n"
         "shares of 1: `workers_accuracy_mean: 0.87` is `workers_accuracy: 87`. Margins and limits\n"
@@ -203,8 +193,6 @@ def unit(name: str, entry: RunValue) -> str:
 
 def columns() -> str:
     """The page of the columns of a run's metrics: the fields and comments of ``Evaluation``."""
-    from ngo.training.evaluation import Evaluation
-
     lines = ["| column | type | meaning |", "|---|---|---|"]
     source = inspect.getsource(Evaluation).replace("|", r"\|")
     for comment, name, kind in re.findall(r"    #: (.*)\n    (\w+): (\w+)", source):

@@ -30,7 +30,7 @@ from ngo.pipeline.archives.archive import (
 from ngo.pipeline.archives.pack import with_runs
 from ngo.pipeline.archives.runs import revisions
 from ngo.pipeline.archives.verify import LONG, Drawn, Verification
-from ngo.pipeline.paths import page_of, shipped_metrics
+from ngo.pipeline.paths import pages_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
 
@@ -94,7 +94,7 @@ def older(archive: Archive) -> Members:
 
 def marked(about: dict) -> tuple[str, str]:
     """Whether the pages of a marked archive's tier say that an earlier revision made it."""
-    pages = pages_of(about["tier"], whole=about["whole"])
+    pages = pages_from(about["tier"], whole=about["whole"])
     if not pages:
         return "pass", f"marked as made by {about[OLDER]}; it has no page"
     for page in pages:
@@ -103,11 +103,10 @@ def marked(about: dict) -> tuple[str, str]:
     return "pass", f"marked as made by {about[OLDER]}, as {', '.join(pages)} say"
 
 
-def pages_of(tier: str, *, whole: bool) -> list[str]:
-    """The pages in docs/ that are made from the shipped archive of a tier."""
+def pages_from(tier: str, *, whole: bool) -> list[str]:
+    """The pages that are made from the shipped archive of a tier."""
     if whole and tier in shipped_metrics(REPOSITORY):
-        page = page_of(tier)
-        return [f"docs/{page}.md", f"docs/{page}/claims.md", f"docs/{page}/figures.md"]
+        return [f"docs/{page}" for page in pages_of(tier)]
     return ["docs/calibration.md"] if tier == "calibration" else []
 
 

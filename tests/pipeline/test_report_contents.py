@@ -24,7 +24,7 @@ from ngo.pipeline.report_contents import report_contents, shipped
 from ngo.printing import as_markdown, page
 from ngo.report.contents import SHIPPED, as_shipped
 from ngo.report.html_page import html_page
-from ngo.report.results_markdown import results_markdown
+from ngo.report.results_markdown import paper_markdown
 from verdicts.registration import Entry, Registration, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
@@ -37,9 +37,9 @@ RECORD = {
 }
 
 
-def joined(made):
-    """All Markdown pages in one text."""
-    return "\n".join(results_markdown(made, "own", "assumptions.md").values())
+def only(rows):
+    """Rows of claims, without cells."""
+    return lambda path: rows if path.stem == CLAIMS else []
 
 
 def write_table(stem: Path, text: str) -> None:
@@ -62,7 +62,9 @@ def root(tmp_path_factory):
         for name in entry.tables:
             write_table(folder / f"tables/{name}", f"<{name}>")
     write_table(folder / "tables/assumptions", "lr")
-    pd.DataFrame([vars(row) for row in ROWS]).to_csv(folder / "tables/claims.csv", index=False)
+    table = pd.DataFrame([vars(row) for row in ROWS])
+    table.to_csv(folder / "tables/claims.csv", index=False)
+    table[:0].to_csv(folder / "tables/claims_cells.csv", index=False)
     with chdir(root):
         runs = plan(read_config(CONFIGS)).shown_runs
     for run in runs:
@@ -110,7 +112,7 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     first, second, third = trained[:3]
     (measured, *_) = (name for name in groups if name not in trained)
     rows = [row(name, shows="") for name in (first, second, third, measured)]
-    monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", lambda path: rows)
+    monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", only(rows))
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (21, 23))
     forms = planned.ledger.forms
     entries = {id: [Entry(form, late, "")] for id, form in forms.items()}
@@ -121,10 +123,10 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     made = report_contents(CONFIGS)
     assert [each.registered for each in made.rows] == ["before", "changed", "added", None]
     said = "Of 3 claims with dated runs, 1 was registered before their first run, 1 was changed"
-    for text in (html_page(made), joined(made)):
+    for text in (html_page(made), paper_markdown(made, "own")):
         assert said in text
-        for each in ("registered before its", "changed after its", "added after its"):
-            assert text.count(f"{each} first run") == 1
+        assert text.count("changed after its first run") == 1
+        assert text.count("added after its first run") == 1
     file.unlink()
     assert {each.registered for each in report_contents(CONFIGS).rows} == {None}
 
@@ -137,7 +139,7 @@ def test_a_measurement_has_a_date_and_its_registered_design_counts(root, monkeyp
     groups = bases(planned.ledger.claims, planned, {})
     name = next(each.claim for each in groups if each.unchecked == ["theory_theory"])
     rows = [row(name, shows="")]
-    monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", lambda path: rows)
+    monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", only(rows))
     monkeypatch.setattr("ngo.pipeline.report_contents.plan", lambda config: planned)
     early = datetime(2026, 11, 21, tzinfo=UTC)
     entries = {id: [Entry(form, early, "")] for id, form in planned.ledger.forms.items()}
@@ -161,11 +163,11 @@ def test_a_measurement_has_a_date_and_its_registered_design_counts(root, monkeyp
 
 
 def test_both_pages_have_every_table_and_figure_and_every_claim(made):
-    html, markdown = html_page(made), joined(made)
+    html, markdown = html_page(made), paper_markdown(made, "own")
     for entry in SHOWN.values():
         for name in entry.tables:
             assert f"About &lt;{name}&gt;" in html
-            assert f"About &lt;{name}>" in markdown
+            assert (f"About &lt;{name}>" in markdown) == (entry.name != CLAIMS)
         if entry.figure:
             assert f"![{entry.title}](../images/own/{entry.name}.png)" in markdown
         assert f"{escape(entry.title)} <a" in html

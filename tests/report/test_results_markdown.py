@@ -5,16 +5,15 @@ import re
 from dataclasses import replace
 
 import pytest
-from made_up_page import ROWS, contents
+from made_up_page import ROWS, contents, row
 
 from ngo.report.findings import findings
-from ngo.report.provenance import provenance, seeds, tally
 from ngo.report.results_markdown import (
     ANSWER,
     BEGIN,
     END,
     for_readme,
-    replaced,
+    paper_markdown,
     results_markdown,
     summary,
     summary_of,
@@ -28,90 +27,105 @@ def made(tmp_path):
 
 
 def pages(made):
-    return results_markdown(made, "own", "assumed.md")
+    """The pages of a paper and of README.md's results, by their paths in docs/."""
+    return {"papers/own.md": paper_markdown(made, "own")} | results_markdown(made, "results")
 
 
-def test_the_first_page_opens_with_the_answers_and_is_the_same_each_time(made):
-    assert pages(made) == pages(made)
-    assert list(pages(made)) == ["own.md", "own/claims.md", "own/figures.md"]
-    page = pages(made)["own.md"]
-    title, paper, begin = page.splitlines()[:6:2]
-    assert (title, begin) == ("# Results of the made-up tier", BEGIN)
+ANSWERS = [
+    "- Is it better? **Partly.**",
+    r"  - Yes: [on MNIST](#claim-order) by 4.12 points \[2.25, 6\].",
+    "  - No: [on digits](#claim-same), no difference beyond 0.5 points.",
+    "  - Not run: on CIFAR-10.",
+    "- Is the theorem true? **No.**",
+    r"  - [by the printed T\*](#claim-15) in only 204 of 400 cases.",
+]
+
+
+def test_a_page_opens_with_the_paper_and_the_answers(made):
+    title, paper, *_ = paper_markdown(made, "own").split("\n\n")
+    assert title == "# Results of the made-up tier"
     assert paper.endswith("(<https://example.org/paper>) (A. Author). The claim: All is well.")
-    assert page.splitlines()[6:11] == [
-        "- Is it better? **Partly.**",
-        r"  - Yes: [on MNIST](own/claims.md#claim-order) by 4.12 points \[2.25, 6\].",
-        "  - No: [on digits](own/claims.md#claim-same), no difference beyond 0.5 points.",
-        "  - Not run: on CIFAR-10.",
-        "- Is the theorem true? **No.**",
+    assert paper_markdown(made, "own").splitlines()[4:10] == ANSWERS
+    page = results_markdown(made, "results")["results.md"]
+    assert page.splitlines()[6:12] == [
+        line.replace("](#", "](results/claims.md#") for line in ANSWERS
     ]
-    assert page.splitlines()[11].startswith("  - [by the printed T\\*](own/claims.md#")
-    assert "Of 5 claims, 1 holds, 1 fails" in page
-    assert "`make paper PAPER=own` makes these" in page
-    assert "[assumed.md](assumed.md)" in page
-    assert len(page.splitlines()) < 80
+    for text in (page, paper_markdown(made, "own")):
+        assert "Of 5 claims, 1 holds, 1 fails" in text
+        assert "12 runs." in text
+    assert "`make paper PAPER=own` makes this page" in paper_markdown(made, "own")
 
 
-def test_every_claim_and_every_artefact_is_on_a_page_and_links_resolve(made):
+def test_a_page_of_a_paper_has_its_parts_in_order(made):
+    page = paper_markdown(made, "own")
+    assert re.findall("^##+ (?:<.*>)?(.*)$", page, flags=re.MULTILINE) == [
+        "Claims", "Accuracy", "Theorems", "Other claims", "Tables and figures", "Figure 8: V",
+        "Table S1: gaps", "Assumptions", "defaults", "Provenance",
+    ]  # fmt: skip
+    assert "| ring <4>" in page
+    assert "- Source revision: abc\\|def" in page
+
+
+def test_every_claim_is_on_a_page_once_and_links_resolve(made):
     anchors = {name: re.findall(r'<a id="(.*?)">', page) for name, page in pages(made).items()}
-    for found in anchors.values():
-        assert len(found) == len(set(found))
-    assert {row.anchor for row in ROWS} <= set(anchors["own/claims.md"])
-    assert {"fig8", "tableS1", "claims"} <= set(anchors["own/figures.md"])
+    for name in ("papers/own.md", "results/claims.md"):
+        claims = [anchor for anchor in anchors[name] if anchor.startswith("claim-")]
+        assert sorted(claims) == sorted(row.anchor for row in ROWS)
     count = 0
     for name, page in pages(made).items():
-        folder = name.rpartition("/")[0]
-        for link, anchor in re.findall(r"\]\(([\w./]*)#(.*?)\)", page):
-            target = posixpath.normpath(f"{folder}/{link}".lstrip("/")) if link else name
-            assert anchor in anchors[target]
-            count += 1
-        for link in re.findall(r"\]\(([\w./]+\.md)\)", page):
-            target = posixpath.normpath(f"{folder}/{link}".lstrip("/"))
-            assert target in {*anchors, "assumed.md", "verdicts.md"}
+        for link, anchor in re.findall(r"\]\(([\w./]*)(?:#(.*?))?\)", page):
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), link))
+            target = target if link else name
+            if anchor:
+                assert anchor in anchors[target]
+                count += 1
+            figures = [f"images/{folder}/fig8.png" for folder in ("own", "results")]
+            assert target in {*anchors, *figures, "assumptions.md", "verdicts.md"}
     assert count > 2 * len(ROWS)
-    assert "![Figure 8: V](images/own/fig8.png)" in pages(made)["own.md"]
-    figures = pages(made)["own/figures.md"]
-    assert "![Figure 8: V](../images/own/fig8.png)" in figures
-    assert "| ring <4>" in figures
-    assert "- Source revision: abc\\|def" in figures
 
 
-def test_numbers_are_the_tables(made):
-    board = pages(made)["own/claims.md"].split("## Every claim")[1]
-    for row in ROWS:
-        (line,) = re.findall(rf'^\| <a id="{row.anchor}">.*$', board, flags=re.MULTILINE)
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        assert cells[3:8] == [
-            row.verdict, str(row.expectation or ''), row.measured, row.interval, row.counted
+def test_a_line_of_a_claim_has_the_numbers_of_its_row(made):
+    table = row("order", cell="ring", verdict="fails", reason="so it is", registered="changed")
+    page = paper_markdown(replace(made, cells=[table]), "own").splitlines()
+    for claim in ROWS:
+        (line,) = [line for line in page if line.startswith(f'| <a id="{claim.anchor}">')]
+        verdict, *numbers = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[2:-1]]
+        seeds = "; 44 would decide" if claim.verdict == "undecided" else ""
+        assert verdict.startswith(f"**{claim.verdict}**")
+        assert numbers == [
+            claim.measured, claim.interval, str(claim.expectation or ""), claim.counted + seeds
         ]  # fmt: skip
+    at = page.index(next(line for line in page if "`order`" in line))
+    said = "**fails**: so it is; changed after its first run"
+    assert page[at + 1].startswith(f"| ↳ ring | {said} | 4.12 points | 2.25 to 6 |")
 
 
-def test_a_summary_can_stand_in_the_folder_above(made):
-    block = summary(made, "own")
+def test_a_summary_in_short_is_for_the_folder_above(made):
+    block = summary(made, "results")
+    assert summary_of(f"before\n{block}\nafter\n") == block
     assert block.startswith(f"{BEGIN}\n\n- Is it better?")
-    assert "12 runs." in block
-    document = replaced(f"before\n{BEGIN}\nold \\1\n{END}\nafter\n", block)
-    assert (document, summary_of(document)) == (f"before\n{block}\nafter\n", block)
-    assert (replaced("no markers", block), summary_of("no markers")) == ("no markers", "")
-    above = for_readme(block, "own")
-    assert "[on MNIST](docs/own/claims.md#claim-order)" in above
-    assert "](docs/images/own/fig8.png)" in above
-    assert for_readme(above, "own") == above
+    assert block.endswith(END)
+    assert summary_of("no markers") == ""
+    above = for_readme(block)
+    assert "[on MNIST](docs/results/claims.md#claim-order)" in above
+    assert "![Figure 8: V](docs/images/results/fig8.png)" in above
+    assert for_readme(above) == above
     kept = above.replace("](docs/", "](").splitlines()
     lines = [line for line in block.splitlines() if not line.startswith(ANSWER)]
     assert [line for line in kept if not line.startswith(ANSWER)] == lines
-    only = [each for each in ROWS if each.claim == "open"]
-    assert "is undecided" in summary(replace(made, findings=findings(only, None)), "own")
+    undecided = [row for row in ROWS if row.claim == "open"]
+    assert "is undecided" in summary(replace(made, findings=findings(undecided, None)), "own")
 
 
 def test_texts_of_findings_and_records_have_no_html_and_no_lines_of_their_own(made):
     hostile = "a <script>x()</script>\n\n# b ![c](http://d)"
-    topics = [replace(each, title=hostile, about=hostile) for each in made.findings.topics]
-    parts = [replace(each, label=hostile) for each in made.findings.answers[0].parts]
+    topics = [replace(topic, title=hostile, about=hostile) for topic in made.findings.topics]
+    parts = [replace(part, label=hostile) for part in made.findings.answers[0].parts]
     asked = (replace(made.findings.answers[0], question=hostile, parts=tuple(parts)),)
-    found = replace(made.findings, answers=asked, topics=tuple(topics), title=hostile)
+    told = replace(made.findings, answers=asked, topics=tuple(topics), title=hostile)
+    cells = [row("order", cell=hostile, reason=hostile)]
     records = [*made.provenance, (hostile, hostile)]
-    for page in pages(replace(made, findings=found, provenance=records)).values():
+    for page in pages(replace(made, findings=told, provenance=records, cells=cells)).values():
         assert "<script" not in page.replace(r"\<", "")
         assert "\n# b" not in page
         assert "](http" not in page.replace(r"\]", "")
@@ -124,43 +138,4 @@ def test_results_of_an_earlier_revision_say_so_at_the_top_of_every_page(made):
         assert "of the code (abc\\_1)" in page
         assert warned_of(page, "abc_1")
         assert not warned_of(page, "abc_2")
-    for page in pages(made).values():
-        assert not warned_of(page, "abc_1")
-        assert "earlier revision" not in page
-
-
-def test_sections_and_the_claims_that_an_entry_shows(tmp_path):
-    made = contents(tmp_path)
-    assert [name for name, _ in made.sections()] == ["5.6 Stability", "Supplement", "Claims"]
-    shown = {entry.name: [each.claim for each in made.decided_by(entry)] for entry in made.shown}
-    assert shown == {"fig8": ["order", "open"], "tableS1": ["same", "15"], "claims": ["later"]}
-    assert sum(map(len, shown.values())) == len(ROWS)
-
-
-RECORD = {
-    "seed": 0, "source": "abc", "device": "cpu", "wall_seconds": 3600,
-    "about": {"code": "1", "instructions": "AVX2"}, "spec": {"dataset": "mnist"},
-    "versions": {"torch": "2.0"},
-}  # fmt: skip
-OTHER = RECORD | {"seed": 1, "source": "", "wall_seconds": 1800, "versions": {"torch": "2.1"}}
-
-
-def test_facts_of_runs_that_differ_have_numbers_of_runs():
-    facts = dict(provenance([RECORD, RECORD | {"seed": 4}, OTHER], ["config/a.yaml"], ["own.py"]))
-    assert facts["Runs"] == "3"
-    assert facts["Training time"] == "2.50 hours, the sum over runs"
-    assert facts["Source revision"] == "abc (2 runs), not recorded (1 run)"
-    assert facts["Results version"] == "1"
-    assert facts["Seeds"] == "0 to 1, 4"
-    assert facts["Version of torch"] == "2.0 (2 runs), 2.1 (1 run)"
-    assert facts["Config"] == "config/a.yaml"
-    assert facts["Plugins"] == "own.py"
-    assert "Processor" not in facts
-    assert dict(provenance([RECORD | {"processor": "x"}], []))["Processor"] == "x"
-
-
-def test_no_runs():
-    facts = dict(provenance([], []))
-    assert [facts[k] for k in ("Runs", "Source revision", "Seeds")] == ["0", "not recorded", "none"]
-    assert tally([{"a": {"b": 1}}, {"a": None}], "a", "b") == "1 (1 run), not recorded (1 run)"
-    assert seeds([3, 1, 2, 7, 7]) == "1 to 3, 7"
+    assert not any("earlier revision" in page for page in pages(made).values())

@@ -42,7 +42,7 @@ LOCK = ".snakemake/ngo.lock"
 #: The tier that README.md shows.
 FIRST = "laptop"
 
-#: The names of pages in docs/ that are not named after their tier; docs/board.md has all papers.
+#: The names of pages that are not those of their tier; docs/board.md has all papers.
 PAGES = {FIRST: "results", "board": "settings"}
 
 
@@ -79,8 +79,15 @@ def shipped_metrics(root: Path) -> dict[str, Path]:
 
 
 def page_of(tier: str) -> str:
-    """The name of a tier's first page in docs/; the folder of this name has the others."""
+    """The name of a tier's page in docs/, and of its folder in docs/images."""
     return PAGES.get(tier, tier)
+
+
+def pages_of(tier: str) -> list[str]:
+    """The paths in docs/ of a tier's pages; the first has the answers."""
+    if tier == FIRST:
+        return ["results.md", "results/claims.md", "results/figures.md"]
+    return [f"papers/{page_of(tier)}.md"]
 
 
 def paper_names() -> list[str]:

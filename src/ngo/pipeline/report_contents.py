@@ -15,9 +15,16 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.paper import Artefact
 from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
-from ngo.report.contents import SHIPPED, Contents, Shipped, Shown, read_shipped, text
+from ngo.report.contents import (
+    SHIPPED,
+    Contents,
+    Shipped,
+    Shown,
+    provenance,
+    read_shipped,
+    text,
+)
 from ngo.report.findings import findings
-from ngo.report.provenance import provenance
 from ngo.training.run_folder import RECORD
 from verdicts.registration import as_date, read_registration, registration_path, with_standing
 from verdicts.row import read_rows
@@ -47,6 +54,7 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         paper=asdict(planned.paper),
         rows=rows,
         findings=findings(rows, planned.findings),
+        cells=read_rows(folder / f"tables/{CLAIMS}_cells.csv"),
         shown=shown,
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",

@@ -34,7 +34,7 @@ from ngo.pipeline.paths import (
     CONFIG,
     FIRST,
     PAPERS,
-    page_of,
+    pages_of,
     shipped_metrics,
     tidy_table,
     tier_folder,
@@ -68,7 +68,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
                 _paper(
                     planned.tier,
                     planned.paper,
-                    page=page_of(planned.tier),
+                    page=pages_of(planned.tier)[0],
                     archive=path.relative_to(root).as_posix(),
                     sha256=sha256(content_of(Path(archive.path))),
                     runs=len(planned.shown_runs),

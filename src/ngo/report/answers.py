@@ -80,14 +80,14 @@ class Answer:
     @property
     def groups(self) -> list[tuple[str, list[Part]]]:
         """The parts by what they say."""
-        return [(kind, list(each)) for kind, each in groupby(self.parts, lambda part: part.kind)]
+        return [(kind, list(parts)) for kind, parts in groupby(self.parts, lambda part: part.kind)]
 
     @property
     def lines(self) -> list[tuple[str, list[Part]]]:
         """The same, each with what its line begins with: nothing where the first word says it."""
-        found = self.groups
-        alone = len(found) == 1 and self.word.lower() == found[0][0]
-        return [("" if alone else kind.capitalize() + ":", parts) for kind, parts in found]
+        groups = self.groups
+        alone = len(groups) == 1 and self.word.lower() == groups[0][0]
+        return [("" if alone else kind.capitalize() + ":", parts) for kind, parts in groups]
 
     @property
     def sentence(self) -> str:
@@ -105,22 +105,21 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
     known = [(rows[claim], label) for claim, label in labels.items() if claim in rows]
     if not known:
         return None
-    run = [each for each in known if each[0].verdict != NOT_RUN]
-    told = [(row, label) for row, label in run if row.mark in (None, ALTERNATIVE)]
-    told.sort(key=lambda each: ORDER.index(KINDS[each[0].verdict]))
-    parts = tuple(Part(row, _marked(label, row), finding(row)) for row, label in told)
-    marked = [_marked(label, row) for row, label in run if (row, label) not in told]
-    absent = [label for row, label in known if row.verdict == NOT_RUN]
+    parts, absent, marked = [], [], []
+    for row, label in known:
+        name = f"{label} ({row.mark})" if row.mark else label
+        if row.verdict == NOT_RUN:
+            absent.append(label)
+        elif row.mark in (None, ALTERNATIVE):
+            parts.append(Part(row, name, finding(row)))
+        else:
+            marked.append(name)
+    parts.sort(key=lambda part: ORDER.index(part.kind))
     out = {"Not run": absent, "By construction": marked}
-    if not run:
+    if len(absent) == len(known):
         out = {}  # the word says so
     left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
-    return Answer(question, _word(parts), parts, left_out)
-
-
-def _marked(label: str, row: Row) -> str:
-    """A label that says if its claim is counted apart."""
-    return f"{label} ({row.mark})" if row.mark else label
+    return Answer(question, _word(parts), tuple(parts), left_out)
 
 
 def _word(parts: Sequence[Part]) -> str:
@@ -173,31 +172,31 @@ def finding(row: Row) -> str:
     )
 
 
-def _in_universes(verdict: str, found: Multiverse) -> str:
+def _in_universes(verdict: str, seen: Multiverse) -> str:
     """`` in 70 % of 200 universes [63, 76], the other way in 9 % (it holds where γ ≤ 0.3, …)``."""
-    if not found.count:
+    if not seen.count:
         return ""
-    universes = f"of {found.count} universes"
+    universes = f"of {seen.count} universes"
+    other_way = f", the other way in {seen.reversed / seen.count:.0%}"
     if verdict == judgement.REVERSED:
-        said = f", the other way in {found.reversed / found.count:.0%} {universes}"
+        said = f"{other_way} {universes}"
     elif verdict == judgement.NO_EFFECT:
-        said = f", no difference beyond the margin in {found.within / found.count:.0%} {universes}"
+        said = f", no difference beyond the margin in {seen.within / seen.count:.0%} {universes}"
     else:
         said = ", as claimed" if verdict == UNDECIDED else ""
-        said += f" in {found.share:.0%} {universes} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
-        if verdict != judgement.ROBUST:
-            said += f", the other way in {found.reversed / found.count:.0%}"
-    if found.rule:
-        where = "it holds" if found.rule_of == "holds" else "the other way"
-        said += f" ({where} where {found.rule}, which is right in {found.rule_accuracy:.0%})"
-    elif verdict == UNDECIDED and (told := _told_by(found.variance)):
+        said += f" in {seen.share:.0%} {universes} [{100 * seen.low:.0f}, {100 * seen.high:.0f}]"
+        said += "" if verdict == judgement.ROBUST else other_way
+    if seen.rule:
+        where = "it holds" if seen.rule_of == "holds" else "the other way"
+        said += f" ({where} where {seen.rule}, which is right in {seen.rule_accuracy:.0%})"
+    elif verdict == UNDECIDED and (told := _told_by(seen.variance)):
         said += f" (of the variance, {told})"
     return said.replace("%", " %")
 
 
 def _told_by(variance: Mapping[str, float]) -> str:
     """``γ explains 36 %, p 23 %``: the settings that explain most; empty if none explains much."""
-    most = sorted(variance.items(), key=lambda each: -each[1])[:MOST_NAMED]
+    most = sorted(variance.items(), key=lambda setting: -setting[1])[:MOST_NAMED]
     named = [(spoken(name), share) for name, share in most if share >= LEAST_SHARE]
     return ", ".join(
         f"{name}{'' if k else ' explains'} {share:.0%}" for k, (name, share) in enumerate(named)
@@ -210,7 +209,7 @@ def _size(row: Row) -> str:
     size, *ends = (sign * row.estimate, *sorted((sign * row.low, sign * row.high)))
     if not row.unit.startswith("log ratio"):
         return row.with_unit(size) + _bracket(*ends)
-    size, *ends = (math.exp(min(each, LARGEST)) for each in (size, *ends))
+    size, *ends = (math.exp(min(value, LARGEST)) for value in (size, *ends))
     return f"a factor of {number(size)}{_bracket(*ends)}"
 
 

@@ -40,7 +40,7 @@ class BoardPaper:
     address: str
     #: What it claims, in a sentence.
     claim: str
-    #: The name of its page in docs/; empty if it was not run.
+    #: The path in docs/ of its page; empty if it was not run.
     page: str = ""
     #: The path of its archive in the repository; empty if it was not run.
     archive: str = ""
@@ -49,6 +49,11 @@ class BoardPaper:
     runs: int = 0
     #: Whether the archive is marked as made by an earlier revision of the code.
     older: bool = False
+
+    @property
+    def claims_page(self) -> str:
+        """The path in docs/ of the page with its claims."""
+        return "results/claims.md" if self.page == "results.md" else self.page
 
 
 @dataclass(frozen=True)
@@ -188,19 +193,19 @@ class Board:
     def files(self) -> dict[str, str]:
         """The content of the CSV files, by name."""
         tables: tuple[tuple, ...] = (self.papers, self.claims, self.cells)
-        found = zip(FILES.items(), tables, strict=True)
-        return {name: as_csv(kind, rows) for (kind, name), rows in found}
+        named = zip(FILES.items(), tables, strict=True)
+        return {name: as_csv(kind, rows) for (kind, name), rows in named}
 
     def claims_of(self, paper: BoardPaper) -> list[BoardClaim]:
         """The claims of a paper."""
-        return [each for each in self.claims if each.tier == paper.tier]
+        return [claim for claim in self.claims if claim.tier == paper.tier]
 
-    def settings(self) -> dict[str, list[BoardCell]]:
-        """The methods in each setting, in the order of the table."""
-        found: dict[str, list[BoardCell]] = {}
+    def by(self, column: str) -> dict[str, list[BoardCell]]:
+        """The cells by their value in a column, in the order of the table."""
+        groups: dict[str, list[BoardCell]] = {}
         for cell in self.cells:
-            found.setdefault(cell.setting, []).append(cell)
-        return found
+            groups.setdefault(getattr(cell, column), []).append(cell)
+        return groups
 
 
 def as_csv(kind: type, rows: Iterable[object]) -> str:
@@ -221,10 +226,6 @@ def _text(value: object) -> str:
     return " ".join(str(value).split())
 
 
-#: The verdicts that the table of papers counts.
-COLUMNS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
-
-
 def as_markdown(board: Board) -> str:
     """The page as Markdown."""
     return rendered("board.md.jinja", **_values(board))
@@ -238,14 +239,16 @@ def as_html(board: Board) -> str:
 
 def _values(board: Board) -> dict[str, object]:
     verdicts = {claim.verdict for claim in board.claims}
+    grid = board.by("method")
     return {
         "board": board,
         "told": told(board),
-        "columns": COLUMNS,
-        "used": [each for each in (*VERDICTS, *OVER_UNIVERSES) if each in verdicts],
-        "grid": grid(board),
+        "columns": (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN),
+        "used": [verdict for verdict in (*VERDICTS, *OVER_UNIVERSES) if verdict in verdicts],
+        "settings": [*board.by("setting")],
+        "grid": {method: {cell.setting: cell for cell in grid[method]} for method in grid},
         "whens": whens(board),
-        "evidence": "settings/figures.md#matrix",
+        "evidence": "papers/settings.md#matrix",
         "not_measured": NOT_MEASURED,
         "counts": counts,
         "helps": helps,
@@ -260,6 +263,10 @@ def told(board: Board) -> str:
     return f"{_many(run, 'paper')} run. {counted(counts(board.claims))}{rest}"
 
 
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
     """The number of claims with each verdict, as on the papers' own pages (``verdicts.counts``)."""
     return counts_of((claim.verdict, claim.mark) for claim in claims)
@@ -267,26 +274,20 @@ def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
 
 def helps(claims: Iterable[BoardClaim]) -> str:
     """The verdicts on the claims that nonlinear gossip helps there: ``1 holds, 2 fails``."""
-    found = counts(claim for claim in claims if claim.ours)
-    return ", ".join(f"{number} {verdict}" for verdict, number in found.items() if number)
-
-
-def grid(board: Board) -> dict[str, dict[str, BoardCell]]:
-    """The cells by method, then by setting."""
-    found: dict[str, dict[str, BoardCell]] = {}
-    for cell in board.cells:
-        found.setdefault(cell.method, {})[cell.setting] = cell
-    return found
+    numbers = counts(claim for claim in claims if claim.ours)
+    return ", ".join(f"{number} {verdict}" for verdict, number in numbers.items() if number)
 
 
 def whens(board: Board) -> list[dict[str, str]]:
     """What to use when: each setting with its methods; nothing if none was measured."""
-    found = []
-    for setting, cells in board.settings().items():
+    if not any(cell.measured for cell in board.cells):
+        return []
+    rows = []
+    for setting, cells in board.by("setting").items():
         best = [cell for cell in cells if cell.best]
         none = "none" if best else ""
         within = "; ".join(cell.method for cell in cells if cell.within and not cell.best)
-        found.append(
+        rows.append(
             {
                 "setting": setting,
                 "conditions": cells[0].conditions,
@@ -297,8 +298,4 @@ def whens(board: Board) -> list[dict[str, str]]:
                 "seeds": best[0].seeds if best else "",
             }
         )
-    return found if any(cell.measured for cell in board.cells) else []
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+    return rows

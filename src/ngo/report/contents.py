@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, groupby
 from pathlib import Path
 
+from ngo.analysis import results
 from ngo.common.files import check_readable
 from ngo.common.registry import UserError, in_a_line
 from ngo.report.findings import Findings
@@ -16,6 +17,8 @@ from verdicts.statistics.judgement import NOT_RUN
 
 #: The place of the shipped campaign's file in the repository.
 SHIPPED = Path("docs/results/shipped.json")
+
+UNKNOWN = "not recorded"
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ def as_shipped(contents: Contents) -> str:
     content = Shipped(
         contents.paper["name"],
         contents.tier,
-        {each.question: each.sentence for each in contents.findings.answers},
+        {answer.question: answer.sentence for answer in contents.findings.answers},
         {row.claim: [row.verdict, row.measured] for row in run},
     )
     return json.dumps(asdict(content), indent=0, ensure_ascii=False) + "\n"
@@ -95,6 +98,8 @@ class Contents:
     #: The path of the list of assumptions, without its suffix.
     assumptions: Path
     provenance: Sequence[tuple[str, str]]
+    #: The rows of the claims' cells.
+    cells: Sequence[Row] = ()
     #: The shipped campaign, if it is another one on the same paper.
     shipped: Shipped | None = None
     #: The revisions that made the results, if the archive is marked as made by earlier ones.
@@ -135,3 +140,51 @@ def content(path: Path) -> bytes:
 def text(path: Path) -> str:
     """The text of a file on show."""
     return content(path).decode("utf-8")
+
+
+def provenance(
+    records: Sequence[Mapping], configs: Iterable[str], plugins: Iterable[str] = ()
+) -> list[tuple[str, str]]:
+    """Where results come from: names and texts, from the contents of the runs' ``run.json``.
+
+    Where runs differ, each value is followed by the number of runs that have it.
+    """
+    wall = sum(record["wall_seconds"] for record in records)
+    processor = any("processor" in record for record in records)
+    libraries = sorted({name for record in records for name in record.get("versions", {})})
+    return [
+        ("Runs", str(len(records))),
+        ("Training time", f"{wall / 3600:.2f} hours, the sum over runs"),
+        ("Source revision", tally(records, "source")),
+        ("Results version", tally(records, "about", "code")),
+        ("Device", tally(records, "device")),
+        *([("Processor", tally(records, "processor"))] if processor else []),
+        ("Instructions", tally(records, "about", "instructions")),
+        ("Seeds", seeds(record["seed"] for record in records)),
+        ("Data sets", tally(records, "spec", "dataset")),
+        *((f"Version of {name}", tally(records, "versions", name)) for name in libraries),
+        ("Config", ", ".join(configs)),
+        ("Plugins", ", ".join(sorted(plugins)) or "none"),
+    ]
+
+
+def tally(records: Sequence[Mapping], *keys: str) -> str:
+    """The values at a path of keys, the most frequent first, with their numbers if they differ."""
+    values = []
+    for record in records:
+        value: object = record
+        for key in keys:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        values.append(UNKNOWN if value is None or value == "" else str(value))
+    return results.tally(values) if len(set(values)) > 1 else (values or [UNKNOWN])[0]
+
+
+def seeds(values: Iterable[int]) -> str:
+    """``0 to 4, 7``: the distinct seeds, runs of successive ones as a range."""
+    spans: list[list[int]] = []
+    for value in sorted(set(values)):
+        if spans and value == spans[-1][1] + 1:
+            spans[-1][1] = value
+        else:
+            spans.append([value, value])
+    return ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in spans) or "none"

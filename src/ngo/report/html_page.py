@@ -13,19 +13,20 @@ from PIL import Image
 from ngo.plots import CAPTION_SHARE, DESCRIPTION
 from ngo.printing import body
 from ngo.report.contents import Contents, content, text
+from ngo.report.findings import told
 from ngo.report.templates import file, play_page, rendered, slug
-from verdicts.row import WORDS, counted, registered
+from verdicts.row import WORDS, counted, counts, registered
 from verdicts.statistics.judgement import DEPENDS, FAILS, HOLDS, NOT_RUN, UNDECIDED
 
 
 def html_page(contents: Contents) -> str:
     """The page. Raises a UserError if a file is absent."""
-    rows, found = contents.rows, contents.findings
+    rows = contents.rows
     return rendered(
         "page.html.jinja",
         contents=contents,
         shipped=contents.shipped,
-        columns=[name for name, number in found.counted.items() if number],
+        columns=[name for name, number in counts(rows).items() if number],
         used=[verdict for verdict in WORDS if any(row.verdict == verdict for row in rows)],
         marks=sorted({row.mark for row in rows if row.mark}),
         topics=topics_of(contents),
@@ -33,19 +34,19 @@ def html_page(contents: Contents) -> str:
         undecidable=[row for row in rows if row.verdict == NOT_RUN],
         style=file("page.css"),
         script=file("page.js"),
-        playground=play_page() if found.play else "",
-        **{"counted": counted, "registered": registered, "hue": hue},
-        **{"picture": picture, "prose": prose, "table": table},
+        playground=play_page() if contents.findings.play else "",
+        **{"counted": counted, "counts": counts, "registered": registered, "told": told},
+        **{"hue": hue, "picture": picture, "prose": prose, "table": table},
     )
 
 
 def topics_of(contents: Contents) -> dict[str, str]:
     """The numbers of the topics of each claim, separated by spaces."""
-    found: dict[str, list[str]] = {row.claim: [] for row in contents.rows}
+    topics: dict[str, list[str]] = {row.claim: [] for row in contents.rows}
     for k, topic in enumerate(contents.findings.topics, 1):
         for row in topic.rows:
-            found[row.claim].append(str(k))
-    return {claim: " ".join(numbers) for claim, numbers in found.items()}
+            topics[row.claim].append(str(k))
+    return {claim: " ".join(numbers) for claim, numbers in topics.items()}
 
 
 def picture(path: Path) -> dict[str, object]:

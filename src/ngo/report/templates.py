@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -16,9 +17,10 @@ FOLDER = Path(__file__).with_name("page")
 
 
 def rendered(template: str, **values: object) -> str:
-    """The page of a template; ``Markup`` is printed as it is."""
-    page = _environment(markdown=".md." in template).get_template(template).render(values)
-    return page.rstrip("\n") + "\n"
+    """The page of a template; ``Markup`` is printed as it is. Markdown has single empty lines."""
+    markdown = ".md." in template
+    page = _environment(markdown=markdown).get_template(template).render(values)
+    return (re.sub(r"\n{3,}", "\n\n", page) if markdown else page).rstrip("\n") + "\n"
 
 
 def file(name: str) -> Markup:
