@@ -18,59 +18,6 @@ from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS, Download
 from verdicts.files import regular_file
 
-_log = logging.getLogger("ngo")
-
-
-def content_digest(place: Path, files: Sequence[str] = ()) -> str:
-    """The SHA-256 of a file; or of some ``files`` of a folder, their names included, in this order.
-
-    It is kept in a file next to ``place``, with a ``stamp`` of the files. If that file cannot be
-    written, the digest is computed each time. A UserError if one of the files is not regular.
-    """
-    kept = place.with_name(f".{place.name}.sha256")
-    paths = [place / name for name in files] or [place]
-    for path in paths:
-        regular_file(path, "data.root")
-    now = stamp(paths, files)
-    try:
-        known, digest = read_limited(kept, "data.root", 200).split()
-    except (UserError, ValueError):
-        known = digest = ""
-    if known == now:
-        return digest
-    digest = _digest(paths, files)
-    try:
-        write_text(kept, f"{now} {digest}\n")
-    except (OSError, UserError) as error:
-        _log.warning(f"{place.name}: its digest is not kept: {error}")
-    return digest
-
-
-def _digest(paths: Sequence[Path], names: Sequence[str]) -> str:
-    digests = []
-    for path in paths:
-        with path.open("rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
-    if not names:
-        return digests[0]
-    lines = (f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def stamp(paths: Sequence[Path], names: Sequence[str] = ()) -> str:
-    """A digest of the files' names and sizes, and of the times when they were last changed.
-
-    A file may come with any ``st_mtime``, but nobody can choose its ``st_ctime``. A stamp that came
-    with the files is therefore wrong, and the digest that was kept with it is not used.
-    """
-    facts = ((path, os.stat(path)) for path in paths)
-    lines = (
-        f"{path.name} {fact.st_size} {fact.st_mtime_ns} {fact.st_ctime_ns}\n"
-        for path, fact in facts
-    )
-    return hashlib.sha256("".join([*lines, *names]).encode()).hexdigest()
-
-
 DEFAULT_ROOT = "data"
 ROOT_VARIABLE = "NGO_DATA"
 
@@ -219,3 +166,53 @@ def _unavailable(name: str, root: Path, absent: list[str], reason: str) -> UserE
         f"{' or '.join([wanted, *packed])} there, set {ROOT_VARIABLE} or --data-root to "
         f"a folder that has them, or try the pipeline without them: make demo."
     )
+
+
+def content_digest(place: Path, files: Sequence[str] = ()) -> str:
+    """The SHA-256 of a file; or of some ``files`` of a folder, their names included, in this order.
+
+    It is kept in a file next to ``place``, with a ``stamp`` of the files. If that file cannot be
+    written, the digest is computed each time. A UserError if one of the files is not regular.
+    """
+    kept = place.with_name(f".{place.name}.sha256")
+    paths = [place / name for name in files] or [place]
+    for path in paths:
+        regular_file(path, "data.root")
+    now = stamp(paths, files)
+    try:
+        known, digest = read_limited(kept, "data.root", 200).split()
+    except (UserError, ValueError):
+        known = digest = ""
+    if known == now:
+        return digest
+    digest = _digest(paths, files)
+    try:
+        write_text(kept, f"{now} {digest}\n")
+    except (OSError, UserError) as error:
+        _log.warning(f"{place.name}: its digest is not kept: {error}")
+    return digest
+
+
+def _digest(paths: Sequence[Path], names: Sequence[str]) -> str:
+    digests = []
+    for path in paths:
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    if not names:
+        return digests[0]
+    lines = (f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def stamp(paths: Sequence[Path], names: Sequence[str] = ()) -> str:
+    """A digest of the files' names and sizes, and of the times when they were last changed.
+
+    A file may come with any ``st_mtime``, but nobody can choose its ``st_ctime``. A stamp that came
+    with the files is therefore wrong, and the digest that was kept with it is not used.
+    """
+    facts = ((path, os.stat(path)) for path in paths)
+    lines = (
+        f"{path.name} {fact.st_size} {fact.st_mtime_ns} {fact.st_ctime_ns}\n"
+        for path, fact in facts
+    )
+    return hashlib.sha256("".join([*lines, *names]).encode()).hexdigest()

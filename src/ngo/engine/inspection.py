@@ -10,10 +10,9 @@ import torch
 from torch import nn
 
 from ngo.engine.backends import Workers
-from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, draw
+from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, draw, kernels_fit
 from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
-from ngo.native.conv_pool_relu import KERNEL_SIZES
 from ngo.native.layer_chain import LAYERS, Chain, Layer
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -146,20 +145,9 @@ class _Reader:
             raise _Other from None
 
     def _conv_pool_relu(self, layer: nn.Conv2d) -> None:
-        out, channels, k, width = layer.weight.shape
-        plain = (
-            len(self.shape) == 3
-            and self.shape[0] == channels
-            and k == width
-            and k in KERNEL_SIZES
-            and layer.padding in ((0, 0), "valid")
-            and layer.stride == layer.dilation == (1, 1)
-            and layer.groups == 1
-            and layer.bias is not None
-            and min(self.shape[1:]) > k
-        )
-        if not plain:
+        if not kernels_fit(layer, self.shape):
             raise _Other
+        out, _, k, _ = layer.weight.shape
         shape = (out, *((side - k + 1) // 2 for side in self.shape[1:]))
         self._add("conv_pool_relu", shape, out=out, k=k, **self._parameters(layer))
 

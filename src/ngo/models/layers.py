@@ -8,7 +8,7 @@ inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -39,27 +39,31 @@ class ConvPoolReLU2d(nn.Conv2d):
         return F.relu(F.max_pool2d(super().forward(x), 2))
 
     def _can_use_kernels(self, x: torch.Tensor) -> bool:
-        weight, bias = self.weight, self.bias
-        _, channels, k, width = weight.shape
         return (
             self.compiled
-            and self.padding in ((0, 0), "valid")
-            and self.stride == self.dilation == (1, 1)
-            and self.groups == 1
-            and k == width
-            and k in KERNEL_SIZES
-            and bias is not None
-            and x.is_cpu
-            and weight.is_cpu
-            and bias.is_cpu
-            and x.dtype == weight.dtype == bias.dtype == torch.float32
             and x.dim() == 4
-            and x.shape[1] == channels
-            and min(x.shape[2:]) > k  # at least 2 × 2 outputs
             and len(x) > 0
+            and kernels_fit(self, x.shape[1:])
+            and all(y.is_cpu and y.dtype == torch.float32 for y in (x, self.weight, self.bias))
             and not torch.is_autocast_enabled("cpu")
             and available()
         )
+
+
+def kernels_fit(layer: nn.Conv2d, shape: Sequence[int]) -> bool:
+    """Whether the compiled kernels take this convolution of images ``[channels, h, w]``."""
+    k, width = layer.kernel_size
+    return (
+        layer.padding in ((0, 0), "valid")
+        and layer.stride == layer.dilation == (1, 1)
+        and layer.groups == 1
+        and layer.bias is not None
+        and k == width
+        and k in KERNEL_SIZES
+        and len(shape) == 3
+        and shape[0] == layer.in_channels
+        and min(shape[1:]) > k  # at least 2 × 2 outputs
+    )
 
 
 class _ConvPoolReLU(torch.autograd.Function):

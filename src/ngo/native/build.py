@@ -1,4 +1,4 @@
-"""Compiling and loading the C sources of this folder as one shared library.
+"""The C sources of this folder: compiled and loaded as one library, called with tensors.
 
 The library is compiled on first use, for the local processor, and cached. The compiler, clang,
 comes with the package ``ziglang``. The environment variable NGO_MARCH selects another processor

@@ -1,4 +1,4 @@
-"""Spreads work over threads, each with one intra-op thread of torch.
+"""Threads that share work, Python's or that of C functions, each with one of torch's threads.
 
 A map is a function ``(f, k) → [f(0), …, f(k − 1)]``. f(i) must not depend on the thread that
 computes it; then results are the same to the byte for any number of threads.
