@@ -71,10 +71,10 @@ def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
         for epochs, at in cell.groupby("evaluated"):
             values = dict(zip([*by, "epochs"], key, strict=True)) | {"epochs": epochs}
             for reading, column in READINGS.items():
-                found = ACCURACY.factor * at[column].where(~at["diverged"]).to_numpy(float)
-                complete = len(found) == seeds
-                measured = found.mean() if complete else np.nan
-                std = found.std(ddof=1) if complete and seeds > 1 else np.nan
+                accuracy = ACCURACY.factor * at[column].where(~at["diverged"]).to_numpy(float)
+                complete = len(accuracy) == seeds
+                measured = accuracy.mean() if complete else np.nan
+                std = accuracy.std(ddof=1) if complete and seeds > 1 else np.nan
                 facts = {"reading": reading, "measured": measured, "std": std, "seeds": seeds}
                 rows.append({**values, **facts})
     table = pd.DataFrame(rows).astype({"topology": object, "p": object, "gamma": object})
@@ -142,8 +142,8 @@ def cells_of(table: pd.DataFrame, candidate: pd.Series) -> pd.DataFrame:
 
     A further column, ``chosen_by``, is True for the cells of ``CALIBRATED``.
     """
-    own = ["dataset", "reading"]
-    rows = table[(table[own] == [candidate[name] for name in own]).all(axis=1)]
+    keys = ["dataset", "reading"]
+    rows = table[(table[keys] == [candidate[name] for name in keys]).all(axis=1)]
     wanted = [
         _key({**candidate, "half": half, "epochs": candidate[f"epochs_{half}"]}, *cell)
         for half in HALVES

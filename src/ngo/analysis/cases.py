@@ -58,9 +58,9 @@ def telling_fields(metrics: pd.DataFrame) -> list[str]:
 
 def _shared(name: str, values: pd.DataFrame) -> bool:
     """Whether another field has a value of this one: ``sgd`` is a local and an outer rule."""
-    own = set(values[name]) - {""}
+    names = set(values[name]) - {""}
     return name not in FIRST and any(
-        FIELDS[other].kind is str and own & set(values[other])
+        FIELDS[other].kind is str and names & set(values[other])
         for other in values.columns.drop(name)
     )
 

@@ -205,7 +205,7 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 def values_by(criterion: Criterion, rows: pd.DataFrame) -> pd.DataFrame:
     """``rows`` with the values of ``criterion`` in the columns ``consensus`` and ``workers``."""
     columns = {"consensus": criterion.consensus, "workers": criterion.workers}
-    values = {name: criterion.factor * rows[each] for name, each in columns.items() if each}
+    values = {name: criterion.factor * rows[column] for name, column in columns.items() if column}
     return rows.assign(**{**dict.fromkeys(columns, float("nan")), **values})
 
 
@@ -241,11 +241,14 @@ def best_settings(grid: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFram
     the same p, where a better one may be outside; ``p_edge`` is the same for p.
     """
     keys = list(keys)
-    found = best(grid.assign(score=grid["held_out"]), ["gamma", "p"], keys)
-    found = found.drop(columns="score").sort_index()
+    settings = best(grid.assign(score=grid["held_out"]), ["gamma", "p"], keys)
+    settings = settings.drop(columns="score").sort_index()
     at_p = list(dict.fromkeys([*keys, "p"]))
-    edges = {"edge": _edge(found, grid, "gamma", at_p), "p_edge": _edge(found, grid, "p", keys)}
-    return found.assign(**edges)
+    edges = {
+        "edge": _edge(settings, grid, "gamma", at_p),
+        "p_edge": _edge(settings, grid, "p", keys),
+    }
+    return settings.assign(**edges)
 
 
 def _edge(best: pd.DataFrame, grid: pd.DataFrame, name: str, keys: list[str]) -> pd.Series:

@@ -54,9 +54,9 @@ def pooled_correlation(by_seed: pd.DataFrame) -> Pooled:
         return Pooled(np.nan, np.nan, np.nan, 0)
     if not np.isfinite(z).all():
         return Pooled(float(np.tanh(z.mean())), np.nan, np.nan, len(z))
-    found = estimate(z)
-    low, high = found.mean - found.half_width, found.mean + found.half_width
-    return Pooled(*(float(np.tanh(end)) for end in (found.mean, low, high)), len(z))
+    estimated = estimate(z)
+    low, high = estimated.mean - estimated.half_width, estimated.mean + estimated.half_width
+    return Pooled(*(float(np.tanh(end)) for end in (estimated.mean, low, high)), len(z))
 
 
 def on_log_axis(rows: pd.DataFrame, score: str = "accuracy") -> pd.Series:
@@ -70,8 +70,8 @@ def pearson(x: pd.Series, y: pd.Series) -> tuple[float, float, float]:
 
     if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
         return np.nan, np.nan, np.nan
-    found = pearsonr(x, y)
-    r = float(found.statistic)
+    test = pearsonr(x, y)
+    r = float(test.statistic)
     straight = 1 - abs(r) < ROUNDING
-    low, high = found.confidence_interval() if len(x) > 3 and not straight else (np.nan, np.nan)
+    low, high = test.confidence_interval() if len(x) > 3 and not straight else (np.nan, np.nan)
     return r, float(low), float(high)

@@ -63,11 +63,11 @@ def _seconds_of(rows: pd.DataFrame, network: NetworkModel) -> pd.Series:
     steps = rows["step"].to_numpy(int)
     clock = _Clock(known_fields(rows.iloc[0]), network, steps[-1])
     sent = rows[["messages", "bytes_sent"]].diff().to_numpy(float)[1:]
-    found = [0.0]
+    seconds = [0.0]
     for (start, end), (messages, size) in zip(pairwise(steps), sent, strict=True):
         clock.pass_steps(start, end, messages, size)
-        found.append(clock.now)
-    return pd.Series(found, index=rows.index)
+        seconds.append(clock.now)
+    return pd.Series(seconds, index=rows.index)
 
 
 def known_fields(row: pd.Series) -> dict[str, object]:

@@ -23,7 +23,7 @@ STARTED = "started"
 def tally(values: Iterable[str]) -> str:
     """``torch 2.14.0 (10 runs), torch 2.15.0 (1 run)``, from a value of each run."""
     counts = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{each} ({count} run{'s' * (count != 1)})" for each, count in counts)
+    return ", ".join(f"{value} ({count} run{'s' * (count != 1)})" for value, count in counts)
 
 
 def write(table: pd.DataFrame, path: str | Path, started: datetime | None = None) -> None:
@@ -49,10 +49,10 @@ def class_counts(
     tables = []
     for path, k, facts in _partitions(partitions, ids):
         table, _ = read_columns(path, "partitions", COLUMNS, group=lambda _, k=k: k)
-        found = DATASETS[facts["dataset"]].classes
-        if found is None:
+        count = DATASETS[facts["dataset"]].classes
+        if count is None:
             raise UserError(f"partitions: {str(path)!r} partitions data without classes.")
-        classes = range(found)
+        classes = range(count)
         counts = pd.DataFrame(table).groupby(["worker", "label"]).size()
         index = pd.MultiIndex.from_product(
             [range(facts["workers"]), classes], names=["worker", "label"]
@@ -66,7 +66,7 @@ def _partitions(
     files: Iterable[str | Path], ids: Collection[str] | None
 ) -> Iterator[tuple[str | Path, int, dict[str, Any]]]:
     """The partitions in files: the file, the number in it, and the fields."""
-    wanted = None if ids is None else {each.rpartition("-")[2] for each in ids}
+    wanted = None if ids is None else {run.rpartition("-")[2] for run in ids}
     for path in files:
         _, facts = read_columns(path, "partitions", COLUMNS, ("partitions",))
         for k, fields in enumerate(facts["partitions"]):

@@ -29,8 +29,8 @@ def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """
     records = []
     for keys, group in rows.groupby(by, dropna=False, sort=False):
-        found = estimate(group[value].to_numpy())
-        records.append((*keys, found.mean, found.half_width))
+        estimated = estimate(group[value].to_numpy())
+        records.append((*keys, estimated.mean, estimated.half_width))
     return pd.DataFrame(records, columns=[*by, value, f"{value}_ci95"])
 
 
@@ -137,8 +137,14 @@ def _interval(values: np.ndarray, name: str) -> dict[str, float]:
         return dict.fromkeys(("mean", "low", "high"), np.nan)
     if geometric and values.min() <= 0:
         return {"mean": 0.0, "low": np.nan, "high": np.nan}
-    found = estimate(np.log(values) if geometric else values)
-    shown = np.array([found.mean, found.mean - found.half_width, found.mean + found.half_width])
+    estimated = estimate(np.log(values) if geometric else values)
+    shown = np.array(
+        [
+            estimated.mean,
+            estimated.mean - estimated.half_width,
+            estimated.mean + estimated.half_width,
+        ]
+    )
     shown = np.exp(shown) if geometric else shown
     shown[1:] = shown[1:].clip(*POSSIBLE.get(name, (-np.inf, np.inf)))
     return dict(zip(("mean", "low", "high"), map(float, shown), strict=True))

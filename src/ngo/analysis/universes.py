@@ -36,9 +36,9 @@ def in_universes(runs: Table, universes: Sequence[Universe]) -> Table:
     """
     known = set(runs["run"])
     placed = pd.DataFrame(
-        {"run": run, "universe": each.number, **columns(each.values)}
-        for each in universes
-        for run in each.runs
+        {"run": run, "universe": universe.number, **columns(universe.values)}
+        for universe in universes
+        for run in universe.runs
         if run in known
     )
     table = runs.merge(placed, on="run")

@@ -63,7 +63,7 @@ def alignment_table(options: AlignmentOptions, models: Sequence[Path], data_root
       ngo alignment kept/models.pt --scale 0 --scale 1 \
         --out alignment.parquet
     """
-    tables = [_run_alignment(options, *each) for each in kept(models, data_root)]
+    tables = [_run_alignment(options, *run) for run in kept(models, data_root)]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -86,8 +86,8 @@ def _run_alignment(
     reference = _gradients(population, mean.expand_as(distances), *batch)[0]
     rows = []
     for scale in options.scale:
-        own = _gradients(population, mean + scale * distances, *batch)
-        gradients = torch.cat([own.mean(0, keepdim=True), own])
+        of_workers = _gradients(population, mean + scale * distances, *batch)
+        gradients = torch.cat([of_workers.mean(0, keepdim=True), of_workers])
         cosines = torch.cosine_similarity(gradients, reference[None])
         norms = gradients.norm(dim=1) / reference.norm()
         scores = population.evaluate(*([tensor] for tensor in tested))

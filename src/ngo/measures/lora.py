@@ -59,9 +59,9 @@ def lora_table(options: LoraOptions, models: Sequence[Path], data_root: Path) ->
             distance = merge_products(population)
             of_products = population.evaluate(*chunks, workers=[])
             for mean_of, scores in (("factors", of_factors), ("products", of_products)):
-                own = {"mean_of": mean_of, "product_distance": distance}
-                own |= {"loss": scores.consensus_loss, "accuracy": scores.consensus_accuracy}
-                rows.append({**facts, **own})
+                values = {"mean_of": mean_of, "product_distance": distance}
+                values |= {"loss": scores.consensus_loss, "accuracy": scores.consensus_accuracy}
+                rows.append({**facts, **values})
     return pd.DataFrame(rows)
 
 

@@ -115,19 +115,19 @@ class Measurement:
 
         The name of a setting is not checked here: it belongs to the section ``settings``.
         """
-        own = dict(entry)
-        if self.run_fields and own.pop("setting", None) is None:
+        values = dict(entry)
+        if self.run_fields and values.pop("setting", None) is None:
             raise UserError(f"{key}: 'setting' is missing.")
-        return from_mapping(self.options, own, key)
+        return from_mapping(self.options, values, key)
 
     @property
     def schema(self) -> Schema:
         """The JSON Schema of an entry of a config."""
-        own = schema_of(self.options)
+        of_options = schema_of(self.options)
         if self.run_fields:
-            own["properties"] = {"setting": {"type": "string"}, **own["properties"]}
-            own["required"] = ["setting", *own.get("required", [])]
-        return own
+            of_options["properties"] = {"setting": {"type": "string"}, **of_options["properties"]}
+            of_options["required"] = ["setting", *of_options.get("required", [])]
+        return of_options
 
 
 MEASUREMENTS: Registry[Measurement] = Registry("measurement")
@@ -158,13 +158,13 @@ def measurement(
         )
     taken = (*RESERVED, *run_fields)
     declared = fields_of(options)
-    for each in dataclasses.fields(options):
-        if each.name in taken:
-            told = f"{name!r} has an option {each.name!r}"
+    for option in dataclasses.fields(options):
+        if option.name in taken:
+            told = f"{name!r} has an option {option.name!r}"
             raise UserError(f"measurement: {told}; choose another name.")
-        if each.name not in declared:
+        if option.name not in declared:
             raise UserError(
-                f"measurement: the option {each.name!r} of {name!r} is not declared; use number, "
+                f"measurement: the option {option.name!r} of {name!r} is not declared; use number, "
                 f"whole or choice."
             )
     if on_models and run_fields:

@@ -81,11 +81,11 @@ def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Pa
             raise unknown("task of the models", spec.task, OUTPUTS)
         facts = {name: known[name] for name in FACTS if name in known}
         for step, snapshot in sorted(snapshots.items()):
-            own = {"step": step, "diverged": not bool(snapshot["X"].isfinite().all())}
+            state = {"step": step, "diverged": not bool(snapshot["X"].isfinite().all())}
             modules = [module.eval() for module in restored(spec, snapshot).models()]
             with torch.no_grad():
                 table = OUTPUTS[spec.task](modules, data, options)
-            tables.append(pd.DataFrame({**facts, **own, **table}))
+            tables.append(pd.DataFrame({**facts, **state, **table}))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -182,8 +182,8 @@ def class_means_loss(model: VAE, data: Dataset) -> float:
         categorical = model.decode(torch.zeros(1, model.latent)).dim() == 5
         total, count = 0.0, 0
         for label in data.train_targets.unique():
-            own = data.train_inputs[data.train_targets == label]
-            logits = _frequencies(own) if categorical else _mean(own).logit()
+            images_of = data.train_inputs[data.train_targets == label]
+            logits = _frequencies(images_of) if categorical else _mean(images_of).logit()
             for images in data.test_inputs[data.test_targets == label].split(BATCH):
                 repeated = logits.expand(len(images), *logits.shape)
                 total += float(_distortion(repeated, images).double().sum())

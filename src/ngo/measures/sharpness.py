@@ -71,7 +71,7 @@ def sharpness_table(options: SharpnessOptions, models: Sequence[Path], data_root
         --out sharpness.parquet
     """
     with one_intra_op_thread():
-        rows = [row for each in kept(models, data_root) for row in _run_rows(options, *each)]
+        rows = [row for run in kept(models, data_root) for row in _run_rows(options, *run)]
     return pd.DataFrame(rows)
 
 
@@ -87,13 +87,13 @@ def _run_rows(
         batch = population.task.batch(data, *samples)
         consensus, *workers = population.models()
         loss = Loss(consensus, population.task, *batch)
-        own = torch.stack([_flat(worker) for worker in workers]) - loss.mean
+        distances = torch.stack([_flat(worker) for worker in workers]) - loss.mean
         diverged, sharpness = not bool(loss.mean.isfinite().all()), math.nan
         if not diverged:
             sharpness = largest_eigenvalue(loss.hessian_product, loss.d, options.precision)
         V = float(synchronization_index(population.X))
         state = {"step": step, "diverged": diverged, "V": V, "loss": loss.at(loss.mean)}
-        state |= {"sharpness": sharpness, "own_increase": loss.increase(own)}
+        state |= {"sharpness": sharpness, "own_increase": loss.increase(distances)}
         generator = torch_stream(options.seed, "sharpness directions")
         size = options.directions, loss.d
         directions = _unit(torch.randn(size, generator=generator, dtype=torch.float64))
@@ -103,7 +103,7 @@ def _run_rows(
                 **state,
                 "radius": float(radius),
                 "random_increase": loss.increase(radius * directions),
-                "workers_increase": loss.increase(radius * _unit(own)),
+                "workers_increase": loss.increase(radius * _unit(distances)),
             }
 
 
@@ -143,14 +143,14 @@ class Loss:
 
     def hessian_product(self, v: Tensor) -> Tensor:
         """∇²F(x̄) v ``[d]``: the gradient of ∇F(x̄)ᵀv."""
-        found = torch.zeros_like(self.mean)
+        total = torch.zeros_like(self.mean)
         for chunk in self._chunks:
             x = self.mean.clone().requires_grad_()
             loss = self._part(self._named(x), *chunk)
             (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
             (product,) = torch.autograd.grad(gradient, x, v, materialize_grads=True)
-            found += product
-        return found
+            total += product
+        return total
 
     def _named(self, x: Tensor) -> dict[str, Tensor]:
         """The parameters of the model by name."""
@@ -177,10 +177,10 @@ def largest_eigenvalue(
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
     def multiplied(v: np.ndarray) -> np.ndarray:
-        found = product(torch.from_numpy(np.ascontiguousarray(v.ravel()))).numpy()
-        if not np.isfinite(found).all():
+        image = product(torch.from_numpy(np.ascontiguousarray(v.ravel()))).numpy()
+        if not np.isfinite(image).all():
             raise FloatingPointError
-        return found
+        return image
 
     start = np.random.default_rng(0).standard_normal(d)
     try:
@@ -195,7 +195,7 @@ def largest_eigenvalue(
 
 def _flat(model: nn.Module) -> Tensor:
     """The parameters of a model as one vector ``[d]`` in float64."""
-    return torch.cat([each.detach().double().flatten() for each in model.parameters()])
+    return torch.cat([parameter.detach().double().flatten() for parameter in model.parameters()])
 
 
 def _unit(directions: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ def tidy(given: str | Path | Sequence[str] | Tables) -> Any:
         folder = found(Path(given).parent)
         given = sorted(map(str, folder.glob(Path(given).name)))
     if not isinstance(given, str | Path):
-        return {Path(each).stem: tidy(each) for each in given}
+        return {Path(file).stem: tidy(file) for file in given}
     with removed_if_damaged(path := found(given)):
         return read_tidy(path).to_pandas()
 
@@ -127,8 +127,8 @@ def _made_by(tier: str, runs: Any, stands_for: str | None) -> str:
     if isinstance(runs, Mapping):
         return f"Tier {tier}. {captions.mixed_versions(runs.values())}".strip()
     tables = [runs] if isinstance(runs, pd.DataFrame) else runs
-    about = [each for each in tables if {"dataset", "seed"} <= set(each)]
-    about = [each for each in about if "run" in each] or about
+    about = [table for table in tables if {"dataset", "seed"} <= set(table)]
+    about = [table for table in about if "run" in table] or about
     if not about:
         return f"Tier {tier}; no data set."
     return captions.made_by(tier, pd.concat(about, ignore_index=True), stands_for)
@@ -176,7 +176,7 @@ def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:
 
 def _caption_share(figure: Figure) -> str | None:
     """The share of the figure's height that the caption takes; None without one."""
-    label = next((each for each in figure.texts if each.get_text() == figure.get_supxlabel()), None)
+    label = next((text for text in figure.texts if text.get_text() == figure.get_supxlabel()), None)
     engine = figure.get_layout_engine()
     if label is None or not label.get_text() or engine is None:
         return None

@@ -73,7 +73,7 @@ def _values(runs: pd.DataFrame) -> list[str]:
         "epochs": "{} epochs",
         "eval_images": "evaluations before the last use {} of the test images",
     }
-    found = []
+    stated = []
     for name, phrase in phrases.items():
         values = runs[name].dropna() if name in runs else pd.Series(dtype=float)
         if name == "eval_images":
@@ -83,12 +83,12 @@ def _values(runs: pd.DataFrame) -> list[str]:
             chosen = methods.isin({*methods[values != 1], *NONLINEAR})
             values = values[chosen] if chosen.any() else values
         if len(values):
-            found.append(phrase.format(_range(values)))
+            stated.append(phrase.format(_range(values)))
     if {"workers", "eval_workers"} <= set(runs):
         scored = runs["eval_workers"].where(runs["eval_workers"] > 0, EVALUATED)
         if len(some := scored[scored < runs["workers"]]):
-            found.append(f"evaluations score {_range(some)} of the workers")
-    return ["1 epoch" if phrase == "1 epochs" else phrase for phrase in found]
+            stated.append(f"evaluations score {_range(some)} of the workers")
+    return ["1 epoch" if phrase == "1 epochs" else phrase for phrase in stated]
 
 
 def _range(values: pd.Series) -> str:

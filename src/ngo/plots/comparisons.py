@@ -136,10 +136,10 @@ def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
     height = len(sets) * (0.7 + 0.22 * rows) + 0.9
     figure, axes = plots.panels(height, len(sets), 2, width_ratios=[1.2, 1])
     for pair, (dataset, partition) in zip(axes, sets, strict=True):
-        own = table[(table["dataset"] == dataset) & (table["partition"] == partition)]
-        names = list(dict.fromkeys(own["row"]))
-        _draw_values(pair[0], own, names, mixers, "accuracy")
-        _draw_values(pair[1], own[own["mixer"] != LINEAR], names, mixers, "gain")
+        cases = table[(table["dataset"] == dataset) & (table["partition"] == partition)]
+        names = list(dict.fromkeys(cases["row"]))
+        _draw_values(pair[0], cases, names, mixers, "accuracy")
+        _draw_values(pair[1], cases[cases["mixer"] != LINEAR], names, mixers, "gain")
         pair[1].axvline(0, color="0.6", lw=1)
         pair[0].set(xlabel="test accuracy (%)", title=f"{dataset}, {partition}")
         pair[1].set(xlabel="gain over linear gossip (points)")
@@ -197,10 +197,10 @@ def _draw_values(
     if value == "accuracy":
         cases.append(("no coupling", rows[rows["mixer"].isna()], 0))
     sizes = {"markersize": 4, "elinewidth": 0.8, "capsize": 2}
-    for k, (name, own, place) in enumerate(cases):
-        if len(own):
-            y = np.array([names.index(row) for row in own["row"]]) + place * height
+    for k, (name, of_mixer, place) in enumerate(cases):
+        if len(of_mixer):
+            y = np.array([names.index(row) for row in of_mixer["row"]]) + place * height
             marks = kth_style(k, name).marks
-            axis.errorbar(own[value], y, xerr=own[f"{value}_ci95"], **marks, **sizes)
+            axis.errorbar(of_mixer[value], y, xerr=of_mixer[f"{value}_ci95"], **marks, **sizes)
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.4, -0.6)

@@ -15,9 +15,9 @@ def images(samples: pd.DataFrame, kind: str, worker: int) -> np.ndarray:
     ``samples`` are ``pixel_rows`` of images of one shape.
     """
     axes = ["image", "channel", "row"]
-    own = samples[(samples["kind"] == kind) & (samples["worker"] == worker)].sort_values(axes)
-    pixels = own.filter(regex=r"^x\d+$").dropna(axis=1).to_numpy(np.uint8)
-    return pixels.reshape(*(own[axes].max() + 1), -1).transpose(0, 2, 3, 1)
+    rows = samples[(samples["kind"] == kind) & (samples["worker"] == worker)].sort_values(axes)
+    pixels = rows.filter(regex=r"^x\d+$").dropna(axis=1).to_numpy(np.uint8)
+    return pixels.reshape(*(rows[axes].max() + 1), -1).transpose(0, 2, 3, 1)
 
 
 def draw_generations(axis: Axes, samples: pd.DataFrame, rows: int) -> None:

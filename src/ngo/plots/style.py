@@ -83,9 +83,9 @@ HOUSE = {
 """Matplotlib's settings."""
 
 
-def case_styles(found: pd.DataFrame) -> dict[str, Style]:
+def case_styles(cases: pd.DataFrame) -> dict[str, Style]:
     """The style of each case: a colour for the algorithm, a line and a marker for the topology."""
-    runs = found.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
+    runs = cases.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
     graphs = sorted(runs["topology"].unique(), key=lambda name: (name != "ring", name))
     runs["algorithm"] = [
         case.removesuffix(graph.replace("_", " ")).rstrip(", ")

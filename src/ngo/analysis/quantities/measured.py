@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 @quantity("samples_of_workers", example="{samples: 400}", cases=True)
 def samples_of_workers(rows: Table, samples: int) -> Table:
     """One case for each worker: it has ``samples`` samples."""
-    found = _counts(rows)
-    met = found["samples"] == samples
-    return cases(found, ("dataset", "worker"), found["samples"], samples, met)
+    workers = _counts(rows)
+    met = workers["samples"] == samples
+    return cases(workers, ("dataset", "worker"), workers["samples"], samples, met)
 
 
 @quantity("classes_of_workers", example="{most: 4}", cases=True)
 def classes_of_workers(rows: Table, most: int) -> Table:
     """One case for each worker: it has samples of at most ``most`` classes."""
-    found = _counts(rows)
-    met = found["classes"] <= most
-    return cases(found, ("dataset", "worker"), found["classes"], most, met)
+    workers = _counts(rows)
+    met = workers["classes"] <= most
+    return cases(workers, ("dataset", "worker"), workers["classes"], most, met)
 
 
 @quantity("samples_used", example="{samples: 60000}", cases=True)
 def samples_used(rows: Table, samples: int) -> Table:
     """One case for each data set: its workers together have all of its ``samples`` samples."""
-    found = rows.groupby("dataset")["samples"].sum().reset_index()
-    return cases(found, ("dataset",), found["samples"], samples, found["samples"] == samples)
+    sums = rows.groupby("dataset")["samples"].sum().reset_index()
+    return cases(sums, ("dataset",), sums["samples"], samples, sums["samples"] == samples)
 
 
 @quantity("batches_of_steps", cases=True)
@@ -52,9 +52,9 @@ def batches_of_steps(rows: Table) -> Table:
 
     ends = final(rows)
     batches = ends["samples"] / ends["step"] / ends["batch_size"]
-    found = batches.groupby(ends["workers"]).max().reset_index(name="batches")
-    met = found["batches"] == found["workers"]
-    return cases(found, ("workers",), found["batches"], found["workers"], met)
+    most = batches.groupby(ends["workers"]).max().reset_index(name="batches")
+    met = most["batches"] == most["workers"]
+    return cases(most, ("workers",), most["batches"], most["workers"], met)
 
 
 def _counts(rows: Table) -> Table:
@@ -172,7 +172,7 @@ def change_with_scale(rows: Table, column: Column, of: float, minus: float) -> N
         values = table.set_index("scale")[column]
         for scale in (of, minus):
             if scale not in values.index:
-                allowed = ", ".join(f"{each:g}" for each in values.index)
+                allowed = ", ".join(f"{scale:g}" for scale in values.index)
                 raise UserError(f"scale: {scale!r} was not measured; allowed: {allowed}.")
         return values[of] - values[minus]
 
@@ -187,8 +187,8 @@ def _each(rows: Table, column: Column, number: Callable[[Table], float]) -> Numb
     workers = workers.assign(**{column: workers[column].mask(workers["diverged"], np.nan)})
     shown = {"V": ("V", "first"), column: (column, lambda values: np.mean(values.to_numpy()))}
     by_seed = workers.groupby("seed")
-    found = {seed: number(of.groupby("scale").agg(**shown).reset_index()) for seed, of in by_seed}
-    return pd.Series(found, dtype=float).rename_axis("seed")
+    numbers = {seed: number(of.groupby("scale").agg(**shown).reset_index()) for seed, of in by_seed}
+    return pd.Series(numbers, dtype=float).rename_axis("seed")
 
 
 @quantity("log_image_variance_ratio", unit="log ratio", example="{of: 200, to: 2}")
@@ -199,9 +199,9 @@ def log_image_variance_ratio(rows: Table, of: int, to: int, share: bool = False)
     over pixels (Figure A1). With ``share``, it is divided by the variance over workers and codes:
     grey noise has little variance of any kind. inf for a run that diverged by step ``of``.
     """
-    own = rows[(rows["kind"] == "generation") & (rows["worker"] >= 0)]
-    found = {}
-    for seed, run in own.groupby("seed"):
+    images = rows[(rows["kind"] == "generation") & (rows["worker"] >= 0)]
+    ratios = {}
+    for seed, run in images.groupby("seed"):
         spreads = []
         for step in (of, to):
             shown = run[run["step"] == step]
@@ -214,8 +214,8 @@ def log_image_variance_ratio(rows: Table, of: int, to: int, share: bool = False)
             spreads.append(between / whole)
         lost = run.loc[run["step"] == of, "diverged"].any()
         with np.errstate(divide="ignore"):
-            found[seed] = np.inf if lost else float(np.log(spreads[0]) - np.log(spreads[1]))
-    return pd.Series(found, dtype=float).rename_axis("seed")
+            ratios[seed] = np.inf if lost else float(np.log(spreads[0]) - np.log(spreads[1]))
+    return pd.Series(ratios, dtype=float).rename_axis("seed")
 
 
 # Rounds without learning: one way to mix compared with another.

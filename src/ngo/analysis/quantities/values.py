@@ -156,23 +156,23 @@ def _of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Nu
     """
     from ngo.analysis.network_time import known_fields
 
-    known: dict[object, float] = {}
-    found = {}
+    by_graph: dict[object, float] = {}
+    numbers = {}
     for _, row in last.iterrows():
         run = known_fields(row)
         fields = SimpleNamespace(**{"topology": None, **run})
         names = list(topologies(fields))
         if len(names) != 1:
-            found[row["run"]] = math.nan
+            numbers[row["run"]] = math.nan
             continue
         n = run["workers"]
         read = ("weights", *TOPOLOGIES[names[0]].fields)
         key = (*names, n, *(run.get(name) for name in read))
-        if key not in known:
+        if key not in by_graph:
             mixing = Mixing(names[0], n, fields, torch_stream(0, "graphs of claims", n))
-            known[key] = number(mixing.cycle(DRAWS))
-        found[row["run"]] = known[key]
-    return pd.Series(found, dtype=float)
+            by_graph[key] = number(mixing.cycle(DRAWS))
+        numbers[row["run"]] = by_graph[key]
+    return pd.Series(numbers, dtype=float)
 
 
 def _spectral_gap(rows: Table, last: Table) -> Numbers:
