@@ -158,7 +158,15 @@ def source_revision() -> str | None:
     """The commit of the checkout that holds the package, with ``-dirty`` if files have changed
     since; None outside of a checkout.
     """
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    command = [
+        "git",
+        "--no-optional-locks",
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=40",
+        "--exclude=*",
+    ]
     try:
         answer = subprocess.run(
             command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
