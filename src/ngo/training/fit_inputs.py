@@ -35,20 +35,10 @@ from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Batch, Task
-from ngo.training.global_state import (
-    restored_streams,
-    seed_streams,
-)
+from ngo.training.global_state import restored_streams, seed_streams
 from ngo.training.problem import Problem, make_problem
 from ngo.training.spec import RunSpec
-from ngo.training.trial import (
-    Loss,
-    check_module,
-    kind,
-    refused,
-    shape,
-    type_name,
-)
+from ngo.training.trial import Loss, check_module, kind, refused, shape, type_name
 from ngo.training.validation import resolve
 from ngo.training.value_digest import ValueDigest
 
