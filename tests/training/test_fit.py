@@ -7,16 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from own_modules import (
-    DATA,
-    QUICK,
-    equal,
-    linear,
-    quick,
-    row,
-    stop_at,
-    told,
-)
+from own_modules import DATA, QUICK, equal, linear, quick, row, stop_at, told
 from runs import CONVEX, trained
 from torch import nn
 from torch.nn import functional as F

@@ -158,7 +158,7 @@ def fit(
     with isolated(stream_seed(seed, "module")), ExitStack() as stack:
         if device == "cuda":
             deterministic()
-        fields["method"] = method
+        fields |= {"method": method, "seed": seed}
         inputs = inputs_of(module, train, test, loss, score, fields, device, stack)
         spec, functions = inputs.spec, {"loss": loss, "score": score}
         problem, draws = try_problem(spec, inputs.problem, functions)

@@ -35,21 +35,11 @@ from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Batch, Task
-from ngo.training.global_state import (
-    restored_streams,
-    seed_streams,
-)
+from ngo.training.global_state import restored_streams, seed_streams
 from ngo.training.problem import Problem, make_problem
-from ngo.training.spec import DEFAULTS, RunSpec
-from ngo.training.trial import (
-    Loss,
-    check_module,
-    kind,
-    refused,
-    shape,
-    type_name,
-)
-from ngo.training.validation import check_field, resolve
+from ngo.training.spec import RunSpec
+from ngo.training.trial import Loss, check_module, kind, refused, shape, type_name
+from ngo.training.validation import resolve
 from ngo.training.value_digest import ValueDigest
 
 log = logging.getLogger("ngo")
@@ -79,7 +69,7 @@ def inputs_of(
     device: str,
     stack: ExitStack,
 ) -> Inputs:
-    """The run and the problem that the arguments of ``fit`` describe, with the values ``fields``.
+    """The run and the problem that the arguments of ``fit`` describe; ``fields`` have the seed.
 
     Entries that are registered for it are there until ``stack`` ends. Raises a one-line UserError.
     """
@@ -87,7 +77,7 @@ def inputs_of(
     pair = with_partition(train, fields, stack)
     data, source = dataset_of(pair, test, device, any_targets=loss is not None)
     name, task = task_of(data, loss, score)
-    own = template(module, check_field("seed", fields.get("seed", DEFAULTS["seed"])))
+    own = template(module, fields["seed"])
     model = model_of(own, data, name)
     fields |= {"dataset": NAME, "model": type(own).__name__, "task": name}
     graph = with_topology(fields, stack)

@@ -158,7 +158,8 @@ def source_revision() -> str | None:
     """The commit of the checkout that holds the package, with ``-dirty`` if files have changed
     since; None outside of a checkout.
     """
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    options = ["--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    command = ["git", "--no-optional-locks", "describe", *options]  # a kill leaves no lock
     try:
         answer = subprocess.run(
             command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
