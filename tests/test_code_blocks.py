@@ -43,7 +43,10 @@ BUILT = {"docs/tutorials/own_paper.md": "it clones, trains, archives and verifie
 PAPER = {"docs/how_to/paper.md": "papers/d2/config.yaml"}
 
 # Parts of a page's code that make it long, and what stands for them.
-SHORT = {"README.md": {'"epochs": 20': '"epochs": 1', "range(3)": "range(1)"}}
+SHORT = {"README.md": {'"epochs": 20': '"epochs": 1'}}
+
+# A line that the example of README.md prints.
+LINE = r"^(\w+) +(\d+)%$"
 
 ALL = [block for page in PAGES for block in BLOCKS[page]]
 RUN = [page for page in PAGES if page not in BUILT and any(b.reason is None for b in BLOCKS[page])]
@@ -115,20 +118,13 @@ def test_the_blocks_of_a_page_run(page, repository, environment):
 
 
 @pytest.mark.slow
-def test_the_numbers_of_the_readme_are_those_of_its_code(repository, environment):
-    """To the rounding of a machine; the code is examples/compare.py."""
-    found = run_page("README.md", environment, {})
-    code = (REPOSITORY / "examples/compare.py").read_text(encoding="utf-8")
-    assert code[code.index("import matplotlib") :] in text_of("README.md")
-    row = r"^\| `(\w+)`.* \| (\S+) \| (\S+) % \| (\S+) % \|$"
-    table = re.findall(row, text_of("README.md"), re.M)
-    assert [method for method, *_ in table] == sorted(found["cases"])
-    means = found["ends"].groupby(["method", "gamma"])[found["columns"]].mean()
-    for method, gamma, *said in table:
-        ours = 100 * means.loc[method, float(gamma)]
-        assert ours.tolist() == pytest.approx([*map(float, said)], abs=2)
-        held_out = found["held_out"][method]  # the table's γ is the best one, or as good
-        assert held_out[float(gamma)] <= held_out.min() + 0.03
+def test_the_readme_prints_what_it_says(repository, environment, capsys):
+    """To the rounding of a machine."""
+    run_page("README.md", environment, {})
+    printed = dict(re.findall(LINE, capsys.readouterr().out, re.M))
+    said = dict(re.findall(LINE, text_of("README.md"), re.M))
+    assert list(printed) == list(said) == ["gossip", "ngo", "d2"]
+    assert [*map(float, printed.values())] == pytest.approx([*map(float, said.values())], abs=3)
 
 
 @pytest.mark.parametrize("page", CONFIGS)

@@ -45,7 +45,7 @@ def repository(tool, tmp_path, monkeypatch):
 @pytest.fixture
 def first(tool, monkeypatch):
     """The tier made-up is that of README.md."""
-    for module in ("results_page", "ngo.pipeline.places"):
+    for module in ("results_page", "ngo.pipeline.paths"):
         monkeypatch.setattr(f"{module}.FIRST", "made-up")
     monkeypatch.setitem(PAGES, "made-up", "results")
 
@@ -76,7 +76,7 @@ def test_documents_and_images_are_written_and_are_the_same_each_time(tool, repos
         written.append([(repository / name).read_bytes() for name in names])
     assert written[0] == written[1]
     readme, page, assumptions, *_ = (text[:4000].decode(errors="replace") for text in written[0])
-    assert readme.startswith(f"# Title\n\n{BEGIN}\n\n- Is it better?")
+    assert readme.startswith(f"# Title\n\n{BEGIN}\n\nOf 5 claims")
     assert readme.endswith(f"{END}\n\nMore.\n")
     assert page.startswith("# Results of the made-up tier\n")
     assert assumptions.startswith("# Assumptions of the made-up tier\n\nAll of them.\n")
@@ -89,7 +89,7 @@ def test_documents_and_images_are_written_and_are_the_same_each_time(tool, repos
     for name in ("README.md", "docs/results.md"):
         assert run(tool, "--check").exit_code == 0
         path = repository / name
-        path.write_text(path.read_text(encoding="utf-8").replace("4.12", "5.12"), encoding="utf-8")
+        path.write_text(path.read_text(encoding="utf-8").replace("12 runs", "13 runs"), encoding="utf-8")
         answer = run(tool, "--check")
         assert answer.exit_code == 1
         assert (
@@ -118,7 +118,7 @@ def test_another_tier_has_one_page_which_is_in_its_results_if_it_is_not_shipped(
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_rebuilt_archive_of_all_artefacts_gives_the_page(tool, repository, monkeypatch, whole):
-    planned = SimpleNamespace(tier="made-up", training={}, artefacts={})
+    planned = SimpleNamespace(tier="made-up", training={}, artefacts={}, run_tables={})
     monkeypatch.setattr(tool, "archived_plan", lambda *_, **__: nullcontext(planned))
     about = {"tier": "made-up", "whole": whole, "configs": ["config/config.yaml"]}
     about |= {"artefacts": ["fig8"], "config": {"tier": "made-up"}}

@@ -96,6 +96,9 @@ def write(contents: Contents) -> None:
         pages["play.html"] = play_page()
     files = {place / "docs" / path: page for path, page in pages.items()}
     if contents.tier == FIRST:
+        for answer in contents.findings.answers:
+            if answer.outdated:
+                raise UserError(f"{answer.question} {answer.outdated}: rewrite the answer.")
         readme = REPOSITORY / "README.md"
         block = for_readme(summary(contents, name))
         files[readme] = SUMMARY.sub(lambda _: block, text(readme), count=1)

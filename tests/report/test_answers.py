@@ -55,6 +55,20 @@ def test_claims_that_disagree_are_told_by_what_they_say_and_others_are_named():
     assert made.left_out == "Not run: on F; on G. By construction: on E (trivial)."
 
 
+def test_an_authors_words_have_numbers_while_the_verdicts_are_those_they_were_written_for():
+    rows = {"A": row("A"), "B": row("B", **FAILS), "U": over_universes("undecided", rule="")}
+    labels = {claim: f"on {claim}" for claim in rows}
+    words, given = "Ahead by {A}, behind by {B}; in {U}.", {"A": "holds", "B": "fails"}
+    made = answer("Is it so?", labels, rows, words, given)
+    said = "Ahead by 4.12 points [2.25, 6], behind by 3 points [2, 4]; in 70 % of 200 universes."
+    assert (made.sentence, made.outdated) == (said, "")
+    assert [row.claim for _, row in made.in_words if row] == ["A", "B", "A"]
+    changed = answer("Is it so?", labels, {**rows, "A": row("A", **FAILS)}, words, given)
+    assert changed.outdated == "A is 'fails', not 'holds'"
+    assert (changed.in_words, changed.word) == ((), "No, where decided")
+    assert answer("Is it so?", labels, {"A": row("A")}, words, given).in_words == ()
+
+
 def test_universes_and_single_settings_have_two_words_where_these_differ():
     over, here, there = over_universes("undecided", rule=""), row("B"), row("C", **FAILS)
     assert answered(over, here).word == "At the settings of the runs yes; over others undecided"

@@ -56,6 +56,15 @@ def test_numbers_are_the_rows():
             "{figure: a, topics: [], questions: [{asks: b, claims: {c: 1}}]}",
             r"questions\[0\].claims: {'c': 1} is not allowed; it must be a mapping of texts",
         ),
+        (
+            "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}'}]}",
+            r"questions\[0\].given: None is not allowed; it must be a mapping of texts",
+        ),
+        (
+            "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}', "
+            "given: {}}]}",
+            r"questions\[0\].given: it must have the verdict of 'c', whose number is in the answer",
+        ),
     ],
 )
 def test_a_mistake_in_a_file_of_findings_is_one_line(tmp_path, text, message):

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from made_up_page import ROWS, contents, row
 
+from ngo.report.answers import answer
 from ngo.report.findings import findings
 from ngo.report.results_markdown import (
-    ANSWER,
     BEGIN,
     END,
     for_readme,
@@ -32,11 +32,11 @@ def pages(made):
 
 
 ANSWERS = [
-    "- Is it better? **Partly.**",
+    "- **Is it better?** Partly.",
     r"  - Yes: [on MNIST](#claim-order) by 4.12 points \[2.25, 6\].",
     "  - No: [on digits](#claim-same), no difference beyond 0.5 points.",
     "  - Not run: on CIFAR-10.",
-    "- Is the theorem true? **No.**",
+    "- **Is the theorem true?** No.",
     r"  - [by the printed T\*](#claim-15) in only 204 of 400 cases.",
 ]
 
@@ -100,19 +100,22 @@ def test_a_line_of_a_claim_has_the_numbers_of_its_row(made):
     assert page[at + 1].startswith(f"| ↳ ring | {said} | 4.12 points | 2.25 to 6 |")
 
 
-def test_a_summary_in_short_is_for_the_folder_above(made):
-    block = summary(made, "results")
+def test_a_summary_in_short_has_the_answers_in_words_for_the_folder_above(made):
+    rows = {row.claim: row for row in ROWS}
+    words = answer("Is it so?", {"order": "on MNIST"}, rows, "By {order}.", {"order": "holds"})
+    answers = (words, *made.findings.answers)
+    block = summary(replace(made, findings=replace(made.findings, answers=answers)), "results")
     assert summary_of(f"before\n{block}\nafter\n") == block
-    assert block.startswith(f"{BEGIN}\n\n- Is it better?")
+    assert block.startswith(f"{BEGIN}\n\n- **Is it so?** By [4.12 points")
+    assert "- **Is it better?** Partly.\n  - Yes: [on MNIST]" in block
     assert block.endswith(END)
     assert summary_of("no markers") == ""
     above = for_readme(block)
-    assert "[on MNIST](docs/results/claims.md#claim-order)" in above
-    assert "![Figure 8: V](docs/images/results/fig8.png)" in above
+    assert "](docs/results/claims.md#claim-order)." in above
+    assert "Is it better?" not in above
+    assert "![" not in above
+    assert "Of 5 claims" in above
     assert for_readme(above) == above
-    kept = above.replace("](docs/", "](").splitlines()
-    lines = [line for line in block.splitlines() if not line.startswith(ANSWER)]
-    assert [line for line in kept if not line.startswith(ANSWER)] == lines
     undecided = [row for row in ROWS if row.claim == "open"]
     assert "is undecided" in summary(replace(made, findings=findings(undecided, None)), "own")
 

@@ -33,7 +33,6 @@ def test_an_experiment_of_ones_own_as_documented(tmp_path):
     assert {"myexp.parquet", "myexp.png", "myexp.md"} < made  # with its default figure and table
     config = ("--config", "config/config.yaml", "--config", "config/mine.yaml")
     assert "myexp: 4 runs" in clone.ngo("runs", *config)
-    assert overlay in (REPOSITORY / "README.md").read_text()
 
 
 def test_claims_of_ones_own_as_documented(tmp_path):

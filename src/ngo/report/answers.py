@@ -10,11 +10,15 @@ MNIST". Each claim says yes where it holds. The first word follows from all the 
 
 Claims over universes have a word of their own where it is another one: "At the settings of the runs
 yes; over others undecided". The rest of the sentence has each claim's label and numbers.
+
+An answer may also be in the words of an author, with slots for numbers. It is shown while the
+verdicts are those that it was written for.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -46,6 +50,10 @@ MOST_NAMED = 2
 LARGEST = 700.0
 
 
+#: A claim whose number stands here in an author's words.
+SLOT = re.compile(r"\{([^{}]+)\}")
+
+
 @dataclass(frozen=True)
 class Part:
     """What one claim says to the question: two pieces of text, which follow each other."""
@@ -71,6 +79,10 @@ class Answer:
     parts: tuple[Part, ...]
     #: The labels of the ledger's claims that say nothing, and why; empty if all do.
     left_out: str
+    #: An author's words: pieces of text, each with the claim that it is a number of.
+    in_words: tuple[tuple[str, Row | None], ...] = ()
+    #: Why these words are not shown: a verdict that is another one by now.
+    outdated: str = ""
 
     @property
     def hue(self) -> str:
@@ -92,6 +104,8 @@ class Answer:
     @property
     def sentence(self) -> str:
         """The answer as plain text."""
+        if self.in_words:
+            return "".join(text for text, _ in self.in_words)
         said = "; ".join(
             ("" if self.word.lower().startswith(kind) else f"{kind} ")
             + "; ".join(part.label + part.after for part in parts)
@@ -100,8 +114,17 @@ class Answer:
         return f"{self.word}: {said}." if said else f"{self.word}."
 
 
-def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) -> Answer | None:
-    """The answer that the claims with these ids and labels give; None if ``rows`` has none."""
+def answer(
+    question: str,
+    labels: Mapping[str, str],
+    rows: Mapping[str, Row],
+    words: str = "",
+    given: Mapping[str, str] | None = None,
+) -> Answer | None:
+    """The answer that the claims with these ids and labels give; None if ``rows`` has none.
+
+    ``words`` are an author's, written for the verdicts ``given``.
+    """
     known = [(rows[claim], label) for claim, label in labels.items() if claim in rows]
     if not known:
         return None
@@ -119,7 +142,34 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
     if len(absent) == len(known):
         out = {}  # the word says so
     left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
-    return Answer(question, _word(parts), tuple(parts), left_out)
+    changed = [
+        f"{claim} is {rows[claim].verdict!r}, not {verdict!r}"
+        for claim, verdict in (given or {}).items()
+        if claim in rows and rows[claim].verdict != verdict
+    ]
+    outdated = "; ".join(changed)
+    told = in_words(words, rows) if words and not changed else ()
+    return Answer(question, _word(parts), tuple(parts), left_out, told, outdated)
+
+
+def in_words(words: str, rows: Mapping[str, Row]) -> tuple[tuple[str, Row | None], ...]:
+    """``words`` with a number in each slot; empty if ``rows`` lacks a claim."""
+    pieces: list[tuple[str, Row | None]] = []
+    for k, piece in enumerate(SLOT.split(words)):
+        if k % 2 == 0:
+            pieces.append((piece, None))
+        elif piece in rows:
+            pieces.append((size(rows[piece]), rows[piece]))
+        else:
+            return ()
+    return tuple(pieces)
+
+
+def size(row: Row) -> str:
+    """The number of a claim: how large an effect is, or in how many cases or universes it holds."""
+    if row.multiverse is not None:
+        return f"{100 * row.multiverse.share:.0f} % of {row.multiverse.count} universes"
+    return f"{row.met:.0f} of {row.cases:.0f}" if row.cases > 0 else _size(row)
 
 
 def _word(parts: Sequence[Part]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ngo.common.registry import UserError, shown
-from ngo.report.answers import Answer, answer
+from ngo.report.answers import SLOT, Answer, answer
 from verdicts.files import read_mapping
 from verdicts.row import ABSENT, Row
 from verdicts.statistics.judgement import NOT_RUN
@@ -75,7 +75,16 @@ def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
         if claims := [by_id[claim] for claim in topic["claims"] if claim in by_id]:
             topics.append(Topic(topic["title"], " ".join(topic["about"].split()), claims))
     questions = listed["questions"]
-    answers = (answer(question["asks"], question["claims"], by_id) for question in questions)
+    answers = (
+        answer(
+            question["asks"],
+            question["claims"],
+            by_id,
+            " ".join(question.get("answer", "").split()),
+            question.get("given"),
+        )
+        for question in questions
+    )
     play = {claim: setting for claim, setting in listed["play"].items() if claim in by_id}
     told = tuple(filter(None, answers))
     return Findings(told, tuple(topics), listed["figure"], listed["title"], play)
@@ -99,6 +108,14 @@ def read_findings(path: str | Path) -> dict:
         _check(f"findings.topics[{k}]", topic, title=str, about=str, claims=list)
     for k, question in enumerate(listed["questions"]):
         _check(f"findings.questions[{k}]", question, asks=str, claims=dict)
+        if "answer" in question:
+            _check(f"findings.questions[{k}]", question, answer=str, given=dict)
+        slots = set(SLOT.findall(question.get("answer", "")))
+        if missing := slots - set(question.get("given", {})):
+            raise UserError(
+                f"findings.questions[{k}].given: it must have the verdict of "
+                f"{sorted(missing)[0]!r}, whose number is in the answer."
+            )
     for claim, setting in listed["play"].items():
         if not SETTING.fullmatch(setting):
             raise UserError(f"findings.play.{claim}: {shown(setting)} is no setting: name=value&….")

@@ -24,9 +24,6 @@ BEGIN = "<!-- summary: written by make results-page -->"
 END = "<!-- end of the summary -->"
 SUMMARY = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
 
-ANSWER = "  - "
-"""How a line under a question begins."""
-
 TOP = 4
 """How many paragraphs of a page are its top."""
 
@@ -107,10 +104,8 @@ def summary_of(document: str) -> str:
 
 
 def for_readme(block: str) -> str:
-    """A summary in short, for README.md in the folder above docs/.
-
-    Of the claims that say yes, no, … to a question it has the first.
-    """
-    lines = [line for line in block.split("\n") if not line.startswith(ANSWER) or "](" in line]
-    first = [re.sub(r"; \[.*", ".", line) if line.startswith(ANSWER) else line for line in lines]
-    return re.sub(r"(?<!\\)\]\((?=images/|results/)", "](docs/", "\n".join(first))
+    """A summary in short, for README.md in the folder above docs/: the answers in words."""
+    lines = [line for line in block.split("\n") if not line.startswith(("  - ", "!["))]
+    short = [line for line in lines if not line.startswith("- ") or "](" in line]
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(short))
+    return re.sub(r"(?<!\\)\]\((?=results/)", "](docs/", text)
