@@ -164,6 +164,8 @@ class Graphs:
         self._next = 0
         #: Whether graphs are made one after another, and forgotten.
         self.drawn = self._period is None
+        #: Whether there is one graph.
+        self.constant = self._period == 1
 
     def at(self, t: int, oldest: int = 0) -> Graph:
         """The graph of a worker's step ``t``; no later call asks for one before ``oldest``."""
@@ -230,6 +232,18 @@ class Schedule:
         self._events: list[tuple[float, int, int, int]] = []
         # The newest message from each neighbour: the step that sent it.
         self._newest: list[dict[int, int]] = [{} for _ in range(n)]
+        # Where all messages of a worker's step arrive together: its newest step that has arrived,
+        # if any, and those on their way, with the times of arrival.
+        self._sent: list[deque[tuple[float, int]]] = [deque() for _ in range(n)]
+        self._latency: float = spec.latency or 0.0
+        self._together = (
+            (arrivals, spec.links) == ("newest", "uniform")
+            and not spec.bandwidth
+            and not spec.slow_links
+            and graphs.constant
+            and not spec.message_loss
+            and self._presence.always
+        )
         self._own = [0] * n  # steps ended by each worker
         self._partners = [_draws(spec.seed, i) for i in range(n)] if arrivals == "pair" else []
         self.now = 0.0
@@ -269,7 +283,8 @@ class Schedule:
 
     def live(self) -> set[int]:
         """The steps whose messages may still be used."""
-        newest = {source for newest_of_one in self._newest for source in newest_of_one.values()}
+        newest = {source for each in self._newest for source in each.values()}
+        newest |= {step for sent in self._sent for _, step in sent}
         return newest | {content[0] for content in self.wires.live()}
 
     def _end(self, group: list[int], t: int, partner: int, found: Window) -> None:
@@ -283,7 +298,8 @@ class Schedule:
             at, turn = self._after([group[0], *([partner] if partner >= 0 else [])], at)
         elif (t + 1) % self._every == 0:
             graph = self.graphs.at(t, min(self._own) if self.graphs.drawn else 0)
-            shares = self._exchange(group, graph, first, found)
+            exchange = self._exchange_together if self._together else self._exchange
+            shares = exchange(group, graph, first, found)
             sources = found.source[used:]
             at, turn = self._placed(found, sources, first, at)
             if (
@@ -340,15 +356,40 @@ class Schedule:
                 found.weight.append(weight)
         return shares
 
+    def _exchange_together(
+        self, group: list[int], graph: Graph, first: int, found: Window
+    ) -> list[float]:
+        """As ``_exchange``, where all messages of a step arrive together, and none is lost."""
+        now, sent = self.now, self._sent
+        for k, i in enumerate(group, first):
+            if receivers := len(graph.out[i]):
+                sent[i].append((now + self._latency, k))
+                self.wires.messages += receivers
+        shares = [graph.own[i] for i in group]
+        for k, i in enumerate(group, first):
+            before = len(found.source)
+            for j, weight in graph.into[i].items():
+                its = sent[j]
+                while len(its) > 1 and its[1][0] <= now:
+                    its.popleft()
+                if its and its[0][0] <= now:
+                    found.user.append(k)
+                    found.source.append(its[0][1])
+                    found.weight.append(weight)
+            weights = graph.into[i].values()
+            if len(found.source) - before < len(weights):
+                shares[k - first] += sum(weights) - sum(found.weight[before:])
+        return shares
+
     def _placed(self, found: Window, sources: list[int], first: int, at: int) -> tuple[int, int]:
         """The round, ``at`` or a later one, and the turn of steps that use these messages."""
         turn, start = 0, found.first
         for source in sources:
             if start <= source < first:
-                its_round = found.round[source - start]
-                if its_round > at:
-                    at, turn = its_round, found.turn[source - start] + 1
-                elif its_round == at:
+                its = found.round[source - start]
+                if its > at:
+                    at, turn = its, found.turn[source - start] + 1
+                elif its == at:
                     turn = max(turn, found.turn[source - start] + 1)
         return at, turn
 
