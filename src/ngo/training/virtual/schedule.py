@@ -283,7 +283,7 @@ class Schedule:
 
     def live(self) -> set[int]:
         """The steps whose messages may still be used."""
-        newest = {source for newest_of_one in self._newest for source in newest_of_one.values()}
+        newest = {source for each in self._newest for source in each.values()}
         newest |= {step for sent in self._sent for _, step in sent}
         return newest | {content[0] for content in self.wires.live()}
 
@@ -386,10 +386,10 @@ class Schedule:
         turn, start = 0, found.first
         for source in sources:
             if start <= source < first:
-                its_round = found.round[source - start]
-                if its_round > at:
-                    at, turn = its_round, found.turn[source - start] + 1
-                elif its_round == at:
+                its = found.round[source - start]
+                if its > at:
+                    at, turn = its, found.turn[source - start] + 1
+                elif its == at:
                     turn = max(turn, found.turn[source - start] + 1)
         return at, turn
 
