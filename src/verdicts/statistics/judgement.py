@@ -222,9 +222,10 @@ def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
     overall = adjusted([evidence.p for evidence in family])
     shares = adjusted([evidence.p_share for evidence in family])
     rules = adjusted([evidence.rule.p for evidence in family])
+    size = len(family)
     return [
-        _over_universes(evidence, *p_values, family=len(family))
-        for evidence, *p_values in zip(family, overall, shares, rules, strict=True)
+        _over_universes(evidence, p, p_share, p_rule, size)
+        for evidence, p, p_share, p_rule in zip(family, overall, shares, rules, strict=True)
     ]
 
 
