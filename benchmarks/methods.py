@@ -8,7 +8,7 @@ def main() -> None:
     args = options(__doc__)
     for model in ("mnist_cnn", "mnist_fc"):
         ways = {"method: ngo": stepper(model, 10, 32, args.device).advance}
-        tried = [each for each in entries() if "clock" not in each[2]]
+        tried = [entry for entry in entries() if "clock" not in entry[2]]
         for kind, name, fields in tried[:: 15 if args.quick else 1]:
             size = {"n": fields.pop("workers", 10), "b": fields.pop("batch_size", 32)}
             ways[f"{kind}: {name}"] = stepper(model, **size, device=args.device, **fields).advance

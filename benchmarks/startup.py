@@ -16,7 +16,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         commands = {"import torch": ["-c", "import torch"], "ngo --help": ["-m", "ngo", "--help"]}
         commands["ngo train"] = [*TRAIN.split(), "--epochs", "1e-9", "--out", folder]
-        ways = {name: partial(run, [sys.executable, *each]) for name, each in commands.items()}
+        ways = {name: partial(run, [sys.executable, *words]) for name, words in commands.items()}
         seconds = times(ways, options(__doc__))
     show([{"command": command, "seconds": taken} for command, taken in seconds.items()])
 

@@ -46,7 +46,7 @@ def build(source: Path, out: Path) -> Path:
     (wheel,), (packed,) = out.glob("*.whl"), out.glob("*.tar.gz")
     with tarfile.open(packed) as archive, zipfile.ZipFile(wheel) as zipped:
         names = [*archive.getnames(), *zipped.namelist()]
-    strange = [each for each in names if re.search(r"(^|/)(tests|docs|results|papers)/", each)]
+    strange = [name for name in names if re.search(r"(^|/)(tests|docs|results|papers)/", name)]
     if strange:
         sys.exit(f"{wheel.name}: it contains {strange[0]}")
     return wheel
@@ -64,7 +64,7 @@ def environment(python: str, place: Path, newest: bool, *packages: Path | str) -
 def example() -> str:
     """The README's first example of ``ngo.fit``."""
     blocks = re.findall(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL)
-    return next(each for each in blocks if "ngo.fit(" in each)
+    return next(block for block in blocks if "ngo.fit(" in block)
 
 
 def main() -> None:

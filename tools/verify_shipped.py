@@ -79,7 +79,7 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
     drawn = Drawn(shortest(checks, root), cheapest(checks))
     outcomes = [*checks.without_training(), *checks.made_again([drawn])]
     wrong = [f"{what}: {fault}" for what, _, fault in outcomes if fault]
-    told += [("FAIL", each) for each in wrong]
+    told += [("FAIL", fault) for fault in wrong]
     made = [*drawn.runs, *drawn.cases] or ["nothing made again"]
     return [*told, ("pass", ", ".join(made))] if not wrong else told
 
@@ -130,7 +130,7 @@ def shortest(checks: Verification, root: Path) -> list[str]:
 
 def cheapest(checks: Verification) -> dict[str, list[int]]:
     """The first case of a measurement that takes seconds; none if the archive has none."""
-    cheap = [name for name, each in checks.measured.items() if each.kind not in LONG]
+    cheap = [name for name, table in checks.measured.items() if table.kind not in LONG]
     return {name: [0] for name in sorted(cheap)[:1]}
 
 

@@ -30,8 +30,8 @@ from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
-from verdicts.statistics.multiverse import MultiverseEvidence, examined, judge_multiverses
+from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict, judge_multiverses
+from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
 

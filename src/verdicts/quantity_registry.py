@@ -14,7 +14,7 @@ included, and of the claim's arguments (``with``). It returns one of three thing
 
 The annotations of arguments say what they are, so that they can be checked before there are tables:
 ``Selection``, rows of the table; ``Column``, one of its columns; ``Value``, a number of a run
-(``run_values``).
+(``rows.evaluations``).
 
 ``rows`` always has at least one row. The function raises a UserError in one line if the rows lack
 what it needs; the claim is then not run, for that reason.
@@ -34,11 +34,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from verdicts.registry import Registry, UserError
+from verdicts.rows.evaluations import Value
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from verdicts.rows.evaluations import Value
 
 COLUMNS = ("case", "measured", "limit", "met")
 """The columns of a table of cases."""

@@ -53,7 +53,7 @@ class Case:
             b = b > 0
         X0 = random.normal(size=(1 if self.equal_start else n, d)) + np.zeros((n, d))
         W = weights(self.topology, n)
-        arrays = [np.asarray(each, dtype=np.float32) for each in (A, b, W, X0)]
+        arrays = [np.asarray(array, dtype=np.float32) for array in (A, b, W, X0)]
         return Problem(self.loss, *arrays, self.topology, LR, STEPS)
 
 
@@ -69,7 +69,7 @@ CASES = [Case(**entry) for entry in yaml.safe_load((FOLDER / "cases.yaml").read_
 
 def measured(case: Case) -> dict:
     """A row of the table: agreement, time of a run, memory."""
-    os.environ |= {f"{each}_NUM_THREADS": "1" for each in ("OMP", "OPENBLAS", "MKL")}
+    os.environ |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
     states, answers = [], []
     with tempfile.TemporaryDirectory() as folder:
         file, found = Path(folder, "problem.npz"), Path(folder, "states.npy")
@@ -129,9 +129,9 @@ def tables(rows: list[dict]) -> str:
     """The tables of agreement and of costs."""
     names = list(rows[0])
     columns = names[:8], names[:4] + names[8:]
-    cells = ([[row[name] for name in each] for row in rows] for each in columns)
+    cells = ([[row[name] for name in chosen] for row in rows] for chosen in columns)
     kinds = {"tablefmt": "github", "disable_numparse": True}
-    parts = (tabulate(each, names, **kinds) for each, names in zip(cells, columns, strict=True))
+    parts = (tabulate(lines, names, **kinds) for lines, names in zip(cells, columns, strict=True))
     return "\n\n".join(parts)
 
 

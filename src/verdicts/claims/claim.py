@@ -122,7 +122,7 @@ class ClaimsFile:
     gates: Mapping[str, Gate]
     #: The files with printed numbers that claims name.
     printed: tuple[Path, ...] = ()
-    #: What decides each claim, as a hash, by id (``claims.forms``).
+    #: What decides each claim, as a hash, by id (``resolved.forms``).
     forms: Mapping[str, str] = field(default_factory=dict)
     #: Patterns of ids: these claims have no row where they are not run.
     optional: tuple[str, ...] = ()

@@ -21,8 +21,9 @@ from verdicts.statistics.judgement import (
     UNDECIDED,
     Verdict,
     judge,
+    judge_multiverses,
 )
-from verdicts.statistics.multiverse import examined, judge_multiverses
+from verdicts.statistics.multiverse import examined
 from verdicts.statistics.sequential import Plan, over_looks
 
 SEEDS = (3, 5, 10, 20)

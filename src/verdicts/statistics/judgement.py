@@ -1,12 +1,24 @@
-"""Verdicts on claims: holds, fails, equivalent, undecided, not run.
+"""Verdicts on claims: holds, fails, equivalent, undecided, not run; and those over universes.
 
 Evidence becomes a verdict by p values that are adjusted within the family of the claim (Holm). Two
 kinds of p values are adjusted separately, each at 5 %: those of a difference (``p``), and those of
 equivalence (``p_equivalent``).
+
+Over universes, a verdict follows from the shares of universes:
+
+- ``robust``: the claim holds beyond the margin in at least 90 % of the universes, and the lower
+  limit of this share is at least 80 %; ``reversed``, ``no effect``: the same of its opposite, and
+  of an effect within the margin;
+- ``depends``: none of these, and a rule on at most two settings (``rules``) tells where it holds,
+  or where its opposite does;
+- ``undecided`` otherwise.
+
+p values of all universes, of shares and of rules are adjusted within the claim's family, too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,12 +26,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
-from verdicts.statistics.evidence import Evidence
+from verdicts.statistics.evidence import Evidence, Expectation
+from verdicts.statistics.multiverse import (
+    FEWEST_UNIVERSES,
+    LEAST,
+    MOST,
+    Multiverse,
+    MultiverseEvidence,
+    share_interval,
+)
+from verdicts.statistics.rules import spoken
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from verdicts.statistics.multiverse import Multiverse, MultiverseEvidence
 
 HOLDS = "holds"
 FAILS = "fails"
@@ -33,7 +52,10 @@ NO_EFFECT = "no effect"
 
 VERDICTS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
 OVER_UNIVERSES = (ROBUST, DEPENDS, REVERSED, NO_EFFECT)
-"""The verdicts on claims over universes, besides undecided and not run (``multiverse``)."""
+"""The verdicts on claims over universes, besides undecided and not run."""
+
+BY_SIDE = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
+"""The verdict where most universes are on this side (``multiverse.SIDES``)."""
 
 DECIDED = (HOLDS, FAILS, EQUIVALENT)
 
@@ -115,7 +137,7 @@ def judge_exact(found: Evidence) -> Verdict:
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
-    """The verdict of a table of cases (``statistics.cases``): holds if all are met."""
+    """The verdict of a table of cases (``quantity_registry.cases``): holds if all are met."""
     met_in = cases["met"].eq(True)
     count, met = len(cases), int(met_in.sum())
     if not count:
@@ -193,3 +215,76 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, st
     why = f"neither within nor outside {expected.value:g} ± {expected.margin:g} for sure"
     either = min(evidence.p, evidence.p_equivalent) <= ALPHA
     return UNDECIDED, f"{lost} result" if either else why
+
+
+def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
+    """A verdict for each claim of a family."""
+    overall = adjusted([evidence.p for evidence in family])
+    shares = adjusted([evidence.p_share for evidence in family])
+    rules = adjusted([evidence.rule.p for evidence in family])
+    size = len(family)
+    return [
+        _over_universes(evidence, p, p_share, p_rule, size)
+        for evidence, p, p_share, p_rule in zip(family, overall, shares, rules, strict=True)
+    ]
+
+
+def _over_universes(
+    evidence: MultiverseEvidence, p: float, p_share: float, p_rule: float, family: int
+) -> Verdict:
+    found = replace(evidence.found, p=p)
+    if p_rule > ALPHA:
+        found = replace(found, rule="", rule_accuracy=math.nan, rule_settings=())
+    verdict, why = _decided_by_shares(evidence, found, p_share)
+    reason = "; ".join(filter(None, (why, _sentence(found, verdict, evidence.expectation))))
+    return Verdict(verdict, reason, evidence, p, family=family, multiverse=found)
+
+
+def _decided_by_shares(
+    evidence: MultiverseEvidence, found: Multiverse, p_share: float
+) -> tuple[str, str]:
+    """The verdict by adjusted p values, and why it is none."""
+    side = evidence.side
+    if found.count < FEWEST_UNIVERSES:
+        return UNDECIDED, f"too few universes: a verdict takes {FEWEST_UNIVERSES}"
+    without_a_margin = side == 0 and evidence.expectation.margin is None
+    if found.number(side) / found.count >= MOST and not without_a_margin:
+        if p_share <= ALPHA / 2 and (side == 0 or found.p <= ALPHA):
+            return BY_SIDE[side], ""
+        if evidence.p_share <= ALPHA / 2:
+            return UNDECIDED, "the correction for the family leaves no significant result"
+        return UNDECIDED, f"the share's lower limit is below {_percent(LEAST)} %"
+    if found.rule:
+        return DEPENDS, ""
+    return UNDECIDED, "no rule on two settings tells where"
+
+
+def _sentence(found: Multiverse, verdict: str, expectation: Expectation) -> str:
+    """``holds beyond the margin in 187 of 200 universes (94 %, 95 % interval 89 to 97 %), …``.
+
+    The number is that behind the verdict.
+    """
+    beyond = " beyond the margin" if expectation.margin is not None else ""
+    said, number = f"holds{beyond}", found.holds
+    if verdict == REVERSED:
+        said, number = f"the opposite {said}", found.reversed
+    elif verdict == NO_EFFECT:
+        said, number = "the effect is within the margin", found.within
+    low, high = (_percent(end) for end in share_interval(number, found.count))
+    share = f"{_percent(number / found.count)} %, 95 % interval {low} to {high} %"
+    parts = [f"{said} in {number} of {found.count} universes ({share})"]
+    if verdict in (DEPENDS, UNDECIDED):
+        parts.append(f"the opposite in {found.reversed}")
+    if found.of > found.count:
+        diverged = f" (diverged on both sides: {found.both_diverged})" * bool(found.both_diverged)
+        parts.append(f"{found.of - found.count} more do not count{diverged}")
+    parts.append("over all p < 0.001" if found.p < 0.001 else f"over all p = {found.p:.3f}")
+    if not found.rule:
+        return ", ".join(parts)
+    names = " and ".join(spoken(name) for name in found.rule_settings)
+    right = f"right in {_percent(found.rule_accuracy)} % of universes, cross-validated"
+    return f"on {names}: {found.rule_of} where {found.rule} ({right}); {', '.join(parts)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"

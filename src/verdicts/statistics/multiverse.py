@@ -1,17 +1,9 @@
-"""Verdicts on claims over universes, samples of the settings that nobody stated.
+"""What the universes of a claim say: samples of the settings that nobody stated.
 
 A universe has one effect: the mean of the claim's numbers over its seeds. It is beyond the margin
-as claimed, beyond it the other way, or within it. A verdict follows from the shares of universes:
+as claimed, beyond it the other way, or within it. ``judgement`` has the verdicts.
 
-- ``robust``: the claim holds beyond the margin in at least 90 % of the universes, and the lower
-  limit of this share is at least 80 %; ``reversed``, ``no effect``: the same of its opposite, and
-  of an effect within the margin;
-- ``depends``: none of these, and a rule on at most two settings (``rules``) tells where it holds,
-  or where its opposite does;
-- ``undecided`` otherwise.
-
-Limits of shares are Clopper and Pearson's: exact, so that they are never too narrow. p values of
-all universes, of shares and of rules are adjusted within the claim's family (Holm).
+Limits of shares are Clopper and Pearson's: exact, so that they are never too narrow.
 """
 
 from __future__ import annotations
@@ -28,16 +20,7 @@ import pandas as pd
 from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import Expectation, median_interval, signed_ranks
-from verdicts.statistics.judgement import (
-    DEPENDS,
-    NO_EFFECT,
-    REVERSED,
-    ROBUST,
-    UNDECIDED,
-    Verdict,
-    adjusted,
-)
-from verdicts.statistics.rules import NONE, Rule, find_rule, spoken
+from verdicts.statistics.rules import NONE, Rule, find_rule
 
 FEWEST_UNIVERSES = 20
 """With 16 universes, no share has a lower limit of 80 %; with 20, it takes all."""
@@ -48,9 +31,8 @@ MOST, LEAST = 0.9, 0.8
 BINS = 5
 """Into so many parts of equal size a numeric setting is cut, for shares of variance."""
 
-SIDES = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
-"""The verdict where most universes are beyond the margin as claimed (1), beyond it the other way
-(−1), or within it (0)."""
+SIDES = (1, -1, 0)
+"""Where an effect is: beyond the margin as claimed, beyond it the other way, or within it."""
 
 
 @dataclass(frozen=True)
@@ -205,74 +187,6 @@ def _first_rule(side: np.ndarray, asked: Sequence[int], settings: pd.DataFrame) 
         if (rule := find_rule(side == of, settings)) is not NONE:
             return of, replace(rule, p=min(1.0, rule.p * len(asked)))
     return 1, NONE
-
-
-def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
-    """A verdict for each claim of a family."""
-    overall = adjusted([evidence.p for evidence in family])
-    shares = adjusted([evidence.p_share for evidence in family])
-    rules = adjusted([evidence.rule.p for evidence in family])
-    judged = zip(family, overall, shares, rules, strict=True)
-    return [_judged(*adjusted_evidence, family=len(family)) for adjusted_evidence in judged]
-
-
-def _judged(
-    evidence: MultiverseEvidence, p: float, p_share: float, p_rule: float, family: int
-) -> Verdict:
-    found = replace(evidence.found, p=p)
-    if p_rule > ALPHA:
-        found = replace(found, rule="", rule_accuracy=math.nan, rule_settings=())
-    verdict, why = _decided(evidence, found, p_share)
-    reason = "; ".join(filter(None, (why, _sentence(found, verdict, evidence.expectation))))
-    return Verdict(verdict, reason, evidence, p, family=family, multiverse=found)
-
-
-def _decided(evidence: MultiverseEvidence, found: Multiverse, p_share: float) -> tuple[str, str]:
-    """The verdict by adjusted p values, and why it is none."""
-    side = evidence.side
-    if found.count < FEWEST_UNIVERSES:
-        return UNDECIDED, f"too few universes: a verdict takes {FEWEST_UNIVERSES}"
-    there_is_a_side = side != 0 or evidence.expectation.margin is not None
-    if found.number(side) / found.count >= MOST and there_is_a_side:
-        if p_share <= ALPHA / 2 and (side == 0 or found.p <= ALPHA):
-            return SIDES[side], ""
-        if evidence.p_share <= ALPHA / 2:
-            return UNDECIDED, "the correction for the family leaves no significant result"
-        return UNDECIDED, f"the share's lower limit is below {_percent(LEAST)} %"
-    if found.rule:
-        return DEPENDS, ""
-    return UNDECIDED, "no rule on two settings tells where"
-
-
-def _sentence(found: Multiverse, verdict: str, expectation: Expectation) -> str:
-    """``holds beyond the margin in 187 of 200 universes (94 %, 95 % interval 89 to 97 %), …``.
-
-    The number is that behind the verdict.
-    """
-    beyond = " beyond the margin" if expectation.margin is not None else ""
-    said, number = f"holds{beyond}", found.holds
-    if verdict == REVERSED:
-        said, number = f"the opposite {said}", found.reversed
-    elif verdict == NO_EFFECT:
-        said, number = "the effect is within the margin", found.within
-    low, high = (_percent(end) for end in share_interval(number, found.count))
-    share = f"{_percent(number / found.count)} %, 95 % interval {low} to {high} %"
-    parts = [f"{said} in {number} of {found.count} universes ({share})"]
-    if verdict in (DEPENDS, UNDECIDED):
-        parts.append(f"the opposite in {found.reversed}")
-    if found.of > found.count:
-        diverged = f" (diverged on both sides: {found.both_diverged})" * bool(found.both_diverged)
-        parts.append(f"{found.of - found.count} more do not count{diverged}")
-    parts.append("over all p < 0.001" if found.p < 0.001 else f"over all p = {found.p:.3f}")
-    if not found.rule:
-        return ", ".join(parts)
-    names = " and ".join(spoken(name) for name in found.rule_settings)
-    right = f"right in {_percent(found.rule_accuracy)} % of universes, cross-validated"
-    return f"on {names}: {found.rule_of} where {found.rule} ({right}); {', '.join(parts)}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}"
 
 
 def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:

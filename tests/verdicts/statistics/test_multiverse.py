@@ -7,9 +7,9 @@ from scipy.stats import binomtest, wilcoxon
 
 from verdicts.registry import UserError
 from verdicts.statistics.evidence import Expectation
+from verdicts.statistics.judgement import judge_multiverses
 from verdicts.statistics.multiverse import (
     examined,
-    judge_multiverses,
     multiverse_of,
     p_of_all,
     share_interval,
