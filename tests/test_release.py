@@ -57,7 +57,7 @@ def test_the_library_imports_nothing_that_only_the_pipeline_needs():
 
     code = (
         "import sys, ngo; ngo.fit\n"
-        "from ngo.cli import train_command, methods_command, list_commands\n"
+        "from ngo.cli import train_command, list_commands\n"
         "import verdicts, verdicts.cli\n"
         f"print(sorted({PIPELINE!r} & set(sys.modules)))"
     )

@@ -28,12 +28,12 @@ from ngo.common.registry import UserError, usual
 SECTIONS = {
     "Run": {
         "train": "train_command",
-        **dict.fromkeys(("runs", "fields"), "list_commands"),
-        "methods": "methods_command",
+        "runs": "config_commands",
+        **dict.fromkeys(("fields", "methods"), "list_commands"),
         **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
     },
     "Archive": dict.fromkeys(("archive", "rebuild", "restore", "verify"), "archive_commands"),
-    "Develop": {"schema": "list_commands"},
+    "Develop": {"schema": "config_commands"},
     # Not in the help: the pipeline calls them.
     "": dict.fromkeys(
         ("aggregate", "classes", "notebook", "assumptions", "report"), "workflow_commands"

@@ -1,91 +1,21 @@
-"""``ngo runs``, ``fields`` and ``schema``: the runs of a config, and what it may have."""
+"""``ngo fields`` and ``methods``: the fields of a run, and the parts of its step."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Collection, Sequence
+from textwrap import fill
 
 import click
 
-from ngo.cli.log import LOG
-from ngo.cli.options import RESULT, configs_option
 from ngo.common.fields import wanted
-from ngo.common.files import write_text
-from ngo.common.registry import UserError
-from ngo.pipeline.config import read_config, tiers
-from ngo.pipeline.config_schema import overlay_schema
-from ngo.pipeline.paths import CONFIG
-from ngo.pipeline.plan import Plan, plan
+from ngo.gossip.catalog import REGISTRIES, MethodPart, Part, parts
+from ngo.gossip.catalog import methods as all_methods
+from ngo.gossip.method import ATTACKED, DECENTRALIZED
+from ngo.gossip.step import LOCAL_RULES
 from ngo.training.spec import FIELDS
 from ngo.training.validation import default_in_words
 
-
-def summary(plan: Plan) -> str:
-    """One line about how much a plan trains."""
-    runs = plan.runs.values()
-    samples = sum(spec.samples for spec in runs)
-    experiments, sampled = len(plan.training) - len(plan.universes), len(plan.universes)
-    of = f"{experiments} experiment{'s' * (experiments != 1)}"
-    of += f" and {sampled} sample{'s' * (sampled != 1)} of universes" if sampled else ""
-    partitions = len(plan.partition_runs)
-    return f"{len(runs)} runs of {of} on {partitions} partitions train {samples:,} samples"
-
-
-def overview(folder: str | Path = CONFIG.parent) -> Iterator[str]:
-    """A line for each tier in ``folder``, and for each file that is not one, with the reason."""
-    found: dict[str, Path] = {}
-    for paths in tiers(folder):
-        path = paths[-1]
-        try:
-            planned = plan(read_config(paths))
-            if planned.tier in found:
-                raise UserError(f"tier: {planned.tier!r} is the name of {found[planned.tier]}")
-        except UserError as error:
-            if len(paths) == 1:
-                raise
-            yield f"{path} is not a tier on its own: {error}"
-        else:
-            found[planned.tier] = path
-            yield f"{planned.tier}: {summary(planned)}"
-
-
-@click.command()
-@configs_option("one line per tier of config/")
-@click.option("--json", "as_json", is_flag=True, help="Print all fields of all runs as JSON.")
-def runs(configs: tuple[Path, ...], as_json: bool) -> None:
-    """List the runs of a config, and count their samples.
-
-    Mistakes in the config and in its claims are told.
-
-    List the runs of the demo, in the repository's folder:
-      ngo runs --config config/config.yaml --config config/demo.yaml
-    """
-    if not configs:
-        for line in overview():
-            click.echo(line)
-        return
-    config = read_config(configs)
-    table = plan(config)
-    if Path(table.claims).exists():
-        _ = table.ledger  # it is checked
-    else:
-        LOG.warning("note: claims: %r is not there yet", table.claims)
-    if as_json:
-        rows = [
-            {"experiment": name, "id": spec.id, **spec.values()}
-            for name, specs in table.training.items()
-            for spec in specs
-        ]
-        click.echo(json.dumps(rows, indent=2))
-        return
-    for name, specs in table.training.items():
-        click.echo(f"{name}: {len(specs)} runs")
-        for spec in specs:
-            click.echo(f"  {spec.id}")
-    click.echo(f"{table.tier}: {summary(table)}")
-
-
+#: Of lines of text.
 WIDTH = 100
 
 
@@ -109,24 +39,6 @@ def fields() -> None:
     click.echo(formatter.getvalue(), nl=False)
 
 
-@click.command()
-@click.option("--out", type=RESULT, help="File to write (JSON)  [default: standard output]")
-def schema(out: Path | None) -> None:
-    """Print the JSON Schema of a config, for editors: they complete and check keys and names.
-
-    With `# yaml-language-server: $schema=FILE` as its first line, a config is checked against FILE.
-    The entries of plugins are known, too.
-
-    Write the schema to a file:
-      ngo schema --out ngo.schema.json
-    """
-    text = json.dumps(overlay_schema(), indent=2, ensure_ascii=False)
-    if out is None:
-        click.echo(text)
-        return
-    write_text(out, text + "\n")
-
-
 def about(name: str) -> str:
     """The meaning, the allowed values, the default, and the choices that read the field."""
     field = FIELDS[name]
@@ -143,3 +55,154 @@ def _readers(name: str) -> str:
         if len(users) < len(registry):
             words.append(f"{owner} {', '.join(users)}")
     return f" Read with {'; '.join(words)}." if words else ""
+
+
+TITLES = {
+    "method": "Methods",
+    "coupling": "Couplings",
+    "local_rule": "Local rules",
+    "lr_schedule": "Schedules of the learning rate",
+    "schedule": "Schedules of γ, V_th and graph",
+    "compression": "Compressions",
+    "topology": "Topologies",
+    "attack": "Attacks",
+}
+
+# The text under each title: the notation and the terms of the entries.
+NOTES = {
+    "method": "In a half step, each worker follows the local rule on its own gradient. In a "
+    "pull, it moves towards its neighbours, by the coupling. Methods adapt, then combine: what "
+    "they pull, mix or relay are models after the half step. Only admm, dsgd_ac and extra combine, "
+    "then adapt. “The paper” is the one on NGO.",
+    "coupling": "The pull of worker j on worker i, for each entry z of x_j − x_i. γ (gamma) is the "
+    "synchronization rate, W_ij the weight of the edge, φ_p(z) = sign(z)|z|^(2p−1). A matching is "
+    "a graph in which a worker has one neighbour at most.",
+    "local_rule": "x_i is the model of worker i, g_i its gradient, m_i its momentum, η the "
+    "learning rate (--lr). Weight decay λ (--weight-decay) goes with each rule: it adds λ x_i to "
+    "g_i; with {} it shrinks x_i instead.",
+    "lr_schedule": "t is the step, T the number of steps. Warm-up (--warmup) goes with each "
+    "schedule: in the first m = warmup × T steps, η_t is multiplied by (t + 1)/m "
+    "[Goyal et al. 2017].",
+    "schedule": "A decentralized method goes with each schedule that changes fields that it reads.",
+    "compression": "C(z) is sent in place of z, a row of d numbers, by methods with C(d) in the "
+    "table below.",
+    "topology": "Workers have the numbers 0 … n − 1; on a circle, numbers are taken mod n. In "
+    "G(n, u), each edge exists with probability u.",
+    "attack": "What a worker j that lies sends to a worker i that does not. The last workers lie "
+    "(--liars). A defence is a coupling: clipped, clipped_adaptive, median, trimmed_mean, or power "
+    "with p near 1/2.",
+}
+
+
+# Fields that all decentralized methods read, or whose values or use the table of methods shows.
+IN_TABLE = ("topology", "coupling", "compression", *DECENTRALIZED, *ATTACKED)
+
+
+@click.command()
+def methods() -> None:
+    """List methods and other parts of a step, and which go together.
+
+    Each part is a value of the option in brackets: --method names a method. Its text ends with its
+    source and the fields of a run that it reads; `ngo fields` explains fields. Entries of plugins
+    are listed too.
+
+    List them with the entries of your own file:
+      ngo methods --plugin examples/plugins/cliques.py
+    """
+    parts_by_kind = {kind: parts(kind) for kind in REGISTRIES}
+    parts_by_kind["method"] = all_methods()
+    for kind, entries in parts_by_kind.items():
+        click.echo(_listed(kind, entries))
+    click.echo("What goes together\n")
+    click.echo(_table(parts_by_kind["method"]))
+
+
+def _listed(kind: str, found: Sequence[Part]) -> str:
+    shrinking = (name for name, rule in sorted(LOCAL_RULES.items()) if rule.decoupled_decay)
+    title = f"{TITLES[kind]} (--{kind.replace('_', '-')}):"
+    notes = _wrapped(NOTES[kind].format(", ".join(shrinking)), "  ", "  ")
+    width = max(len(part.name) for part in found)
+    lines = [
+        _wrapped(_about(part), f"  {part.name:<{width}}  ", " " * (width + 4)) for part in found
+    ]
+    return "\n".join([title, notes, "", *lines, ""])
+
+
+def _wrapped(text: str, first: str, others: str) -> str:
+    """Lines of text, broken at spaces."""
+    whole = {"break_on_hyphens": False, "break_long_words": False}
+    return fill(text, WIDTH, initial_indent=first, subsequent_indent=others, **whole)
+
+
+def _about(part: Part) -> str:
+    """The summary, the source, and the fields that the table below does not show."""
+    source = f" [{part.source}]" if part.source and part.source not in part.summary else ""
+    fields = [name for name in part.fields if name not in IN_TABLE]
+    reads = f" Reads {', '.join(fields)}." if fields else ""
+    return f"{part.summary}.{source}{reads}" if part.summary else f"{source}{reads}".strip()
+
+
+def _table(found: Sequence[MethodPart]) -> str:
+    """A row for each method, what the columns mean, and why no link may fail in some."""
+    from tabulate import tabulate
+
+    rows = [
+        {
+            "method": method.name,
+            "couplings": _couplings(method),
+            "local rules": _among(method.local_rule, REGISTRIES["local_rule"]),
+            "topologies": _topologies(method),
+            "sends": " and ".join(method.sends) or "until V ≤ V_th",
+            "asynchronous": _asynchronous(method),
+            "failures": "yes" if method.failures else "no",
+        }
+        for method in found
+    ]
+    matching = (name for name, entry in sorted(REGISTRIES["coupling"].items()) if entry.matching)
+    reasons = [
+        f"{method.name} {method.needs_every_message or 'has no links between workers'}"
+        for method in found
+        if not method.failures
+    ]
+    attacked = ", ".join(method.name for method in found if method.attack)
+    meanings = (
+        f"couplings: {', '.join(matching)} on matchings only.",
+        "topologies: a fixed one is the same in all steps; a tree has no cycles.",
+        "sends: the numbers in each message, for a model of d parameters; C(d): compressed; "
+        "until V ≤ V_th: messages of d, until V is v_threshold or less.",
+        "asynchronous: no worker has to wait for others (--clock asynchronous); "
+        "virtual: with --clock asynchronous.",
+        f"attacks: workers may lie (--attack) with {attacked}; not with --clock asynchronous.",
+        "failures: links may fail, and workers may be away (--link-failure, --absence). "
+        f"Where they may not: {'; '.join(reasons)}.",
+    )
+    text = "\n".join(_wrapped(line, "", "  ") for line in meanings)
+    return f"{tabulate(rows, headers='keys')}\n\n{text}"
+
+
+def _asynchronous(method: MethodPart) -> str:
+    return "yes" if method.asynchronous else "no" if method.arrivals == "newest" else "virtual"
+
+
+def _couplings(method: MethodPart) -> str:
+    names = _among(method.coupling, REGISTRIES["coupling"])
+    return f"{names}, p = {method.fixed['p']:g}" if "p" in method.fixed else names
+
+
+def _among(names: Collection[str], known: Collection[str]) -> str:
+    return "all" if len(names) == len(known) else ", ".join(names) or "none"
+
+
+def _topologies(method: MethodPart) -> str:
+    if method.graph == "tree":
+        return "trees"
+    known = REGISTRIES["topology"]
+    kinds = {
+        "all": set(known),
+        "undirected": {name for name, each in known.items() if not each.directed},
+        "undirected, fixed": {
+            name for name, each in known.items() if not (each.directed or each.varies)
+        },
+    }
+    named = [kind for kind, names in kinds.items() if names == set(method.topology)]
+    return named[0] if named else _among(method.topology, known)

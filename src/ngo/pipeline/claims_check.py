@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import CONFIG
-from ngo.pipeline.plan import plan
 from verdicts.files import read_mapping
 from verdicts.registration import registration_path
 
@@ -20,6 +18,9 @@ def check(path: Path) -> None:
     """
     if not CONFIG.exists():
         return
+    from ngo.pipeline.config import read_config  # which needs what the pipeline needs
+    from ngo.pipeline.plan import plan
+
     others = set(path.parent.glob("*.yaml")) - {CONFIG, path, registration_path(path)}
     for overlay in [CONFIG, *sorted(others)]:
         if _claims_of(overlay) == path.resolve():
