@@ -39,7 +39,7 @@ def test_an_archive_gives_a_row_for_its_paper_and_one_for_each_claim(repository)
     found = made(repository)
     (paper,) = found.papers
     archive = repository / paper.archive
-    assert (paper.tier, paper.page, paper.older) == ("test", "test", False)
+    assert (paper.tier, paper.page, paper.older) == ("test", "papers/test.md", False)
     assert paper.sha256 == sha256(archive.read_bytes())
     assert paper.runs == len(read_archive(archive).runs) == 4
     claims = {claim.claim: claim for claim in found.claims}

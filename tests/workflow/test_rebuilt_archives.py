@@ -56,13 +56,7 @@ def test_texts_of_an_archive_are_neither_html_nor_links_on_any_page(good, tmp_pa
     tool = [sys.executable, "-P", REPOSITORY / "tools/results_page.py", "--archive"]
     finished(start([*tool, tmp_path / "a.tar", "--shipped", tmp_path / "out"], cwd=REPOSITORY))
     pages = [path for kind in ("html", "md") for path in results.rglob(f"*.{kind}")]
-    assert {path.name for path in pages} >= {
-        "report.html",
-        "claims.html",
-        "claims.md",
-        "figures.md",
-        "test.md",
-    }
+    assert {path.name for path in pages} >= {"report.html", "claims.html", "claims.md", "test.md"}
     for path in pages:
         text = path.read_text(encoding="utf-8")
         if path.name == "play.html":  # it has scripts of its own, and nothing of an archive
