@@ -21,16 +21,6 @@ def test_a_log_axis_has_plain_numbers_and_leaves_zero_out():
     assert axis.get_ylim()[0] > 0.5
 
 
-def test_a_tick_too_near_to_a_label_has_none():
-    axis = plots.new_figure(2).subplots()
-    plots.value_ticks(axis, [0.01, 0.05, 0.2, 0.4, 0.7, 1])
-    assert len(axis.get_xticks()) == 6
-    labels = [label.get_text() for label in axis.get_xticklabels()]
-    assert labels == ["0.01", "0.05", "0.2", "0.4", "", "1"]
-    plots.value_ticks(axis, [])
-    assert len(axis.get_xticks()) == 0
-
-
 def test_a_figure_is_saved_with_its_data_in_the_same_bytes_each_time(tmp_path):
     shown = pd.DataFrame({"step": [0, 1, 2], "mean": [0.0, 1 / 3, np.nan]})
     for name in ("a", "b"):
