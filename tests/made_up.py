@@ -80,15 +80,6 @@ def tuned_runs():
     )
 
 
-def tuned_runs_without_a_stable_gamma():
-    """NGO diverges at every γ."""
-    runs = tuned_runs()
-    rows = runs[runs["method"] != "ngo"].to_dict("records")
-    for gamma in (0.1, 0.3):
-        rows += tuned_cell("ring", "ngo", gamma, [0.9], [0.9], diverged=[0])
-    return pd.DataFrame(rows)
-
-
 def run(accuracy, V=1.0, *, seed=0, diverged=False, **given):
     """Three evaluations of a run: its best accuracy is the second one, its last is 0.1 lower."""
     facts = {**FACTS, **FIXED.get(given.get("method"), {}), **given, "seed": seed}
@@ -190,12 +181,6 @@ def levels(lost=none_lost):
         for s in SEEDS
         for k, (q, t) in enumerate((q, t) for q in BOTH for t in ("ring", "random", "complete"))
     ))  # fmt: skip
-
-
-def straight_line():
-    """Four runs on a line in log V."""
-    runs = [(0.5, 0.1), (0.6, 1.0), (0.7, 10.0), (0.8, 100.0)]
-    return metrics(*(run(a, V, seed=k) for k, (a, V) in enumerate(runs)))
 
 
 def sines(lost=none_lost):

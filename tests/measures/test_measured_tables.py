@@ -122,11 +122,6 @@ def test_the_hypercube_of_pairs_is_exact_after_three_rounds(rounds):
     assert (exact["V"] < 1e-28).all()
 
 
-def test_an_early_round_is_one_of_all():
-    with pytest.raises(UserError, match="early: 50 must be 40"):
-        RoundsOptions(rounds=40)
-
-
 def test_couplings_without_p_are_measured_once_and_a_liar_is_a_disturbance():
     options = RoundsOptions(
         coupling=("power", "median", "clipped_adaptive"), p=(0.5, 1.0), gamma=(0.5,), lie=(10.0,),

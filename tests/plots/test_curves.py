@@ -10,7 +10,6 @@ from made_up import seeds_of as rows
 from ngo import plots
 from ngo.analysis.seed_means import along, points
 from ngo.plots import curves
-from ngo.plots.style import kth_style
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -103,14 +102,3 @@ def test_the_line_of_the_runs_left_is_thin():
     assert left.get_linewidth() < whole.get_linewidth()
     assert marks(axis) == [[20]]
     figure.canvas.draw()
-
-
-def test_error_bars_reach_from_low_to_high():
-    table = pd.DataFrame({"n": [2, 4], "mean": [1.0, 2.0], "low": [0.5, 1.0], "high": [3.0, 4.0]})
-    axis = plots.new_figure(2).subplots()
-    curves.error_bars(axis, table, "n", kth_style(0, "case"), fillstyle="none")
-    (container,) = axis.containers
-    line, _, (bars,) = container.lines
-    assert (list(line.get_ydata()), line.get_fillstyle()) == ([1, 2], "none")
-    assert [bar[:, 1].tolist() for bar in bars.get_segments()] == [[0.5, 3], [1, 4]]
-    assert len(axis.lines) == 3  # the line and the caps: no marker is hollow

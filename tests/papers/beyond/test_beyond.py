@@ -84,13 +84,6 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
     assert len(printed) == 4
 
 
-def test_the_gain_is_that_of_the_mean_model():
-    found = functions("beyond/merge").merges(runs())
-    assert np.allclose(found["gain"], 5)
-    assert set(found["case"]) == set(CASES) - {"centralized"}
-    assert set(found["gamma"]) == {0.4}
-
-
 def test_the_figure_and_the_table_of_methods_are_saved(tmp_path):
     other = combinations().assign(dataset="cifar10", run=lambda rows: rows["run"] + "-10")
     output = made("beyond/methods", tmp_path, mnist=combinations(), cifar10=other)

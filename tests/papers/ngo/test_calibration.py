@@ -156,19 +156,6 @@ def test_cells_that_confirm_take_no_part_in_the_choice():
     assert ranked["confirmed"].tolist() == pytest.approx([30, 2])
 
 
-def test_a_diverged_run_puts_its_candidate_last():
-    runs = trials()
-    healthy = (runs["gamma"] != 0.1) | (runs["method"] != "ngo") | (runs["topology"] != "ring")
-    lost = [
-        row
-        for half in ("iid", "noniid")
-        for row in trial(("ring", "ngo"), half, lambda epoch, seed: 96.0, seeds=(0, 1), lost=(1,))
-    ]
-    ranked = ranking(accuracies(pd.concat([runs[healthy], pd.DataFrame(lost)]), TABLE1))
-    assert ranked["gamma"].tolist() == [0.2, 0.2, 0.1, 0.1]
-    assert ranked["calibrated"].isna().tolist() == [False, False, True, True]
-
-
 def test_every_field_that_is_free_is_in_the_ranking():
     """A candidate that differs in one field alone is another candidate."""
     others = {

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from figure_files import drawn, executed, functions, numbers
 from made_up import (
-    BOTH,
     SEEDS,
     aligned,
     delays,
@@ -217,20 +216,6 @@ def test_runs_of_several_sizes_at_equal_steps():
     assert times["gossip", "ring", 16] == pytest.approx(5)
 
 
-def test_a_mean_of_times_is_that_of_all_runs_or_none():
-    rows = graphs_of_sizes(lambda seed: seed == 2)
-    late = rows[(rows["seed"] == 1) & (rows["topology"] == "ring")].index
-    rows.loc[late, "consensus_accuracy"] = 0.1
-    times = part(numbers("figS3", rows, target_accuracy=0.3), "times").set_index(
-        ["topology", "method", "workers"]
-    )
-    ring, other = times.loc["ring", "ngo", 4], times.loc["random", "ngo", 4]
-    assert (ring["late"], ring["diverged"]) == (1, 1)
-    assert math.isnan(ring["mean"])
-    assert (other["late"], other["diverged"]) == (0, 1)
-    assert other["mean"] > 0
-
-
 def correlations(runs):
     """The numbers of the only data set and partition."""
     return numbers("figS4", runs).iloc[0]
@@ -247,15 +232,6 @@ def test_the_pooled_correlation_differs_from_that_within_a_seed():
     assert math.isnan(found["within_seed_low"])  # straight lines leave no interval
     assert found["seeds"] == 3
     assert found["runs"] == 18
-
-
-def test_correlations_leave_diverged_runs_out_and_need_a_spread():
-    found = correlations(levels(lambda seed: seed == 1))
-    assert found["runs"] == 17
-    flat = metrics(*(run(0.5, 1.0 + s, seed=s, method=q) for q in BOTH for s in SEEDS))
-    found = correlations(flat)
-    assert math.isnan(found["pearson"])
-    assert math.isnan(found["spearman"])
 
 
 figA2 = functions("figA2")
@@ -310,15 +286,6 @@ def test_means_are_over_seeds_and_v_is_geometric():
     assert workers["greatest"].tolist() == pytest.approx([1.02, 0.52, 1 / 3 + 0.02])
 
 
-def test_lengths_are_averaged_as_logarithms():
-    rows = aligned(seeds=3)
-    rows["relative_norm"] *= np.choose(rows["seed"], [4, 2, 1])
-    found = fig2.alignment(rows, "relative_norm", log=True)
-    curve = found["workers"]
-    assert curve["mean"].tolist() == pytest.approx([2, 4, 6])
-    assert (curve["low"] * curve["high"]).tolist() == pytest.approx([4, 16, 36])
-
-
 def test_fig3_shows_each_worker_and_v():
     table = trajectories((0.5, 1.0, 2.0))
     figure, _ = drawn("fig3", table, consensus_share=0.5)
@@ -363,15 +330,6 @@ def test_V_is_its_mean_over_training_beside_the_course():
     assert V["ring"] == pytest.approx(12)  # of 12 and 12: the start does not count
     assert len(equal) == len(ends)
     assert "V_mean" not in set(found["course"]["value"])
-
-
-def test_a_fixed_graph_has_its_share_of_all_edges():
-    ends = part(numbers("fig5", random_graphs()), "ends")
-    shares = ends.drop_duplicates(["topology", "u"]).set_index("topology")["share"]
-    assert shares["ring"] == pytest.approx(20 / 90)
-    assert shares["random"].tolist() == [0.2, 0.5]
-    edges = ends[(ends["value"] == "edges") & (ends["topology"] == "ring")]["mean"]
-    assert edges.tolist() == pytest.approx([10, 10])
 
 
 def test_fig6_has_all_couplings_in_one_panel_for_each_half():
@@ -436,12 +394,3 @@ def test_each_method_is_at_its_best_values_of_each_delay():
     assert line(best, "gossip") == ([1, 5], pytest.approx([60, 60]))
     words = executed("delay", delays(), tuned_delays())["notes"][0]
     assert "τ = 1, gossip: p = 1, γ = 0.4 (largest); τ = 1, NGO: p = 0.9, γ = 0.2;" in words
-
-
-def test_the_difference_is_paired_by_seed_at_each_delay():
-    found = part(numbers("delay", delays(), tuned_delays()), "same")
-    V = found[found["value"] == "V"].set_index(["method", "delay"])["mean"]
-    assert V["ngo", 5] == pytest.approx(6)
-    late = numbers("delay", delays(lambda seed: seed == 1), tuned_delays())
-    lost = part(late, "same").query("value == 'difference'")
-    assert lost.set_index("delay")["diverged"].to_dict() == {0: 0, 1: 1, 5: 1}

@@ -15,7 +15,6 @@ from made_up import (
     TABLE_S2,
     cell,
     tuned_runs,
-    tuned_runs_without_a_stable_gamma,
 )
 from small_theory import OPTIONS
 
@@ -118,21 +117,6 @@ def test_a_run_that_never_reaches_its_target_counts():
     assert shards == pytest.approx(0.375)
 
 
-def test_seeds_where_neither_gets_there_are_no_tie():
-    metrics = pd.concat(
-        [
-            run("a", "gossip", [2, 1, 1, 1]),
-            run("b", "ngo", [2, 1, 1, 1]),
-            run("c", "gossip", [2, 1, 0.5, 0.5], seed=1),
-            run("d", "ngo", [2, 0.5, 0.5, 0.5], seed=1),
-        ],
-        ignore_index=True,
-    )
-    hit = functions("tableA1").with_first_hitting(metrics, TARGETS)
-    table = functions("tableA1").hitting_table(hit, TABLE_A1).set_index("method")
-    assert table.loc["ngo", "ngo_minus_gossip"] == pytest.approx(-0.25)
-
-
 KINDS = ("bounds", "delays", "gaps", "floors")
 
 
@@ -193,11 +177,3 @@ def test_the_table_at_each_ones_own_best_gamma():
     assert table.loc["ngo", "ngo_minus_gossip"] == pytest.approx(1)
     assert table.loc["ngo", "paper_ngo_minus_gossip"] == pytest.approx(64.84 - 62.30)
     assert table.loc["ngo", ["p", "gamma"]].tolist() == [0.9, 0.3]
-
-
-def test_no_stable_gamma_has_no_accuracy():
-    runs = tuned_runs_without_a_stable_gamma()
-    table = functions("table1_tuned").tuned_table(runs, TABLE1)
-    ngo = table[table["method"] == "ngo"].iloc[0]
-    assert (ngo["gamma"], ngo["diverged"], ngo["seeds"]) == (0.1, 1, 1)
-    assert math.isnan(ngo["consensus"])

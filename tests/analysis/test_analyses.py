@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import TABLE1, TABLE_A2, cell, exponents, levels, run, tuned_runs
+from made_up import TABLE1, TABLE_A2, cell, exponents, run, tuned_runs
 from made_up import TABLE_S1 as REFERENCE
 from made_up import seeds_of as rows
 from made_up_combinations import combinations
@@ -17,17 +17,15 @@ from ngo.analysis.combinations import combination_table, with_parts
 from ngo.analysis.comparisons import ACCURACY, published_for
 from ngo.analysis.consensus import (
     chatter_floor,
-    consensus_rounds,
     delay_limit_in_rounds,
     spectral_comparison,
 )
 from ngo.analysis.correlations import pooled_correlation, within_seeds
 from ngo.analysis.mixers import best_cases, best_rows, with_mixers
-from ngo.analysis.seed_means import check_apart, scores
+from ngo.analysis.seed_means import check_apart
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.registry import UserError
 from ngo.measures.spectra import SpectraOptions, spectral_table
-from verdicts.rows.evaluations import final
 
 
 def test_each_p_has_its_own_floor():
@@ -36,20 +34,6 @@ def test_each_p_has_its_own_floor():
     for p, gamma in floor.index:
         assert floor[p, gamma] == pytest.approx(250 * (2 * gamma / 3) ** (1 / (1 - p)), rel=1e-6)
     assert len(floor) == 4
-
-
-def test_consensus_rounds_are_counted_for_each_p_and_delay():
-    V = {(1.0, 0): [8.0, 3.0, 1.0], (1.0, 5): [8.0, 9.0, 7.0]}
-    rows = [
-        {"p": p, "delay": delay, "round": k, "worker": w, "V": value}
-        for (p, delay), values in V.items()
-        for k, value in enumerate(values)
-        for w in range(2)
-    ]
-    table = consensus_rounds(pd.DataFrame(rows), 0.5).set_index("delay")
-    assert table.loc[0, "first_round"] == 1
-    assert math.isnan(table.loc[5, "first_round"])
-    assert table["V_final"].tolist() == [1.0, 7.0]
 
 
 def test_the_limit_of_the_delay_is_that_of_the_graph():
@@ -196,15 +180,6 @@ def test_within_seeds_against_numpy():
     assert pooled.seeds == 4
 
 
-def test_a_seed_whose_runs_all_diverged_has_no_correlation():
-    ends = final(scores(levels(lambda seed: seed == 1)))
-    ends.loc[ends["seed"] == 1, "accuracy"] = math.nan
-    by_seed = within_seeds(ends, "accuracy")
-    assert by_seed["z"].isna().to_dict() == {0: False, 1: True, 2: False}
-    assert pooled_correlation(by_seed).seeds == 2
-    assert pooled_correlation(by_seed.loc[[1]]).seeds == 0
-
-
 def test_a_method_is_its_correction_and_local_rule():
     parts = with_parts(combinations())[["method", "local_rule", "p", "algorithm", "mixer"]]
     found = {tuple(row)[3:] for row in parts.dropna().itertuples(index=False, name=None)}
@@ -241,14 +216,6 @@ def test_gamma_is_chosen_by_held_out_accuracy_alone(tuned):
     assert best.loc["gossip", "edge"] == "smallest"
     assert best.loc[["centralized", "ngo"], "edge"].isna().all()
     assert best["p_edge"].fillna("-").tolist() == ["-", "-", "largest"]
-
-
-def test_p_is_chosen_with_gamma(tuned):
-    better = tuned.copy()
-    better.loc[better["p"] == 0.7, "holdout_accuracy"] = 0.95
-    best = comparisons.best_settings(comparisons.tuning_grid(better)).set_index("method")
-    assert best.loc["ngo", ["p", "gamma", "p_edge"]].tolist() == [0.7, 0.1, "smallest"]
-    assert pd.isna(best.loc["ngo", "edge"])  # p = 0.7 was tried at one γ only
 
 
 T_3 = 4.302653 / math.sqrt(3)  # half-width of three values with standard deviation 1
