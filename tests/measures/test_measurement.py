@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jsonschema
 import pytest
 
-from ngo.cli.cli import main
+from ngo.cli.cli import MODULES
 from ngo.common.fields import at_least, fields_of, limit_product, whole, within
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, TAKEN, Measurement, measurement
@@ -99,7 +99,7 @@ def test_a_setting_of_runs_must_be_named_where_run_fields_are_needed():
 
 def test_no_measurement_has_the_name_of_a_command_or_of_a_config_key():
     keys = set(config_schema()["properties"]) - {"seeds_per_job"}  # not a measurement's name anyway
-    assert {*main.modules, *keys} - set(MEASUREMENTS) == set(TAKEN)
+    assert {*MODULES, *keys} - set(MEASUREMENTS) == set(TAKEN)
     with pytest.raises(UserError, match="measurement: 'train' is a name of a command or of a con"):
         measurement("train", object)
 

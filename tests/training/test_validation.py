@@ -124,7 +124,7 @@ def test_a_data_set_and_a_model_of_ones_own_need_no_registry():
         "ngo.pipeline.plan",
         "ngo.training.validation",
         "ngo.training.run_folder",
-        "ngo.engine.backend",
+        "ngo.engine.backends",
         "ngo.gossip.topologies.varying",
         "ngo.gossip.methods.gossip",
     ],

@@ -153,8 +153,9 @@ def _main() -> None:
                     strict_json(content)
     except Exception as error:  # whatever a library raises for a damaged file
         told = in_a_line(error)[:200] or type(error).__name__
-        print(f"{name!r} can't be read ({told})", end="")
-        sys.exit(1)
+        print(f"{name!r} can't be read ({told})", end="", flush=True)
+        os._exit(1)
+    os._exit(0)  # a library's threads may abort a process that ends in the usual way
 
 
 if __name__ == "__main__":
