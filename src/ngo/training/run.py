@@ -32,12 +32,21 @@ from ngo.training.problem import Problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
+from ngo.training.stepper import Stepper
 from ngo.training.trial import load_problem
 from ngo.training.validation import check_snapshots
-from ngo.training.virtual.clock import CLOCKS
+from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
+from ngo.training.virtual.waiting_stepper import WaitingStepper
 
 Report = Callable[[Evaluation], None]
 Progress = Callable[[int], None]
+
+#: By the run's clock.
+STEPPERS: dict[str, Callable[..., Stepper]] = {
+    "steps": Stepper,
+    "waiting": WaitingStepper,
+    "asynchronous": AsynchronousStepper,
+}
 
 
 class Training:
@@ -63,8 +72,10 @@ class Training:
         self._snapshots = snapshots
         self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
-        make = CLOCKS[spec.clock].of
-        self.stepper = make(spec, problem, stops, backend=backend, threads=threads)
+        # The asynchronous stepper runs ahead, but for the steps at which its state has to be known.
+        how = {"stops": stops} if spec.clock == "asynchronous" else {}
+        step = STEPPERS[spec.clock]
+        self.stepper = step(spec, problem, backend=backend, threads=threads, **how)
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -25,7 +25,7 @@ from ngo.common.seeding import numpy_stream, stream_seed
 class Part:
     """An entry of a registry."""
 
-    #: ``run`` → what the run has of it, see the registries; a clock's makes the stepper.
+    #: ``run`` → what the run has of it, see the registries; a clock has nothing else.
     of: Callable[..., Any]
     #: The options that it declares.
     fields: tuple[str, ...]
@@ -294,8 +294,7 @@ class Presence:
             k += 1
 
 
-#: By name: ``(run, problem, stops, backend=…, threads=…)`` → the stepper. At ``stops``, steps of
-#: the run, its state has to be known.
+#: By name; ``training.run`` has the stepper of each.
 CLOCKS: Registry[Part] = Registry("clock")
 
 #: The fields of a run that name a part of virtual time.
@@ -312,24 +311,15 @@ LOSS = {"message_loss": number("probability that a message is lost", 0.0, below(
 
 
 @registers(CLOCKS, "steps", Part)
-def steps(run: Any, problem: Any, stops: Iterable[int], **how: Any) -> Any:
+def steps() -> None:
     """All workers step together; time is not simulated."""
-    from ngo.training.stepper import Stepper
-
-    return Stepper(run, problem, **how)
 
 
 @registers(CLOCKS, "waiting", Part, TIME)
-def waiting(run: Any, problem: Any, stops: Iterable[int], **how: Any) -> Any:
+def waiting() -> None:
     """Virtual time, in which a step ends when the messages of all neighbours have arrived."""
-    from ngo.training.virtual.waiting_stepper import WaitingStepper
-
-    return WaitingStepper(run, problem, **how)
 
 
 @registers(CLOCKS, "asynchronous", Part, {**TIME, **LOSS})
-def asynchronous(run: Any, problem: Any, stops: Iterable[int], **how: Any) -> Any:
+def asynchronous() -> None:
     """Virtual time, in which no worker waits: a step takes what has arrived."""
-    from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
-
-    return AsynchronousStepper(run, problem, stops, **how)
