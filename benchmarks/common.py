@@ -108,8 +108,8 @@ def plain_model(name: str, *, dropout: bool = True) -> nn.Sequential:
 
 
 LAYERS = nn.Sequential(nn.Flatten(), nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 10))
+#: A model with 100 parameters.
 SMALL = Model(lambda _: copy.deepcopy(LAYERS), (1, 2, 2), "classification")
-"""A model with 100 parameters."""
 
 
 def stepper(model: str | Model, n: int, b: int, device: str = "cpu", **fields: object) -> Stepper:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+#: Models ``[n, d]`` to the gradients ``[n, d]``, of each worker on its own data.
 Gradients = Callable[[np.ndarray], np.ndarray]
-"""Models ``[n, d]`` to the gradients ``[n, d]``, of each worker on its own data."""
 
+#: The step t to the mixing matrix ``[n, n]`` of that step.
 Matrices = Callable[[int], np.ndarray]
-"""The step t to the mixing matrix ``[n, n]`` of that step."""
 
 # --- Who talks to whom
 

@@ -101,8 +101,8 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     return parser, commands.choices
 
 
+#: How verdicts are printed, each with the ending of the file that ``--out`` writes.
 FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html"}
-"""How verdicts are printed, each with the ending of the file that ``--out`` writes."""
 
 
 def _check(given: argparse.Namespace) -> int:

@@ -35,8 +35,8 @@ from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
 
+#: What is found of a claim or cell: evidence, or a verdict if that needs no other claim.
 Found = Evidence | MultiverseEvidence | Verdict
-"""What is found of a claim or cell: evidence, or a verdict if that needs no other claim."""
 
 NO_RUNS = pd.DataFrame({"seed": [], "run": [], "value": [], "diverged": [], "left_out": []})
 
@@ -295,8 +295,8 @@ OF_VERDICT = (
     *("verdict", "p_adjusted", "p_equivalent_adjusted", "met", "cases", "hardest"),
     *("hardest_measured", "hardest_limit", "below_margin", "multiverse"),
 )
+#: What a row has of the claim, of the verdict and of the evidence.
 OF_EVIDENCE = (
     *("estimate", "low", "high", "pairs", "infinite"),
     *("p_t", "p_sign_flip", "p", "p_equivalent"),
 )
-"""What a row has of the claim, of the verdict and of the evidence."""

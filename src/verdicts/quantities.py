@@ -207,8 +207,8 @@ def pooled(rows: pd.DataFrame, claims: Sequence[str]) -> pd.Series:
     return mean_over(rows)
 
 
+#: Fisher's z of three points or fewer has no variance.
 LEAST_RUNS = 4
-"""Fisher's z of three points or fewer has no variance."""
 
 
 @quantity(

@@ -39,8 +39,8 @@ from verdicts.rows.evaluations import Value
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The columns of a table of cases.
 COLUMNS = ("case", "measured", "limit", "met")
-"""The columns of a table of cases."""
 
 Function = Callable[..., "pd.Series | pd.DataFrame"]
 F = TypeVar("F", bound=Function)

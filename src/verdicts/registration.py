@@ -44,8 +44,8 @@ class Entry:
     revision: str
 
 
+#: The entries of each claim, by id, or of each table's design, by date.
 Entries = Mapping[str, Sequence[Entry]]
-"""The entries of each claim, by id, or of each table's design, by date."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ def as_date(key: str, value: object) -> datetime:
         raise UserError(f"{key}: {told}") from None
 
 
+#: The entry points of installed packages: ``check(path)`` raises a UserError for a mistake in a
+#: claims file that is about the tables of the package.
 CHECKS = "verdicts.checks"
-"""The entry points of installed packages: ``check(path)`` raises a UserError for a mistake in a
-claims file that is about the tables of the package."""
 
 
 def check_claims(path: Path) -> None:
@@ -167,8 +167,8 @@ def _lines(key: str, value: Mapping[str, Any] | Sequence[Entry], indent: str = "
 
 BEFORE, CHANGED, ADDED = REGISTERED
 
+#: When the first run of each claim began.
 Dates = Mapping[str, datetime]
-"""When the first run of each claim began."""
 
 
 def standing(parts: Iterable[tuple[Sequence[Entry], str]], first: datetime) -> str:

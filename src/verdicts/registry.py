@@ -32,8 +32,8 @@ def printable(text: str, keep: str = "") -> str:
     )
 
 
+#: The most names that a message lists, and the most that are compared with an unknown one.
 MOST_NAMED, MOST_COMPARED = 30, 2000
-"""The most names that a message lists, and the most that are compared with an unknown one."""
 
 
 class UserError(Exception):

@@ -13,8 +13,8 @@ import pandas as pd
 
 from verdicts.row import ABSENT, Row, counted, counts, number, registered
 
+#: Of the column with the verdict.
 WIDTH = 11
-"""Of the column with the verdict."""
 
 
 def as_text(rows: Sequence[Row]) -> str:
@@ -102,8 +102,8 @@ def escaped(plain: str) -> str:
     return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(plain.splitlines()))
 
 
+#: Of the format: it changes when a field is renamed or removed.
 VERSION = 1
-"""Of the format: it changes when a field is renamed or removed."""
 
 
 def as_json(rows: Sequence[Row]) -> str:

@@ -20,91 +20,91 @@ from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, OVER_UNIVERSES, UNDECIDED, VERDICTS
 from verdicts.statistics.multiverse import Multiverse, multiverse_of
 
+#: Printed where there is no number.
 ABSENT = "–"
-"""Printed where there is no number."""
 
 NAN = math.nan
 
+#: What is said of a claim with this value of ``Row.registered``.
 REGISTERED = {
     "before": "registered before its first run",
     "changed": "changed after its first run",
     "added": "added after its first run",
 }
-"""What is said of a claim with this value of ``Row.registered``."""
 
 
 @dataclass(frozen=True)
 class Row:
     """A claim, or a cell of it, with its verdict. Text may be empty, and numbers NaN."""
 
+    #: The claim's id.
     claim: str
-    """The claim's id."""
+    #: The name of the cell; empty for the claim itself.
     cell: str
-    """The name of the cell; empty for the claim itself."""
+    #: Where the claim is made.
     place: str
-    """Where the claim is made."""
+    #: The claim in a sentence.
     says: str
-    """The claim in a sentence."""
     kind: str
     verdict: str
+    #: Why it is not decided, or by which case or cell it is.
     reason: str
-    """Why it is not decided, or by which case or cell it is."""
+    #: The unit of the quantity, and of all numbers down to ``detectable``.
     unit: str
-    """The unit of the quantity, and of all numbers down to ``detectable``."""
+    #: ``above``, ``below``, ``near`` or ``paper``; empty for cases.
     relation: str
-    """``above``, ``below``, ``near`` or ``paper``; empty for cases."""
+    #: The value to which the claim compares its quantity.
     expected: float
-    """The value to which the claim compares its quantity."""
     margin: float
+    #: The mean over seeds; the median where runs diverged.
     estimate: float
-    """The mean over seeds; the median where runs diverged."""
+    #: The 95 % interval starts here, …
     low: float
-    """The 95 % interval starts here, …"""
+    #: … and ends here.
     high: float
-    """… and ends here."""
+    #: The smallest difference from the expected value that these seeds show with power 80 %.
     detectable: float
-    """The smallest difference from the expected value that these seeds show with power 80 %."""
+    #: The seeds that decide the claim with power 80 %, if what was measured is true.
     seeds_needed: float
-    """The seeds that decide the claim with power 80 %, if what was measured is true."""
+    #: The number of seeds.
     pairs: float
-    """The number of seeds."""
+    #: In how many of them the number is infinite: runs diverged, or the logarithm is that of 0.
     infinite: float
-    """In how many of them the number is infinite: runs diverged, or the logarithm is that of 0."""
     p_t: float
     p_sign_flip: float
+    #: The p value of a difference that decides, before the adjustment.
     p: float
-    """The p value of a difference that decides, before the adjustment."""
+    #: ``p``, adjusted within the family.
     p_adjusted: float
-    """``p``, adjusted within the family."""
     p_equivalent: float
     p_equivalent_adjusted: float
+    #: In how many cases the claim is met.
     met: float
-    """In how many cases the claim is met."""
     cases: float
+    #: The name of the case furthest beyond its limit, or nearest to it if all are met.
     hardest: str
-    """The name of the case furthest beyond its limit, or nearest to it if all are met."""
     hardest_measured: float
     hardest_limit: float
     family: str
+    #: The number of claims whose p values were adjusted together.
     family_size: int
-    """The number of claims whose p values were adjusted together."""
+    #: The table or figure that shows it.
     shows: str
-    """The table or figure that shows it."""
+    #: What the universes say, for a claim over universes. ``estimate`` is then the median of their
+    #: effects, ``pairs`` their number, and ``reason`` the sentence on them.
     multiverse: Multiverse | None = None
-    """What the universes say, for a claim over universes. ``estimate`` is then the median of their
-    effects, ``pairs`` their number, and ``reason`` the sentence on them."""
+    #: It holds or fails, and the effect is shown to be smaller than the margin.
     below_margin: bool = False
-    """It holds or fails, and the effect is shown to be smaller than the margin."""
+    #: The looks taken at the claim, by the plan in its file; None without a plan.
     looks: int | None = None
-    """The looks taken at the claim, by the plan in its file; None without a plan."""
+    #: ``before``, ``changed`` or ``added``: whether the claim was registered before its first run,
+    #: was changed after it, or came after it. None if that is not known.
     registered: str | None = None
-    """``before``, ``changed`` or ``added``: whether the claim was registered before its first run,
-    was changed after it, or came after it. None if that is not known."""
+    #: One of ``claims.claim.MARKS``: it is counted apart.
     mark: str | None = None
-    """One of ``claims.claim.MARKS``: it is counted apart."""
     mark_reason: str = ""
+    #: The seeds at the next planned look, of an undecided claim; None without one.
     next_look: int | None = None
-    """The seeds at the next planned look, of an undecided claim; None without one."""
 
     def __post_init__(self) -> None:
         """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""
@@ -229,11 +229,11 @@ class Row:
         return f"{number(value)} {'' if math.isnan(value) else self.unit}".strip()
 
 
+#: The share of an interval below which a number is rounding.
 ROUNDING = 1e-9
-"""The share of an interval below which a number is rounding."""
 
+#: The columns of a table of rows.
 COLUMNS = [field.name for field in fields(Row)]
-"""The columns of a table of rows."""
 
 _TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
 _NUMBERS = {field.name: float for field in fields(Row) if field.type in ("float", "int | None")}
@@ -293,9 +293,10 @@ def read_rows(path: str | Path) -> list[Row]:
     return rows
 
 
+#: The key of their number, and how they are called.
 MARKED = f"{', '.join(MARKS[:-1])} or {MARKS[-1]}"
-"""The key of their number, and how they are called."""
 
+#: What is said of one claim with a verdict, and of several.
 WORDS = {
     judgement.HOLDS: ("holds", "hold"),
     judgement.FAILS: ("fails", "fail"),
@@ -307,7 +308,6 @@ WORDS = {
     judgement.REVERSED: ("is reversed", "are reversed"),
     judgement.NO_EFFECT: ("shows no effect", "show no effect"),
 }
-"""What is said of one claim with a verdict, and of several."""
 
 
 def counts(rows: Iterable[Row]) -> dict[str, int]:

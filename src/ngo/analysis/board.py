@@ -17,14 +17,14 @@ from verdicts.statistics.evidence import Expectation, evidence
 
 AT_BYTES, AT_SECONDS = "accuracy at equal bytes", "accuracy at equal seconds"
 
+#: What is compared in a setting; in the others, accuracy at the runs' ends.
 MEASURES = {"few bytes": AT_BYTES, "slow worker": AT_SECONDS, "late messages": AT_SECONDS}
-"""What is compared in a setting; in the others, accuracy at the runs' ends."""
 
+#: What is equal for all methods in a setting; in the others, samples are.
 COSTS = {AT_BYTES: "bytes_sent", AT_SECONDS: "virtual_seconds"}
-"""What is equal for all methods in a setting; in the others, samples are."""
 
+#: The fields whose best values are taken, and their letters.
 CHOSEN = {"gamma": "γ", "p": "p", "lr": "η", "clip": "τ"}
-"""The fields whose best values are taken, and their letters."""
 
 _TOGETHER = {"clock": ["steps", "waiting"]}
 _ALONE = {"clock": "asynchronous"}
@@ -36,6 +36,7 @@ _LOCAL = {"method": "local_sgd"}
 
 DSGD, REFERENCE = "DSGD", "centralized"
 
+#: The runs of each method. Centralized learning is a reference: it is never the best.
 METHODS: dict[str, Selection] = {
     REFERENCE: {"method": "centralized"},
     DSGD: {**_DSGD, **_TOGETHER},
@@ -65,7 +66,6 @@ METHODS: dict[str, Selection] = {
     "median": {"coupling": "median"},
     "trimmed mean": {"coupling": "trimmed_mean"},
 }
-"""The runs of each method. Centralized learning is a reference: it is never the best."""
 
 NOT_RUN = SimpleNamespace(estimate=np.nan, low=np.nan, high=np.nan, pairs=0)
 

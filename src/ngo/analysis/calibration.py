@@ -18,25 +18,25 @@ from ngo.analysis.cases import CELL
 from ngo.analysis.comparisons import ACCURACY, published_for
 from ngo.analysis.seed_means import check_apart
 
+#: The fields of a run that say how a model is trained.
 TRAINING = ("lr", "batch_size", "local_rule", "momentum", "lr_schedule", "augmentation")
-"""The fields of a run that say how a model is trained."""
 
+#: The fields that are free: those of a candidate.
 VALUES = (*TRAINING, "gamma", "p")
-"""The fields that are free: those of a candidate."""
 
+#: What "accuracy" may mean: that of the mean of the models, or the mean of the models' own.
 READINGS = {"consensus": ACCURACY.consensus, "workers": ACCURACY.workers}
-"""What "accuracy" may mean: that of the mean of the models, or the mean of the models' own."""
 
+#: The readings in words.
 MODELS = {"consensus": "consensus model", "workers": "workers' mean"}
-"""The readings in words."""
 
 HALVES = ("iid", "noniid")
 
+#: Topology and method of the cells by which candidates are chosen.
 CALIBRATED = ((None, "centralized"), ("ring", "gossip"), ("ring", "ngo"))
-"""Topology and method of the cells by which candidates are chosen."""
 
+#: Topology and method of the cells that are kept out of the choice.
 CONFIRMED = (("random", "gossip"), ("random", "ngo"), ("complete", "gossip"), ("complete", "ngo"))
-"""Topology and method of the cells that are kept out of the choice."""
 
 
 def joined_trials(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -206,8 +206,8 @@ def rms(gaps: Iterable[float]) -> float:
     return float(np.sqrt(np.mean(np.square(np.asarray(list(gaps), dtype=float)))))
 
 
+#: What a table without these columns means.
 _IMPLIED = {"local_rule": "sgd", "lr_schedule": "constant", "augmentation": "none"}
-"""What a table without these columns means."""
 
 
 def _plain(metrics: pd.DataFrame) -> pd.DataFrame:

@@ -11,8 +11,8 @@ from ngo.common.lazy import pd
 from ngo.common.registry import UserError
 from ngo.training.spec import FIELDS
 
+#: The fields of a row in a table of methods.
 CELL = ("dataset", "partition", "topology", "method")
-"""The fields of a row in a table of methods."""
 
 
 def pooled(apart: Iterable[str], runs: Iterable[str]) -> UserError:
@@ -26,8 +26,8 @@ def pooled(apart: Iterable[str], runs: Iterable[str]) -> UserError:
     )
 
 
+#: The fields that tell cases apart first.
 FIRST = ("method", *CELL[:3])
-"""The fields that tell cases apart first."""
 
 
 def cases(metrics: pd.DataFrame) -> pd.Series:

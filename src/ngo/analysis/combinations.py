@@ -15,8 +15,8 @@ SITUATION = ["dataset", "partition", "topology", "algorithm"]
 CELL = [*SITUATION, "mixer"]
 TUNED = ["p", "gamma", "lr"]
 
+#: Methods that add nothing to the local rule.
 PLAIN = ("dsgd", "gossip", "ngo")
-"""Methods that add nothing to the local rule."""
 
 
 def with_parts(metrics: pd.DataFrame) -> pd.DataFrame:

@@ -23,18 +23,18 @@ class Criterion:
     """A number by which methods are compared."""
 
     name: str
+    #: The metrics column with the value of the consensus model.
     consensus: str | None
-    """The metrics column with the value of the consensus model."""
+    #: The metrics column with the mean over the workers' models.
     workers: str | None
-    """The metrics column with the mean over the workers' models."""
+    #: The column in the file of the paper's numbers.
     published: str | None
-    """The column in the file of the paper's numbers."""
+    #: The metrics are multiplied by it.
     factor: float = 1.0
-    """The metrics are multiplied by it."""
+    #: Whether the paper's numbers are known to have our unit.
     same_unit: bool = True
-    """Whether the paper's numbers are known to have our unit."""
+    #: Decimals of our printed numbers and of the paper's.
     digits: tuple[int, int] = (2, 2)
-    """Decimals of our printed numbers and of the paper's."""
 
     @property
     def compared(self) -> str:
@@ -134,14 +134,14 @@ def ordered(rows: pd.DataFrame) -> pd.DataFrame:
 # Methods compared.
 
 KEYS = [*CELL]
+#: What is counted in each row: runs, diverged runs, and the classes that partitions cover.
 COUNTS = {
     **{"seeds": ("seed", "nunique"), "diverged": ("diverged", "sum")},
     **{f"classes_{end}": ("classes_covered", end) for end in ("min", "max")},
 }
-"""What is counted in each row: runs, diverged runs, and the classes that partitions cover."""
 
+#: Methods are compared within the same data set and partition.
 HALVES = ["dataset", "partition"]
-"""Methods are compared within the same data set and partition."""
 
 
 def comparison_table(

@@ -16,16 +16,16 @@ from ngo.native.pool import one_intra_op_thread
 
 # Degrees and spectral gaps of the topologies compared with the paper's (Table S1).
 
+#: Degrees as printed, and a random graph's as it is; n is the number of workers.
 DEGREES = {
     "2": lambda n, u: 2.0,
     "un": lambda n, u: u * n,
     "u(n-1)": lambda n, u: u * (n - 1),
     "n-1": lambda n, u: n - 1.0,
 }
-"""Degrees as printed, and a random graph's as it is; n is the number of workers."""
 
+#: A mean degree is as printed within this many of its standard errors.
 STANDARD_ERRORS = 4
-"""A mean degree is as printed within this many of its standard errors."""
 
 
 def spectral_comparison(spectra: pd.DataFrame, reference: str | Path) -> pd.DataFrame:

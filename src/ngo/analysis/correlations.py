@@ -14,13 +14,13 @@ from verdicts.statistics.estimates import ROUNDING, estimate
 class Pooled:
     """A correlation within a seed, pooled over seeds as the mean of Fisher's z."""
 
+    #: tanh of the mean z.
     r: float
-    """tanh of the mean z."""
+    #: The ends of the 95 % interval; NaN if there is none.
     low: float
-    """The ends of the 95 % interval; NaN if there is none."""
     high: float
+    #: The seeds with a correlation.
     seeds: int
-    """The seeds with a correlation."""
 
 
 def within_seeds(ends: pd.DataFrame, score: str) -> pd.DataFrame:

@@ -22,18 +22,18 @@ TUNED = ["p", "gamma"]
 
 VALUES = ["V", "V_early", "V_settled"]
 
+#: A way to mix without learning: ``linear``, ``NGO`` or another coupling.
 Mixer = str
-"""A way to mix without learning: ``linear``, ``NGO`` or another coupling."""
 
 LINEAR, NGO = "linear", "NGO"
 
+#: Disturbances under which V does not go to 0.
 FLOORS = ("drift", "noise")
-"""Disturbances under which V does not go to 0."""
 
 ENDS = ["mean", "low", "high"]
 
+#: The share of V(0) below which V is rounding error; smaller values count as this one.
 LEAST = 1e-30
-"""The share of V(0) below which V is rounding error; smaller values count as this one."""
 
 
 def with_mixers(table: pd.DataFrame) -> pd.DataFrame:

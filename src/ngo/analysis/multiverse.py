@@ -13,18 +13,18 @@ from verdicts.row import ABSENT, Row
 from verdicts.statistics.estimates import exceeds
 from verdicts.statistics.rules import spoken
 
+#: A printed number is met by an accuracy that is at most so many points off.
 TOLERANCE = 2.0
-"""A printed number is met by an accuracy that is at most so many points off."""
 
+#: The accuracy in percent of a diverged run: ten classes.
 CHANCE = 10.0
-"""The accuracy in percent of a diverged run: ten classes."""
 
 CELL = ["topology", "method"]
 
 ONE_HALF = [(ABSENT, "centralized"), ("ring", "gossip"), ("random", "ngo"), ("complete", "gossip")]
 OTHER_HALF = [("ring", "ngo"), ("random", "gossip"), ("complete", "ngo")]
+#: The cells of Table 1: those that choose, and those that confirm; and the other way round.
 CELLS = [*ONE_HALF, *OTHER_HALF]
-"""The cells of Table 1: those that choose, and those that confirm; and the other way round."""
 
 
 def accuracies(runs: pd.DataFrame) -> pd.DataFrame:

@@ -185,8 +185,8 @@ def read_network(values: Mapping[str, object]) -> NetworkModel:
 
 SITUATION = ["dataset", "partition"]
 
+#: The column of the bytes that a worker has sent so far.
 SENT = "sent_per_worker"
-"""The column of the bytes that a worker has sent so far."""
 
 
 def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.DataFrame:

@@ -34,16 +34,16 @@ def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     return pd.DataFrame(records, columns=[*by, value, f"{value}_ci95"])
 
 
+#: Values that span orders of magnitude: they get geometric means.
 GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio")
-"""Values that span orders of magnitude: they get geometric means."""
 
+#: The least and the greatest value that each value can have; intervals end there.
 POSSIBLE = {
     "accuracy": (0, 100),
     "best": (0, 100),
     "difference": (-100, 100),
     **dict.fromkeys((*GEOMETRIC, "messages"), (0, np.inf)),
 }
-"""The least and the greatest value that each value can have; intervals end there."""
 
 
 def scores(metrics: pd.DataFrame) -> pd.DataFrame:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from ngo.common.lazy import Table, pd
 
+#: The value of a universe that is no field of a run: which accuracy is judged.
 ACCURACY_OF = "accuracy_of"
-"""The value of a universe that is no field of a run: which accuracy is judged."""
 
+#: Its values: the mean of the workers' own models' accuracies, or that of their mean model.
 ACCURACIES = {"workers": "workers_accuracy_mean", "mean": "consensus_accuracy"}
-"""Its values: the mean of the workers' own models' accuracies, or that of their mean model."""
 
+#: The column with this accuracy.
 CHOSEN = "chosen_accuracy"
-"""The column with this accuracy."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from ngo.common.registry import Registry
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
 
+#: The name of the attack in which no worker lies.
 HONEST = "none"
-"""The name of the attack in which no worker lies."""
 
 
 @dataclass(frozen=True)

@@ -186,8 +186,8 @@ def measured(cases: Iterable[Case]) -> Table:
 
 # What measurements of kept models share: the files of runs, and the samples that are drawn.
 
+#: A run, its snapshots, its data, and the columns of a table that tell of them.
 Kept = tuple["RunSpec", "Snapshots", "Dataset", dict[str, object]]
-"""A run, its snapshots, its data, and the columns of a table that tell of them."""
 
 
 def kept(models: Sequence[Path], data_root: Path) -> Iterator[Kept]:

@@ -29,8 +29,8 @@ from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import Case, measured, measurement
 from ngo.native.pool import one_intra_op_thread
 
+#: The name of accelerated linear gossip in the table's column ``coupling``.
 CHEBYSHEV = "chebyshev"
-"""The name of accelerated linear gossip in the table's column ``coupling``."""
 
 
 @dataclass(frozen=True)

@@ -155,8 +155,8 @@ OUTPUTS: dict[str, Callable[[list[nn.Module], Dataset, SamplesOptions], Table]] 
 }
 
 
+#: Images that are decoded at once.
 BATCH = 500
-"""Images that are decoded at once."""
 
 
 def reconstruction_loss(model: VAE, data: Dataset) -> float:

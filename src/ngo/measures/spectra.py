@@ -14,8 +14,8 @@ from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import Case, measured, measurement
 from verdicts.statistics.estimates import estimate
 
+#: A graph is connected if its spectral gap is above this: the gap is 0 otherwise, but rounded.
 CONNECTED = 1e-9
-"""A graph is connected if its spectral gap is above this: the gap is 0 otherwise, but rounded."""
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
         ) from None
 
 
+#: The cells of a new notebook.
 START = {
     "markdown": "# {name}\n\nWhat it shows.\n\n*Look at* what matters.",
     "parameters": 'metrics = "results/{tier}/metrics/{reads}.parquet"\ntier = "{tier}"\n'
@@ -81,7 +82,6 @@ for axis, value in zip(axes, ("accuracy", "V"), strict=True):
 notes = captions.about(metrics)
 plots.save("{name}", numbers, figure=figure, notes=notes, runs=metrics, tier=tier, out=out)""",
 }
-"""The cells of a new notebook."""
 
 
 def start(name: str, reads: str, tier: str) -> Path:

@@ -97,8 +97,8 @@ def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
     return {"claims": claims, "findings": findings}
 
 
+#: In the place of a table: all that claims are about. In a pattern: ``universes_*``.
 ANY = "*"
-"""In the place of a table: all that claims are about. In a pattern: ``universes_*``."""
 
 FIGURE = ("png", "pdf", "csv")
 TABLE = ("csv", "md", "tex", "html")
@@ -110,8 +110,8 @@ OF_CLAIMS = {
     "tables": ["claims", "claims_cells"],
     "asks": ["network", "claims"],
 }
+#: The facts of the table of claims, and of an experiment that no figure reads.
 OF_EXPERIMENT = {"section": "Experiments", "of_experiment": True}
-"""The facts of the table of claims, and of an experiment that no figure reads."""
 
 
 def figures(config: Mapping, paper: Paper) -> dict[str, Artefact]:

@@ -29,28 +29,28 @@ from ngo.plots.style import HOUSE, TEXT_WIDTH
 from ngo.printing import save_table
 from ngo.training.tidy import read_tidy
 
+#: One table, or several by name.
 Tables = pd.DataFrame | Mapping[str, pd.DataFrame]
-"""One table, or several by name."""
 
+#: Letters of a caption per inch of a figure's width.
 LETTERS = 21
-"""Letters of a caption per inch of a figure's width."""
 
+#: The distance between the labels of two ticks, at least, as a share of the axis.
 LABEL_ROOM = 0.14
-"""The distance between the labels of two ticks, at least, as a share of the axis."""
 
+#: The key of the caption in the metadata of a PNG file.
 DESCRIPTION = "Description"
-"""The key of the caption in the metadata of a PNG file."""
 
+#: The key of the share of a PNG file's height, at its bottom, that shows the caption.
 CAPTION_SHARE = "Caption share"
-"""The key of the share of a PNG file's height, at its bottom, that shows the caption."""
 
 
 @dataclass(frozen=True)
 class Saved:
     """A saved figure, printed tables, or both. In a notebook, it displays all of them."""
 
+    #: The PNG file of the figure.
     picture: Path | None
-    """The PNG file of the figure."""
     tables: tuple[pd.DataFrame, ...]
 
     def _ipython_display_(self) -> None:

@@ -83,8 +83,8 @@ NOTE = (
     "which a run diverged comes last)."
 )
 
+#: The paper's letters of ``TUNED``.
 SYMBOLS = ("p", "γ", "η")
-"""The paper's letters of ``TUNED``."""
 
 
 def note(table: pd.DataFrame, **runs: pd.DataFrame) -> list[str]:

@@ -39,14 +39,14 @@ LABELS = {
     "steps_to_target": "steps",
 }
 
+#: The powers of ten that a log axis shows at most: what is far below is of no interest.
 DECADES = 6
-"""The powers of ten that a log axis shows at most: what is far below is of no interest."""
 
+#: The height of a row of marks of diverged runs, as a share of a panel's.
 ROW = 0.06
-"""The height of a row of marks of diverged runs, as a share of a panel's."""
 
+#: What is drawn: rows of ``seed_means.points`` with the style of each case.
 Cases = list[tuple[Style, pd.DataFrame]]
-"""What is drawn: rows of ``seed_means.points`` with the style of each case."""
 
 
 def by_method(
@@ -219,11 +219,11 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
 
 # A panel of V against a score with a marker for each run.
 
+#: The filling of a marker shows the topology; colour and shape show the method.
 FILLS = ("none", "left", "full", "right", "top", "bottom")
-"""The filling of a marker shows the topology; colour and shape show the method."""
 
+#: The distance of the outer fences from the quartiles, in interquartile ranges (Tukey 1977).
 FENCE = 3
-"""The distance of the outer fences from the quartiles, in interquartile ranges (Tukey 1977)."""
 
 
 def scatter(

@@ -14,11 +14,11 @@ from ngo import plots
 from ngo.data.heterogeneity import hellinger_pairwise, hellinger_to_global, label_entropy
 from ngo.plots.style import COLOURS, TEXT_WIDTH
 
+#: Points per inch.
 POINTS = 72
-"""Points per inch."""
 
+#: The diameter of the largest bubble, as a share of the distance to the next.
 FULL = 0.92
-"""The diameter of the largest bubble, as a share of the distance to the next."""
 
 
 def save_partition_plot(counts: np.ndarray, title: str, stem: str | Path) -> Path:

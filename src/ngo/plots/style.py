@@ -11,14 +11,14 @@ from cycler import cycler
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
+#: Okabe and Ito's palette. Line styles and markers make the same distinctions without colour.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe and Ito's palette. Line styles and markers make the same distinctions without colour."""
 
 LINES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
+#: The width of the paper's text block in inches.
 TEXT_WIDTH = 6.75
-"""The width of the paper's text block in inches."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ def scale_styles(labels: Sequence[str]) -> list[Style]:
     ]
 
 
+#: Matplotlib's settings.
 HOUSE = {
     "axes.prop_cycle": cycler(color=COLOURS),
     "axes.spines.right": False,
@@ -80,7 +81,6 @@ HOUSE = {
     "pdf.fonttype": 42,
     "savefig.dpi": 200,
 }
-"""Matplotlib's settings."""
 
 
 def case_styles(cases: pd.DataFrame) -> dict[str, Style]:

@@ -24,8 +24,8 @@ BEGIN = "<!-- summary: written by make results-page -->"
 END = "<!-- end of the summary -->"
 SUMMARY = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
 
+#: How many paragraphs of a page are its top.
 TOP = 4
-"""How many paragraphs of a page are its top."""
 
 
 def by_topic(contents: Contents) -> Iterator[Topic]:

@@ -119,8 +119,8 @@ class TheoryOptions:
 class Kind:
     """A kind of rows."""
 
+    #: ``module:function`` in this folder: yields the values of the columns, row by row.
     measure: str
-    """``module:function`` in this folder: yields the values of the columns, row by row."""
     names: str
 
     @property
@@ -129,12 +129,13 @@ class Kind:
         return tuple(self.names.split())
 
 
+#: The topology of rows ``gaps`` on a random graph that is drawn in each step.
 DRAWN = "redrawn"
-"""The topology of rows ``gaps`` on a random graph that is drawn in each step."""
 
+#: The forms of ``bounds.finite_time_bound``.
 TIMES = ("paper", "corrected", "sharp")
-"""The forms of ``bounds.finite_time_bound``."""
 
+#: The kinds of rows, in their order in shipped tables.
 KINDS = {
     "bounds": Kind(
         "continuous:consensus_times", f"topology n p gamma draw V0 measured {' '.join(TIMES)}"
@@ -161,7 +162,6 @@ KINDS = {
     "switches": Kind("continuous:switches", "signal seed rate n limit"),
     "failures": Kind("rounds:failures", "topology n p loss residual without"),
 }
-"""The kinds of rows, in their order in shipped tables."""
 
 
 def table_of(kind: str, options: TheoryOptions) -> Table:

@@ -24,8 +24,8 @@ from ngo.training.spec import NEUTRAL, RunSpec
 
 METRICS, RECORD, MODELS, LOCK = "metrics.parquet", "run.json", "models.pt", ".lock"
 
+#: The key of a record with the sum of the metrics: a damaged file is found when it is read.
 SUM = "metrics_sha256"
-"""The key of a record with the sum of the metrics: a damaged file is found when it is read."""
 
 # The versions of code, libraries and devices, which do not identify a run.
 MADE_BY = ("version", "code", "torch", "device", "instructions", "kernels")

@@ -19,20 +19,20 @@ from ngo.common.files import atomic_file
 from ngo.common.registry import UserError, in_a_line
 from ngo.training.run_folder import record_of
 
+#: The columns that the metrics of each run have.
 NEEDED = ("step", "diverged")
-"""The columns that the metrics of each run have."""
 
+#: A column that older versions wrote.
 SECONDS = "seconds"
-"""A column that older versions wrote."""
 
+#: The columns of a run's metrics by name, with one value for every evaluation.
 Columns = Mapping[str, np.ndarray]
-"""The columns of a run's metrics by name, with one value for every evaluation."""
 
+#: The record of a run (``run.json``).
 Record = Mapping[str, object]
-"""The record of a run (``run.json``)."""
 
+#: What a run's rows have in common: its id, its fields and its sizes.
 Facts = Mapping[str, object]
-"""What a run's rows have in common: its id, its fields and its sizes."""
 
 
 def aggregate(files: Iterable[str | Path]) -> pa.Table:

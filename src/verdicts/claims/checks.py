@@ -30,8 +30,8 @@ from verdicts.rows.selection import (
 )
 from verdicts.rows.tables import numbers_among
 
+#: How the modules of the judge's quantities start: each of these needs the column ``seed``.
 OWN = "verdicts."
-"""How the modules of the judge's quantities start: each of these needs the column ``seed``."""
 
 
 def check_names(claims: ClaimsFile, tables: Folder, *, strict: bool = False) -> None:
@@ -169,8 +169,8 @@ def named_columns(key: str, entry: Claim | Gate) -> Iterator[tuple[str, object]]
                 yield f"{key}.with.{name}", column
 
 
+#: The columns that are checked beside those with a claim's numbers.
 KEPT = (UNIVERSE, "run", "step", "seed", "diverged")
-"""The columns that are checked beside those with a claim's numbers."""
 
 
 def check_rows(claims: ClaimsFile, tables: Folder) -> None:
@@ -191,8 +191,8 @@ def check_rows(claims: ClaimsFile, tables: Folder) -> None:
                 _check(entry, names, filters, tables, over=over)
 
 
+#: A claim or a gate, the tables that it reads, and the filters that its rows meet.
 Read = tuple[Claim | Gate, Sequence[str], list[Selection]]
-"""A claim or a gate, the tables that it reads, and the filters that its rows meet."""
 
 
 def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> list[Read]:

@@ -15,19 +15,19 @@ from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.sequential import Plan
 
+#: The mark of a claim that reads a sentence in another way than its author may have meant.
 ALTERNATIVE = "alternative"
-"""The mark of a claim that reads a sentence in another way than its author may have meant."""
 
+#: Trivial: it follows from definitions, or could not come out otherwise. Circular: what it
+#: predicts was chosen or fitted with the numbers that decide it.
 MARKS = ("trivial", "circular", ALTERNATIVE)
-"""Trivial: it follows from definitions, or could not come out otherwise. Circular: what it
-predicts was chosen or fitted with the numbers that decide it."""
 
 
+#: The quantity of a claim whose number is the mean of those of other claims.
 POOLED = "pooled"
-"""The quantity of a claim whose number is the mean of those of other claims."""
 
+#: How the names of tables with added seeds start.
 ADDED = "added_"
-"""How the names of tables with added seeds start."""
 
 
 def alike(name: str, ids: Iterable[str]) -> list[str]:

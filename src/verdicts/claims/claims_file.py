@@ -29,13 +29,13 @@ CLAIM_KEYS = (
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
+#: Keys that a pooled claim has not: the claims that it pools have their own.
 OF_ROWS = ("from", "where", "gate", "cells", "every_cell", "universes")
-"""Keys that a pooled claim has not: the claims that it pools have their own."""
 
 OWN_OF_A_CELL = (*RELATIONS, "margin")
 
+#: How a gate condenses its values.
 TAKEN = ("min", "max", "mean", "median")
-"""How a gate condenses its values."""
 
 # The relations that a kind of claim may have.
 KINDS = {
@@ -77,8 +77,8 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     return ClaimsFile(by_id, gates, entries.printed, forms(entries), optional)
 
 
+#: ``read(name, check, default)``: what ``check(key, value)`` makes of the value of a name.
 Reader = Callable[..., Any]
-"""``read(name, check, default)``: what ``check(key, value)`` makes of the value of a name."""
 
 
 def _reader(key: str, values: Mapping[str, object]) -> Reader:

@@ -26,8 +26,8 @@ from verdicts.registry import UserError, check, in_a_line, shown, unknown
 
 FOR_EACH, ALL = "for_each", "all"
 
+#: Values and characters that a file may have with its entries written out.
 MOST = 10**7
-"""Values and characters that a file may have with its entries written out."""
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,8 @@ _NONE = object()
 NAMED = r"\{([\w.]+)\}"
 
 
+#: The most that a file of printed numbers may have.
 MOST_BYTES = 2**24
-"""The most that a file of printed numbers may have."""
 
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
 
@@ -249,8 +249,8 @@ class PrintedNumbers:
         return self.files[path]
 
 
+#: Keys of a claim that do not decide it.
 WORDS = ("place", "says", "kind", "unit", "shows")
-"""Keys of a claim that do not decide it."""
 
 
 def forms(entries: Resolved) -> dict[str, str]:

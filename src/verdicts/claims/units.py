@@ -12,11 +12,11 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
 from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, column_of, unit_of
 
+#: How the unit of a quantity starts that has the unit of its value.
 OF_THE_VALUE = "that of the value"
-"""How the unit of a quantity starts that has the unit of its value."""
 
+#: The least margin that is taken for points if a claim is about a share of 1.
 LEAST = 0.1
-"""The least margin that is taken for points if a claim is about a share of 1."""
 
 
 def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = True) -> str:

@@ -28,8 +28,8 @@ from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.multiverse import sides
 
 BOTH_DIVERGED = "both sides diverged"
+#: Why a universe does not count: the runs of both sides diverged, or some are missing.
 NO_NUMBER = "no seed has a number"
-"""Why a universe does not count: the runs of both sides diverged, or some are missing."""
 
 
 def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:

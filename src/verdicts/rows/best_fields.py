@@ -15,8 +15,8 @@ from verdicts.rows.selection import UNIVERSE, need
 if TYPE_CHECKING:
     import pandas as pd
 
+#: A column of the judge's: whether a row's seed is one of those of a claim's first look.
 FIRST_LOOK = "first_look"
-"""A column of the judge's: whether a row's seed is one of those of a claim's first look."""
 
 _PLACE = "place_in_the_table"
 

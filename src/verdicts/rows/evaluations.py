@@ -65,8 +65,8 @@ def final(metrics: pd.DataFrame) -> pd.DataFrame:
     return last.reset_index(drop=True)
 
 
+#: Runs that agree on these are compared after the same number of bytes.
 SAME = ["dataset", "partition", "seed"]
-"""Runs that agree on these are compared after the same number of bytes."""
 
 
 def at_equal_bytes(metrics: pd.DataFrame, values: list[str]) -> pd.DataFrame:
@@ -167,12 +167,12 @@ def time_to(metrics: pd.DataFrame, target: float, column: str, clock: str = "epo
     return pd.Series(found, dtype=float)
 
 
+#: A column, a name in ``VALUES``, or a mapping of one name to its argument, such as
+#: ``{mean: loss}`` or ``{epochs_to_accuracy: 90}``. The largest, smallest or mean value of a column
+#: over training (``max``, ``min``, ``mean``) leaves out step 0, and a mean weights each evaluation
+#: by the steps since the one before. It may be that of a phase, by shares of a run's steps:
+#: ``{mean: loss, from: 0.5, to: 1}``.
 Value = str | Mapping[str, object]
-"""A column, a name in ``VALUES``, or a mapping of one name to its argument, such as
-``{mean: loss}`` or ``{epochs_to_accuracy: 90}``. The largest, smallest or mean value of a column
-over training (``max``, ``min``, ``mean``) leaves out step 0, and a mean weights each evaluation by
-the steps since the one before. It may be that of a phase, by shares of a run's steps:
-``{mean: loss, from: 0.5, to: 1}``."""
 
 
 @dataclass(frozen=True)
@@ -195,14 +195,14 @@ VALUES: Registry[RunValue] = Registry("value")
 
 SHARE = "share of 1"
 
+#: Words in the name of a column whose best values are high, or low.
 HIGH, LOW = ("accuracy", "score", "return", "reward"), ("loss", "error")
-"""Words in the name of a column whose best values are high, or low."""
 
+#: The units of columns, in words, where they are known.
 UNITS: dict[str, str] = {}
-"""The units of columns, in words, where they are known."""
 
+#: The value that has a column in points, for columns whose unit is ``SHARE``.
 IN_POINTS: dict[str, str] = {}
-"""The value that has a column in points, for columns whose unit is ``SHARE``."""
 
 
 def _over_evaluations(how: str) -> RunValue:

@@ -16,8 +16,8 @@ from verdicts.rows.selection import Selection, need, no_seed, selected
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Fields in which two runs differ that a message names.
 MOST_FIELDS = 3
-"""Fields in which two runs differ that a message names."""
 
 _NOTED: ContextVar[list[pd.DataFrame] | None] = ContextVar("noted", default=None)
 

@@ -13,20 +13,20 @@ from verdicts.registry import UserError, nearest, shown
 if TYPE_CHECKING:  # claims files are read without pandas
     import pandas as pd
 
+#: Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column.
 Selection = Mapping[str, object]
-"""Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column."""
 
+#: The name of a column of a table.
 Column = str
-"""The name of a column of a table."""
 
+#: Tidy tables by name.
 Tables = Mapping[str, "pd.DataFrame"]
-"""Tidy tables by name."""
 
+#: The column with the universe of a row.
 UNIVERSE = "universe"
-"""The column with the universe of a row."""
 
+#: How the names of the columns with settings start.
 SETTING = "universe_"
-"""How the names of the columns with settings start."""
 
 
 class Folder(dict[str, "pd.DataFrame"]):

@@ -20,15 +20,15 @@ from verdicts.files import regular_file
 from verdicts.registry import UserError, shown
 from verdicts.rows.selection import Folder
 
+#: The most that a table may take in memory (Parquet) or on disk (CSV).
 MOST_BYTES = 2**30
-"""The most that a table may take in memory (Parquet) or on disk (CSV)."""
 
 KINDS = (".parquet", ".csv")
 
+#: The spellings of true and false, in lower case.
 BOOLEANS = {"true": True, "t": True, "yes": True, "y": True, "1": True, "1.0": True} | {
     "false": False, "f": False, "no": False, "n": False, "0": False, "0.0": False
 }  # fmt: skip
-"""The spellings of true and false, in lower case."""
 
 
 def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:

@@ -28,13 +28,13 @@ from verdicts.statistics.sequential import Plan, over_looks
 
 SEEDS = (3, 5, 10, 20)
 
+#: In standard deviations, as are all values here.
 MARGIN = 1.0
-"""In standard deviations, as are all values here."""
 
 ABOVE = Expectation("above", 0.0, MARGIN)
 
+#: What a verdict may say besides: the effect is real, and smaller than the margin.
 BELOW_MARGIN = "below_margin"
-"""What a verdict may say besides: the effect is real, and smaller than the margin."""
 
 SAID = (*judgement.DECIDED, BELOW_MARGIN)
 BOTH = {HOLDS, BELOW_MARGIN}
@@ -55,14 +55,14 @@ class Situation:
     """A truth, what is claimed of it, and which verdicts are right."""
 
     name: str
+    #: The claim: ``Expectation.relation``.
     expected: str
-    """The claim: ``Expectation.relation``."""
+    #: The true means of the claims of a family.
     means: tuple[float, ...]
-    """The true means of the claims of a family."""
+    #: What is true of each claim (of ``SAID``).
     right: tuple[tuple[str, ...], ...]
-    """What is true of each claim (of ``SAID``)."""
+    #: The value that the paper prints; None: it is drawn as one more seed is.
     printed: float | None = None
-    """The value that the paper prints; None: it is drawn as one more seed is."""
 
     def expectations(self, drawn: float) -> list[Expectation]:
         """What each claim says; ``drawn`` is the paper's value if it is drawn."""
@@ -101,24 +101,24 @@ SITUATIONS = (
 
 PLAN = (10, 20, 40, 80)
 
+#: What is simulated with a plan of looks.
 SEQUENTIAL = (
     *(s for s in SITUATIONS if s.means in ((0.0,), (0.5,), (1.0,)) and s.printed != 5),
     *(s for s in SITUATIONS if s.means == (0.0,) * 6),
     *(_six(0.5), _six(1.0)),
 )
-"""What is simulated with a plan of looks."""
 
+#: The most seeds for which the sign-flip test is exact with looks.
 EXACT = 20
-"""The most seeds for which the sign-flip test is exact with looks."""
 
+#: The number of random choices of signs beyond that.
 DRAWS = 10_000
-"""The number of random choices of signs beyond that."""
 
 TUNED_SEEDS = 10
+#: How many values each side of a claim has: the first is claimed to be above the second.
 TRIED = ((1, 1), (4, 1), (8, 1), (12, 1), (8, 4), (48, 8), (8, 8))
-"""How many values each side of a claim has: the first is claimed to be above the second."""
+#: Correlations of a run's held-out score, by which values are chosen, and its number.
 ALIKE = (0.5, 1.0)
-"""Correlations of a run's held-out score, by which values are chosen, and its number."""
 
 
 def error_rates(
@@ -161,8 +161,8 @@ def sequential_rates(
     return pd.DataFrame(records)
 
 
+#: What is said of a claim, and what is true of it.
 Compared = tuple[set[str], set[str]]
-"""What is said of a claim, and what is true of it."""
 
 
 def _records(
@@ -270,8 +270,8 @@ def _best(count: int, alike: float, stream: np.random.Generator) -> np.ndarray:
     return numbers[scores.mean(axis=1).argmax()]
 
 
+#: Numbers of universes, and of seeds in each.
 SIZES = ((60, 1), (60, 3), (200, 1), (200, 3))
-"""Numbers of universes, and of seeds in each."""
 
 SETTINGS = "abcdef"
 
@@ -285,12 +285,12 @@ class Truth:
 
     name: str
     effects: Effects
+    #: The verdict that says so; empty if none does.
     right: str = ""
-    """The verdict that says so; empty if none does."""
+    #: Those that decide, each a letter: a rule that names another is false.
     settings: str = ""
-    """Those that decide, each a letter: a rule that names another is false."""
+    #: The number of claims in the family, all with this truth and the same universes.
     claims: int = 1
-    """The number of claims in the family, all with this truth and the same universes."""
     noises: tuple[str, ...] = ("normal",)
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+#: Intervals are of 1 − ALPHA.
 ALPHA = 0.05
-"""Intervals are of 1 − ALPHA."""
 
+#: The fewest seeds with an interval. With two, it reaches 13 standard errors to either side.
 FEWEST = 3
-"""The fewest seeds with an interval. With two, it reaches 13 standard errors to either side."""
 
+#: A spread below this share of the values is rounding error.
 ROUNDING = 1e-9
-"""A spread below this share of the values is rounding error."""
 
 
 def exceeds(value: Any, limit: float) -> Any:
@@ -31,12 +31,12 @@ class Estimate:
     """The mean of a value over seeds, and its spread."""
 
     mean: float
+    #: Sample standard deviation; NaN for one seed.
     std: float
-    """Sample standard deviation; NaN for one seed."""
+    #: Half the width of the confidence interval; NaN below ``FEWEST`` seeds.
     half_width: float
-    """Half the width of the confidence interval; NaN below ``FEWEST`` seeds."""
+    #: Number of seeds.
     count: int
-    """Number of seeds."""
 
 
 def estimate(values: np.ndarray) -> Estimate:

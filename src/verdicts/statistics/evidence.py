@@ -33,13 +33,13 @@ RELATIONS = ("above", "below", "near", "paper")
 class Expectation:
     """What a claim says about the mean of a quantity over seeds."""
 
+    #: ``above`` or ``below`` the value; ``near`` it, within the margin; or the value is the one
+    #: that the ``paper`` prints.
     relation: str
-    """``above`` or ``below`` the value; ``near`` it, within the margin; or the value is the one
-    that the ``paper`` prints."""
     value: float
+    #: In the unit of the quantity; required by ``near`` and ``paper``. With ``above`` and
+    #: ``below``, the largest difference from the value that counts as none.
     margin: float | None = None
-    """In the unit of the quantity; required by ``near`` and ``paper``. With ``above`` and
-    ``below``, the largest difference from the value that counts as none."""
 
     @property
     def directed(self) -> bool:
@@ -59,26 +59,26 @@ class Expectation:
 
 NAN = float("nan")
 
+#: From this number of seeds on, the sign-flip test decides.
 EXACT_FROM = 8
-"""From this number of seeds on, the sign-flip test decides."""
 
+#: The one-sided p value of a positive centre.
 Test = Callable[[np.ndarray], float]
-"""The one-sided p value of a positive centre."""
 
+#: Fewer ranks or signs can't have a two-sided p value below 5 %.
 RANKED_FROM = 6
-"""Fewer ranks or signs can't have a two-sided p value below 5 %."""
 
+#: An interval of a ratio that reaches so many times its first step is unbounded.
 WIDEST = 1e6
-"""An interval of a ratio that reaches so many times its first step is unbounded."""
 
+#: The most values for which all choices of signs are counted.
 EXACT = 40
-"""The most values for which all choices of signs are counted."""
 
+#: The number of random choices of signs beyond that.
 DRAWS = 200_000
-"""The number of random choices of signs beyond that."""
 
+#: Sums count as equal if they differ by this share of the sum of absolute values.
 EQUAL_SUMS = 1e-12
-"""Sums count as equal if they differ by this share of the sum of absolute values."""
 
 
 def upper_tail(values: np.ndarray) -> float:
@@ -123,38 +123,38 @@ class Evidence:
     """What the values of some seeds say about an expectation. What does not exist is NaN."""
 
     expectation: Expectation
+    #: Number of seeds with a value.
     pairs: int
-    """Number of seeds with a value."""
+    #: Number of infinite values among them.
     infinite: int
-    """Number of infinite values among them."""
+    #: The mean, or the median if there are infinite values.
     estimate: float
-    """The mean, or the median if there are infinite values."""
     low: float
+    #: The 95 % interval: Student's t for the mean, of order statistics for the median. NaN below
+    #: ``FEWEST`` seeds.
     high: float
-    """The 95 % interval: Student's t for the mean, of order statistics for the median. NaN below
-    ``FEWEST`` seeds."""
+    #: Sample standard deviation.
     spread: float
-    """Sample standard deviation."""
+    #: 1 or −1: on which side of the expected value the values are.
     side: int
-    """1 or −1: on which side of the expected value the values are."""
+    #: Two-sided p value of the t test of a difference from the expected value.
     p_t: float
-    """Two-sided p value of the t test of a difference from the expected value."""
+    #: The same of the sign-flip test, from ``EXACT_FROM`` seeds on.
     p_sign_flip: float
-    """The same of the sign-flip test, from ``EXACT_FROM`` seeds on."""
+    #: The p value that decides. ``above``, ``below``: of a difference, two-sided. ``near``: that
+    #: the mean is outside the margin. ``paper``: the same of the paper's value, as one more seed.
     p: float
-    """The p value that decides. ``above``, ``below``: of a difference, two-sided. ``near``: that
-    the mean is outside the margin. ``paper``: the same of the paper's value, as one more seed."""
+    #: That the mean is within the margin: two one-sided tests. NaN without a margin.
     p_equivalent: float
-    """That the mean is within the margin: two one-sided tests. NaN without a margin."""
+    #: Why these values can decide nothing; empty if they can.
     obstacle: str
-    """Why these values can decide nothing; empty if they can."""
+    #: The numbers of seeds at which the claim is judged (``sequential``); empty: at any. Then the
+    #: p values ``p`` and ``p_equivalent`` are those over all looks taken.
     plan: tuple[int, ...] = ()
-    """The numbers of seeds at which the claim is judged (``sequential``); empty: at any. Then the
-    p values ``p`` and ``p_equivalent`` are those over all looks taken."""
+    #: How many looks were taken; None without a plan.
     looks: int | None = None
-    """How many looks were taken; None without a plan."""
+    #: In which seeds runs diverged, and which seeds or runs do not count, and why; or empty.
     left_out: str = ""
-    """In which seeds runs diverged, and which seeds or runs do not count, and why; or empty."""
 
 
 def evidence(

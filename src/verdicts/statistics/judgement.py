@@ -51,11 +51,11 @@ REVERSED = "reversed"
 NO_EFFECT = "no effect"
 
 VERDICTS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
+#: The verdicts on claims over universes, besides undecided and not run.
 OVER_UNIVERSES = (ROBUST, DEPENDS, REVERSED, NO_EFFECT)
-"""The verdicts on claims over universes, besides undecided and not run."""
 
+#: The verdict where most universes are on this side (``multiverse.SIDES``).
 BY_SIDE = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
-"""The verdict where most universes are on this side (``multiverse.SIDES``)."""
 
 DECIDED = (HOLDS, FAILS, EQUIVALENT)
 
@@ -67,23 +67,23 @@ class Verdict:
     verdict: str
     reason: str = ""
     evidence: Evidence | MultiverseEvidence | None = None
+    #: Of a difference: ``Evidence.p``, adjusted.
     p_adjusted: float = float("nan")
-    """Of a difference: ``Evidence.p``, adjusted."""
     p_equivalent_adjusted: float = float("nan")
+    #: Number of claims whose p values were adjusted together.
     family: int = 1
-    """Number of claims whose p values were adjusted together."""
+    #: Number of cases in which the claim is met; NaN for a claim that is not judged by cases.
     met: float = float("nan")
-    """Number of cases in which the claim is met; NaN for a claim that is not judged by cases."""
     cases: float = float("nan")
+    #: The name of the case that is the hardest on the claim, …
     hardest: str = ""
-    """The name of the case that is the hardest on the claim, …"""
     hardest_measured: float = float("nan")
+    #: … what was measured in it, and its limit.
     hardest_limit: float = float("nan")
-    """… what was measured in it, and its limit."""
+    #: What the universes say, for a claim over universes.
     multiverse: Multiverse | None = None
-    """What the universes say, for a claim over universes."""
+    #: A claim of a direction holds or fails, and the effect is shown to be within the margin.
     below_margin: bool = False
-    """A claim of a direction holds or fails, and the effect is shown to be within the margin."""
 
 
 def adjusted(p: Sequence[float]) -> list[float]:

@@ -22,52 +22,52 @@ from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import Expectation, median_interval, signed_ranks
 from verdicts.statistics.rules import NONE, Rule, find_rule
 
+#: With 16 universes, no share has a lower limit of 80 %; with 20, it takes all.
 FEWEST_UNIVERSES = 20
-"""With 16 universes, no share has a lower limit of 80 %; with 20, it takes all."""
 
+#: The share of universes that a verdict on all of them takes, and its lower limit.
 MOST, LEAST = 0.9, 0.8
-"""The share of universes that a verdict on all of them takes, and its lower limit."""
 
+#: Into so many parts of equal size a numeric setting is cut, for shares of variance.
 BINS = 5
-"""Into so many parts of equal size a numeric setting is cut, for shares of variance."""
 
+#: Where an effect is: beyond the margin as claimed, beyond it the other way, or within it.
 SIDES = (1, -1, 0)
-"""Where an effect is: beyond the margin as claimed, beyond it the other way, or within it."""
 
 
 @dataclass(frozen=True)
 class Multiverse:
     """What the universes say of a claim. What does not exist is NaN, empty or 1 (a p value)."""
 
+    #: The universes that count.
     count: int
-    """The universes that count."""
+    #: All that were sampled.
     of: int
-    """All that were sampled."""
+    #: In how many the claim holds beyond the margin, …
     holds: int
-    """In how many the claim holds beyond the margin, …"""
+    #: … its opposite does, …
     reversed: int
-    """… its opposite does, …"""
+    #: … and the effect is within the margin.
     within: int
-    """… and the effect is within the margin."""
+    #: ``holds`` / ``count``, …
     share: float
-    """``holds`` / ``count``, …"""
+    #: … and its 95 % interval.
     low: float
-    """… and its 95 % interval."""
     high: float
+    #: That no universe has an effect: signs of whole universes' ranks flipped, two-sided, adjusted
+    #: within the family.
     p: float
-    """That no universe has an effect: signs of whole universes' ranks flipped, two-sided, adjusted
-    within the family."""
+    #: ``γ ≤ 0.3``; empty if there is none.
     rule: str
-    """``γ ≤ 0.3``; empty if there is none."""
+    #: What the rule tells apart: where it ``holds``, or where its opposite does (``reversed``).
     rule_of: str
-    """What the rule tells apart: where it ``holds``, or where its opposite does (``reversed``)."""
+    #: The share of universes in which the rule is right, cross-validated.
     rule_accuracy: float
-    """The share of universes in which the rule is right, cross-validated."""
     rule_settings: tuple[str, ...]
+    #: The share of the variance of the effects' ranks that each setting explains alone.
     variance: Mapping[str, float]
-    """The share of the variance of the effects' ranks that each setting explains alone."""
+    #: Universes that do not count because both sides diverged.
     both_diverged: int = 0
-    """Universes that do not count because both sides diverged."""
 
     def number(self, side: int) -> int:
         """The universes on a side, as in ``SIDES``."""
@@ -109,12 +109,12 @@ class MultiverseEvidence:
     found: Multiverse
     expectation: Expectation
     rule: Rule
+    #: The number of infinite effects: runs diverged.
     infinite: int
-    """The number of infinite effects: runs diverged."""
+    #: The median effect, …
     estimate: float
-    """The median effect, …"""
+    #: … and its 95 % interval.
     low: float
-    """… and its 95 % interval."""
     high: float
 
     @property

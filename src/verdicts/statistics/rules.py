@@ -20,31 +20,31 @@ from verdicts.statistics.estimates import ALPHA
 
 FOLDS = 5
 
+#: The sizes of trees. A tree has a root; one of its sides, or both, may be split once more.
 LEAVES = (2, 3, 4)
-"""The sizes of trees. A tree has a root; one of its sides, or both, may be split once more."""
 
+#: The most places where a numeric setting is cut: after every twentieth of the universes.
 CUTS = 19
-"""The most places where a numeric setting is cut: after every twentieth of the universes."""
 
+#: The most values that a setting without numbers may have.
 CATEGORIES = 12
-"""The most values that a setting without numbers may have."""
 
+#: A rule makes at most so many of the mistakes of the more frequent answer.
 GAIN = 0.5
-"""A rule makes at most so many of the mistakes of the more frequent answer."""
 
 
 @dataclass(frozen=True)
 class Rule:
     """The best rule, whether or not it is good enough."""
 
+    #: ``γ ≤ 0.3 and p > 0.9``; empty if no rule does better than the more frequent answer.
     text: str
-    """``γ ≤ 0.3 and p > 0.9``; empty if no rule does better than the more frequent answer."""
+    #: The settings that it names.
     settings: tuple[str, ...]
-    """The settings that it names."""
+    #: The share of universes in which it is right, cross-validated.
     accuracy: float
-    """The share of universes in which it is right, cross-validated."""
+    #: Of the null hypothesis that settings tell nothing: an exact sign test, for all sizes.
     p: float
-    """Of the null hypothesis that settings tell nothing: an exact sign test, for all sizes."""
 
 
 NONE = Rule("", (), math.nan, 1.0)
@@ -56,8 +56,8 @@ class Split:
 
     setting: str
     value: float | str
+    #: The only other category; empty if there are more.
     other: str = ""
-    """The only other category; empty if there are more."""
 
 
 #: An answer to a split.

@@ -19,8 +19,8 @@ from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 
+#: The numbers of seeds at which a claim is judged, rising; empty for a claim without a plan.
 Plan = tuple[int, ...]
-"""The numbers of seeds at which a claim is judged, rising; empty for a claim without a plan."""
 
 MOST_LOOKS = 10
 

@@ -11,14 +11,14 @@ from ngo.common.registry import UserError, unknown
 from ngo.theorems.table import TIMES, rows_of
 from verdicts.quantity_registry import cases, quantity
 
+#: V counts as vanished at or below this share of V(0).
 VANISHED = 1e-6
-"""V counts as vanished at or below this share of V(0)."""
 
+#: Two values of V are alike if they are within this factor.
 FACTOR = 2.0
-"""Two values of V are alike if they are within this factor."""
 
+#: The error of a ratio, of a rate, and of the two sides of an inequality.
 EQUAL = 1e-9
-"""The error of a ratio, of a rate, and of the two sides of an inequality."""
 
 
 def checked_form(form: str, forms: Iterable[str]) -> str:

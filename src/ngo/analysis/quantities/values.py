@@ -26,8 +26,8 @@ from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, VALUES, RunValue,
 
 POINTS = "points"
 
+#: Nats, or a squared error: the task of a run says which.
 LOSS = "of loss"
-"""Nats, or a squared error: the task of a run says which."""
 
 for _name, _column, _factor, _worst, _unit in (
     ("accuracy", "consensus_accuracy", 100.0, -math.inf, POINTS),
