@@ -121,7 +121,7 @@ def test_it_opens_with_the_answers(html, parsed):
     assert "Yes: on MNIST by 4.12 points [2.25, 6].\nNo: on digits" in told
     assert "No.\n\nby the printed T* in only 204 of 400 cases." in told
     sections = re.findall(r'<section id="(.*?)">', html)
-    assert sections == ["answers", "topics", "every-claim", "results", "assumptions", "provenance"]
+    assert sections == ["answers", "results", "topics", "every-claim", "assumptions", "provenance"]
 
 
 def test_the_page_of_a_smaller_tier_has_the_shipped_answers_and_verdicts(folder, html):
