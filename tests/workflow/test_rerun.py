@@ -52,7 +52,7 @@ JOINED = {"aggregate": 1, "classes": 1, **DRAWN}
         # No code is read.
         ("src/ngo/engine/population.py", "zeros_like(self.X)", "zeros_like(self.X) * 1", {}),
         # A byte of what draws and judges.
-        ("src/ngo/printing/latex.py", '    ord("√"): ', '    ord("ß"): \'ss\', ord("√"): ', DRAWN),
+        ("src/ngo/printing.py", '    ord("√"): ', '    ord("ß"): \'ss\', ord("√"): ', DRAWN),
         ("config/reference/table1_classification.csv", "62.30", "62.31", {"table1": 1}),
         ("notebooks/table1.ipynb", '"Table 1. ', '"The first table. ', {"table1": 1}),
         ("test.yaml", "draws: 2", "draws: 3", {"measure": 1, "tableS1": 1}),

@@ -25,7 +25,7 @@ from verdicts.registration import registration_path
 
 #: The folders that make tidy tables from runs, and those that draw, judge and print them.
 JOINED = ("ngo/analysis", "ngo/training/tidy.py")
-DRAWN = (*JOINED, "ngo/plots", "ngo/printing", "verdicts")
+DRAWN = (*JOINED, "ngo/gossip/bounds.py", "ngo/plots", "ngo/printing.py", "verdicts")
 PRINTED = (*DRAWN, "ngo/report")
 MEASURED = ("ngo/measures", "ngo/theorems")
 
@@ -45,7 +45,7 @@ def code(*folders: str) -> str:
     """16 hex digits of files of the packages, and of those in folders, such as ``ngo/plots``."""
     found: list[Path] = []
     for path in (PACKAGE.parent / folder for folder in folders):
-        found += [path] if path.is_file() else path.rglob("*.*")
+        found += path.rglob("*.*") if path.is_dir() else [path.resolve(strict=True)]
     return content(path for path in sorted(found) if "__pycache__" not in path.parts)
 
 
