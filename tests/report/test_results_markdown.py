@@ -32,11 +32,11 @@ def pages(made):
 
 
 ANSWERS = [
-    "- **Is it better?** Partly.",
+    "- Is it better? **Partly.**",
     r"  - Yes: [on MNIST](#claim-order) by 4.12 points \[2.25, 6\].",
     "  - No: [on digits](#claim-same), no difference beyond 0.5 points.",
     "  - Not run: on CIFAR-10.",
-    "- **Is the theorem true?** No.",
+    "- Is the theorem true? **No.**",
     r"  - [by the printed T\*](#claim-15) in only 204 of 400 cases.",
 ]
 
@@ -107,7 +107,7 @@ def test_a_summary_in_short_has_the_answers_in_words_for_the_folder_above(made):
     block = summary(replace(made, findings=replace(made.findings, answers=answers)), "results")
     assert summary_of(f"before\n{block}\nafter\n") == block
     assert block.startswith(f"{BEGIN}\n\n- **Is it so?** By [4.12 points")
-    assert "- **Is it better?** Partly.\n  - Yes: [on MNIST]" in block
+    assert "- Is it better? **Partly.**\n  - Yes: [on MNIST]" in block
     assert block.endswith(END)
     assert summary_of("no markers") == ""
     above = for_readme(block)
