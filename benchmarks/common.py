@@ -21,9 +21,9 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.layers import ConvPoolReLU2d, Dropout
 from ngo.models.model import MODELS, Model
 from ngo.training.problem import make_problem
+from ngo.training.run import stepper_of
 from ngo.training.stepper import Stepper
 from ngo.training.validation import resolve
-from ngo.training.virtual.clock import CLOCKS
 
 Step = Callable[[], object]
 ENTRIES = {"method": METHODS, "coupling": COUPLINGS, "compression": COMPRESSIONS,
@@ -128,4 +128,4 @@ def stepper(model: str | Model, n: int, b: int, device: str = "cpu", **fields: o
     data = Dataset("random", 10, *(tensor.to(device) for tensor in tensors))
     parts = list(torch.arange(m).numpy().reshape(spec.workers, -1))
     problem = make_problem(spec, data, parts, model=entry)
-    return CLOCKS[spec.clock].of(spec, problem, (), backend=spec.backend)
+    return stepper_of(spec, problem, (), backend=spec.backend)

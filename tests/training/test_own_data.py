@@ -21,6 +21,19 @@ class Samples(Dataset):
         return X[i].numpy(), int(y[i])
 
 
+class Of(Dataset):
+    """A data set with one sample, twice."""
+
+    def __init__(self, sample):
+        self.sample = sample
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return self.sample
+
+
 def test_a_torch_data_set_is_its_tensors():
     for data in (Samples(), TensorDataset(X, y), Subset(Samples(), range(48))):
         assert equal(quick(), quick(train=data))
@@ -54,6 +67,10 @@ def test_lists_of_indices_and_of_data_sets_are_partitions():
     [
         ({"train": DataLoader(Samples())}, "of a DataLoader, give loader.dataset"),
         ({"train": ENDLESS}, "has no length; collect"),
+        ({"train": Of({"x": X[0], "y": y[0]})}, "a sample of the Of is a dict; it must be a pair"),
+        ({"train": Of((X[0], y[0], 1))}, "a sample of the Of is a tuple; it must be a pair"),
+        ({"train": Of((np.ma.masked_less(X[0].numpy(), 0), 1))}, "the Of has a masked array"),
+        ({"train": Subset(Samples(), [])}, "the Subset has no samples"),
         ({"partition": [[0, 1, 2, 3], [0, 5, 6, 7]]}, "gives a sample to two workers"),
         ({"partition": [[0, 1], []]}, "a list with the indices of each worker's samples, for exam"),
         ({"partition": [range(9), range(9, 20)]}, "workers: 3 is not the number of workers that"),

@@ -228,6 +228,11 @@ def with_value(value, place, tensor):
         ),
         (PAIR, (with_value(torch.nan, 5, X), CLASSES), "test: the inputs have 1 value that is not"),
         ((X, with_value(torch.nan, 2, X)), (X, X), "train: the targets have 1 value that is not"),
+        (
+            (torch.full((8, 3), torch.nan).index_fill(0, torch.tensor(7), torch.inf), CLASSES),
+            PAIR,
+            "train: the inputs have 24 values that",
+        ),
     ],
 )
 def test_values_that_are_not_finite_are_told_before_training(train, test, part):

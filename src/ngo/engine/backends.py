@@ -522,8 +522,11 @@ def fastest(workers: Workers, batches: Stacked, names: tuple[str, ...], steps: i
     seconds = {first: _seconds(workers, gradients, batches, steps)}
     for name in others:
         fitting = _fitting(workers, name, batches, range(workers.n), expected, repr(first))
-        if fitting is not None:
-            seconds[name] = _seconds(workers, fitting, batches, steps)
+        try:
+            if fitting is not None:
+                seconds[name] = _seconds(workers, fitting, batches, steps)
+        except Exception as error:  # any error: another backend is used
+            log.warning("backend: auto skips %r: %s", name, in_a_line(error))
     return min(seconds, key=seconds.__getitem__)
 
 

@@ -197,15 +197,15 @@ class Checkpoints:
         """Write the ``state`` now; False if none was written. ``ended``: the run is complete."""
         if self.path is None:
             return False
-        about = self.about if ended else {**self.about, **self.now()}
-        if changed := [name for name in about if about[name] != self.about[name]]:
-            self._tell_once(
-                f"out: the {changed[0]} has changed in training; no other start resumes the run"
-            )
         try:
+            about = self.about if ended else {**self.about, **self.now()}
+            if changed := [name for name in about if about[name] != self.about[name]]:
+                self._tell_once(
+                    f"out: the {changed[0]} has changed in training; no other start resumes the run"
+                )
             write(self.path, about, state())
         except (OSError, UserError) as error:
-            named = isinstance(error, UserError)  # its message names the file
+            named = isinstance(error, UserError)  # its message names the file, or an argument
             line = error if named else f"out: {str(self.path)!r} can't be written: {error}"
             self._tell_once(f"{line}; training continues")
             return False

@@ -148,6 +148,11 @@ def fit(
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
     out = None if out is None else check_writable(out, folder=True)  # before any code of the user's
+    if not isinstance(method, str):
+        raise UserError(
+            f"method: {shown(method)} is not a name; register a function with "
+            f"@ngo.method('name') and give the name, for example method='dsgd'."
+        )
     fields = _plain(fields)
     callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
     _check_callbacks(callbacks)

@@ -355,8 +355,19 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
             f"{key}: a {type_name(data)} has no length; collect its samples first: "
             f"torch.utils.data.default_collate(list(data)) is a pair of tensors."
         )
-    with refused(f"{key}: the samples of the {type_name(data)} can't be read and stacked"):
+    with refused(f"{key}: the samples of the {type_name(data)} can't be read"):
         samples = [data[i] for i in range(len(data))]
+    for sample in samples:
+        if not isinstance(sample, tuple | list) or len(sample) != 2:
+            raise UserError(
+                f"{key}: a sample of the {type_name(data)} is a {type_name(sample)}; it must be a "
+                f"pair (input, target)."
+            )
+        if any(isinstance(part, np.ma.MaskedArray) for part in sample):
+            raise UserError(f"{key}: a sample of the {type_name(data)} has a masked array.")
+    if not samples:
+        raise UserError(f"{key}: the {type_name(data)} has no samples.")
+    with refused(f"{key}: the samples of the {type_name(data)} can't be stacked"):
         X, y = default_collate(samples)
     if isinstance(samples[0][0], float):
         X = X.float()

@@ -49,6 +49,16 @@ STEPPERS: dict[str, Callable[..., Stepper]] = {
 }
 
 
+def stepper_of(spec: RunSpec, problem: Problem, stops: Collection[int], **how: Any) -> Stepper:
+    """The stepper of a run, by its clock; ``how`` has its backend and the number of threads.
+
+    At ``stops``, steps of the run, its state has to be known: asynchronous steps are computed ahead.
+    """
+    if spec.clock == "asynchronous":
+        how["stops"] = stops
+    return STEPPERS[spec.clock](spec, problem, **how)
+
+
 class Training:
     """A run between two steps: its results so far, and all that decides the rest."""
 
@@ -72,10 +82,7 @@ class Training:
         self._snapshots = snapshots
         self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
-        # The asynchronous stepper runs ahead, but for the steps at which its state has to be known.
-        how = {"stops": stops} if spec.clock == "asynchronous" else {}
-        step = STEPPERS[spec.clock]
-        self.stepper = step(spec, problem, backend=backend, threads=threads, **how)
+        self.stepper = stepper_of(spec, problem, stops, backend=backend, threads=threads)
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took

@@ -364,7 +364,7 @@ def refuse_not_finite(
     """Raise a UserError for inputs or targets that are not finite, and make a loss or gradient so.
 
     A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of
-    these samples are tried.
+    these samples with NaN, and with each infinity, are tried.
     """
     for key, inputs, targets in (
         ("train", data.train_inputs, data.train_targets),
@@ -374,7 +374,9 @@ def refuse_not_finite(
             if not values.is_floating_point():
                 continue
             wrong = ~values.isfinite()
-            rows = wrong.reshape(len(wrong), -1).any(1).nonzero()[:size, 0]
+            kinds = [values.isnan(), values == math.inf, values == -math.inf]
+            of_kinds = [kind.reshape(len(kind), -1).any(1).nonzero()[:size, 0] for kind in kinds]
+            rows = torch.cat(of_kinds).unique()
             if len(rows) and not _finite(model, data, task, inputs[rows], targets[rows], names):
                 count = int(wrong.sum())
                 raise UserError(

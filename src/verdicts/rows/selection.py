@@ -81,8 +81,9 @@ def _joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     rows = pd.concat(parts, ignore_index=True).reindex(columns=columns)
     if "diverged" in rows:
         rows["diverged"] = rows["diverged"].eq(True)
-    evaluation = [name for name in (UNIVERSE, "run", "step") if name in both]
-    if {"run", "step"} <= set(evaluation) and rows.duplicated(evaluation).any():
+    evaluation = [name for name in (UNIVERSE, "run", "step") if name in rows]
+    alike = {"run", "step"} <= set(both) and (UNIVERSE in both or UNIVERSE not in rows)
+    if alike and rows.duplicated(evaluation).any():
         rows = rows[~rows.duplicated(both)].reset_index(drop=True)
     return rows
 

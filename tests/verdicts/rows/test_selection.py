@@ -58,6 +58,8 @@ def test_an_evaluation_that_two_tables_share_occurs_once():
     assert len(joined(tables, ("one", "two"))) == 4
     shared = {"one": ROWS.assign(universe=0), "two": ROWS.assign(universe=1)}
     assert len(joined(shared, ("one", "two"))) == 8  # a run may be in several universes
+    apart = {"one": ROWS, "two": pd.concat([ROWS.assign(universe=k) for k in (0, 1)])}
+    assert len(joined(apart, ("one", "two"))) == 12
     measured = {"one": pd.DataFrame({"x": [1]}), "two": pd.DataFrame({"x": [1]})}
     assert len(joined(measured, ("one", "two"))) == 2
     with pytest.raises(UserError, match="there is no table 'on'"):
