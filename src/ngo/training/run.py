@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -52,7 +53,7 @@ STEPPERS: dict[str, Callable[..., Stepper]] = {
 def stepper_of(spec: RunSpec, problem: Problem, stops: Collection[int], **how: Any) -> Stepper:
     """The stepper of a run, by its clock; ``how`` has its backend and the number of threads.
 
-    At ``stops``, steps of the run, its state has to be known: asynchronous steps are computed ahead.
+    At ``stops``, steps of the run, its state has to be known: asynchronous steps are taken ahead.
     """
     if spec.clock == "asynchronous":
         how["stops"] = stops
