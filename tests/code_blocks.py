@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from conftest import REPOSITORY
 from markdown_it import MarkdownIt
 from running import finished, start
 
 import ngo
 from ngo.cli.cli import main
+from ngo.pipeline.paths import REPOSITORY
 from verdicts.cli import main as verdicts_main
 
 COPIES = runpy.run_path(str(REPOSITORY / "tools/site_pages.py"))["COPIES"]

@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-from conftest import REPOSITORY
 from matplotlib.figure import Figure
 
 from ngo import plots
 from ngo.pipeline.paper import notebook_of
+from ngo.pipeline.paths import REPOSITORY
 
 
 @cache

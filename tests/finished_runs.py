@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from conftest import REPOSITORY
 
 from ngo.common import versions
 from ngo.data.partition import Parts, parts_digest
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.archives.runs import FinishedRun
 from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.plan import plan
 from ngo.training.results_version import results_version
 

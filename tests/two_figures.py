@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import yaml
 from click.testing import CliRunner
-from conftest import REPOSITORY
 from finished_runs import made_up_run
 
 from ngo.cli import cli
 from ngo.pipeline.archives.runs import write_run
 from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.plan import plan
 
 SHOWN = ["tableS1", "figS6"]

@@ -90,8 +90,10 @@ def test_killed_with_all_its_jobs(tmp_path, undisturbed):
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs limits that Linux has")
-def test_disturbed_in_three_ways_one_after_another(tmp_path, undisturbed):
+def test_disturbed_in_three_ways_one_after_another(tmp_path, undisturbed, monkeypatch):
     """Each has its clear line, and what is there stays; in the end the command completes it."""
+    # Under a limit on the size of files, Python writes truncated bytecode, and reads it later.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     clone = short(tmp_path / "ngo")
 
     def start(pattern: str) -> subprocess.Popen:
@@ -133,7 +135,8 @@ def test_disturbed_in_three_ways_one_after_another(tmp_path, undisturbed):
     shutil.rmtree(clone.root / "results/test/metrics", ignore_errors=True)
     process = start("logs/test/jobs/*.log")
     (clone.root / "results/test/metrics").symlink_to("/proc")
-    assert "ngo: out: 'results/test/metrics/table1.parquet' can't be written: " in failed(process)
+    lost = r"ngo: \w+: .*'results/test/metrics(/table1.parquet)?' can't be written"
+    assert re.search(lost, failed(process))
     out = clone.snakemake(*COMMAND, config=CONFIG, code=1)
     assert_one_line(out, "ngo: results: the folder 'results/test/metrics' can't be written to: ")
     (clone.root / "results/test/metrics").unlink()

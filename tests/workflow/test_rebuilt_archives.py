@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import REPOSITORY
+from clone import REPOSITORY
 from good_archive import CLAIMS, FINDINGS, good_archive
 from running import finished, start
 
