@@ -130,7 +130,10 @@ def test_a_single_worker():
     [
         ({"method": "gosip"}, "method: 'gosip' is unknown; allowed: "),
         ({"method": "gosip"}, "Did you mean 'gossip'?"),
-        ({"method": print}, "method: <built-in function print> is unknown; allowed: "),
+        (
+            {"method": print},
+            "method: <built-in function print> is not a name; register a function with ",
+        ),
         ({"topolgy": "ring"}, "fit: 'topolgy' is not an argument. Did you mean 'topology' or "),
         ({"learning_rate": 0.1}, "an argument. Did you mean 'lr'? fit takes module, train, test"),
         ({"step_size": 0.1}, "an argument. Did you mean 'lr' or 'gamma'? fit takes"),
