@@ -17,7 +17,6 @@ OF_UNIVERSES = {"multiverse", "nearest_setting"}
 #: Those that every tier has.
 OF_A_TIER = {name: entry for name, entry in DEMO.artefacts.items() if name not in OF_UNIVERSES}
 
-BEYOND = [REPOSITORY / name for name in ("config/config.yaml", "papers/beyond/config.yaml")]
 #: Those of the NGO paper and of the questions beyond it.
 ARTEFACTS = {
     **planned("papers/beyond/config.yaml").artefacts,

@@ -133,17 +133,12 @@ def in_processes(tmp_path_factory, surroundings):  # noqa: F811
     }
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return loading.load("least_squares", tmp_path_factory.mktemp("data"))
-
-
 @pytest.mark.parametrize(
     ("name", "workers"), [*((name, PROCESSES) for name in RUNS), *((name, 5) for name in SHARED)]
 )
-def test_processes_take_the_steps_of_the_simulated_run(name, workers, in_processes, data):
+def test_processes_take_the_steps_of_the_simulated_run(name, workers, in_processes, least_squares):
     spec = specs(workers)[name]
-    stepper = Stepper(spec, make_problem(spec, data), steps=STEPS, threads=1)
+    stepper = Stepper(spec, make_problem(spec, least_squares), steps=STEPS, threads=1)
     start = stepper.population.X.clone()
     rows, messages, size = taken(stepper)
     found, counted, counted_size, models, sent_bytes = in_processes[workers, name]

@@ -14,18 +14,24 @@ from ngo.native import build
 from ngo.native.layer_chain import Chain
 
 
-def test_a_backend_of_ones_own(own_entries):
-    @backend("halved")
-    def halved(workers):
+def scaled(factor):
+    """A backend whose gradients are those of ``loop`` times a factor."""
+
+    def build(workers):
         loop = build_backend(workers, "loop")
 
         def gradients(batches):
             losses = loop(batches)
-            workers.G.div_(2)
+            workers.G.mul_(factor)
             return losses
 
         return gradients
 
+    return build
+
+
+def test_a_backend_of_ones_own(own_entries):
+    backend("halved")(scaled(0.5))
     found, reference = apart("linear", 2, "halved"), apart("linear", 2, "loop")
     given = batch("linear", 2)
     assert torch.equal(found.gradients(given), reference.gradients(given))
@@ -235,16 +241,6 @@ def test_the_choice_skips_what_fails_or_disagrees(monkeypatch, caplog, error):
     def fails(workers):
         raise error
 
-    def wrong(workers):
-        right = build_backend(workers, "loop")
-
-        def gradients(batches):
-            losses = right(batches)
-            workers.G.mul_(1.1)
-            return losses
-
-        return gradients
-
     def stale(workers):
         """Right on the batch and the state that it sees first."""
         right, first = build_backend(workers, "loop"), []
@@ -256,11 +252,24 @@ def test_the_choice_skips_what_fails_or_disagrees(monkeypatch, caplog, error):
 
         return gradients
 
+    def late(workers):
+        """Right where gradients are compared, and not where they are timed."""
+        right, calls = build_backend(workers, "loop"), []
+
+        def gradients(batches):
+            calls.append(batches)
+            if len(calls) > 2:
+                raise error
+            return right(batches)
+
+        return gradients
+
     monkeypatch.setitem(BACKENDS, "fails", fails)
-    monkeypatch.setitem(BACKENDS, "wrong", wrong)
+    monkeypatch.setitem(BACKENDS, "late", late)
+    monkeypatch.setitem(BACKENDS, "wrong", scaled(1.1))
     monkeypatch.setitem(BACKENDS, "stale", stale)
     population = Population("linear", 2, seed=0, backend="loop")
-    names = ("threads", "fails", "wrong", "stale")
+    names = ("threads", "fails", "wrong", "stale", "late")
     assert fastest(population, batch("linear", 2), names) == "threads"
     assert [message.split(": ")[:2] for message in caplog.messages] == [
         ["backend", f"auto skips {name!r}"] for name in names[1:]

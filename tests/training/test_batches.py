@@ -44,10 +44,12 @@ def test_a_stream_is_restored():
             assert torch.equal(next(first), next(second))
 
 
-def test_each_workers_images_are_changed_from_its_own_stream(digits):
-    def streams():
-        return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]
+def streams():
+    """The batches of three workers, each from its start."""
+    return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]
 
+
+def test_each_workers_images_are_changed_from_its_own_stream(digits):
     def changes():
         return [torch_stream(0, "augmentation", i) for i in range(3)]
 
@@ -65,10 +67,6 @@ def test_each_workers_images_are_changed_from_its_own_stream(digits):
 
 def test_rows_are_the_same_samples(digits, least_squares):
     """Where they are rows of the data set, no sample is copied."""
-
-    def streams():
-        return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]
-
     own = replace(TASKS["classification"], batch=lambda data, inputs, targets: (-inputs, targets))
     augment = AUGMENTATIONS["crop_flip"]
     for task, data, how, copied in (

@@ -202,6 +202,7 @@ def float64_buffer():
         (nn.Linear(3, 4).requires_grad_(False), "no parameters to train"),
         (nn.LazyLinear(4), "lazy parameters"),
         (nn.Linear(3, 4).double(), "are float64; they must be float32: module.float()"),
+        (float64_buffer, "are float32, float64; they must be float32"),
         (not_copied, "it can't be copied"),
     ],
 )

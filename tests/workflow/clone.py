@@ -88,12 +88,6 @@ class Clone:
             stderr=subprocess.STDOUT,
         )
 
-    def module_script(self, script: str) -> subprocess.Popen:
-        """Start Python code with the copied package."""
-        command = [sys.executable, "-c", script]
-        environment = {**os.environ, "PYTHONPATH": str(self.root / "src")}
-        return running.start(command, cwd=self.root, env=environment, stderr=subprocess.STDOUT)
-
     def wait_for(self, process: subprocess.Popen, pattern: str) -> None:
         """Wait until ``process`` has written a file that matches ``pattern``."""
         running.awaited(lambda: list(self.root.glob(pattern)), process)

@@ -7,6 +7,7 @@ acquired in one thread and released in another.
 from __future__ import annotations
 
 import errno
+import hashlib
 import logging
 import os
 import tempfile
@@ -102,6 +103,11 @@ def writable_folder(path: str | Path, key: str = "out", room: int = 0) -> Path:
         reason = error.strerror or str(error)
         raise UserError(f"{key}: the folder {str(path)!r} can't be written to: {reason}") from None
     return path
+
+
+def hashed(text: str) -> str:
+    """16 hex digits of a text, for names and keys."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 # The prefix of files that are being written, or that a killed process left.

@@ -503,9 +503,11 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
         return torch.stack([backward(workers, i, *batch) for i, *batch in samples])
 
     expected = _tried(workers, autograd, batches, first)
-    with warnings.catch_warnings():
+    with _skipped(name), warnings.catch_warnings():
         warnings.filterwarnings("error", message="There is a performance drop")
-        return _fitting(workers, name, batches, first, expected, "plain autograd") is not None
+        _fitting(workers, name, batches, first, expected, "plain autograd")
+        return True
+    return False
 
 
 def fastest(workers: Workers, batches: Stacked, names: tuple[str, ...], steps: int = 5) -> str:
@@ -521,12 +523,9 @@ def fastest(workers: Workers, batches: Stacked, names: tuple[str, ...], steps: i
     expected = _tried(workers, gradients, batches, range(workers.n))
     seconds = {first: _seconds(workers, gradients, batches, steps)}
     for name in others:
-        fitting = _fitting(workers, name, batches, range(workers.n), expected, repr(first))
-        try:
-            if fitting is not None:
-                seconds[name] = _seconds(workers, fitting, batches, steps)
-        except Exception as error:  # any error: another backend is used
-            log.warning("backend: auto skips %r: %s", name, in_a_line(error))
+        with _skipped(name):
+            fitting = _fitting(workers, name, batches, range(workers.n), expected, repr(first))
+            seconds[name] = _seconds(workers, fitting, batches, steps)
     return min(seconds, key=seconds.__getitem__)
 
 
@@ -537,17 +536,21 @@ def _fitting(
     rows: Sequence[int],
     expected: list[Tensor],
     reference: str,
-) -> Gradients | None:
-    """The gradients by a backend if they are the ``expected`` ones; else None, and a line."""
+) -> Gradients:
+    """The gradients by a backend; a UserError unless they are the ``expected`` ones."""
+    gradients = build_backend(workers, name)
+    if not _agree(workers, expected, _tried(workers, gradients, batches, rows)):
+        raise UserError(f"its gradients are not those of {reference}")
+    return gradients
+
+
+@contextmanager
+def _skipped(name: str) -> Iterator[None]:
+    """End this block at any error, with a line in the log: another backend is used."""
     try:
-        gradients = build_backend(workers, name)
-        if _agree(workers, expected, _tried(workers, gradients, batches, rows)):
-            return gradients
-        reason = f"its gradients are not those of {reference}"
-    except Exception as error:  # any error: another backend is used
-        reason = in_a_line(error)
-    log.warning("backend: auto skips %r: %s", name, reason)
-    return None
+        yield
+    except Exception as error:
+        log.warning("backend: auto skips %r: %s", name, in_a_line(error))
 
 
 def _seconds(workers: Workers, gradients: Gradients, batches: Stacked, steps: int) -> float:

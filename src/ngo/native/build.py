@@ -8,7 +8,6 @@ comes with the package ``ziglang``. The environment variable NGO_MARCH selects a
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import logging
 import os
 import platform
@@ -20,7 +19,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ngo.common.files import atomic_file, writable_folder
+from ngo.common.files import atomic_file, hashed, writable_folder
 from ngo.common.lazy import torch
 from ngo.common.registry import UserError
 
@@ -105,7 +104,7 @@ def _compiled() -> Path:
     from platformdirs import user_cache_path
 
     sources = "\0".join(f"{path.name}\0{path.read_text('utf-8')}" for path in SOURCES)
-    path = user_cache_path("ngo", appauthor=False) / f"{_build()}-{_hash(sources)}.so"
+    path = user_cache_path("ngo", appauthor=False) / f"{_build()}-{hashed(sources)}.so"
     if path.exists():
         return path
     from ngo.common.files import file_lock
@@ -132,11 +131,7 @@ def compile_sources(sources: Sequence[Path], out: Path) -> None:
 
 def _build() -> str:
     facts = [*FLAGS, march(), version("ziglang"), sys.platform, _processor()]
-    return f"kernels-{_hash(chr(0).join(facts))}"
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"kernels-{hashed(chr(0).join(facts))}"
 
 
 def _processor() -> str:

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ngo.common.files import hashed
 from ngo.common.registry import UserError
-from ngo.pipeline.keys import hashed
 from ngo.pipeline.paths import RUNS
 from ngo.training import run_folder
 from ngo.training.spec import RunSpec

@@ -22,11 +22,11 @@ from functools import cached_property
 from pathlib import Path
 
 from ngo.common import versions
+from ngo.common.files import hashed
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.data.described import identity
 from ngo.gossip.method import METHODS
-from ngo.pipeline.keys import hashed
 from ngo.pipeline.paths import job_table, tier_folder
 from ngo.pipeline.plan import Plan
 from ngo.training.results_version import results_version
@@ -90,8 +90,8 @@ class Combination:
     @cached_property
     def name(self) -> str:
         """For example ``mnist-shards-ring-ngo-p0.9-1f3a9c2e``."""
-        *parts, _, hashed = replace(self.runs[0], seed=0).id.split("-")
-        return "-".join([*parts, hashed])
+        *parts, _, digest = replace(self.runs[0], seed=0).id.split("-")
+        return "-".join([*parts, digest])
 
     @cached_property
     def bits(self) -> str:

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from ngo.common import versions
+from ngo.common.files import hashed
 from ngo.data.described import identity
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.paths import PACKAGE
@@ -28,11 +29,6 @@ JOINED = ("ngo/analysis", "ngo/training/tidy.py")
 DRAWN = (*JOINED, "ngo/gossip/bounds.py", "ngo/plots", "ngo/printing.py", "verdicts")
 PRINTED = (*DRAWN, "ngo/report")
 MEASURED = ("ngo/measures", "ngo/theorems")
-
-
-def hashed(text: str) -> str:
-    """16 hex digits of a text, such as a job's file."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def key(*parts: object) -> str:

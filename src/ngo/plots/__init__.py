@@ -226,8 +226,8 @@ def _labels(values: Sequence[float], places: Sequence[float]) -> list[str]:
     ``places`` are where they lie on the axis.
     """
     shown = {*places[:1], *places[-1:]}
+    room = LABEL_ROOM * (max(shown, default=0) - min(shown, default=0))
     for place in places[1:-1]:
-        room = LABEL_ROOM * (places[-1] - places[0])
         if min(abs(place - other) for other in shown) >= room:
             shown.add(place)
     pairs = zip(values, places, strict=True)

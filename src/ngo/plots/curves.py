@@ -235,13 +235,13 @@ def scatter(
     edge.
     """
     log_axis(axis.xaxis)
-    drawn = rows[on_log_axis(rows, y)]
-    at_edge = {"V": 10 ** np.log10(drawn["V"]).pipe(_clipped), y: _clipped(drawn[y])}
-    rows = rows.assign(**{name: values.reindex(rows.index) for name, values in at_edge.items()})
+    shown = on_log_axis(rows, y)
+    V = 10 ** _clipped(np.log10(rows["V"].where(shown)))
+    rows = rows.assign(**{"V": V, y: _clipped(rows[y].where(shown))})
     topologies = [*TOPOLOGY_ORDER, *sorted(set(rows["topology"]) - set(TOPOLOGY_ORDER))]
     for topology, fill in zip(topologies, cycle(FILLS), strict=False):
         for style, part in by_method(rows[rows["topology"] == topology]):
-            part = part[on_log_axis(part, y)]
+            part = part[shown.loc[part.index]]
             marks = style.named(f"{style.label}, {topology}").marks
             look = {"fillstyle": fill, "markerfacecoloralt": "white"}
             apart = pale.loc[part.index] if pale is not None else part["V"].isna()
@@ -251,7 +251,7 @@ def scatter(
                 small = {"markersize": 3, "alpha": 0.5, "label": None}
                 axis.plot(other["V"], other[y], **marks | look | small)
     axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
-    if lost := len(rows) - len(drawn):
+    if lost := int((~shown).sum()):
         bottom, top = axis.get_ylim()
         axis.set_ylim(bottom, top + 0.1 * (top - bottom))
         told = f"× {lost} of {len(rows)} diverged"

@@ -106,11 +106,6 @@ def is_config(name: str) -> bool:
     return re.fullmatch(_CONFIG, name) is not None
 
 
-def is_table(name: str) -> bool:
-    """Whether a member is a table in parquet."""
-    return re.fullmatch(f"{METRICS}|{_TABLE}", name) is not None
-
-
 def is_workflow(name: str) -> bool:
     """Whether a member is a source of the workflow: provenance, which is never run."""
     return re.fullmatch(f"{WORKFLOW}|{_RULES}", name) is not None

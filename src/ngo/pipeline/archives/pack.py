@@ -10,13 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
 import ngo
 from ngo.common.registry import UserError, unknown
-from ngo.pipeline.archives.archive import ABOUT, CRATE, WORKFLOW, Members, content_of, named_members
+from ngo.pipeline.archives.archive import (
+    ABOUT,
+    CRATE,
+    WORKFLOW,
+    Members,
+    content_of,
+    named_members,
+    sha256,
+)
 from ngo.pipeline.archives.runs import (
     FinishedRun,
     is_finished,
@@ -177,7 +184,7 @@ def crate(members: Mapping[str, bytes], about: Mapping, records: Iterable[Mappin
     made.root_dataset["mentions"] = [action]
     for name, content in sorted(members.items()):
         file = workflow if name == WORKFLOW else made.add_file(dest_path=name)
-        file["contentSize"], file["sha256"] = str(len(content)), sha256(content).hexdigest()
+        file["contentSize"], file["sha256"] = str(len(content)), sha256(content)
         if name in about["configs"] or name.startswith("results/data/"):
             action.append_to("object", file)
         elif name.startswith("results/"):
