@@ -208,8 +208,10 @@ def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
         if margin is not None:
             raise UserError(f"{key}.margin: it needs one of {', '.join(RELATIONS)}.")
         return None
-    if margin is None and relation in ("near", "paper"):
-        raise UserError(f"{key}: 'margin' is missing; {relation!r} needs it.")
+    if margin is None and relation == "near":
+        raise UserError(f"{key}: 'margin' is missing; 'near' needs it.")
+    if margin is not None and relation == "paper":
+        raise UserError(f"{key}.margin: not allowed with 'paper'; the prediction interval decides.")
     return Expectation(relation, read(relation, number), margin)
 
 

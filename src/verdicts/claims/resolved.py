@@ -211,12 +211,17 @@ class PrintedNumbers:
     def number(self, key: str, printed: Mapping[str, Any]) -> float:
         """The number in the ``column`` of the one row of ``file`` that has the values ``where``.
 
-        A value that is None is an empty cell. Raises a one-line UserError.
+        Less that of the row ``minus``, if it is given. A value that is None is an empty cell.
+        Raises a one-line UserError.
         """
-        file, column = printed.get("file"), printed.get("column")
-        where: Any = printed.get("where")
-        right = len(printed) == 3 and isinstance(where, Mapping)
-        check(right, key, printed, "give a number, or file, column and where")
+        right = {"file", "column", "where"} <= printed.keys() <= {"file", "column", "where", "minus"}
+        sides = [printed.get(name) for name in ("where", "minus") if name in printed]
+        right = right and all(isinstance(side, Mapping) for side in sides)
+        check(right, key, printed, "give a number, or file, column and where (and minus)")
+        numbers = [self._printed(key, printed["file"], printed["column"], side) for side in sides]
+        return round(numbers[0] - sum(numbers[1:]), 12)
+
+    def _printed(self, key: str, file: object, column: object, where: Any) -> float:
         rows = self._rows(f"{key}.file", file)
         for name in (column, *where):
             if not isinstance(name, str) or name not in rows[0]:
