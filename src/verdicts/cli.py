@@ -114,7 +114,7 @@ def _check(given: argparse.Namespace) -> int:
     """
     from verdicts import check, read_claims
     from verdicts.registration import registration_path
-    from verdicts.statistics.judgement import FAILS, REVERSED
+    from verdicts.statistics.judgement import FAILS, MOSTLY_REVERSED, NOT_MET, REVERSED
 
     if given.out is not None and given.out.resolve() == given.tables.resolve():
         raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")
@@ -124,7 +124,8 @@ def _check(given: argparse.Namespace) -> int:
         printed = read_claims(given.claims).printed
         read += [registration_path(given.claims), *printed, *given.tables.glob("*.csv")]
     _print(rows, given, read)
-    failed = any(row.verdict in (FAILS, REVERSED) for row in rows if not row.cell)
+    bad = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED)
+    failed = any(row.verdict in bad for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
 
 

@@ -9,7 +9,7 @@ family; those of its cells within the claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,13 +30,23 @@ from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict, judge_multiverses
+from verdicts.statistics.judgement import (
+    FAILS,
+    NOT_RUN,
+    REVERSED,
+    UNDECIDED,
+    Verdict,
+    judge_multiverses,
+)
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
 
 #: What is found of a claim or cell: evidence, or a verdict if that needs no other claim.
 Found = Evidence | MultiverseEvidence | Verdict
+
+#: Kinds of claims with a limit, not a direction.
+BOUNDS = ("bound", "theorem", "theorem amended")
 
 NO_RUNS = pd.DataFrame({"seed": [], "run": [], "value": [], "diverged": [], "left_out": []})
 
@@ -49,14 +59,16 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
     families: dict[str, dict[str, Found]] = {}
     for claim in claims.claims.values():
-        if claim.every_cell:
-            found: Found = judgement.judge_every(list(cells[claim.id].values()))
+        if claim.depends_on:
+            found: Found = judgement.judge_depends(claim.depends_on, cells[claim.id])
+        elif claim.every_cell:
+            found = judgement.judge_every(list(cells[claim.id].values()))
         else:
             found = evidence_on(claim, {}, claim.expectation, claims, tables)
         families.setdefault(claim.family, {})[claim.id] = found
     decided: dict[str, Verdict] = {}
     for family in families.values():
-        decided |= _decided(family)
+        decided |= _decided(family, claims.claims)
     rows = []
     for claim in claims.claims.values():
         if decided[claim.id].verdict == NOT_RUN and claims.is_optional(claim.id):
@@ -79,16 +91,21 @@ def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdic
         name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
         for name, cell in claim.cells.items()
     }
-    return _decided(found)
+    return _decided(found, {name: claim for name in found})
 
 
-def _decided(found: dict[str, Found]) -> dict[str, Verdict]:
-    """Verdicts on all the evidence of a family; verdicts that are there already are kept."""
+def _decided(found: dict[str, Found], claims: Mapping[str, Claim]) -> dict[str, Verdict]:
+    """Verdicts on all the evidence of a family; verdicts that are there already are kept.
+
+    A bound is not reversed: it fails.
+    """
     seeds = {k: value for k, value in found.items() if isinstance(value, Evidence)}
     sampled = {k: value for k, value in found.items() if isinstance(value, MultiverseEvidence)}
     verdicts = {k: value for k, value in found.items() if isinstance(value, Verdict)}
     verdicts |= zip(seeds, judgement.judge(list(seeds.values())), strict=True)
     verdicts |= zip(sampled, judge_multiverses(list(sampled.values())), strict=True)
+    bounds = {k for k in found if claims[k].kind in BOUNDS and verdicts[k].verdict == REVERSED}
+    verdicts |= {k: replace(verdicts[k], verdict=FAILS) for k in bounds}
     return {k: verdicts[k] for k in found}
 
 
@@ -269,7 +286,8 @@ def _row(
     seeds = known if isinstance(known, Evidence) else None
     coming = claim.looks[seeds.looks or 0 :] if seeds and verdict.verdict == UNDECIDED else ()
     sources = (claim, OF_CLAIM), (verdict, OF_VERDICT), (known, OF_EVIDENCE)
-    copied: dict[str, Any] = {}
+    low, high = verdict.interval
+    copied: dict[str, Any] = {"low": low, "high": high}
     for source, names in sources:
         copied |= {name: getattr(source, name, NAN) for name in names}
     return Row(
@@ -297,6 +315,6 @@ OF_VERDICT = (
 )
 #: What a row has of the claim, of the verdict and of the evidence.
 OF_EVIDENCE = (
-    *("estimate", "low", "high", "pairs", "infinite"),
+    *("estimate", "pairs", "infinite"),
     *("p_t", "p_sign_flip", "p", "p_equivalent"),
 )

@@ -14,7 +14,7 @@ import pandas as pd
 from verdicts.row import ABSENT, Row, counted, counts, number, registered
 
 #: Of the column with the verdict.
-WIDTH = 11
+WIDTH = 16
 
 
 def as_text(rows: Sequence[Row]) -> str:
@@ -28,7 +28,7 @@ def details(row: Row) -> list[str]:
     found = [row.also.removeprefix(", ")] if row.also else []
     found += [] if row.measured == ABSENT else [row.measured]
     found += [f"expected {row.expectation}"] if row.expectation else []
-    found += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
+    found += [f"interval {row.interval}"] if row.interval != ABSENT else []
     return found + ([row.seeds] if row.seeds else [])
 
 
@@ -42,7 +42,8 @@ def _lines(row: Row) -> str:
 
 EXPLAINED = (
     "Measured: the mean over seeds, or the number of cases. p: adjusted within the family of "
-    "claims. Smallest effect: the difference that so many seeds show with power 80 %. Seeds "
+    "claims. Interval: what the test does not reject, at the level that looks and family leave to "
+    "the claim. Smallest effect: the difference that so many seeds show with power 80 %. Seeds "
     "needed: to decide the claim with that power, if what was measured is true."
 )
 
@@ -60,7 +61,7 @@ def _line(row: Row) -> dict[str, str]:
         "Verdict": row.verdict + row.also,
         "Expected": str(row.expectation or ABSENT),
         "Measured": row.measured,
-        "95 % interval": row.interval,
+        "Interval": row.interval,
         "n": row.counted,
         "p": _p(row.deciding_p),
         "Smallest effect": number(row.detectable),
@@ -135,11 +136,11 @@ th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transpare
   padding: .35rem .6rem; text-align: left; vertical-align: top; }
 th { white-space: nowrap; }
 .verdict { font-weight: 600; min-width: 7rem; }
-.holds, .robust { color: light-dark(#12652a, #6fd08c); }
-.fails, .reversed { color: light-dark(#a3201c, #ff8f88); }
+.holds, .robust, .mostly-holds, .consistent { color: light-dark(#12652a, #6fd08c); }
+.fails, .reversed, .mostly-reversed, .not-met { color: light-dark(#a3201c, #ff8f88); }
 .equivalent, .no-effect { color: light-dark(#0b5394, #82b8f0); }
-.depends { color: light-dark(#7a4b00, #e3b25c); }
-.undecided, .not-run { color: light-dark(#5b5b5b, #b5b5b5); }
+.depends, .mixed { color: light-dark(#7a4b00, #e3b25c); }
+.undecided, .not-run, .cannot-be-told { color: light-dark(#5b5b5b, #b5b5b5); }
 """
 
 

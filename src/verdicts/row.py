@@ -17,7 +17,7 @@ from verdicts.rows.tables import MOST_BYTES, read_csv
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.evidence import Expectation
-from verdicts.statistics.judgement import EQUIVALENT, HOLDS, OVER_UNIVERSES, UNDECIDED, VERDICTS
+from verdicts.statistics.judgement import ALWAYS, EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
 from verdicts.statistics.multiverse import Multiverse, multiverse_of
 
 #: Printed where there is no number.
@@ -58,7 +58,8 @@ class Row:
     margin: float
     #: The mean over seeds; the median where runs diverged.
     estimate: float
-    #: The 95 % interval starts here, …
+    #: The interval starts here: what the test behind the verdict does not reject, at the level that
+    #: look and family leave to it, …
     low: float
     #: … and ends here.
     high: float
@@ -137,7 +138,7 @@ class Row:
 
         That of equivalence where it decided, and of a difference elsewhere.
         """
-        near = self.relation in ("near", "paper") and self.verdict == HOLDS
+        near = self.relation == "near" and self.verdict == HOLDS
         by_equivalence = near or self.verdict == EQUIVALENT
         return self.p_equivalent_adjusted if by_equivalence else self.p_adjusted
 
@@ -169,11 +170,15 @@ class Row:
 
     @property
     def interval(self) -> str:
-        """``−1.2 to 3.4``; a dash without an interval, or with fewer than three seeds."""
-        width = self.high - self.low
-        if not (self.pairs >= FEWEST) or math.isnan(width) or not width:
+        """``−1.2 to 3.4``, ``above 1``, ``below 1``; a dash without an interval or three seeds."""
+        low, high = self.low, self.high
+        if not (self.pairs >= FEWEST) or low == high or math.isnan(low) or math.isnan(high):
             return ABSENT
-        return f"{number(self.low)} to {number(self.high)}"
+        if math.isinf(low) and math.isinf(high):
+            return "any" if low < high else ABSENT
+        if math.isinf(low) or math.isinf(high):
+            return f"below {number(high)}" if math.isinf(low) else f"above {number(low)}"
+        return f"{number(low)} to {number(high)}"
 
     @property
     def counted(self) -> str:
@@ -286,7 +291,7 @@ def read_rows(path: str | Path) -> list[Row]:
     for name in COLUMNS:
         if name not in table and name != "next_look":  # files of before have no such column
             raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
-    rows, known = rows_of(table), (*VERDICTS, *OVER_UNIVERSES)
+    rows, known = rows_of(table), VERDICTS
     for row in rows:
         if row.verdict not in known:
             raise unknown(f"claims: verdict of {row.claim}", row.verdict, known)
@@ -300,20 +305,26 @@ MARKED = f"{', '.join(MARKS[:-1])} or {MARKS[-1]}"
 WORDS = {
     judgement.HOLDS: ("holds", "hold"),
     judgement.FAILS: ("fails", "fail"),
-    judgement.EQUIVALENT: ("shows no difference (equivalent)", "show no difference (equivalent)"),
-    judgement.UNDECIDED: ("is undecided", "are undecided"),
-    judgement.NOT_RUN: ("is not run", "are not run"),
-    judgement.ROBUST: ("is robust", "are robust"),
-    judgement.DEPENDS: ("depends on settings", "depend on settings"),
     judgement.REVERSED: ("is reversed", "are reversed"),
+    judgement.EQUIVALENT: ("shows no difference (equivalent)", "show no difference (equivalent)"),
+    judgement.CONSISTENT: ("has consistent numbers", "have consistent numbers"),
+    judgement.NOT_MET: ("is not met", "are not met"),
+    judgement.DEPENDS: ("depends on settings", "depend on settings"),
+    judgement.ROBUST: ("is robust", "are robust"),
     judgement.NO_EFFECT: ("shows no effect", "show no effect"),
+    judgement.MOSTLY_HOLDS: ("mostly holds", "mostly hold"),
+    judgement.MOSTLY_REVERSED: ("is mostly reversed", "are mostly reversed"),
+    judgement.MIXED: ("is mixed", "are mixed"),
+    judgement.UNDECIDED: ("is undecided", "are undecided"),
+    judgement.CANNOT_TELL: ("cannot be told", "cannot be told"),
+    judgement.NOT_RUN: ("is not run", "are not run"),
 }
 
 
 def counts(rows: Iterable[Row]) -> dict[str, int]:
     """The number of claims with each verdict, and of those apart (``MARKED``), zeros included.
 
-    Cells do not count. Verdicts over universes are left out where there are none.
+    Cells do not count. Rarer verdicts are left out where there are none.
     """
     return counts_of((row.verdict, row.mark) for row in rows if not row.cell)
 
@@ -322,8 +333,8 @@ def counts_of(claims: Iterable[tuple[str, str | None]]) -> dict[str, int]:
     """``counts`` of the verdict and the mark of each claim."""
     whole = list(claims)
     found = [verdict for verdict, mark in whole if not mark]
-    over = [verdict for verdict in judgement.OVER_UNIVERSES if verdict in found]
-    numbers = {verdict: found.count(verdict) for verdict in (*judgement.VERDICTS, *over)}
+    shown = [verdict for verdict in VERDICTS if verdict in found or verdict in ALWAYS]
+    numbers = {verdict: found.count(verdict) for verdict in shown}
     return {**numbers, MARKED: len(whole) - len(found)}
 
 

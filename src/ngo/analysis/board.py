@@ -13,6 +13,7 @@ from verdicts.registry import UserError
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import at_equal
 from verdicts.rows.selection import Selection, selected
+from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Expectation, evidence
 
 AT_BYTES, AT_SECONDS = "accuracy at equal bytes", "accuracy at equal seconds"
@@ -146,7 +147,9 @@ def setting_facts(setting: str, runs: pd.DataFrame) -> dict[str, object]:
 
 
 def _evidence(values: pd.Series) -> SimpleNamespace:
-    return evidence(values.to_numpy(dtype=float), Expectation("above", 0))
+    found = evidence(values.to_numpy(dtype=float), Expectation("above", 0))
+    low, high = found.interval(ALPHA)
+    return SimpleNamespace(estimate=found.estimate, low=low, high=high, pairs=found.pairs)
 
 
 def _chosen_values(rows: pd.DataFrame, choose: list[str]) -> str:

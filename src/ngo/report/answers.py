@@ -4,7 +4,7 @@ A question names the claims that answer it, the main one first, each with a labe
 MNIST". Each claim says yes where it holds. The first word follows from all the verdicts:
 
 - Yes: all hold. No: none does. "Yes, where decided" and "No, where decided": others are undecided.
-- It depends: a claim holds in a part of its universes, which a rule tells apart.
+- It depends: a claim holds at some values of a setting, or in a part of its universes.
 - Partly: some claims hold, and others do not.
 - Undecided: none is decided. Not run: none was run.
 
@@ -26,15 +26,16 @@ from itertools import groupby
 from verdicts.claims.claim import ALTERNATIVE
 from verdicts.row import Row, number
 from verdicts.statistics import judgement
-from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from verdicts.statistics.judgement import EQUIVALENT, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.statistics.multiverse import Multiverse
 from verdicts.statistics.rules import spoken
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
-#: What each verdict on a claim that was run says to the question.
+#: What each verdict on a claim that was run says to the question; no, if it is not among them.
 KINDS = {
-    **{HOLDS: YES, judgement.ROBUST: YES, judgement.DEPENDS: DEPENDS, UNDECIDED: OPEN},
-    **dict.fromkeys((FAILS, EQUIVALENT, judgement.REVERSED, judgement.NO_EFFECT), NO),
+    **dict.fromkeys((HOLDS, judgement.ROBUST, judgement.MOSTLY_HOLDS, judgement.CONSISTENT), YES),
+    **dict.fromkeys((judgement.DEPENDS, judgement.MIXED), DEPENDS),
+    **dict.fromkeys((UNDECIDED, judgement.CANNOT_TELL), OPEN),
 }
 
 #: In which claims are told.
@@ -65,7 +66,7 @@ class Part:
     @property
     def kind(self) -> str:
         """What the claim's verdict says: yes, no, …"""
-        return KINDS[self.row.verdict]
+        return KINDS.get(self.row.verdict, NO)
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,7 @@ def _in_universes(verdict: str, seen: Multiverse) -> str:
         return ""
     universes = f"of {seen.count} universes"
     other_way = f", the other way in {seen.reversed / seen.count:.0%}"
-    if verdict == judgement.REVERSED:
+    if verdict in (judgement.REVERSED, judgement.MOSTLY_REVERSED):
         said = f"{other_way} {universes}"
     elif verdict == judgement.NO_EFFECT:
         said = f", no difference beyond the margin in {seen.within / seen.count:.0%} {universes}"

@@ -21,7 +21,7 @@ from verdicts.statistics.judgement import (
     FAILS,
     HOLDS,
     NOT_RUN,
-    OVER_UNIVERSES,
+    REVERSED,
     UNDECIDED,
     VERDICTS,
 )
@@ -243,8 +243,8 @@ def _values(board: Board) -> dict[str, object]:
     return {
         "board": board,
         "told": told(board),
-        "columns": (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN),
-        "used": [verdict for verdict in (*VERDICTS, *OVER_UNIVERSES) if verdict in verdicts],
+        "columns": (HOLDS, FAILS, REVERSED, EQUIVALENT, UNDECIDED, NOT_RUN),
+        "used": [verdict for verdict in VERDICTS if verdict in verdicts],
         "settings": [*board.by("setting")],
         "grid": {method: {cell.setting: cell for cell in grid[method]} for method in grid},
         "whens": whens(board),

@@ -140,7 +140,7 @@ def told(row: Row) -> str:
     if row.verdict == NOT_RUN:
         return row.reason
     details = [f"expected {row.expectation}"] if row.expectation else []
-    details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
+    details += [f"interval {row.interval}"] if row.interval != ABSENT else []
     details += [row.seeds] if row.seeds else []
     numbers = row.measured + (f" ({', '.join(details)})" if details else "")
     shown = row.measured != ABSENT and not (row.cases > 0 and row.reason)

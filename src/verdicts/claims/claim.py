@@ -63,6 +63,8 @@ class Claim:
     shows: str
     cells: Mapping[str, Cell] = field(default_factory=dict)
     every_cell: bool = False
+    #: The setting that the author leaves open, whose values are the cells; or empty.
+    depends_on: str = ""
     #: The numbers of seeds at which it is judged; empty: at any.
     looks: Plan = ()
     #: The sampled settings over which it is judged; None for a claim about seeds.

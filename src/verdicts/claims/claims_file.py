@@ -25,14 +25,15 @@ from verdicts.statistics.sequential import Plan, checked_plan
 
 CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
-    *("family", "gate", "shows", "cells", "every_cell", "universes", "looks", "exact", *MARKS),
+    *("family", "gate", "shows", "cells", "every_cell", "depends_on", "universes", "looks"),
+    *("exact", "standard_error", *MARKS),
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
 #: Keys that a pooled claim has not: the claims that it pools have their own.
-OF_ROWS = ("from", "where", "gate", "cells", "every_cell", "universes")
+OF_ROWS = ("from", "where", "gate", "cells", "every_cell", "depends_on", "universes")
 
-OWN_OF_A_CELL = (*RELATIONS, "margin")
+OWN_OF_A_CELL = (*RELATIONS, "margin", "standard_error")
 
 #: How a gate condenses its values.
 TAKEN = ("min", "max", "mean", "median")
@@ -119,6 +120,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
             for cell, more in read("cells", mapping, {}).items()
         },
         every_cell=read("every_cell", boolean, False),
+        depends_on=read("depends_on", text, ""),
         universes=universes,
         looks=read("looks", checked_plan, () if universes or exact else plan),
         exact=exact,
@@ -151,7 +153,8 @@ def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
     where = {name: value for name, value in values.items() if name not in OWN_OF_A_CELL}
     own = {name: value for name, value in values.items() if name in OWN_OF_A_CELL}
     if expectation is not None and own:
-        kept = {"margin": expectation.margin} if expectation.margin is not None else {}
+        given = {"margin": expectation.margin, "standard_error": expectation.error}
+        kept = {name: value for name, value in given.items() if value is not None}
         if not any(name in own for name in RELATIONS):
             kept[expectation.relation] = expectation.value
         own = {**kept, **own}
@@ -163,6 +166,12 @@ def _check_expectations(key: str, claim: Claim) -> None:
     quantity, over, allowed = QUANTITIES[claim.quantity], claim.universes, KINDS[claim.kind]
     for name, mistaken, why in (
         ("every_cell", claim.every_cell and not claim.cells, "true needs 'cells'"),
+        (
+            "depends_on",
+            claim.depends_on and (not claim.cells or claim.every_cell or over),
+            "it needs 'cells', one for each value of the setting, and neither 'every_cell' nor "
+            "'universes'",
+        ),
         ("looks", claim.looks and over, "not allowed with 'universes'; they are judged once"),
         (
             "every_cell",
@@ -180,7 +189,7 @@ def _check_expectations(key: str, claim: Claim) -> None:
         if mistaken:
             raise UserError(f"{key}.{name}: {why}.")
     judged = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
-    if not claim.every_cell:
+    if not (claim.every_cell or claim.depends_on):
         judged[key] = claim.expectation
     for place, expectation in judged.items():
         relation = expectation.relation if expectation else None
@@ -204,6 +213,10 @@ def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
     read = _reader(key, values)
     relation, margin = _given(key, values, RELATIONS), read("margin", number)
     check(margin is None or margin > 0, f"{key}.margin", margin, "it must be above 0")
+    error = read("standard_error", number)
+    check(error is None or error > 0, f"{key}.standard_error", error, "it must be above 0")
+    if error is not None and relation != "paper":
+        raise UserError(f"{key}.standard_error: it is that of a printed number; it needs 'paper'.")
     if relation is None:
         if margin is not None:
             raise UserError(f"{key}.margin: it needs one of {', '.join(RELATIONS)}.")
@@ -212,7 +225,7 @@ def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
         raise UserError(f"{key}: 'margin' is missing; 'near' needs it.")
     if margin is not None and relation == "paper":
         raise UserError(f"{key}.margin: not allowed with 'paper'; the prediction interval decides.")
-    return Expectation(relation, read(relation, number), margin)
+    return Expectation(relation, read(relation, number), margin, error)
 
 
 def _given(key: str, values: Mapping[str, object], known: Iterable[str]) -> str | None:

@@ -214,7 +214,9 @@ class PrintedNumbers:
         Less that of the row ``minus``, if it is given. A value that is None is an empty cell.
         Raises a one-line UserError.
         """
-        right = {"file", "column", "where"} <= printed.keys() <= {"file", "column", "where", "minus"}
+        right = (
+            {"file", "column", "where"} <= printed.keys() <= {"file", "column", "where", "minus"}
+        )
         sides = [printed.get(name) for name in ("where", "minus") if name in printed]
         right = right and all(isinstance(side, Mapping) for side in sides)
         check(right, key, printed, "give a number, or file, column and where (and minus)")

@@ -1,25 +1,33 @@
-"""Verdicts on claims: holds, fails, equivalent, undecided, not run; and those over universes.
+"""Verdicts: the classes, and the rule for each.
 
-Evidence becomes a verdict by p values that are adjusted within the family of the claim (Holm). Two
-kinds of p values are adjusted separately, each at 5 %: those of a difference (``p``), and those of
-equivalence (``p_equivalent``).
+Of a claim at a setting, by p values that are adjusted within its family (Holm); those of a
+difference (``p``) and of equivalence (``p_equivalent``) apart, each at 5 %:
 
-Over universes, a verdict follows from the shares of universes:
+- ``holds``: the number is on the side that is claimed, or within the margin of ``near``;
+- ``reversed``: it is on the other side; ``fails``: it is not within the margin of ``near``, or a
+  case of a theorem is not met;
+- ``equivalent``: a side is claimed, no side is shown, and the number is within the margin;
+- ``consistent``, ``not met``: a printed number is in the prediction interval for one more run, or
+  is not; ``cannot be told``: it is, and so is zero;
+- ``depends``: of the values of a setting that the author does not state, it holds at some, and at
+  others its opposite is shown, or no difference;
+- ``undecided``: none of these; ``not run``.
 
-- ``robust``: the claim holds beyond the margin in at least 90 % of the universes, and the lower
-  limit of this share is at least 80 %; ``reversed``, ``no effect``: the same of its opposite, and
-  of an effect within the margin;
-- ``depends``: none of these, and a rule on at most two settings (``rules``) tells where it holds,
-  or where its opposite does;
+Over universes, the first that applies. Shares of universes have simultaneous exact intervals, of
+97.5 % each:
+
+- ``robust``, ``reversed``, ``no effect``: at least 90 % of the universes are on that side, and the
+  lower limit is 80 % or more;
+- ``mostly holds``, ``mostly reversed``: the lower limit is above 50 %;
+- ``depends``: a rule on at most two settings (``rules``) tells where it holds, or its opposite;
+- ``mixed``: both lower limits are above 10 %, and both upper ones below 80 %;
 - ``undecided`` otherwise.
-
-p values of all universes, of shares and of rules are adjusted within the claim's family, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,10 +39,13 @@ from verdicts.statistics.multiverse import (
     FEWEST_UNIVERSES,
     LEAST,
     MOST,
+    SIDES,
+    SOME,
     Multiverse,
     MultiverseEvidence,
     share_interval,
 )
+from verdicts.statistics.one_sample import Interval
 from verdicts.statistics.rules import spoken
 
 if TYPE_CHECKING:
@@ -42,22 +53,38 @@ if TYPE_CHECKING:
 
 HOLDS = "holds"
 FAILS = "fails"
+REVERSED = "reversed"
 EQUIVALENT = "equivalent"
+CONSISTENT = "consistent"
+NOT_MET = "not met"
+CANNOT_TELL = "cannot be told"
+DEPENDS = "depends"
 UNDECIDED = "undecided"
 NOT_RUN = "not run"
 ROBUST = "robust"
-DEPENDS = "depends"
-REVERSED = "reversed"
 NO_EFFECT = "no effect"
+MOSTLY_HOLDS = "mostly holds"
+MOSTLY_REVERSED = "mostly reversed"
+MIXED = "mixed"
 
-VERDICTS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
-#: The verdicts on claims over universes, besides undecided and not run.
-OVER_UNIVERSES = (ROBUST, DEPENDS, REVERSED, NO_EFFECT)
+#: All verdicts, in the order in which they are counted.
+VERDICTS = (
+    *(HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET, DEPENDS),
+    *(ROBUST, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, MIXED, UNDECIDED, CANNOT_TELL, NOT_RUN),
+)
+#: Counted where there are none, too.
+ALWAYS = (HOLDS, FAILS, UNDECIDED, NOT_RUN)
 
-#: The verdict where most universes are on this side (``multiverse.SIDES``).
-BY_SIDE = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
+#: Verdicts that no further seed changes, of claims about seeds.
+DECIDED = (HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET)
 
-DECIDED = (HOLDS, FAILS, EQUIVALENT)
+#: Verdicts over universes.
+OVER_UNIVERSES = (*(ROBUST, REVERSED, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, DEPENDS, MIXED),)
+
+#: The verdict where nearly all universes are on this side (``multiverse.SIDES``), …
+NEARLY_ALL = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
+#: … and where most are.
+MOSTLY = {1: MOSTLY_HOLDS, -1: MOSTLY_REVERSED}
 
 
 @dataclass(frozen=True)
@@ -70,6 +97,9 @@ class Verdict:
     #: Of a difference: ``Evidence.p``, adjusted.
     p_adjusted: float = float("nan")
     p_equivalent_adjusted: float = float("nan")
+    #: The levels that Holm's method leaves to the two tests.
+    level: float = ALPHA
+    level_equivalent: float = ALPHA
     #: Number of claims whose p values were adjusted together.
     family: int = 1
     #: Number of cases in which the claim is met; NaN for a claim that is not judged by cases.
@@ -85,6 +115,24 @@ class Verdict:
     #: A claim of a direction holds or fails, and the effect is shown to be within the margin.
     below_margin: bool = False
 
+    @property
+    def interval(self) -> Interval:
+        """What the test behind the verdict does not reject, at the level that is left to it.
+
+        If nothing is decided, the wider one of both tests, at the last look.
+        """
+        if isinstance(self.evidence, MultiverseEvidence):
+            return self.evidence.low, self.evidence.high
+        if self.evidence is None:
+            return float("nan"), float("nan")
+        margin, relation = self.evidence.expectation.margin, self.evidence.expectation.relation
+        if self.verdict == EQUIVALENT or (self.verdict == HOLDS and relation == "near"):
+            return self.evidence.interval(2 * self.level_equivalent)
+        if self.verdict != UNDECIDED:
+            return self.evidence.interval(self.level)
+        level = self.level if margin is None else min(self.level, 2 * self.level_equivalent)
+        return (self.evidence.at_last_look or self.evidence.interval)(level)
+
 
 def adjusted(p: Sequence[float]) -> list[float]:
     """The p values adjusted by Holm's method, in the order given; NaN is no test.
@@ -92,46 +140,57 @@ def adjusted(p: Sequence[float]) -> list[float]:
     Tests whose adjusted p is at most α have a family-wise error rate of at most α, whatever their
     dependence.
     """
+    return holm(p)[0]
+
+
+def holm(p: Sequence[float]) -> tuple[list[float], list[float]]:
+    """The adjusted p values, and the level at which each test is decided.
+
+    The k-th smallest of m is tested at α / (m − k + 1), if all before it are significant; those
+    from the first that is not are not significant at its level, either.
+    """
     values = np.asarray(p, dtype=float)
-    result = np.full(len(values), np.nan)
+    result, levels = np.full(len(values), np.nan), np.full(len(values), ALPHA)
     order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
     factors = np.arange(len(order), 0, -1)
     result[order] = np.minimum(1, np.maximum.accumulate(factors * values[order]))
-    return result.tolist()
+    significant = int(np.count_nonzero(result[order] <= ALPHA))
+    levels[order] = ALPHA / np.maximum(factors, len(order) - significant)
+    return result.tolist(), levels.tolist()
 
 
 def judge(family: Sequence[Evidence]) -> list[Verdict]:
     """A verdict for each evidence of a family of claims."""
-    differences = adjusted([evidence.p for evidence in family])
-    equivalences = adjusted([evidence.p_equivalent for evidence in family])
+    differences, levels = holm([evidence.p for evidence in family])
+    equivalences, other_levels = holm([evidence.p_equivalent for evidence in family])
     verdicts = []
-    for evidence, p, p_equivalent in zip(family, differences, equivalences, strict=True):
-        verdict, reason = _decided(evidence, p, p_equivalent)
-        shown = evidence.expectation.directed and verdict in (HOLDS, FAILS)
+    for k, evidence in enumerate(family):
+        p, p_equivalent = differences[k], equivalences[k]
+        verdict, reason = _decided(evidence, p, p_equivalent, levels[k])
+        shown = evidence.expectation.directed and verdict in (HOLDS, REVERSED)
         below = shown and p_equivalent <= ALPHA
-        size = len(family)
-        verdicts.append(
-            Verdict(verdict, reason, evidence, p, p_equivalent, size, below_margin=below)
-        )
+        tests = (p, p_equivalent, levels[k], other_levels[k])
+        verdicts.append(Verdict(verdict, reason, evidence, *tests, len(family), below_margin=below))
     return verdicts
 
 
 def judge_exact(found: Evidence) -> Verdict:
     """The verdict on a number that is the same in all seeds, by its value: nothing is sampled.
 
-    A direction holds or fails, and is equivalent within the margin; ``near`` and ``paper`` hold
-    within the margin, the margin included.
+    A direction holds or is reversed, and is equivalent within the margin, the margin included;
+    ``near`` holds within it. A printed number is consistent if it is the same.
     """
     expected, value = found.expectation, found.expectation.value
     off = found.estimate - value
-    inside = expected.margin is not None and not exceeds(abs(off), expected.margin)
-    beyond = (off if expected.relation == "above" else -off) > ROUNDING * max(
-        abs(found.estimate), abs(value)
-    )
-    if inside:
-        verdict = EQUIVALENT if expected.directed else HOLDS
+    tiny = ROUNDING * max(abs(found.estimate), abs(value))
+    inside = not exceeds(abs(off), tiny if expected.margin is None else expected.margin)
+    if expected.relation == "paper":
+        verdict = CONSISTENT if inside else NOT_MET
+    elif expected.directed:
+        right = (off if expected.relation == "above" else -off) > tiny
+        verdict = EQUIVALENT if inside else HOLDS if right else REVERSED
     else:
-        verdict = HOLDS if expected.directed and beyond else FAILS
+        verdict = HOLDS if inside else FAILS
     none = dict.fromkeys(("p", "p_t", "p_sign_flip", "p_equivalent"), float("nan"))
     return Verdict(verdict, "exact: its value decides", replace(found, **none))  # type: ignore[arg-type]
 
@@ -177,33 +236,58 @@ def hardest(cases: pd.DataFrame) -> pd.Series:
 def judge_every(cells: Sequence[Verdict]) -> Verdict:
     """The verdict on a claim about each of its cells.
 
-    It fails if a cell fails, and holds (or is equivalent) if all cells do.
+    It fails (or is not met) if a cell does or is reversed. It holds, is equivalent, … if all cells
+    are; of printed numbers it cannot be told if one cannot.
     """
     verdicts = [cell.verdict for cell in cells]
-    counted = {name: verdicts.count(name) for name in VERDICTS if name in verdicts}
-    summary = ", ".join(f"{name} in {count}" for name, count in counted.items())
-    reason = f"of {len(cells)} cells: {summary}"
-    if FAILS in counted:
-        return Verdict(FAILS, reason)
-    if len(counted) == 1:
-        only = verdicts[0]
+    reason = f"of {len(cells)} cells: {_counted(verdicts)}"
+    if len(only := set(verdicts)) == 1:
         below = all(cell.below_margin for cell in cells)
-        reason = cells[0].reason if only in (UNDECIDED, NOT_RUN) else f"in all {len(cells)} cells"
-        return Verdict(only, reason, below_margin=below)
-    return Verdict(UNDECIDED, reason)
+        told = only & {UNDECIDED, NOT_RUN}
+        reason = cells[0].reason if told else f"in all {len(cells)} cells"
+        return Verdict(verdicts[0], reason, below_margin=below)
+    for found, verdict in ((NOT_MET, NOT_MET), (FAILS, FAILS), (REVERSED, FAILS)):
+        if found in verdicts:
+            return Verdict(verdict, reason)
+    return Verdict(CANNOT_TELL if CANNOT_TELL in verdicts else UNDECIDED, reason)
 
 
-def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, str]:
+def judge_depends(setting: str, cells: Mapping[str, Verdict]) -> Verdict:
+    """The verdict on a claim whose author leaves a ``setting`` open, by its cells: its values.
+
+    It depends if it holds in some cells, and others show no difference, or the opposite.
+    """
+    verdicts = {name: cell.verdict for name, cell in cells.items()}
+    found = set(verdicts.values())
+    if HOLDS in found and found & {FAILS, REVERSED, EQUIVALENT}:
+        each = [(v, [name for name in verdicts if verdicts[name] == v]) for v in VERDICTS]
+        told = "; ".join(f"{verdict} at {', '.join(at)}" for verdict, at in each if at)
+        return Verdict(DEPENDS, f"on {setting}: {told}")
+    every = judge_every(list(cells.values()))
+    if found <= {FAILS, REVERSED, EQUIVALENT}:  # nowhere does it hold
+        return replace(every, verdict=FAILS if len(found) > 1 else every.verdict)
+    return every
+
+
+def _counted(verdicts: Sequence[str]) -> str:
+    counted = {name: verdicts.count(name) for name in VERDICTS if name in verdicts}
+    return ", ".join(f"{name} in {count}" for name, count in counted.items())
+
+
+def _decided(evidence: Evidence, p: float, p_equivalent: float, level: float) -> tuple[str, str]:
     """The verdict by adjusted p values, and the reason if undecided."""
     if evidence.obstacle:
         return UNDECIDED, evidence.obstacle
     expected = evidence.expectation
     different, equivalent = p <= ALPHA, p_equivalent <= ALPHA
+    if expected.relation == "paper":
+        low, high = evidence.interval(level)
+        return NOT_MET if different else CANNOT_TELL if low <= 0 <= high else CONSISTENT, ""
     lost = "the correction for the family leaves no significant"
     if expected.directed:
         if different:
             right = evidence.side == (1 if expected.relation == "above" else -1)
-            return (HOLDS if right else FAILS), ""
+            return (HOLDS if right else REVERSED), ""
         if equivalent:
             return EQUIVALENT, ""
         why = f"the difference from {expected.value:g} is not significant"
@@ -218,63 +302,54 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, st
 
 
 def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
-    """A verdict for each claim of a family."""
+    """A verdict for each claim of a family; p values of rules are adjusted within it."""
     overall = adjusted([evidence.p for evidence in family])
-    shares = adjusted([evidence.p_share for evidence in family])
     rules = adjusted([evidence.rule.p for evidence in family])
-    size = len(family)
     return [
-        _over_universes(evidence, p, p_share, p_rule, size)
-        for evidence, p, p_share, p_rule in zip(family, overall, shares, rules, strict=True)
+        _over_universes(evidence, p, p_rule, len(family))
+        for evidence, p, p_rule in zip(family, overall, rules, strict=True)
     ]
 
 
-def _over_universes(
-    evidence: MultiverseEvidence, p: float, p_share: float, p_rule: float, family: int
-) -> Verdict:
+def _over_universes(evidence: MultiverseEvidence, p: float, p_rule: float, family: int) -> Verdict:
     found = replace(evidence.found, p=p)
     if p_rule > ALPHA:
         found = replace(found, rule="", rule_accuracy=math.nan, rule_settings=())
-    verdict, why = _decided_by_shares(evidence, found, p_share)
+    verdict, why = _by_shares(found, evidence.expectation)
     reason = "; ".join(filter(None, (why, _sentence(found, verdict, evidence.expectation))))
     return Verdict(verdict, reason, evidence, p, family=family, multiverse=found)
 
 
-def _decided_by_shares(
-    evidence: MultiverseEvidence, found: Multiverse, p_share: float
-) -> tuple[str, str]:
-    """The verdict by adjusted p values, and why it is none."""
-    side = evidence.side
+def _by_shares(found: Multiverse, expectation: Expectation) -> tuple[str, str]:
+    """The verdict, and why it is none."""
     if found.count < FEWEST_UNIVERSES:
         return UNDECIDED, f"too few universes: a verdict takes {FEWEST_UNIVERSES}"
-    without_a_margin = side == 0 and evidence.expectation.margin is None
-    if found.number(side) / found.count >= MOST and not without_a_margin:
-        if p_share <= ALPHA / 2 and (side == 0 or found.p <= ALPHA):
-            return BY_SIDE[side], ""
-        if evidence.p_share <= ALPHA / 2:
-            return UNDECIDED, "the correction for the family leaves no significant result"
-        return UNDECIDED, f"the share's lower limit is below {_percent(LEAST)} %"
+    limits = {side: share_interval(found.number(side), found.count) for side in SIDES}
+    for side, verdict in NEARLY_ALL.items():
+        share = found.number(side) / found.count
+        if share >= MOST and limits[side][0] >= LEAST and (side or expectation.margin is not None):
+            return verdict, ""
+    for side, verdict in MOSTLY.items():
+        if limits[side][0] > 0.5:
+            return verdict, ""
     if found.rule:
         return DEPENDS, ""
-    return UNDECIDED, "no rule on two settings tells where"
+    if all(limits[side][0] > SOME and limits[side][1] < LEAST for side in MOSTLY):
+        return MIXED, ""
+    return UNDECIDED, "no share of universes, and no rule on two settings, decides"
 
 
 def _sentence(found: Multiverse, verdict: str, expectation: Expectation) -> str:
-    """``holds beyond the margin in 187 of 200 universes (94 %, 95 % interval 89 to 97 %), …``.
-
-    The number is that behind the verdict.
-    """
+    """``holds beyond the margin in 187 of 200 universes (94 %, interval 89 to 97 %), …``."""
     beyond = " beyond the margin" if expectation.margin is not None else ""
-    said, number = f"holds{beyond}", found.holds
-    if verdict == REVERSED:
-        said, number = f"the opposite {said}", found.reversed
-    elif verdict == NO_EFFECT:
-        said, number = "the effect is within the margin", found.within
-    low, high = (_percent(end) for end in share_interval(number, found.count))
-    share = f"{_percent(number / found.count)} %, 95 % interval {low} to {high} %"
-    parts = [f"{said} in {number} of {found.count} universes ({share})"]
-    if verdict in (DEPENDS, UNDECIDED):
-        parts.append(f"the opposite in {found.reversed}")
+    told = {1: f"holds{beyond} in", -1: "the opposite in", 0: "the effect is within the margin in"}
+    first = 0 if verdict == NO_EFFECT else -1 if verdict in (REVERSED, MOSTLY_REVERSED) else 1
+    parts = []
+    for side in (first, *(side for side in (1, -1) if side != first)):
+        low, high = (_percent(end) for end in share_interval(found.number(side), found.count))
+        share = f"{_percent(found.number(side) / found.count)} %, interval {low} to {high} %"
+        of = f" of {found.count} universes" if side == first else ""
+        parts.append(f"{told[side]} {found.number(side)}{of} ({share})")
     if found.of > found.count:
         diverged = f" (diverged on both sides: {found.both_diverged})" * bool(found.both_diverged)
         parts.append(f"{found.of - found.count} more do not count{diverged}")

@@ -19,14 +19,21 @@ import pandas as pd
 
 from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import ALPHA, exceeds
-from verdicts.statistics.evidence import Expectation, median_interval, signed_ranks
+from verdicts.statistics.evidence import Expectation
+from verdicts.statistics.one_sample import median_interval, signed_ranks
 from verdicts.statistics.rules import NONE, Rule, find_rule
 
 #: With 16 universes, no share has a lower limit of 80 %; with 20, it takes all.
 FEWEST_UNIVERSES = 20
 
-#: The share of universes that a verdict on all of them takes, and its lower limit.
+#: The share of universes that a verdict on nearly all of them takes, and its lower limit.
 MOST, LEAST = 0.9, 0.8
+
+#: Lower limit of the share of each side where a claim is mixed; the upper one is ``LEAST``.
+SOME = 0.1
+
+#: Two shares are judged at once, so that the interval of each is of 1 − ALPHA / 2.
+SHARES = 2
 
 #: Into so many parts of equal size a numeric setting is cut, for shares of variance.
 BINS = 5
@@ -51,7 +58,7 @@ class Multiverse:
     within: int
     #: ``holds`` / ``count``, …
     share: float
-    #: … and its 95 % interval.
+    #: … and its interval (``share_interval``).
     low: float
     high: float
     #: That no universe has an effect: signs of whole universes' ranks flipped, two-sided, adjusted
@@ -127,18 +134,6 @@ class MultiverseEvidence:
         """Of: no universe has an effect."""
         return self.found.p
 
-    @property
-    def side(self) -> int:
-        """Where most universes are, as in ``SIDES``."""
-        return max(SIDES, key=self.found.number)
-
-    @property
-    def p_share(self) -> float:
-        """Of: the share of universes on that side is ``LEAST``, or less."""
-        from scipy.special import bdtrc
-
-        return float(bdtrc(self.found.number(self.side) - 1, self.found.count, LEAST))
-
 
 def examined(
     effects: pd.Series,
@@ -197,11 +192,12 @@ def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:
 
 
 def share_interval(number: int, count: int) -> tuple[float, float]:
-    """Clopper and Pearson's 95 % interval of a share of a count."""
+    """Clopper and Pearson's interval of a share of a count, of 97.5 %."""
     from scipy.special import betaincinv
 
-    low = betaincinv(number, count - number + 1, ALPHA / 2) if number else 0.0
-    high = betaincinv(number + 1, count - number, 1 - ALPHA / 2) if number < count else 1.0
+    tail = ALPHA / SHARES / 2
+    low = betaincinv(number, count - number + 1, tail) if number else 0.0
+    high = betaincinv(number + 1, count - number, 1 - tail) if number < count else 1.0
     return float(low), float(high)
 
 

@@ -17,8 +17,8 @@ def detectable(evidence: Evidence, family: int = 1) -> float:
     """The smallest difference from the expected value that so many seeds show with power 80 %.
 
     In the unit of the quantity, from the spread that was seen, at the level that is left to each
-    claim of the family (α / size) at its look. For ``near`` and ``paper``, a difference that
-    exceeds the margin. NaN with fewer than three seeds or without a spread.
+    claim of the family (α / size) at its look. For ``near``, a difference that exceeds the margin.
+    NaN with fewer than three seeds or without a spread.
     """
     count, spread, expected = evidence.pairs, evidence.spread, evidence.expectation
     if count < FEWEST or not spread > 0:
@@ -31,7 +31,7 @@ def detectable(evidence: Evidence, family: int = 1) -> float:
     while power(high, count, level) < POWER:
         high *= 2
     effect = brentq(lambda effect: power(effect, count, level) - POWER, 0, high, xtol=1e-6)
-    least = expected.margin or 0.0 if expected.relation in ("near", "paper") else 0.0
+    least = expected.margin or 0.0 if expected.relation == "near" else 0.0
     return least + spread * float(effect)
 
 
@@ -39,9 +39,11 @@ def seeds_needed(evidence: Evidence, family: int = 1) -> float:
     """The fewest seeds that decide the claim with power 80 % if what was measured is true.
 
     See ``chance``. With a plan, at the level of the look that comes. NaN with fewer than three
-    seeds or without a spread; infinite if more than ``MOST_SEEDS`` are needed.
+    seeds or without a spread, and of printed numbers: more seeds do not narrow the interval for one
+    more. Infinite if more than ``MOST_SEEDS`` are needed.
     """
-    if evidence.pairs < FEWEST or not evidence.spread > 0:
+    printed = evidence.expectation.relation == "paper"
+    if evidence.pairs < FEWEST or not evidence.spread > 0 or printed:
         return math.nan
     level = ALPHA * share_at(evidence, coming=True) / family
     return _fewest(lambda count: chance(evidence, count, level) >= POWER)
@@ -50,8 +52,8 @@ def seeds_needed(evidence: Evidence, family: int = 1) -> float:
 def chance(evidence: Evidence, count: int, level: float = ALPHA) -> float:
     """The probability that ``count`` seeds decide the claim, if what was measured is true.
 
-    By a difference (for ``near`` and ``paper``, from the margin's edge), or by equivalence if the
-    estimate is within a margin. ``evidence`` has three seeds or more, and a spread.
+    By a difference (for ``near``, from the margin's edge), or by equivalence if the estimate is
+    within a margin. ``evidence`` has three seeds or more, and a spread.
     """
     spread, expected = evidence.spread, evidence.expectation
     effect = abs(evidence.estimate - expected.value) / spread
@@ -59,10 +61,9 @@ def chance(evidence: Evidence, count: int, level: float = ALPHA) -> float:
     powers = [0.0]
     if effect < margin:
         powers.append(equivalence_power(effect, margin, count, level))
-    power = draw_power if expected.relation == "paper" else difference_power
-    beyond = effect - margin if expected.relation in ("near", "paper") else effect
+    beyond = effect - margin if expected.relation == "near" else effect
     if beyond > 0:
-        powers.append(power(beyond, count, level))
+        powers.append(difference_power(beyond, count, level))
     return max(powers)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
+from verdicts.statistics.one_sample import Interval
 
 #: The numbers of seeds at which a claim is judged, rising; empty for a claim without a plan.
 Plan = tuple[int, ...]
@@ -68,15 +69,30 @@ def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evid
 
 
 def over_looks(found: Sequence[Evidence], plan: Plan) -> Evidence:
-    """The last evidence of the first looks of a plan, with p values over all of them."""
+    """The last evidence of the first looks of a plan, with p values over all of them.
+
+    The interval has what no look rejects at its share of the level.
+    """
     p, first = _smallest([look.p for look in found], plan)
     last = found[-1]
+
+    def interval(level: float) -> Interval:
+        spent = zip(found, shares(plan), strict=False)
+        ends = np.array([look.interval(share * level) for look, share in spent])
+        ends = ends[~np.isnan(ends).any(axis=1)]
+        if not len(ends):
+            return np.nan, np.nan
+        low, high = float(ends[:, 0].max()), float(ends[:, 1].min())
+        return (low, high) if low <= high else found[first].interval(shares(plan)[first] * level)
+
     return replace(
         last,
         p=p,
         p_equivalent=_smallest([look.p_equivalent for look in found], plan)[0],
         side=found[first].side,
         obstacle=last.obstacle if all(look.obstacle for look in found) else "",
+        interval=interval,
+        at_last_look=lambda level: last.interval(shares(plan)[len(found) - 1] * level),
         plan=plan,
         looks=len(found),
     )

@@ -1,0 +1,195 @@
+"""Tests of where the centre of a sample is, and the intervals of what they do not reject.
+
+A sample has one number per seed, or a part and a whole, whose ratio of means is then the centre. A
+test asks about any θ: it is one of the numbers part − θ · whole, with wholes of 1 for plain numbers
+(Fieller 1954).
+
+- ``StudentT``: for few seeds;
+- ``SignFlips``: counts the choices of signs whose sum is at least the observed one. Under the null
+  hypothesis each number could as well have had the other sign; it assumes symmetry and no
+  distribution. Flipping the signs of a subset lowers the sum iff the subset's mean is above θ, so
+  the interval's ends are order statistics of the means of subsets (Hartigan 1969);
+- ``SignedRanks``: Wilcoxon's, where a number is infinite (a run diverged).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from verdicts.statistics.estimates import ALPHA
+
+#: Of this many choices of signs all are counted, and of more, so many random ones.
+DRAWS = 2**18
+
+#: Sums count as equal if they differ by this share of the sum of absolute values.
+EQUAL_SUMS = 1e-12
+
+#: An interval of a ratio that reaches so many times its first step is unbounded.
+WIDEST = 1e6
+
+Interval = tuple[float, float]
+
+
+class OneSample(Protocol):
+    """A test of a sample."""
+
+    def tail(self, theta: float, way: int) -> float:
+        """The one-sided p value of: the centre is above θ (``way`` 1), or below it (−1)."""
+
+    def interval(self, level: float) -> Interval:
+        """All θ that are not rejected at the two-sided ``level``; an end may be infinite."""
+
+
+def two_sided(test: OneSample, theta: float, side: int) -> float:
+    """The two-sided p value of a centre other than θ, for a sample that is on a ``side`` of it."""
+    return min(1.0, 2 * test.tail(theta, side))
+
+
+class StudentT:
+    """Student's t test of three numbers or more that are finite and differ."""
+
+    def __init__(self, part: np.ndarray, whole: np.ndarray) -> None:
+        self.part, self.whole = part, whole
+
+    def tail(self, theta: float, way: int) -> float:
+        """See ``OneSample``."""
+        from scipy.special import stdtr
+
+        off = self.part - theta * self.whole
+        error = off.std(ddof=1) / np.sqrt(len(off))
+        return float(stdtr(len(off) - 1, -way * off.mean() / error))
+
+    def interval(self, level: float) -> Interval:
+        """See ``OneSample``."""
+        from scipy.special import stdtrit
+
+        count, centre = len(self.part), float(self.part.mean() / self.whole.mean())
+        error = (self.part - centre * self.whole).std(ddof=1) / np.sqrt(count)
+        half = float(stdtrit(count - 1, 1 - level / 2) * error)
+        if (self.whole == 1).all():
+            return centre - half, centre + half
+        return _searched(self, centre, half / self.whole.mean(), level)
+
+
+class SignFlips:
+    """The sign-flip test; ``draws`` as ``DRAWS``."""
+
+    def __init__(self, part: np.ndarray, whole: np.ndarray, draws: int = DRAWS) -> None:
+        self.part, self.whole = part, whole
+        chosen = subsets(len(part), draws)
+        both = np.concatenate([some @ np.stack([part, whole], 1) for some in chosen])
+        self.parts, self.wholes = both.T
+
+    def tail(self, theta: float, way: int) -> float:
+        """See ``OneSample``."""
+        equal = EQUAL_SUMS * np.abs(self.part - theta * self.whole).sum()
+        flipped = way * (self.parts - theta * self.wholes) <= equal
+        return float((1 + np.count_nonzero(flipped)) / (1 + len(flipped)))
+
+    def interval(self, level: float) -> Interval:
+        """See ``OneSample``."""
+        if (self.wholes <= 0).any() or not (self.whole == 1).all():
+            centre = float(self.part.mean() / self.whole.mean())
+            step = np.abs(self.part - centre * self.whole).mean() / abs(self.whole.mean())
+            return _searched(self, centre, float(step), level) if step else (centre, centre)
+        count = math.floor(level / 2 * (1 + len(self.parts)))
+        if not count:
+            return -math.inf, math.inf
+        means = np.partition(self.parts / self.wholes, [count - 1, -count])
+        return float(means[count - 1]), float(means[-count])
+
+
+class SignedRanks:
+    """Wilcoxon's signed-rank test, exact with ties; ``draws`` as ``DRAWS``."""
+
+    def __init__(self, part: np.ndarray, whole: np.ndarray, draws: int = DRAWS) -> None:
+        self.part, self.whole, self.draws = part, whole, draws
+
+    def tail(self, theta: float, way: int) -> float:
+        """See ``OneSample``."""
+        ranks = signed_ranks(self.part - theta * self.whole)
+        return SignFlips(ranks, np.ones(len(ranks)), self.draws).tail(0.0, way)
+
+    def interval(self, level: float) -> Interval:
+        """See ``OneSample``; all numbers, unless all wholes are above 0."""
+        if not (self.whole > 0).all():
+            return -math.inf, math.inf
+        values = self.part / self.whole
+        finite = values[np.isfinite(values)]
+        steps = np.unique(np.add.outer(finite, finite) / 2)  # p changes at means of pairs alone
+
+        def first(way: int) -> float:
+            """The first step, from the outside, that is not rejected."""
+            ordered = steps[::way]
+            outside = ordered[:1] - way * (1 + np.abs(ordered[:1]))
+            if not len(steps) or self.tail(float(outside[0]), way) > level / 2:
+                return -way * math.inf
+            low, high = -1, len(ordered)
+            while high - low > 1:
+                middle = (low + high) // 2
+                kept = self.tail(float(ordered[middle]), way) > level / 2
+                low, high = (low, middle) if kept else (middle, high)
+            return float(ordered[high]) if high < len(ordered) else way * math.inf
+
+        return first(1), first(-1)
+
+
+def _searched(test: OneSample, centre: float, step: float, level: float) -> Interval:
+    """The interval by doubling steps from the centre, and halving what is between."""
+
+    def end(way: int) -> float:
+        inner, outer = 0.0, step
+        while test.tail(centre + way * outer, -way) > level / 2:
+            inner, outer = outer, 2 * outer
+            if outer > WIDEST * step:
+                return way * math.inf
+        while outer - inner > 1e-4 * outer:
+            middle = (inner + outer) / 2
+            kept = test.tail(centre + way * middle, -way) > level / 2
+            inner, outer = (middle, outer) if kept else (inner, middle)
+        return centre + way * inner
+
+    return end(-1), end(1)
+
+
+@lru_cache(maxsize=4)
+def subsets(count: int, draws: int) -> list[np.ndarray]:
+    """Subsets of ``count`` numbers, each [subsets, ``count``], with 1 for the chosen ones.
+
+    All but the empty one if that are fewer than ``draws``, else ``draws`` random ones of a fixed
+    stream. In parts, so that few are in memory as floats.
+    """
+    if 2**count <= draws:
+        found = np.arange(1, 2**count)[:, None] >> np.arange(count) & 1
+    else:
+        found = np.random.default_rng(0).integers(0, 2, (draws, count))
+    return np.array_split(found.astype(np.int8), 1 + len(found) // 20_000)
+
+
+def signed_ranks(values: np.ndarray) -> np.ndarray:
+    """The ranks of the absolute values, with the signs of the values; ties share their mean.
+
+    Values that differ by rounding alone are ties.
+    """
+    from scipy.stats import rankdata
+
+    return np.sign(values) * rankdata([float(f"{size:.9e}") for size in np.abs(values)])
+
+
+def median_interval(values: np.ndarray) -> tuple[float, float, float]:
+    """The median of sorted values, and the order statistics that enclose it with 95 %."""
+    from scipy.special import bdtr
+
+    count = len(values)
+    lower, upper = values[(count - 1) // 2], values[count // 2]
+    with np.errstate(invalid="ignore"):  # −∞ and ∞ have no mean
+        median = float(lower if lower == upper else (lower + upper) / 2)
+    # The interval from the k-th smallest to the k-th largest misses with 2 P(Binomial < k).
+    inner = [k for k in range(1, count // 2 + 1) if 2 * bdtr(k - 1, count, 0.5) <= ALPHA]
+    if not inner:
+        return median, -math.inf, math.inf
+    return median, float(values[inner[-1] - 1]), float(values[-inner[-1]])
