@@ -308,10 +308,10 @@ def _row(
     )
 
 
-OF_CLAIM = ("place", "says", "kind", "shows", "mark", "mark_reason")
+OF_CLAIM = ("place", "says", "quote", "kind", "shows", "mark", "mark_reason")
 OF_VERDICT = (
     *("verdict", "p_adjusted", "p_equivalent_adjusted", "met", "cases", "hardest"),
-    *("hardest_measured", "hardest_limit", "below_margin", "multiverse"),
+    *("hardest_measured", "hardest_limit", "multiverse"),
 )
 #: What a row has of the claim, of the verdict and of the evidence.
 OF_EVIDENCE = (

@@ -25,8 +25,7 @@ def as_text(rows: Sequence[Row]) -> str:
 
 def details(row: Row) -> list[str]:
     """What was found: the measured value, what was expected, the interval, the seeds."""
-    found = [row.also.removeprefix(", ")] if row.also else []
-    found += [] if row.measured == ABSENT else [row.measured]
+    found = [] if row.measured == ABSENT else [row.measured]
     found += [f"expected {row.expectation}"] if row.expectation else []
     found += [f"interval {row.interval}"] if row.interval != ABSENT else []
     return found + ([row.seeds] if row.seeds else [])
@@ -58,7 +57,7 @@ def _line(row: Row) -> dict[str, str]:
     return {
         "Claim": row.claim,
         **what,
-        "Verdict": row.verdict + row.also,
+        "Verdict": row.verdict,
         "Expected": str(row.expectation or ABSENT),
         "Measured": row.measured,
         "Interval": row.interval,

@@ -94,8 +94,6 @@ class Row:
     #: What the universes say, for a claim over universes. ``estimate`` is then the median of their
     #: effects, ``pairs`` their number, and ``reason`` the sentence on them.
     multiverse: Multiverse | None = None
-    #: It holds or fails, and the effect is shown to be smaller than the margin.
-    below_margin: bool = False
     #: The looks taken at the claim, by the plan in its file; None without a plan.
     looks: int | None = None
     #: ``before``, ``changed`` or ``added``: whether the claim was registered before its first run,
@@ -106,6 +104,8 @@ class Row:
     mark_reason: str = ""
     #: The seeds at the next planned look, of an undecided claim; None without one.
     next_look: int | None = None
+    #: The author's own words; may be empty.
+    quote: str = ""
 
     def __post_init__(self) -> None:
         """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""
@@ -197,11 +197,6 @@ class Row:
         if self.looks is None:
             return ""
         return f" in {self.looks} look{'' if self.looks == 1 else 's'}"
-
-    @property
-    def also(self) -> str:
-        """What is said after the verdict of an effect that is real and below the margin."""
-        return ", and the effect is smaller than the margin" if self.below_margin else ""
 
     @property
     def registration(self) -> str:

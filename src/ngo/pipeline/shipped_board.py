@@ -122,7 +122,7 @@ def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClai
         statement=row.statement,
         place=row.place,
         verdict=row.verdict,
-        remark="; ".join(filter(None, [row.also.removeprefix(", and "), row.mark or ""])),
+        remark=row.mark or "",
         effect=row.measured,
         interval=row.interval,
         seeds=row.counted,

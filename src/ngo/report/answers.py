@@ -216,11 +216,7 @@ def finding(row: Row) -> str:
     if row.verdict == UNDECIDED or not directed:
         return f", {row.with_unit(row.estimate)}{_bracket(row.low, row.high)}"
     other_way = (row.estimate > 0) != (row.relation == "above")
-    return (
-        (", the other way" if other_way else "")
-        + f" by {_size(row)}"
-        + (f", less than the margin of {number(row.margin)}" if row.below_margin else "")
-    )
+    return (", the other way" if other_way else "") + f" by {_size(row)}"
 
 
 def _in_universes(verdict: str, seen: Multiverse) -> str:

@@ -50,6 +50,8 @@ class Claim:
     id: str
     place: str
     says: str
+    #: The author's own words; may be empty.
+    quote: str
     kind: str
     tables: tuple[str, ...]
     where: Selection

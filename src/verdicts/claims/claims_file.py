@@ -24,9 +24,21 @@ from verdicts.statistics.evidence import RELATIONS, Expectation
 from verdicts.statistics.sequential import Plan, checked_plan
 
 CLAIM_KEYS = (
-    *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
+    *(
+        "place",
+        "says",
+        "quote",
+        "kind",
+        "from",
+        "where",
+        "quantity",
+        "with",
+        *RELATIONS,
+        "margin",
+        "unit",
+    ),
     *("family", "gate", "shows", "cells", "every_cell", "depends_on", "universes", "looks"),
-    *("exact", "standard_error", *MARKS),
+    *("unit", "exact", "standard_error", *MARKS),
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
@@ -104,9 +116,16 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     mark = _given(key, values, MARKS)
     universes = read("universes", _universes)
     exact = read("exact", boolean, False)
+    cells = {
+        str(cell): _cell(f"{key}.cells.{cell}", more, expectation)
+        for cell, more in read("cells", mapping, {}).items()
+    }
+    compared = (expectation, *(cell.expectation for cell in cells.values()))
+    # More seeds do not tell whether a printed number is that of one more run.
+    printed = any(of is not None and of.relation == "paper" for of in compared)
     claim = Claim(
         id=name,
-        **{name: read(name, text, "") for name in ("place", "says", "unit", "shows")},
+        **{name: read(name, text, "") for name in ("place", "says", "quote", "unit", "shows")},
         kind=kind,
         tables=read("from", _tables, ()),
         where=read("where", _where, {}),
@@ -115,14 +134,11 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         expectation=expectation,
         family=read("family", text, name),
         gates=read("gate", names, ()),
-        cells={
-            str(cell): _cell(f"{key}.cells.{cell}", more, expectation)
-            for cell, more in read("cells", mapping, {}).items()
-        },
+        cells=cells,
         every_cell=read("every_cell", boolean, False),
         depends_on=read("depends_on", text, ""),
         universes=universes,
-        looks=read("looks", checked_plan, () if universes or exact else plan),
+        looks=read("looks", checked_plan, () if universes or exact or printed else plan),
         exact=exact,
         mark=mark,
         mark_reason=read(mark, text, ""),

@@ -130,7 +130,8 @@ class _Writer:
             return
         place, names = f"{key}.{FOR_EACH}", entry[FOR_EACH]
         check(isinstance(names, Mapping) and names, place, names, "give NAME: [values]")
-        lists = [self.listed(f"{place}.{name}", name, values) for name, values in names.items()]
+        given = {name: self.filled(place, values, chosen) for name, values in names.items()}
+        lists = [self.listed(f"{place}.{name}", name, values) for name, values in given.items()]
         for values in product(*lists):
             yield {**chosen, **dict(zip(names, values, strict=True))}
 
@@ -199,8 +200,9 @@ class PrintedNumbers:
         if not isinstance(entry, Mapping):
             return entry
         found = dict(entry)
-        if isinstance(entry.get("paper"), Mapping):
-            found["paper"] = self.number(f"{key}.paper", entry["paper"])
+        for name in ("paper", "near"):
+            if isinstance(entry.get(name), Mapping):
+                found[name] = self.number(f"{key}.{name}", entry[name])
         if isinstance(entry.get("cells"), Mapping):
             found["cells"] = {
                 name: self.numbers(f"{key}.cells.{name}", cell)
@@ -257,7 +259,7 @@ class PrintedNumbers:
 
 
 #: Keys of a claim that do not decide it.
-WORDS = ("place", "says", "kind", "unit", "shows")
+WORDS = ("place", "says", "quote", "kind", "unit", "shows")
 
 
 def forms(entries: Resolved) -> dict[str, str]:

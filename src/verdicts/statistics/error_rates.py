@@ -35,12 +35,6 @@ MARGIN = 1.0
 
 ABOVE = Expectation("above", 0.0, MARGIN)
 
-#: What a verdict may say besides: the effect is real, and smaller than the margin.
-BELOW_MARGIN = "below_margin"
-
-SAID = (*judgement.DECIDED, BELOW_MARGIN)
-BOTH = {HOLDS, BELOW_MARGIN}
-
 # Noise of mean 0 and standard deviation 1. Paired: the difference of two skewed values.
 NOISE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
     "normal": lambda stream, shape: stream.standard_normal(shape),
@@ -61,7 +55,7 @@ class Situation:
     expected: str
     #: The true means of the claims of a family.
     means: tuple[float, ...]
-    #: What is true of each claim (of ``SAID``).
+    #: What is true of each claim (of ``DECIDED``).
     right: tuple[tuple[str, ...], ...]
     #: How far the value that the paper prints is from the mean; None: as one more seed is.
     printed: float | None = None
@@ -85,7 +79,7 @@ def _six(mean: float) -> Situation:
 
 
 SITUATIONS = (
-    _single("above 0: the mean is 0", "above", 0.0, EQUIVALENT, BELOW_MARGIN),
+    _single("above 0: the mean is 0", "above", 0.0, EQUIVALENT),
     _single("above 0: the mean is 1, at the margin", "above", 1.0, HOLDS),
     _single("above 0: the mean is 2", "above", 2.0, HOLDS),
     _single("above 0: the mean is −1", "above", -1.0, REVERSED),
@@ -97,7 +91,7 @@ SITUATIONS = (
     _single("paper: a level of 20, and 5 off", "paper", 20.0, NOT_MET, printed=5.0),
     Situation("6 claims above 0: all means are 0", "above", (0.0,) * 6, ((),) * 6),
     _six(2.0),
-    _single("above 0: the mean is 0.5", "above", 0.5, HOLDS, EQUIVALENT, BELOW_MARGIN),
+    _single("above 0: the mean is 0.5", "above", 0.5, HOLDS, EQUIVALENT),
 )
 
 
@@ -130,10 +124,7 @@ def error_rates(
 
     Columns: ``false_holds``, ``false_fails``, …: the shares of simulated families with this verdict
     where it is not true (at a margin's edge, neither ``holds`` nor ``fails`` is true of ``near``);
-    ``false_below_margin``: with an effect that is
-    said to be real and smaller than the margin, where it is not smaller; ``false``: with any.
-    ``power``: the share of the claims with a true verdict that get it, ``both``: of those with a
-    real effect below the margin of which this is said; NaN if there are none.
+    ``false``: with any; ``power``: the share of the claims with a true verdict that get it.
     """
     records: list[dict[str, object]] = []
     for situation, noise, count in product(situations, noises, seeds):
@@ -177,7 +168,7 @@ def _records(
         right = [set(verdicts) for verdicts in situation.right]
         looks = _looks(family, situation.expectations(paper), plan)
         for k, (judged, seeds) in enumerate(looks):
-            said = [{found.verdict, *([BELOW_MARGIN] * found.below_margin)} for found in judged]
+            said = [{found.verdict} for found in judged]
             families[k].append(list(zip(said, right, strict=True)))
             used[k] += seeds
     return [
@@ -186,8 +177,7 @@ def _records(
             "noise": noise,
             "seeds": look,
             "used": used[k] / simulations,
-            **_shares(families[k], SAID),
-            "both": share(said >= BOTH for said, true in chain(*families[k]) if true >= BOTH),
+            **_shares(families[k], judgement.DECIDED),
         }
         for k, look in enumerate(plan)
     ]
@@ -197,7 +187,7 @@ def _shares(families: Sequence[Sequence[Compared]], names: Sequence[str]) -> dic
     """How often verdicts with these ``names`` were false, and how often true ones were found."""
     said_wrongly = ({name for said, true in pairs for name in said - true} for pairs in families)
     wrong = [said & set(names) for said in said_wrongly]
-    hits = [bool(said & true - {BELOW_MARGIN}) for said, true in chain(*families) if true]
+    hits = [bool(said & true) for said, true in chain(*families) if true]
     rates = {f"false_{name}": share(name in said for said in wrong) for name in names}
     return {**rates, "false": share(map(bool, wrong)), "power": share(hits)}
 

@@ -3,10 +3,10 @@
 Of a claim at a setting, by p values that are adjusted within its family (Holm); those of a
 difference (``p``) and of equivalence (``p_equivalent``) apart, each at 5 %:
 
+- ``equivalent``: a side is claimed, and the number is within the margin, which counts as none;
 - ``holds``: the number is on the side that is claimed, or within the margin of ``near``;
 - ``reversed``: it is on the other side; ``fails``: it is not within the margin of ``near``, or a
   case of a theorem is not met;
-- ``equivalent``: a side is claimed, no side is shown, and the number is within the margin;
 - ``consistent``, ``not met``: a printed number is in the prediction interval for one more run, or
   is not; ``cannot be told``: it is, and so is zero;
 - ``depends``: of the values of a setting that the author does not state, it holds at some, and at
@@ -78,6 +78,9 @@ ALWAYS = (HOLDS, FAILS, UNDECIDED, NOT_RUN)
 #: Verdicts that no further seed changes, of claims about seeds.
 DECIDED = (HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET)
 
+#: Verdicts on a cell that say yes, and no.
+RIGHT, WRONG = {HOLDS, CONSISTENT}, {FAILS, REVERSED, EQUIVALENT, NOT_MET}
+
 #: Verdicts over universes.
 OVER_UNIVERSES = (*(ROBUST, REVERSED, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, DEPENDS, MIXED),)
 
@@ -112,8 +115,6 @@ class Verdict:
     hardest_limit: float = float("nan")
     #: What the universes say, for a claim over universes.
     multiverse: Multiverse | None = None
-    #: A claim of a direction holds or fails, and the effect is shown to be within the margin.
-    below_margin: bool = False
 
     @property
     def interval(self) -> Interval:
@@ -167,10 +168,8 @@ def judge(family: Sequence[Evidence]) -> list[Verdict]:
     for k, evidence in enumerate(family):
         p, p_equivalent = differences[k], equivalences[k]
         verdict, reason = _decided(evidence, p, p_equivalent, levels[k])
-        shown = evidence.expectation.directed and verdict in (HOLDS, REVERSED)
-        below = shown and p_equivalent <= ALPHA
         tests = (p, p_equivalent, levels[k], other_levels[k])
-        verdicts.append(Verdict(verdict, reason, evidence, *tests, len(family), below_margin=below))
+        verdicts.append(Verdict(verdict, reason, evidence, *tests, len(family)))
     return verdicts
 
 
@@ -242,10 +241,9 @@ def judge_every(cells: Sequence[Verdict]) -> Verdict:
     verdicts = [cell.verdict for cell in cells]
     reason = f"of {len(cells)} cells: {_counted(verdicts)}"
     if len(only := set(verdicts)) == 1:
-        below = all(cell.below_margin for cell in cells)
         told = only & {UNDECIDED, NOT_RUN}
         reason = cells[0].reason if told else f"in all {len(cells)} cells"
-        return Verdict(verdicts[0], reason, below_margin=below)
+        return Verdict(verdicts[0], reason)
     for found, verdict in ((NOT_MET, NOT_MET), (FAILS, FAILS), (REVERSED, FAILS)):
         if found in verdicts:
             return Verdict(verdict, reason)
@@ -255,18 +253,16 @@ def judge_every(cells: Sequence[Verdict]) -> Verdict:
 def judge_depends(setting: str, cells: Mapping[str, Verdict]) -> Verdict:
     """The verdict on a claim whose author leaves a ``setting`` open, by its cells: its values.
 
-    It depends if it holds in some cells, and others show no difference, or the opposite.
+    It depends if it holds (or is consistent) in some cells, and others show no difference, or the
+    opposite.
     """
-    verdicts = {name: cell.verdict for name, cell in cells.items()}
-    found = set(verdicts.values())
-    if HOLDS in found and found & {FAILS, REVERSED, EQUIVALENT}:
-        each = [(v, [name for name in verdicts if verdicts[name] == v]) for v in VERDICTS]
-        told = "; ".join(f"{verdict} at {', '.join(at)}" for verdict, at in each if at)
-        return Verdict(DEPENDS, f"on {setting}: {told}")
     every = judge_every(list(cells.values()))
-    if found <= {FAILS, REVERSED, EQUIVALENT}:  # nowhere does it hold
-        return replace(every, verdict=FAILS if len(found) > 1 else every.verdict)
-    return every
+    found = {cell.verdict for cell in cells.values()}
+    if not (found & RIGHT and found & WRONG):
+        return every
+    at = [(v, [name for name, cell in cells.items() if cell.verdict == v]) for v in VERDICTS]
+    told = "; ".join(f"{verdict} at {', '.join(names)}" for verdict, names in at if names)
+    return Verdict(DEPENDS, f"on {setting}: {told}")
 
 
 def _counted(verdicts: Sequence[str]) -> str:
@@ -285,11 +281,11 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float, level: float) ->
         return NOT_MET if different else CANNOT_TELL if low <= 0 <= high else CONSISTENT, ""
     lost = "the correction for the family leaves no significant"
     if expected.directed:
+        if equivalent:
+            return EQUIVALENT, ""
         if different:
             right = evidence.side == (1 if expected.relation == "above" else -1)
             return (HOLDS if right else REVERSED), ""
-        if equivalent:
-            return EQUIVALENT, ""
         why = f"the difference from {expected.value:g} is not significant"
         return UNDECIDED, f"{lost} difference" if evidence.p <= ALPHA else why
     if equivalent:
