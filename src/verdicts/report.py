@@ -13,14 +13,15 @@ import pandas as pd
 
 from verdicts.row import ABSENT, Row, counted, counts, number, registered
 
-#: Of the column with the verdict.
-WIDTH = 16
+#: The least of the column with the verdict.
+WIDTH = 11
 
 
 def as_text(rows: Sequence[Row]) -> str:
     """Two lines for each claim or cell, and the counts."""
     told = filter(None, [counted(counts(rows)), registered(rows)])
-    return "\n".join([*(_lines(row) for row in rows), "", *told]) + "\n"
+    width = max([WIDTH, *(len(row.verdict) + 2 for row in rows)])
+    return "\n".join([*(_lines(row, width) for row in rows), "", *told]) + "\n"
 
 
 def details(row: Row) -> list[str]:
@@ -31,12 +32,12 @@ def details(row: Row) -> list[str]:
     return found + ([row.seeds] if row.seeds else [])
 
 
-def _lines(row: Row) -> str:
+def _lines(row: Row, width: int) -> str:
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
     look = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
     told = [*details(row), *filter(None, (row.why, look, row.registration))]
-    first = f"{row.verdict:<{WIDTH}}{what}"
-    return "\n".join([first, " " * WIDTH + "  " + "; ".join(told)] if told else [first])
+    first = f"{row.verdict:<{width}}{what}"
+    return "\n".join([first, " " * width + "  " + "; ".join(told)] if told else [first])
 
 
 EXPLAINED = (

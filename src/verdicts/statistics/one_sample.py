@@ -111,7 +111,8 @@ class SignedRanks:
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
-        ranks = signed_ranks(self.part - theta * self.whole)
+        off = self.part - (theta * self.whole if theta else 0.0)  # 0 · ∞ is no number
+        ranks = signed_ranks(off)
         return SignFlips(ranks, np.ones(len(ranks)), self.draws).tail(0.0, way)
 
     def interval(self, level: float) -> Interval:

@@ -67,11 +67,16 @@ def test_a_claim_takes_what_it_does_not_give_from_its_defaults(tmp_path):
 def test_a_printed_number_is_read_from_its_file(tmp_path):
     (tmp_path / "printed.csv").write_text("p,score\n1,97.5\n0.5,98\n")
     paper = {"file": "printed.csv", "column": "score", "where": {"p": "{p}"}}
-    cells = {"p{p}": {"for_each": {"p": [0.5, 1]}, "p": "{p}", "paper": paper, "margin": 2}}
+    cells = {"p{p}": {"for_each": {"p": [0.5, 1]}, "p": "{p}", "paper": paper}}
     claims = {"a": {"kind": "number", "above": None, "cells": cells, "every_cell": True}}
     found = read_claims(write(tmp_path / "c.yaml", claims))
     expected = {name: cell.expectation for name, cell in found.claims["a"].cells.items()}
-    assert expected == {"p0.5": Expectation("paper", 98, 2), "p1": Expectation("paper", 97.5, 2)}
+    assert expected == {"p0.5": Expectation("paper", 98), "p1": Expectation("paper", 97.5)}
+    gap = {**paper, "where": {"p": 0.5}, "minus": {"p": 1}}
+    claims = {"a": {"kind": "number", "above": None, "paper": gap, "standard_error": 0.1}}
+    assert read_claims(write(tmp_path / "d.yaml", claims)).claims["a"].expectation == Expectation(
+        "paper", 0.5, error=0.1
+    )
     assert found.printed == (tmp_path / "printed.csv",)
 
 
@@ -86,6 +91,9 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ({"quantity": "within", "with": {"limit": 1}}, r"claims\.a\.above: the quantity 'within'"),
         ({"above": None}, r"claims\.a: one of above, below, near, paper is missing"),
         ({"below": 1}, r"claims\.a: above and below are both given; name one"),
+        ({"above": None, "paper": 1, "kind": "number", "margin": 1}, r"claims\.a\.margin: not all"),
+        ({"standard_error": 1}, r"claims\.a\.standard_error: it is that of a printed number"),
+        ({"depends_on": "p"}, r"claims\.a\.depends_on: it needs 'cells', one for each value"),
         ({"margin": 0}, r"claims\.a\.margin: 0 is not allowed; it must be above 0"),
         ({"above": None, "near": 1, "kind": "equality"}, r"claims\.a: 'margin' is missing; 'near'"),
         ({"above": None, "near": 1, "margin": 1}, r"claims\.a\.near: not allowed for a claim of k"),

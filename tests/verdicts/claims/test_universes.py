@@ -51,7 +51,7 @@ def test_every_format_has_the_sentence(tmp_path, capsys):
     claims = write_universes(tmp_path, lambda settings: -3.0)
     arguments = ["check", str(claims), "--tables", str(tmp_path), "--out", str(tmp_path / "o")]
     assert main(arguments) == 0
-    said = "the opposite holds beyond the margin in 54 of 54 universes"
+    said = "the opposite in 54 of 54 universes"
     out = capsys.readouterr().out
     assert out.startswith("reversed   over-settings: B is more accurate than A\n")
     assert said in out

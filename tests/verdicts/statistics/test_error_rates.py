@@ -34,15 +34,12 @@ def of(start: str, situations=SITUATIONS):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "start", [f"above 0: the mean is {mean}" for mean in (0, 1)]
-    + ["near 0: the mean is 1", "paper: its value is 1 off"],
+    + ["near 0: the mean is 1", "paper: a level"],
 )  # fmt: skip
 @pytest.mark.parametrize("noise", ["normal", "heavy tails"])
 def test_false_verdicts_on_a_claim_are_rare(start, noise):
     rates = error_rates(SIMULATIONS, of(start), [noise])
     kinds = rates.filter(like="false_")
-    assert len(kinds.columns) == 4
-    small = rates["false_equivalent"] + rates["false_below_margin"]
-    assert small.max() <= limit(SIMULATIONS)
     assert kinds.to_numpy().max() <= limit(SIMULATIONS)
     # The tests use what they are allowed: at an edge, some verdicts are false.
     assert kinds.to_numpy().max() > 0.01
@@ -54,13 +51,6 @@ def test_false_verdicts_in_a_family_are_rare():
     assert rates["false"].min() > 0.01
 
 
-def test_what_is_below_the_margin_is_said_of_real_effects_below_it():
-    rates = error_rates(200, of("above 0: the mean is"), ["normal"], [20])
-    said = rates.set_index("situation")["both"].dropna()
-    assert list(said.index) == ["above 0: the mean is 0.5"]
-    assert said.iloc[0] > 0.1
-
-
 UNIVERSES = 60
 
 
@@ -69,21 +59,15 @@ def truth_of(start):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", ["8 in 80", "8 in half", "2 where a"])
+@pytest.mark.parametrize("start", ["0 every", "8 in 80", "8 in half", "8 in 10", "2 where a"])
 def test_false_verdicts_over_universes_are_rare(start):
     rates = multiverse_rates(UNIVERSES, [truth_of(start)], [(60, 1)])
     assert rates["false"].max() <= limit(UNIVERSES)
 
 
-@pytest.mark.parametrize(
-    ("start", "verdict"),
-    [("4 every", "robust"), ("−4 every", "reversed"), ("4 where a", "depends"),
-     ("4 where one", "depends"), ("8 a", "depends")],
-)  # fmt: skip
-def test_what_is_there_is_found(start, verdict):
-    truth = truth_of(start)
-    assert truth.right == verdict
-    assert multiverse_rates(20, [truth], [(60, 3)])["power"].min() > 0.85
+@pytest.mark.parametrize("start", ["4 every", "−4 every", "4 where a", "4 where one", "8 in 10"])
+def test_what_is_there_is_found(start):
+    assert multiverse_rates(20, [truth_of(start)], [(60, 3)])["power"].min() > 0.85
 
 
 def test_the_test_over_all_universes_keeps_its_level():
@@ -94,12 +78,12 @@ def test_the_test_over_all_universes_keeps_its_level():
 
 
 LOOKED = 120
-FALSE = ["false_holds", "false_fails", "false_equivalent"]
+FALSE = ["false_holds", "false_reversed", "false_equivalent", "false_not met"]
 
 
 @pytest.mark.parametrize(
     "start", ["above 0: the mean is 0.5", "above 0: the mean is 1", "near 0: the mean is 1",
-              "paper: its value is 1 off"],
+              "paper: a level of 20, as"],
 )  # fmt: skip
 def test_false_verdicts_are_rare_at_the_end_of_all_looks(start):
     rates = sequential_rates(LOOKED, of(start, SEQUENTIAL), ["heavy tails"])

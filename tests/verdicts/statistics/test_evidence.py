@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from verdicts.statistics.evidence import Expectation, evidence, signed_ranks
+from verdicts.replication import prediction_interval
+from verdicts.statistics.evidence import Expectation, evidence
+from verdicts.statistics.one_sample import signed_ranks
 
 ABOVE = Expectation("above", 0.5)
 FEW = np.array([1.0, 2.0, 0.5, 1.7])
@@ -19,7 +21,7 @@ def test_few_seeds_are_judged_by_the_t_test():
     assert found.p == found.p_t == pytest.approx(expected.pvalue)
     assert math.isnan(found.p_sign_flip)
     interval = expected.confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert found.interval(0.05) == pytest.approx((interval.low, interval.high))
     assert (found.estimate, found.pairs, found.side) == (pytest.approx(FEW.mean()), 4, 1)
 
 
@@ -44,13 +46,21 @@ def test_the_margin_is_tested_from_both_sides():
 
 
 def test_the_papers_value_has_the_spread_of_a_seed():
-    value = FEW.mean() + 3
-    found = evidence(FEW, Expectation("paper", value, 0.5))
+    found = evidence(FEW, Expectation("paper", FEW.mean() + 3))
     error = FEW.std(ddof=1) * math.sqrt(1 + 1 / 4)
-    assert found.p == pytest.approx(2 * stats.t.sf(2.5 / error, 3))
-    same = evidence(FEW, Expectation("near", value, 0.5))
-    assert found.p_equivalent == same.p_equivalent
-    assert found.p > same.p
+    assert found.p == pytest.approx(2 * stats.t.sf(3 / error, 3))
+    ends = stats.t.interval(0.95, 3, FEW.mean(), error)
+    assert found.interval(0.05) == pytest.approx(ends)
+    assert math.isnan(found.p_equivalent)
+
+
+def test_a_printed_standard_error_counts_instead():
+    printed = Expectation("paper", 0.2, error=0.3)
+    found = evidence(FEW, printed)
+    ours = FEW.std(ddof=1) / 2
+    low, high = prediction_interval(0.2, 0.3, ours)
+    assert np.subtract(found.interval(0.05), FEW.mean()) == pytest.approx([low - 0.2, high - 0.2])
+    assert found.p == pytest.approx(2 * stats.norm.sf((FEW.mean() - 0.2) / math.hypot(0.3, ours)))
 
 
 def test_a_diverged_run_is_the_most_extreme_value():
@@ -58,7 +68,8 @@ def test_a_diverged_run_is_the_most_extreme_value():
     found = evidence(values, ABOVE)
     assert found.p == pytest.approx(2 / 2**7)
     assert (found.estimate, found.infinite, found.side) == (0.9, 1, 1)
-    assert (found.low, found.high) == (0.6, math.inf)
+    low, high = found.interval(0.05)
+    assert (0.6 <= low <= 0.7, high) == (True, math.inf)
     assert math.isnan(found.p_t)
     against = evidence(np.append(values[:-1], -math.inf), ABOVE)
     assert against.p > 0.05
@@ -96,7 +107,7 @@ def test_equal_values_are_decided_by_their_signs(count):
     assert math.isnan(found.p_t)
     same = evidence(np.full(count, 0.1 + 0.2), Expectation("above", 0.3, 0.1))
     assert (same.p, same.p_equivalent) == (1, 1 / 2**count)  # 0.1 + 0.2 is 0.3
-    assert evidence(np.full(count, 2.0), Expectation("paper", 0, 0.1)).p == 2 / 2**count
+    assert evidence(np.full(count, 2.0), Expectation("paper", 0)).p == 0
 
 
 def fieller(part, whole):
@@ -114,7 +125,7 @@ def test_a_ratio_of_means_has_its_own_test_and_interval():
     part = 0.6 * whole + stream.normal(0, 0.3, 7)
     found = evidence(np.stack([part, whole], 1), Expectation("below", 1, 0.1))
     assert found.estimate == pytest.approx(part.sum() / whole.sum())
-    assert [found.low, found.high] == pytest.approx(fieller(part, whole), rel=1e-3)
+    assert found.interval(0.05) == pytest.approx(fieller(part, whole), rel=1e-3)
     assert found.p == pytest.approx(stats.ttest_1samp(part - whole, 0).pvalue)
     upper = stats.ttest_1samp(part - 1.1 * whole, 0, alternative="less").pvalue
     lower = stats.ttest_1samp(part - 0.9 * whole, 0, alternative="greater").pvalue
@@ -133,7 +144,7 @@ def test_the_interval_of_a_ratio_is_what_the_sign_flip_test_does_not_reject():
         return np.mean(np.abs(signs.T @ np.abs(off)) >= abs(off.sum()) - 1e-9)
 
     assert found.p == pytest.approx(p(1))
-    for end, way in ((found.low, -1), (found.high, 1)):
+    for end, way in zip(found.interval(0.05), (-1, 1), strict=True):
         assert p(end - 0.002 * way) > 0.05 >= p(end + 0.002 * way)
 
 
@@ -146,7 +157,7 @@ def test_a_diverged_run_counts_in_a_ratio():
     both[:, 0], both[:6, 1] = 1.0, math.inf
     found = evidence(both, Expectation("below", 1, 0.05))
     assert (found.infinite, found.side, found.p) == (6, -1, 2 / 2**8)
-    assert (found.estimate, found.low) == (0, 0)
+    assert found.estimate == 0
 
 
 def test_the_estimate_of_a_ratio_with_diverged_runs_is_what_the_test_looks_at():
@@ -155,7 +166,8 @@ def test_the_estimate_of_a_ratio_with_diverged_runs_is_what_the_test_looks_at():
     both[2, 0] = both[5, 1] = math.inf
     found = evidence(both, Expectation("below", 1))
     assert np.median(both[:, 0] - found.estimate * both[:, 1]) == pytest.approx(0, abs=1e-12)
-    assert found.low < found.estimate < found.high < 1
+    low, high = found.interval(0.05)
+    assert low < found.estimate < high == math.inf  # nine ranks bear no more
     both[0, 1] = -0.1
     assert math.isnan(evidence(both, Expectation("below", 1)).estimate)
 
@@ -163,3 +175,38 @@ def test_the_estimate_of_a_ratio_with_diverged_runs_is_what_the_test_looks_at():
 def test_ranks_that_differ_by_rounding_are_ties():
     values = np.array([0.1 + 0.2, -0.3, 0.3, 1.0, math.inf])
     assert signed_ranks(values).tolist() == [2, -2, 2, 4, 5]
+
+
+TESTS = (Expectation("above", 0, 0.4), Expectation("near", 0.3, 0.4), Expectation("below", 1))
+
+
+@pytest.mark.parametrize("expectation", TESTS, ids=str)
+@pytest.mark.parametrize("count", [3, 5, 8, 12, 25])
+def test_the_interval_has_what_the_test_does_not_reject(count, expectation):
+    """At any level: of a plain sample, one with ties, with a diverged run, and of a ratio."""
+    stream = np.random.default_rng(count)
+    for case in range(12):
+        values = stream.normal(0.4, 1, count) if case % 2 else stream.integers(-1, 3, count) * 1.0
+        if case % 4 == 3:
+            values[0] = math.inf
+        if case % 6 == 5:
+            values = np.stack([values, stream.normal(2, 0.3, count)], 1)
+        level = float(stream.choice([0.2, 0.05, 0.01, 0.002]))
+        found = evidence(values, expectation, 2000)
+        if found.obstacle:
+            continue
+        low, high = found.interval(level)
+        edge = expectation.margin or 0.0
+        if expectation.directed:
+            assert (low <= expectation.value <= high) == (found.p > level)
+        else:
+            outside = low > expectation.value + edge or high < expectation.value - edge
+            assert outside == (found.p <= level)
+        if edge:
+            within = expectation.value - edge < low <= high < expectation.value + edge
+            assert within == (found.p_equivalent <= level / 2)
+
+
+def test_an_interval_without_an_end_is_open():
+    found = evidence(np.arange(8.0), Expectation("above", 0))
+    assert found.interval(0.001) == (-math.inf, math.inf)

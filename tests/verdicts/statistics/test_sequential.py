@@ -115,7 +115,7 @@ def test_a_family_and_a_margin_take_a_larger_effect():
     assert power.detectable(of(shifted(0)), 10) > 1.3 * alone
     near = power.detectable(of(shifted(0), "near", margin=2))
     assert near == pytest.approx(2 + alone, rel=1e-4)
-    assert power.detectable(of(shifted(0), "paper", margin=2)) > near
+    assert power.detectable(of(shifted(0), "paper")) > alone
     assert power.detectable(of(10 * shifted(0))) == pytest.approx(10 * alone, rel=1e-4)
 
 
@@ -134,8 +134,7 @@ def test_the_seeds_that_an_equivalence_takes():
     assert power.equivalence_power(0, 0.5, int(count) - 1) < 0.8
     assert power.seeds_needed(of(shifted(0), margin=0.5)) == count
     assert power.seeds_needed(of(shifted(1.5), "near", margin=1)) == 34
-    assert power.seeds_needed(of(shifted(9), "paper", margin=1)) < 10
-    assert power.seeds_needed(of(shifted(1.5), "paper", margin=1)) == math.inf
+    assert math.isnan(power.seeds_needed(of(shifted(9), "paper")))
 
 
 @pytest.mark.parametrize("values", [[], [1], [1, 2], [1, 1, 1], [1, 2, math.inf]])
