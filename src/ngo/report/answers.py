@@ -31,11 +31,13 @@ from verdicts.statistics.multiverse import Multiverse
 from verdicts.statistics.rules import spoken
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
-#: What each verdict on a claim that was run says to the question; no, if it is not among them.
+#: What each verdict on a claim that was run says to the question.
 KINDS = {
     **dict.fromkeys((HOLDS, judgement.ROBUST, judgement.MOSTLY_HOLDS, judgement.CONSISTENT), YES),
     **dict.fromkeys((judgement.DEPENDS, judgement.MIXED), DEPENDS),
     **dict.fromkeys((UNDECIDED, judgement.CANNOT_TELL), OPEN),
+    **dict.fromkeys((judgement.FAILS, judgement.REVERSED, judgement.MOSTLY_REVERSED), NO),
+    **dict.fromkeys((EQUIVALENT, judgement.NO_EFFECT, judgement.NOT_MET), NO),
 }
 
 #: In which claims are told.
@@ -66,7 +68,7 @@ class Part:
     @property
     def kind(self) -> str:
         """What the claim's verdict says: yes, no, …"""
-        return KINDS.get(self.row.verdict, NO)
+        return KINDS[self.row.verdict]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ from verdicts.statistics.judgement import (
 
 NOT_MEASURED = "not measured"
 
+#: The verdicts with a column of counts.
+COLUMNS = (HOLDS, FAILS, REVERSED, EQUIVALENT, UNDECIDED, NOT_RUN)
+
 
 @dataclass(frozen=True)
 class BoardPaper:
@@ -243,7 +246,7 @@ def _values(board: Board) -> dict[str, object]:
     return {
         "board": board,
         "told": told(board),
-        "columns": (HOLDS, FAILS, REVERSED, EQUIVALENT, UNDECIDED, NOT_RUN),
+        "columns": COLUMNS,
         "used": [verdict for verdict in VERDICTS if verdict in verdicts],
         "settings": [*board.by("setting")],
         "grid": {method: {cell.setting: cell for cell in grid[method]} for method in grid},
@@ -269,7 +272,8 @@ def _many(number: int, word: str) -> str:
 
 def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
     """The number of claims with each verdict, as on the papers' own pages (``verdicts.counts``)."""
-    return counts_of((claim.verdict, claim.mark) for claim in claims)
+    found = counts_of((claim.verdict, claim.mark) for claim in claims)
+    return {**dict.fromkeys(COLUMNS, 0), **found}
 
 
 def helps(claims: Iterable[BoardClaim]) -> str:
