@@ -89,7 +89,7 @@ def test_what_a_late_gate_took_back_is_told_in_the_words_of_its_reason():
     made = answered(row("A", **late))
     assert (made.sentence, made.left_out) == ("Too short.", "")
     made = answered(row("A", **late), row("B"), row("C", **ABSENT))
-    assert (made.word, made.left_out) == ("Yes", "Too short: on A. Not run: on C.")
+    assert (made.word, made.left_out) == ("Yes, where decided", "Too short: on A. Not run: on C.")
     made = answered(row("A", **late), row("C", **ABSENT))
     assert (made.sentence, made.left_out) == ("Not run.", "Too short: on A. Not run: on C.")
 

@@ -142,6 +142,8 @@ def answer(
     out, word = {**absent, "By construction": marked}, _word(parts)
     if len(absent) == 1 and not parts and not marked:
         out, word = {}, next(iter(absent))  # the word says so
+    elif word in ("Yes", "No") and any(row.withdrawn for row, _ in known):
+        word += ", where decided"
     left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
     changed = [
         f"{claim} is {rows[claim].verdict!r}, not {verdict!r}"
