@@ -74,10 +74,32 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
         if decided[claim.id].verdict == NOT_RUN and claims.is_optional(claim.id):
             continue
         unit = known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
-        rows.append(_row(claim, "", claim.expectation, decided[claim.id], unit))
+        row = _row(claim, "", claim.expectation, decided[claim.id], unit)
+        rows.append(_gated(row, claim, {}, claims, tables))
         for name, verdict in cells[claim.id].items():
-            rows.append(_row(claim, name, claim.cells[name].expectation, verdict, unit))
+            cell = claim.cells[name]
+            row = _row(claim, name, cell.expectation, verdict, unit)
+            rows.append(_gated(row, claim, cell.where, claims, tables))
     return rows
+
+
+def _gated(row: Row, claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> Row:
+    """The row; not run if a late gate is missed, with its numbers and the verdict without it.
+
+    Late gates come after all verdicts: families are adjusted as if there were none.
+    """
+    late = [gate for name in claim.gates if (gate := claims.gates[name]).late]
+    if row.verdict == NOT_RUN or not late:
+        return row
+    try:
+        rows = _read(claim, {**claim.where, **where}, tables)
+        for gate in late:
+            check_gate(gate, rows, tables)
+    except UserError as error:
+        before = row.verdict + (f" ({row.reason})" if row.reason else "")
+        told = f"{error}; without this gate, set on {gate.late} after the results: {before}"
+        return replace(row, verdict=NOT_RUN, reason=told, next_look=None)
+    return row
 
 
 def _of_runs(claim: Claim, tables: Tables) -> bool:
@@ -240,8 +262,9 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
             rows = _numbers(claim, claims, tables)
         else:
             rows = _read(claim, {**claim.where, **where}, tables)
-        for name in claim.gates:
-            check_gate(claims.gates[name], rows, tables)
+        for gate in (claims.gates[name] for name in claim.gates):
+            if not gate.late:
+                check_gate(gate, rows, tables)
         if claim.universes is not None:
             return universes_of(claim, where, tables)
         return QUANTITIES[claim.quantity].function(rows, **claim.arguments)

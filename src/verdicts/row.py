@@ -204,6 +204,12 @@ class Row:
         return REGISTERED.get(self.registered or "", "")
 
     @property
+    def withdrawn(self) -> str:
+        """Why a late gate took the verdict back, up to the first colon; empty if none did."""
+        found = self.verdict == judgement.NOT_RUN and (self.pairs > 0 or self.cases > 0)
+        return self.reason.partition(":")[0] if found else ""
+
+    @property
     def remarks(self) -> list[str]:
         """The reason for the verdict, and the mark with its reason; those that there are."""
         mark = f"{self.mark}: {self.mark_reason}" if self.mark else ""

@@ -86,6 +86,16 @@ def test_claims_that_were_not_run_have_one_word_and_unknown_ones_no_answer():
     assert answer("Is it so?", {"A": "there"}, {}) is None
 
 
+def test_what_a_late_gate_took_back_is_told_in_the_words_of_its_reason():
+    late = {"verdict": NOT_RUN, "reason": "too short: 2 epochs; without this gate: holds"}
+    made = answered(row("A", **late))
+    assert (made.sentence, made.left_out) == ("Too short.", "")
+    made = answered(row("A", **late), row("B"), row("C", **ABSENT))
+    assert (made.word, made.left_out) == ("Yes, where decided", "Too short: on A. Not run: on C.")
+    made = answered(row("A", **late), row("C", **ABSENT))
+    assert (made.sentence, made.left_out) == ("Not run.", "Too short: on A. Not run: on C.")
+
+
 RATIO = {"unit": "log ratio", "estimate": -0.6931, "low": -1.3863, "high": 0.0}
 NEAR = {"relation": "near", "expected": -1.0, "estimate": -1.0, "low": -1.04, "high": -0.957}
 CASES = {**EMPTY, "relation": "", "cases": 40.0}

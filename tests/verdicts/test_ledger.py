@@ -12,7 +12,7 @@ from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged as judge
 from verdicts.quantity_registry import QUANTITIES, Quantity
 from verdicts.registry import UserError
-from verdicts.row import as_table
+from verdicts.row import as_table, rows_of
 
 pytestmark = pytest.mark.usefixtures("quantities")
 
@@ -163,6 +163,34 @@ def test_what_cannot_be_decided_is_not_run(tmp_path, change, reason):
     assert row["verdict"] == "not run"
     assert row["reason"].startswith(reason)
     assert math.isnan(row["estimate"])
+
+
+def test_a_late_gate_shows_the_verdict_without_it_and_leaves_its_family_alone(tmp_path):
+    tables = pd.concat([runs(3), runs(-3, "complete")], ignore_index=True)
+    claims = {"a": {"family": "f", "margin": 9}, "b": {"family": "f"}, "c": {}}
+    claims["a"] |= {"where": {"topology": "ring"}, "cells": {"mnist": {"dataset": "mnist"}}}
+    claims["b"] |= {"where": {"topology": "complete"}}
+    claims["c"] |= {"where": {"topology": "ring"}, "gate": "met"}
+    plain = judged(tmp_path, tables, {"a": claims["a"], "b": claims["b"]})
+    gate = {"column": "score", "take": "min", "above": 2, "else": "small", "late": "2026-01-31"}
+    claims["a"]["gate"] = "late"
+    gates = {"late": gate, "met": {**gate, "above": 1}}
+    found = judged(tmp_path, tables, claims, gates)
+    for cell in ("", "mnist"):
+        row = found.loc["a", cell]
+        assert row["verdict"] == "not run"
+        assert row["reason"] == (
+            "small: min score is 1.8, must be above 2; without this gate, set on 2026-01-31 after "
+            f"the results: {plain.loc[('a', cell), 'verdict']}, and the effect is smaller than "
+            "the margin"
+        )
+        assert not row["below_margin"]
+        numbers = ["estimate", "low", "high", "p_adjusted", "family_size"]
+        assert row[numbers].tolist() == plain.loc[("a", cell), numbers].tolist()
+    assert found.loc[("b", ""), "p_adjusted"] == plain.loc[("b", ""), "p_adjusted"]
+    assert found.loc[("c", ""), "verdict"] == "holds"
+    rows = {row.claim: row for row in rows_of(found.reset_index()) if not row.cell}
+    assert [rows[name].withdrawn for name in "abc"] == ["small", "", ""]
 
 
 def test_cases_are_met_or_not(tmp_path):

@@ -115,14 +115,14 @@ def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str
 
 
 def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:
-    run = row.verdict != NOT_RUN
+    run = row.verdict != NOT_RUN or bool(row.withdrawn)
     return BoardClaim(
         tier=planned.tier,
         claim=row.claim,
         statement=row.statement,
         place=row.place,
         verdict=row.verdict,
-        remark=row.mark or "",
+        remark="; ".join(filter(None, [row.mark or "", row.withdrawn])),
         effect=row.measured,
         interval=row.interval,
         seeds=row.counted,

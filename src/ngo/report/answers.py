@@ -131,19 +131,22 @@ def answer(
     known = [(rows[claim], label) for claim, label in labels.items() if claim in rows]
     if not known:
         return None
-    parts, absent, marked = [], [], []
+    parts, marked = [], []
+    absent: dict[str, list[str]] = {}
     for row, label in known:
         name = f"{label} ({row.mark})" if row.mark else label
         if row.verdict == NOT_RUN:
-            absent.append(label)
+            absent.setdefault(row.withdrawn.capitalize() or "Not run", []).append(label)
         elif row.mark in (None, ALTERNATIVE):
             parts.append(Part(row, name, finding(row)))
         else:
             marked.append(name)
     parts.sort(key=lambda part: ORDER.index(part.kind))
-    out = {"Not run": absent, "By construction": marked}
-    if len(absent) == len(known):
-        out = {}  # the word says so
+    out, word = {**absent, "By construction": marked}, _word(parts)
+    if len(absent) == 1 and not parts and not marked:
+        out, word = {}, next(iter(absent))  # the word says so
+    elif word in ("Yes", "No") and any(row.withdrawn for row, _ in known):
+        word += ", where decided"
     left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
     changed = [
         f"{claim} is {rows[claim].verdict!r}, not {verdict!r}"
@@ -152,7 +155,7 @@ def answer(
     ]
     outdated = "; ".join(changed)
     told = in_words(words, rows) if words and not changed else ()
-    return Answer(question, _word(parts), tuple(parts), left_out, told, outdated)
+    return Answer(question, word, tuple(parts), left_out, told, outdated)
 
 
 def in_words(words: str, rows: Mapping[str, Row]) -> tuple[tuple[str, Row | None], ...]:

@@ -106,6 +106,8 @@ class Gate:
     above: float | None
     below: float | None
     reason: str
+    #: The day on which it was set, of a gate that came after the results; else empty.
+    late: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,10 @@ CLAIM_KEYS = (
     *("unit", "exact", "standard_error", *MARKS),
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
-GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
+GATE_KEYS = (
+    *("from", "where", "column", "quantity", "with", "take"),
+    *("above", "below", "else", "late"),
+)
 #: Keys that a pooled claim has not: the claims that it pools have their own.
 OF_ROWS = ("from", "where", "gate", "cells", "every_cell", "depends_on", "universes")
 
@@ -158,7 +161,7 @@ def _universes(key: str, entry: object) -> Universes:
     read = _reader(key, values)
     gate = None
     if (own := read("gate", mapping)) is not None:
-        known = [name for name in GATE_KEYS if name not in ("from", "else")]
+        known = [name for name in GATE_KEYS if name not in ("from", "else", "late")]
         check_keys(f"{key}.gate", own, known, ("take",))
         gate = _gate(f"{key}.gate", "universes", {**own, "else": "the universe does not count"})
     return Universes(read("settings", names), gate)
@@ -275,7 +278,14 @@ def _gate(key: str, name: object, entry: object) -> Gate:
         above=read("above", number),
         below=read("below", number),
         reason=read("else", text),
+        late=read("late", _day, ""),
     )
+
+
+def _day(key: str, value: object) -> str:
+    right = re.fullmatch(r"\d{4}-\d\d-\d\d", str(value))
+    check(right, key, value, "give a day like 2026-01-31")
+    return str(value)
 
 
 def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:

@@ -135,6 +135,7 @@ def test_mistakes_in_the_arguments_of_a_quantity(tmp_path, quantity, arguments, 
     [
         ({"quantity": "end"}, r"gates\.g: one of column, quantity must be given"),
         ({"above": None}, r"gates\.g: one of above, below is missing"),
+        ({"late": "31 January"}, r"gates\.g\.late: '31 January' is not allowed; give a day like"),
         (
             {"column": None, "quantity": "remaining_gap", "with": GAP},
             r"gates\.g\.quantity: 'remaining_gap' has no number of one seed; a gate needs numbers",
