@@ -23,7 +23,7 @@ CHOSEN = "chosen_accuracy"
 #: two-cycle on an edge of the mean weight w (``bounds.chatter_floor``), and γ(1 − λ₂), with λ₂ the
 #: second largest eigenvalue of the mixing matrix. Of a random graph, w and the matrix are the means
 #: of ``graphs.DRAWS`` draws.
-CHATTER_FLOOR, GAMMA_GAP = "chatter_floor", "gamma_gap"
+DERIVED = CHATTER_FLOOR, GAMMA_GAP = "chatter_floor", "gamma_gap"
 
 
 @dataclass(frozen=True)
