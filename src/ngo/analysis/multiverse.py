@@ -129,7 +129,7 @@ def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
     named = {spoken(str(name)): values for name, values in settings.items()}
     found = pd.Series(False, index=settings.index)
     for box in rule.split(", or ") if rule else []:
-        inside = ~found | True
+        inside = pd.Series(True, index=settings.index)
         for condition in box.split(" and "):
             low, name, sign, value = CONDITION.fullmatch(condition).groups()
             values = named[name]

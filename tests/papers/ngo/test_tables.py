@@ -108,9 +108,9 @@ def test_each_cell_is_nearer_by_one_way_of_training():
     assert table.loc["gossip", ["consensus", "workers", "off"]].tolist() == pytest.approx(
         [60, 32, 0.49]
     )
-    assert table["nearest"].to_dict() == {"gossip": "plain SGD", "ngo": "momentum with cosine"}
-    assert "nearer in 1 of 2 cells, plain SGD in 1." in found["caption"]
-    assert "more than 5 points off in 1: shards ring ngo." in found["caption"]
+    assert table["nearest"].to_dict() == {"gossip": "Plain SGD", "ngo": "Momentum with cosine"}
+    assert "nearer in 1 of 2 cells. Plain SGD is the nearer in 1." in found["caption"]
+    assert "more than 5 points off in 1: non-iid ring ngo." in found["caption"]
     assert found["printed"]["Off"].tolist() == ["0.49", "10.86"]
 
 
