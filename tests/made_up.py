@@ -132,6 +132,17 @@ def exponents(lost=none_lost):
     ))  # fmt: skip
 
 
+def pulls(lost=none_lost):
+    """Runs of gossip at γ and 2γ, which gains 5 points, and of NGO, which gains 4 and 9."""
+    cases = [("gossip", 1, 0.2, 0.5), ("gossip", 1, 0.4, 0.55), ("ngo", 0.9, 0.2, 0.54),
+             ("ngo", 0.8, 0.2, 0.59)]  # fmt: skip
+    return metrics(*(
+        run(score + s / 10, 1.0, seed=s, diverged=lost(s) and q == "ngo", method=q, topology=graph,
+            p=p, gamma=g)
+        for q, p, g, score in cases for graph in ("complete", "ring") for s in SEEDS
+    ))  # fmt: skip
+
+
 def random_graphs(lost=none_lost):
     """Runs for Figure 5."""
     drawn = (

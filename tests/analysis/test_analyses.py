@@ -70,6 +70,34 @@ def test_the_chosen_accuracy_is_that_of_the_workers_or_of_their_mean():
     assert [*ends["universe_accuracy_of"]] == ["workers", "mean"]
 
 
+def test_the_chatter_floor_and_the_gap_of_a_universe_follow_from_its_graphs():
+    """log(γw)/(2 − 2p) and γ(1 − λ₂): w is 1/2 for two workers, 1/3 on a ring, 1/10 if complete."""
+    graphs = {"two": ("complete", 2), "ring": ("ring", 10), "whole": ("complete", 10)}
+    ones = [
+        {"run": name, "p": 0.75, "topology": topology, "workers": n, "step": 0}
+        for name, (topology, n) in graphs.items()
+    ]
+    linear = {"run": "linear", "p": 1.0, "topology": "ring", "workers": 4, "step": 0}
+    alone = {"run": "alone", "p": math.nan, "topology": None, "workers": 10, "step": 0}
+    runs = pd.DataFrame([*ones, linear, alone])
+    of = [("two", "linear", "alone"), ("ring",), ("whole",), ("ring", "whole")]
+    universes = [Universe(k, {"gamma": 0.6, "p": 0.75}, own) for k, own in enumerate(of)]
+    found = in_universes(runs, universes).drop_duplicates("universe")
+    ring = 2 / 3 * (1 - math.cos(math.pi / 5))
+    floors = 2 * np.log([0.3, 0.2, 0.06, math.sqrt(0.2 * 0.06)])
+    assert np.allclose(found["universe_chatter_floor"], floors)
+    assert np.allclose(found["universe_gamma_gap"], 0.6 * np.array([1, ring, 1, (1 + ring) / 2]))
+
+
+def test_without_sampled_gamma_or_p_there_is_no_chatter_floor():
+    one = pd.DataFrame({"run": ["a"], "p": [0.9], "topology": ["ring"], "workers": [4], "step": 0})
+    assert "universe_gamma_gap" in (only := in_universes(one, [Universe(0, {"gamma": 1}, ("a",))]))
+    assert "universe_chatter_floor" not in only
+    assert "universe_gamma_gap" not in in_universes(one, [Universe(0, {"p": 0.9}, ("a",))])
+    centralized = in_universes(one.assign(p=math.nan), [Universe(0, {"gamma": 1}, ("a",))])
+    assert "universe_gamma_gap" not in centralized
+
+
 def test_each_mixer_has_the_gamma_with_the_lowest_V():
     found = best_cases(with_mixers(made(by_gamma))).set_index("mixer")
     assert len(found) == 6

@@ -28,6 +28,7 @@ FIGURES = {
     "fig6": (made_up.periods, ()),
     "fig7": (made_up.sizes, ()),
     "fig8": (made_up.rates, (made_up.often(),)),
+    "gamma_or_p": (made_up.pulls, ()),
     "figS3": (made_up.graphs_of_sizes, (0.3,)),
     "figS4": (made_up.levels, ()),
     "figS6": (made_up.sines, (made_up.sine_fits(),)),

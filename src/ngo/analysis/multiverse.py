@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ngo.analysis.comparisons import published_for
-from ngo.analysis.universes import CHOSEN
+from ngo.analysis.universes import CHOSEN, DERIVED, columns
+from verdicts.claims.universes import settings_in
 from verdicts.row import ABSENT, Row
 from verdicts.statistics.estimates import exceeds
 from verdicts.statistics.rules import spoken
@@ -60,6 +62,7 @@ def nearest_universes(reached: pd.DataFrame, printed: pd.Series, runs: pd.DataFr
         confirming = distance(reached, printed, confirmed_by)
         best = choosing.idxmin()
         values = runs[runs["universe"] == best].filter(like="universe_").iloc[0]
+        values = values.drop(columns(dict.fromkeys(DERIVED)), errors="ignore")
         told = [f"{spoken(key.removeprefix('universe_'))} {value}" for key, value in values.items()]
         rows.append(
             {
@@ -103,20 +106,45 @@ def _name(cell: tuple[str, str]) -> str:
 
 # The effects of a claim over universes.
 
+#: A condition of a rule as text: ``0.1 < γ ≤ 0.3``, ``schedule is not cosine``.
+CONDITION = re.compile(r"(?:(\S+) < )?(.+?) (≤|>|is not|is) (\S+)")
+
 
 def curve_rows(row: Row, curve: pd.DataFrame) -> pd.DataFrame:
     """The effects of a claim's universes, in order, with the values of two settings.
 
     ``curve`` is ``specification_curve`` of the claim. New columns: ``first`` and ``second``, the
-    settings; ``…_value``; ``…_place``, where the value is among all, from 0 to 1.
+    settings; ``…_value``; ``rule_says``, whether the claim's rule says yes.
     """
     facts = {"claim": row.claim, "says": row.says, "unit": row.unit, "margin": row.margin}
     rows = curve[["universe", "effect", "side"]].assign(**facts)
+    rows["rule_says"] = meets(row.multiverse.rule, settings_in(curve))
     for place, name in zip(("first", "second"), _deciding(row), strict=False):
-        values = curve[f"universe_{name}"]
-        rows[place], rows[f"{place}_value"] = name, values.astype(str)
-        rows[f"{place}_place"] = (values.rank(method="dense") - 1) / max(1, values.nunique() - 1)
+        rows[place], rows[f"{place}_value"] = name, curve[f"universe_{name}"].astype(str)
     return rows
+
+
+def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
+    """Whether each universe meets a rule, by its text; none meets an empty one."""
+    named = {spoken(str(name)): values for name, values in settings.items()}
+    found = pd.Series(False, index=settings.index)
+    for box in rule.split(", or ") if rule else []:
+        inside = pd.Series(True, index=settings.index)
+        for condition in box.split(" and "):
+            low, name, sign, value = CONDITION.fullmatch(condition).groups()
+            values = named[name]
+            if sign in ("is", "is not"):
+                inside &= (values == value) == (sign == "is")
+                continue
+            inside &= (values <= _number(value)) == (sign == "≤")
+            if low:
+                inside &= values > _number(low)
+        found |= inside
+    return found
+
+
+def _number(text: str) -> float:
+    return float(text.replace("−", "-"))
 
 
 def _deciding(row: Row) -> list[str]:

@@ -22,12 +22,12 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.combinations import TUNED, case_names
+from ngo.analysis.graphs import known_fields
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.method import METHODS
 from ngo.gossip.network import Failures
 from ngo.gossip.schedule import ScheduledMixing
-from ngo.training.spec import FIELDS
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final, time_to
 
@@ -68,15 +68,6 @@ def _seconds_of(rows: pd.DataFrame, network: NetworkModel) -> pd.Series:
         clock.pass_steps(start, end, messages, size)
         seconds.append(clock.now)
     return pd.Series(seconds, index=rows.index)
-
-
-def known_fields(row: pd.Series) -> dict[str, object]:
-    """The run's fields that a row has, without missing ones.
-
-    Whole numbers are int again: a column with a missing value has them as floats.
-    """
-    known = {name: row[name] for name in FIELDS if name in row and pd.notna(row[name])}
-    return {name: int(x) if FIELDS[name].kind is int else x for name, x in known.items()}
 
 
 class _Clock:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ngo.common.lazy import Table, pd
+from ngo.analysis.graphs import of_graphs
+from ngo.common.lazy import Table, np, pd, torch
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.spectrum import algebraic_connectivity
 
 #: The value of a universe that is no field of a run: which accuracy is judged.
 ACCURACY_OF = "accuracy_of"
@@ -15,6 +18,12 @@ ACCURACIES = {"workers": "workers_accuracy_mean", "mean": "consensus_accuracy"}
 
 #: The column with this accuracy.
 CHOSEN = "chosen_accuracy"
+
+#: Settings that follow from sampled ones: log(γw)/(2 − 2p), the logarithm of the amplitude of a
+#: two-cycle on an edge of the mean weight w (``bounds.chatter_floor``), and γ(1 − λ₂), with λ₂ the
+#: second largest eigenvalue of the mixing matrix. Of a random graph, w and the matrix are the means
+#: of ``graphs.DRAWS`` draws.
+DERIVED = CHATTER_FLOOR, GAMMA_GAP = "chatter_floor", "gamma_gap"
 
 
 @dataclass(frozen=True)
@@ -30,7 +39,8 @@ class Universe:
 def in_universes(runs: Table, universes: Sequence[Universe]) -> Table:
     """The tidy table of ``runs`` with their universes, sorted by universe, run and step.
 
-    New columns: ``universe`` (its number), ``universe_NAME`` for each sampled value, and
+    New columns: ``universe`` (its number), ``universe_NAME`` for each sampled value,
+    ``universe_chatter_floor`` and ``universe_gamma_gap`` if γ (and p) are sampled, and
     ``chosen_accuracy``, that of which ``accuracy_of`` tells, if it is among the values. The rows of
     a run that several universes share are repeated.
     """
@@ -46,7 +56,36 @@ def in_universes(runs: Table, universes: Sequence[Universe]) -> Table:
     if of in table:
         for choice, column in ACCURACIES.items():
             table.loc[table[of] == choice, CHOSEN] = table[column]
-    return table.sort_values(["universe", "run", "step"], ignore_index=True)
+    return with_derived(table).sort_values(["universe", "run", "step"], ignore_index=True)
+
+
+def with_derived(table: Table) -> Table:
+    """The table with ``CHATTER_FLOOR`` and ``GAMMA_GAP`` as settings, where γ and p are sampled.
+
+    If runs of a universe with p < 1 have several graphs, it has the mean over these.
+    """
+    gamma, p = columns({"gamma": None, "p": None})
+    if not {gamma, "p", "topology"} <= set(table) or not (table["p"] < 1).any():
+        return table
+    coupled = table[table["p"] < 1].drop_duplicates(["universe", "run"])
+    runs = coupled.drop_duplicates("run")
+    gap = coupled["run"].map(of_graphs(runs, _gap))
+    found = {GAMMA_GAP: coupled[gamma] * gap}
+    if p in table:
+        weight = coupled["run"].map(of_graphs(runs, _mean_weight))
+        found[CHATTER_FLOOR] = np.log(coupled[gamma] * weight) / (2 - 2 * coupled[p])
+    means = {name: values.groupby(coupled["universe"]).mean() for name, values in found.items()}
+    known = columns({name: table["universe"].map(mean) for name, mean in means.items()})
+    return table.assign(**{name: values for name, values in known.items() if values.notna().all()})
+
+
+def _gap(cycle: list[MixingMatrix]) -> float:
+    """1 − λ₂ of the mean matrix."""
+    return algebraic_connectivity(sum(W.dense() for W in cycle) / len(cycle))
+
+
+def _mean_weight(cycle: list[MixingMatrix]) -> float:
+    return float(torch.cat([W.weights for W in cycle]).mean())
 
 
 def columns(values: Mapping[str, object]) -> dict[str, object]:

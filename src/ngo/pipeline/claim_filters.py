@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 
-from ngo.analysis.universes import ACCURACY_OF, CHOSEN, columns
+from ngo.analysis.universes import ACCURACY_OF, CHOSEN, DERIVED, columns
 from ngo.common.fields import Field, checked, fields_of
 from ngo.common.registry import UserError, shown, unknown
 from ngo.data.partition import PARTITIONS
@@ -93,7 +93,7 @@ class Table:
         else:
             self.columns = OF_RUNS | set(FIELDS)
             if name.startswith(PREFIX):
-                settings = columns(dict.fromkeys([*FIELDS, ACCURACY_OF]))
+                settings = columns(dict.fromkeys([*FIELDS, ACCURACY_OF, *DERIVED]))
                 self.columns |= {"universe", CHOSEN, *settings}
 
 

@@ -216,6 +216,8 @@ def _number(value: float | str) -> str:
 
 def spoken(setting: str) -> str:
     """A setting's name as it is printed: ``gamma`` is γ, ``batch_size`` batch size."""
+    if setting == "gamma_gap":
+        return "γ(1 − λ₂)"
     try:
         return unicodedata.lookup(f"GREEK SMALL LETTER {setting.upper()}")
     except KeyError:

@@ -20,6 +20,7 @@ from made_up import (
     panel,
     periods,
     pictures,
+    pulls,
     random_graphs,
     rates,
     run,
@@ -58,6 +59,18 @@ def test_fig4_marks_the_best_gamma_of_each_p():
         r"NGO, $p = 0.9$, $\gamma = 0.3$",
         r"NGO, $p = 0.7$, $\gamma = 0.1$",
     ]
+
+
+def test_gains_are_over_gossip_at_the_shared_gamma():
+    figure, shown = drawn("gamma_or_p", pulls())
+    gains = shown[shown["value"] == "gain"].set_index(["topology", "method", "p"])["mean"]
+    assert gains.to_dict() == pytest.approx(
+        {(g, *case): gain for g in ("ring", "complete")
+         for case, gain in {("gossip", 1): 5, ("ngo", 0.9): 4, ("ngo", 0.8): 9}.items()}
+    )  # fmt: skip
+    ring = panel(figure, "ring, from 60.0 %")
+    assert line(ring, "NGO, γ = 0.2") == ([0.8, 0.9], pytest.approx([9, 4]))
+    assert line(ring, "gossip, γ = 0.4")[1] == pytest.approx([5, 5])
 
 
 def test_test_accuracy_chooses_nothing():

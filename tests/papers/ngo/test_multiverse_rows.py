@@ -8,6 +8,7 @@ import pytest
 from conftest import REPOSITORY
 from figure_files import executed
 
+from ngo.analysis.multiverse import meets
 from ngo.analysis.universes import Universe, in_universes
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
@@ -68,7 +69,23 @@ def test_effects_are_sorted_with_the_values_that_decide(found):
     assert set(own["first"]) == {"gamma"}
     gammas = own["first_value"].astype(float)
     assert ((own["side"] == 1) == (gammas < 0.3)).all()
-    assert own["first_place"].between(0, 1).all()
+    assert (own["rule_says"] == (own["side"] == 1)).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("rule", "met"),
+    [
+        ("0.1 < γ ≤ 0.3", [0, 1, 0]),
+        ("γ > 0.1 and lr schedule is not cosine", [0, 0, 1]),
+        ("γ ≤ 0.1, or lr schedule is constant", [1, 0, 1]),
+        ("chatter floor ≤ −2", [0, 1, 1]),
+        ("", [0, 0, 0]),
+    ],
+)
+def test_a_rule_is_read_from_its_text(rule, met):
+    settings = {"gamma": [0.1, 0.3, 0.5], "lr_schedule": ["cosine", "cosine", "constant"]}
+    found = meets(rule, pd.DataFrame({**settings, "chatter_floor": [-1.0, -2.0, -3.0]}))
+    assert found.tolist() == met
 
 
 def test_the_table_tells_what_decides(found):

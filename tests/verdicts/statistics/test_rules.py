@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from verdicts.statistics.rules import LEAVES, find_rule, fitted, readable, sums_of
+from verdicts.statistics.rules import LEAVES, find_rule, fitted, readable, spoken, sums_of
 
 COUNT = 200
 
@@ -44,6 +44,11 @@ def test_a_rule_is_found_and_written(settings, holds, text, named):
     assert found.settings == tuple(named)
     assert found.accuracy > 0.95
     assert found.p < 0.001
+
+
+def test_settings_have_names_to_read():
+    names = ["gamma", "chatter_floor", "gamma_gap", "lr"]
+    assert [*map(spoken, names)] == ["γ", "chatter floor", "γ(1 − λ₂)", "lr"]
 
 
 def test_a_rule_may_name_two_boxes(settings):

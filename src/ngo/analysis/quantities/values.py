@@ -9,18 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import fields
-from types import SimpleNamespace
 
 import numpy as np
 
+from ngo.analysis.graphs import of_graphs
 from ngo.analysis.universes import CHOSEN
 from ngo.common.lazy import Numbers, Table, pd
 from ngo.common.registry import UserError
-from ngo.common.seeding import torch_stream
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.schedule import topologies
 from ngo.gossip.spectrum import effective_neighbours, spectral_gap
-from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.training.evaluation import Evaluation
 from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
 
@@ -145,44 +141,15 @@ VALUES.add("lag1", RunValue(_lag1, math.nan))
 
 # The graphs of runs: what each promises, to be compared with what the run reached.
 
-#: The graphs drawn for a topology that may never repeat.
-DRAWS = 200
-
-
-def _of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Numbers:
-    """The number of each run's graphs, by run; NaN for centralized training.
-
-    Also NaN for runs whose graph changes by a schedule.
-    """
-    from ngo.analysis.network_time import known_fields
-
-    by_graph: dict[object, float] = {}
-    numbers = {}
-    for _, row in last.iterrows():
-        run = known_fields(row)
-        fields = SimpleNamespace(**{"topology": None, **run})
-        names = list(topologies(fields))
-        if len(names) != 1:
-            numbers[row["run"]] = math.nan
-            continue
-        n = run["workers"]
-        read = ("weights", *TOPOLOGIES[names[0]].fields)
-        key = (*names, n, *(run.get(name) for name in read))
-        if key not in by_graph:
-            mixing = Mixing(names[0], n, fields, torch_stream(0, "graphs of claims", n))
-            by_graph[key] = number(mixing.cycle(DRAWS))
-        numbers[row["run"]] = by_graph[key]
-    return pd.Series(numbers, dtype=float)
-
 
 def _spectral_gap(rows: Table, last: Table) -> Numbers:
     """1 − the second largest modulus of W's eigenvalues; the mean over graphs that change."""
-    return _of_graphs(last, lambda cycle: sum(map(spectral_gap, cycle)) / len(cycle))
+    return of_graphs(last, lambda cycle: sum(map(spectral_gap, cycle)) / len(cycle))
 
 
 def _effective_neighbours(rows: Table, last: Table, decay: float) -> Numbers:
     """n_W(γ) at the decay γ (Vogels et al. 2022), see ``spectrum.effective_neighbours``."""
-    return _of_graphs(last, lambda cycle: effective_neighbours(cycle, decay))
+    return of_graphs(last, lambda cycle: effective_neighbours(cycle, decay))
 
 
 VALUES.add("spectral_gap", RunValue(_spectral_gap, math.nan))
