@@ -32,7 +32,9 @@ def test_each_paper_and_each_claim_of_the_html_page_has_a_row_with_a_link_to_the
     assert (
         "[page](papers/second.md), [archive](../results/archive/second-metrics.tar), made by an"
     ) in page
-    assert "| Third (third), C. Author | Nothing is known. |  |  |  |  |  |  |  |  | not run |" in page
+    assert (
+        "| Third (third), C. Author | Nothing is known. |  |  |  |  |  |  |  |  | not run |" in page
+    )
     assert "| 0 | 1 fails | 60 |" in page
     assert len(re.findall('<tr id=".*data-verdict', html)) == len(CLAIMS)
     assert 'href="papers/first.md#claim-ours-ngo"' in html
