@@ -21,7 +21,7 @@ from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims, schema
 from verdicts.ledger import judged
 from verdicts.rows.selection import joined, selected
-from verdicts.statistics.judgement import HOLDS, REVERSED
+from verdicts.statistics.judgement import FAILS, HOLDS, REVERSED
 
 BASE = "config/config.yaml"
 PAPERS = sorted(path.parent.name for path in REPOSITORY.glob("papers/*/config.yaml"))
@@ -131,7 +131,8 @@ def test_a_claim_holds_in_one_world_and_is_reversed_in_another(paper, name, monk
     expected = planned(paper).ledger.claims[name].expectation
     worlds = {"above": (EFFECT, -EFFECT), "below": (-EFFECT, EFFECT), "near": (0, EFFECT)}
     found = [verdict(paper, name, effect) for effect in worlds[expected.relation]]
-    assert found == [HOLDS, REVERSED]
+    assert found[0] == HOLDS
+    assert found[1] in (FAILS, REVERSED)  # a bound fails
 
 
 @pytest.mark.parametrize("paper", FIELD)
