@@ -10,7 +10,6 @@ TABLES = {
     "training_step": "| model | n | b | way | samples a second | time, of one model's |",
     "consensus": "| graph | n | d | way | ms | of a copy's |",
     "many_workers": "| n | way | ms | of ngo's |",
-    "methods": "| model | way | ms | of ngo's |",
     "startup": "| command | seconds |",
     "gpu_check": "| method | device − CPU | resumed − whole |",
 }

@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 import click
-from results_page import REPOSITORY
 
 from ngo.cli.options import data_root_option
 from ngo.common.registry import UserError
@@ -27,10 +26,10 @@ from ngo.pipeline.archives.archive import (
     read_archive,
     write_archive,
 )
+from ngo.pipeline.archives.finished_runs import revisions
 from ngo.pipeline.archives.pack import with_runs
-from ngo.pipeline.archives.runs import revisions
 from ngo.pipeline.archives.verify import LONG, Drawn, Verification
-from ngo.pipeline.paths import pages_of, shipped_metrics
+from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
 

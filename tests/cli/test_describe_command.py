@@ -7,8 +7,8 @@ import pytest
 from command_line import ngo
 from conftest import CONFIGS, REPOSITORY
 
-from ngo.data.described import identity
-from ngo.pipeline.archives.runs import of_this_code, read_run
+from ngo.data.description import identity
+from ngo.pipeline.archives.finished_runs import of_this_code, read_run
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 

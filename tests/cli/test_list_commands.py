@@ -9,7 +9,7 @@ from command_line import ngo
 from conftest import CONFIGS
 from jsonschema import Draft202012Validator
 
-from ngo.cli.config_commands import overview
+from ngo.cli.pipeline_commands import overview
 from ngo.common import plugins
 from ngo.training.spec import FIELDS
 

@@ -20,7 +20,7 @@ from tiny_mnist import tiny_mnist
 from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS, Download
-from ngo.data.described import manifest_text
+from ngo.data.description import manifest_text
 from ngo.data.download import content_digest
 
 

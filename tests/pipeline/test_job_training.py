@@ -10,13 +10,12 @@ import pytest
 import running
 from runs import contents, interrupted, resumed, tiny
 
-from ngo.common.files import try_lock
+from ngo.common.files import hashed, try_lock
 from ngo.common.registry import UserError
 from ngo.pipeline.job_training import train_job
 from ngo.pipeline.jobs import Combination, Job
-from ngo.pipeline.keys import hashed
 from ngo.pipeline.paths import RUNS
-from ngo.pipeline.start import write_files
+from ngo.pipeline.workflow_start import write_files
 from ngo.training import tidy
 from ngo.training.run import run
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from runs import digits_run
 
 from ngo.common import versions
+from ngo.common.files import hashed
 from ngo.common.registry import UserError
 from ngo.pipeline.job_training import read_job
 from ngo.pipeline.jobs import LIMIT, MOST, Combination, cost, drawings, evaluation_count, jobs
-from ngo.pipeline.keys import hashed
-from ngo.pipeline.start import write_files
+from ngo.pipeline.workflow_start import write_files
 from ngo.training.evaluation import evaluation_steps
 from ngo.training.spec import RunSpec
 from ngo.training.validation import resolve

@@ -25,7 +25,7 @@ rule measure:
         flags=lambda wildcards: get_flags(
             PLAN.measure_options(wildcards.kind, wildcards.artefact)
         ),
-        key=lambda wildcards: keys.measurement(
+        key=lambda wildcards: staleness.measurement(
             wildcards.kind,
             PLAN.measures[wildcards.kind][wildcards.artefact],
             PLAN.plugins,
@@ -65,7 +65,7 @@ rule classes:
             for spec in PLAN.partitions[wildcards.artefact]
             for word in ("--partition", spec.partition_id)
         ],
-        key=keys.code(*keys.JOINED),
+        key=staleness.code(*staleness.JOINED),
         plugins=get_plugins,
     shell:
         "ngo classes {params.plugins:q} {params.ids:q} {input:q} --out {output:q} > {log:q} 2>&1"

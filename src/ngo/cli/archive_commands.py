@@ -25,8 +25,8 @@ from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline.archives import limits, unpack
 from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
+from ngo.pipeline.archives.finished_runs import revisions
 from ngo.pipeline.archives.pack import collect, collect_finished
-from ngo.pipeline.archives.runs import revisions
 from ngo.pipeline.archives.verify import Check, Verification
 
 trust_option = click.option(

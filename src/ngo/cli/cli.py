@@ -28,15 +28,15 @@ from ngo.common.registry import UserError, usual
 SECTIONS = {
     "Run": {
         "train": "train_command",
-        "runs": "config_commands",
+        "runs": "pipeline_commands",
         **dict.fromkeys(("fields", "methods"), "list_commands"),
         **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
     },
     "Archive": dict.fromkeys(("archive", "rebuild", "restore", "verify"), "archive_commands"),
-    "Develop": {"schema": "config_commands"},
+    "Develop": {"schema": "pipeline_commands"},
     # Not in the help: the pipeline calls them.
     "": dict.fromkeys(
-        ("aggregate", "classes", "notebook", "assumptions", "report"), "workflow_commands"
+        ("aggregate", "classes", "notebook", "assumptions", "report"), "pipeline_commands"
     ),
 }
 

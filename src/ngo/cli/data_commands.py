@@ -21,7 +21,7 @@ from ngo.common.files import write_text
 from ngo.common.registry import UserError, unknown
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
-from ngo.data.described import DESCRIBED, OWNER, ROLES, manifest_text
+from ngo.data.description import DESCRIBED, OWNER, ROLES, manifest_text
 from ngo.training.spec import RunSpec
 
 
@@ -95,8 +95,8 @@ def describe(
     Describe the arrays of a file:
       ngo describe flowers.npz --out flowers.yaml
     """
-    from ngo.data.described import as_text
-    from ngo.data.described import describe as describe_data
+    from ngo.data.description import as_text
+    from ngo.data.description import describe as describe_data
 
     if out.resolve().suffix != ".yaml":
         raise UserError(f"out: {str(out.resolve())!r} must end in .yaml.")

@@ -59,7 +59,7 @@ _SEEDS: Schema = {
 }
 _RUN: Schema = {"$ref": "#/$defs/run"}
 _CASES = _list({"$ref": "#/$defs/case"})
-#: See ``pipeline.paper.Paper``.
+#: See ``pipeline.paper_figures.Paper``.
 _PAPER = mapping_schema(
     {"name": _ID, "title": _TEXT, "authors": _TEXT, "address": _ADDRESS, "claim": _TEXT}
 )

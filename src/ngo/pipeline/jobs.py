@@ -25,7 +25,7 @@ from ngo.common import versions
 from ngo.common.files import hashed
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
-from ngo.data.described import identity
+from ngo.data.description import identity
 from ngo.gossip.method import METHODS
 from ngo.pipeline.paths import job_table, tier_folder
 from ngo.pipeline.plan import Plan

@@ -22,7 +22,7 @@ from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config import checked
 from ngo.pipeline.experiments import PREFIX, experiments, named_settings, resolve_run
-from ngo.pipeline.paper import (
+from ngo.pipeline.paper_figures import (
     ANY,
     OF_CLAIMS,
     OF_EXPERIMENT,

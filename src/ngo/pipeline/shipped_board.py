@@ -28,7 +28,7 @@ from ngo.pipeline.archives.unpack import joined_tables
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
-from ngo.pipeline.paper import Paper
+from ngo.pipeline.paper_figures import Paper
 from ngo.pipeline.paths import (
     CLAIMS,
     CONFIG,

@@ -23,8 +23,8 @@ from ngo.pipeline.archives.archive import (
     described,
     plugin_code,
 )
+from ngo.pipeline.archives.finished_runs import METRICS, RECORDS, write_run
 from ngo.pipeline.archives.pack import collect, collect_finished
-from ngo.pipeline.archives.runs import METRICS, RECORDS, write_run
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import RUNS
 from ngo.pipeline.plan import plan

@@ -22,7 +22,7 @@ from ngo.cli import cli
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import limits
 from ngo.pipeline.archives.archive import CRATE, read_archive, tar_of
-from ngo.pipeline.archives.runs import METRICS, RECORDS
+from ngo.pipeline.archives.finished_runs import METRICS, RECORDS
 
 CODE = b"open('canary', 'w').close()\n"
 CONFIG = "config/config.yaml"

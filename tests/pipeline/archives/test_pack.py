@@ -10,8 +10,15 @@ from runs import tiny
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import CRATE, WORKFLOW, Archive, write_archive
+from ngo.pipeline.archives.finished_runs import (
+    METRICS,
+    RECORDS,
+    of_this_code,
+    packed,
+    revisions,
+    write_run,
+)
 from ngo.pipeline.archives.pack import collect_finished, crate
-from ngo.pipeline.archives.runs import METRICS, RECORDS, of_this_code, packed, revisions, write_run
 from ngo.pipeline.paths import RUNS, tidy_table
 
 OTHER = {"ngo": "0.2.0", "python": "3.11.8", "torch": "2.1+cpu", "numpy": "2.0"}

@@ -15,8 +15,8 @@ from ngo.data.loading import train_labels
 from ngo.pipeline.archives import limits
 from ngo.pipeline.archives import unpack as stage
 from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
+from ngo.pipeline.archives.finished_runs import FinishedRun, write_run
 from ngo.pipeline.archives.pack import collect_finished, with_runs
-from ngo.pipeline.archives.runs import FinishedRun, write_run
 from ngo.pipeline.archives.unpack import (
     absent_run,
     joined_tables,
@@ -169,7 +169,7 @@ def with_code(run: FinishedRun, code):
 
 
 def test_runs_of_other_code_are_not_restored(own, tmp_path, monkeypatch):
-    monkeypatch.setattr("ngo.pipeline.archives.runs.results_version", lambda spec: "0")
+    monkeypatch.setattr("ngo.pipeline.archives.finished_runs.results_version", lambda spec: "0")
     _, line = restore(own[0])
     assert line == (
         "0 runs restored, 4 of another results version; 4 of the test tier's runs left to train"

@@ -34,7 +34,7 @@ import pandas as pd
 from ngo.common.files import atomic_file, check_readable
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline.archives import limits
-from ngo.pipeline.archives.runs import METRICS, RECORDS, FinishedRun, unpacked
+from ngo.pipeline.archives.finished_runs import METRICS, RECORDS, FinishedRun, unpacked
 from ngo.pipeline.config import (
     GONE,  # of whose use the reader of an archive is not told
     plugin_files,

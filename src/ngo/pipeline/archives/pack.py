@@ -24,7 +24,7 @@ from ngo.pipeline.archives.archive import (
     named_members,
     sha256,
 )
-from ngo.pipeline.archives.runs import (
+from ngo.pipeline.archives.finished_runs import (
     FinishedRun,
     is_finished,
     of_this_code,

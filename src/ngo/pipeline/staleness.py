@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ngo.common import versions
 from ngo.common.files import hashed
-from ngo.data.described import identity
+from ngo.data.description import identity
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.paths import PACKAGE
 from ngo.report.contents import SHIPPED

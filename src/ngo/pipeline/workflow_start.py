@@ -107,7 +107,7 @@ def begin(jobs: Sequence[Job], drawings: Sequence[Drawing], root: Path, tier: st
 
     One Snakemake works in a folder at a time. The system drops the lock when the process ends.
     """
-    from ngo.data.described import check_content
+    from ngo.data.description import check_content
     from ngo.training.partition_file import check_shares
 
     HELD.append(exclusive_lock(LOCK))

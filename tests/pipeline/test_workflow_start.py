@@ -12,11 +12,11 @@ from runs import tiny
 
 from ngo.common.files import PARTIAL
 from ngo.common.registry import UserError
-from ngo.pipeline import start
+from ngo.pipeline import workflow_start
 from ngo.pipeline.config import read_config
 from ngo.pipeline.jobs import drawings, jobs
 from ngo.pipeline.paths import partition_file, tidy_table
-from ngo.pipeline.start import module_files
+from ngo.pipeline.workflow_start import module_files
 
 
 def test_values_are_an_overlay_of_the_base(tmp_path, monkeypatch):
@@ -50,24 +50,24 @@ def test_a_tier_is_no_path(tmp_path, monkeypatch):
 def folder(tmp_path, monkeypatch):
     """The working directory; what the workflow holds and does at its end is dropped."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(start.atexit, "register", lambda *_: None)
-    monkeypatch.setattr(start, "HELD", [])
+    monkeypatch.setattr(workflow_start.atexit, "register", lambda *_: None)
+    monkeypatch.setattr(workflow_start, "HELD", [])
     yield tmp_path
-    for lock in start.HELD:
+    for lock in workflow_start.HELD:
         lock.release()
 
 
 def refused(plan, configs=(), forced=False):
     before = sorted(map(str, Path.cwd().rglob("*")))
     with pytest.raises(UserError) as told:
-        start.check(plan, configs, forced=forced)
+        workflow_start.check(plan, configs, forced=forced)
     assert "\n" not in str(told.value)
     assert sorted(map(str, Path.cwd().rglob("*"))) == before
     return str(told.value)
 
 
 def test_an_empty_folder_may_start(folder):
-    start.check(plan_of_tier(), ["config/config.yaml"], forced=False)
+    workflow_start.check(plan_of_tier(), ["config/config.yaml"], forced=False)
     assert list(folder.iterdir()) == []
 
 
@@ -101,10 +101,10 @@ def test_results_that_snakemake_does_not_know_are_refused_once(made, folder):
     told = refused(plan_of_tier())
     assert told.startswith("results: 'results/demo' is here without .snakemake/metadata, so Snak")
     assert "--forceall" in told
-    start.check(plan_of_tier(), [], forced=True)
-    start.check(replace(plan_of_tier(), tier="laptop"), [], forced=False)
-    start.RECORDS.mkdir(parents=True)
-    start.check(plan_of_tier(), [], forced=False)
+    workflow_start.check(plan_of_tier(), [], forced=True)
+    workflow_start.check(replace(plan_of_tier(), tier="laptop"), [], forced=False)
+    workflow_start.RECORDS.mkdir(parents=True)
+    workflow_start.check(plan_of_tier(), [], forced=False)
 
 
 def small():
@@ -118,7 +118,7 @@ def small():
 
 def test_files_of_jobs_are_written_where_their_bytes_differ(folder):
     made, drawn = small()
-    start.begin(made, drawn, folder, "demo")
+    workflow_start.begin(made, drawn, folder, "demo")
     files = [Path(each.file) for each in (*made, *drawn)]
     assert [str(path) for path in files] == [
         "results/demo/jobs/own-one.json",
@@ -127,11 +127,11 @@ def test_files_of_jobs_are_written_where_their_bytes_differ(folder):
     assert [path.read_text() for path in files] == [each.text for each in (*made, *drawn)]
     os.utime(files[0], ns=(1, 1))
     files[1].write_text("damaged")
-    start.write_files([*made, *drawn])
+    workflow_start.write_files([*made, *drawn])
     assert files[0].stat().st_mtime_ns == 1
     assert files[1].read_text() == drawn[0].text
     files[0].write_bytes(b"\xff")
-    start.write_files(made)
+    workflow_start.write_files(made)
     assert files[0].read_text() == made[0].text
 
 
@@ -139,10 +139,10 @@ def test_partial_files_are_removed_and_the_lock_is_held(folder):
     partial = folder / f"results/demo/jobs/{PARTIAL}own.parquet.abc.parquet"
     partial.parent.mkdir(parents=True)
     partial.touch()
-    start.begin(*small(), folder, "demo")
+    workflow_start.begin(*small(), folder, "demo")
     assert not partial.exists()
-    assert Path(start.LOCK).exists()
+    assert Path(workflow_start.LOCK).exists()
     with pytest.raises(UserError, match="another process is working in this folder"):
-        start.begin(*small(), folder, "demo")
-    start.HELD.pop().release()
-    start.begin(*small(), folder, "demo")
+        workflow_start.begin(*small(), folder, "demo")
+    workflow_start.HELD.pop().release()
+    workflow_start.begin(*small(), folder, "demo")

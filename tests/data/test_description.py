@@ -10,7 +10,7 @@ from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.dataset import DATASETS
-from ngo.data.described import as_text, describe, digest, identity
+from ngo.data.description import as_text, describe, digest, identity
 from ngo.data.partition import OWNERS, sample_owners
 
 
