@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import io
-import json
 import os
 import shutil
 import sys
@@ -20,7 +19,6 @@ from tiny_mnist import tiny_mnist
 from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS, Download
-from ngo.data.description import manifest_text
 from ngo.data.download import content_digest
 
 
@@ -192,14 +190,6 @@ def test_the_data_root_is_given_or_from_the_environment_or_the_config(monkeypatc
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="data.root: '.*file' is not a folder"):
         download.data_root(tmp_path / "file")
-
-
-def test_a_manifest_names_the_files_and_their_checksums():
-    found = json.loads(manifest_text("mnist", 60_000))
-    assert found["dataset"] == "mnist"
-    assert found["train_samples"] == 60_000
-    assert found["files"].keys() == DATASETS["mnist"].files.keys()
-    assert "content" not in found  # only described data sets have a digest
 
 
 def test_the_digest_of_a_folder_follows_the_names_and_contents_of_its_files(tmp_path):

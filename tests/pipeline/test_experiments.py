@@ -39,21 +39,6 @@ def test_a_number_of_seeds_counts_from_the_first_seed():
     assert [run.seed for run in plan_of(config).training["shared"]] == [0, 1]
 
 
-def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
-    config = config_of()
-    config["training"] |= {
-        "sweep": {
-            "settings": ["digits_iid"],
-            "seeds": [7],
-            "compare": [{"method": "ngo", "p": [0.5, 0.75], "gamma": [0.1, 0.2, 0.3]}],
-        }
-    }
-    runs = plan_of(config).training["sweep"]
-    assert {(r.p, r.gamma, r.seed) for r in runs} == {
-        (p, gamma, 7) for p in (0.5, 0.75) for gamma in (0.1, 0.2, 0.3)
-    }
-
-
 @pytest.mark.parametrize(
     ("entry", "runs"),
     [

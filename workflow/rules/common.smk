@@ -72,7 +72,7 @@ try:
 except UserError as error:
     sys.exit(f"ngo: {error}")
 
-NAMED = {job.name: job for each in JOBS.values() for job in each}
+NAMED = {job.name: job for experiment in JOBS.values() for job in experiment}
 DATA_ROOT = download.data_root(config=config["data"]["root"])
 
 # With --sdm, jobs have the commands of an environment or an image, and the code of this folder.
@@ -126,7 +126,7 @@ def get_plugins(wildcards, output):
 
 def get_measurements(exclusive):
     """A pattern that matches the measurements that run alone on the machine, or the others."""
-    names = (name for name, each in MEASUREMENTS.items() if each.exclusive == exclusive)
+    names = (kind for kind, entry in MEASUREMENTS.items() if entry.exclusive == exclusive)
     return "|".join(names) or "none"
 
 

@@ -51,7 +51,7 @@ rule classes:
     input:
         lambda wildcards: [
             partition_file(PLAN.tier, setting)
-            for setting in PLAN.partition_settings[wildcards.artefact]
+            for setting in PLAN.partitions[wildcards.artefact]
         ],
     output:
         tidy_table("<tier>", "classes_{artefact}"),
@@ -62,7 +62,7 @@ rule classes:
     params:
         ids=lambda wildcards: [
             word
-            for spec in PLAN.partitions[wildcards.artefact]
+            for spec in PLAN.partitions[wildcards.artefact].values()
             for word in ("--partition", spec.partition_id)
         ],
         key=staleness.code(*staleness.JOINED),

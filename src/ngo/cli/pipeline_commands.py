@@ -38,19 +38,19 @@ def summary(plan: Plan) -> str:
 
 def overview(folder: str | Path = CONFIG.parent) -> Iterator[str]:
     """A line for each tier in ``folder``, and for each file that is not one, with the reason."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for paths in tiers(folder):
         path = paths[-1]
         try:
             planned = plan(read_config(paths))
-            if planned.tier in found:
-                raise UserError(f"tier: {planned.tier!r} is the name of {found[planned.tier]}")
+            if planned.tier in files:
+                raise UserError(f"tier: {planned.tier!r} is the name of {files[planned.tier]}")
         except UserError as error:
             if len(paths) == 1:
                 raise
             yield f"{path} is not a tier on its own: {error}"
         else:
-            found[planned.tier] = path
+            files[planned.tier] = path
             yield f"{planned.tier}: {summary(planned)}"
 
 
@@ -170,7 +170,7 @@ def aggregate(
     else:
         _write_in_universes(table, universes, configs, out)
     rows = zip(table["run"].to_pylist(), table["diverged"].to_pylist(), strict=True)
-    diverged = len({run for run, each in rows if each})
+    diverged = len({run for run, failed in rows if failed})
     runs = len(table["run"].unique())
     click.echo(f"{runs} runs, {len(table)} evaluations, {diverged} diverged → {out}")
 

@@ -81,14 +81,6 @@ def check_names(folder: Path, key: str, names: list[str]) -> None:
             )
 
 
-def same_file(path: str | Path, other: str | Path) -> bool:
-    """Whether two paths are of one file, which need not exist yet."""
-    try:
-        return os.path.samefile(path, other)
-    except OSError:
-        return os.path.realpath(path) == os.path.realpath(other)
-
-
 def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) -> Path:
     """Return ``path``, made absolute: a plugin may change the working folder before it is written.
 

@@ -63,8 +63,7 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
     """
     runs: dict[RunSpec, str] = {}
     seeds = _seeds_by_setting(key, config, entry)
-    settings = named_settings(key, config, entry["settings"])
-    for name, setting in zip(entry["settings"], settings, strict=True):
+    for name, setting in named_settings(key, config, entry["settings"]).items():
         for index, case in enumerate(entry["compare"]):
             place = f"{key}.compare[{index}]"
             for values in expanded(place, case):
@@ -107,12 +106,12 @@ def expanded(key: str, case: Mapping) -> list[dict]:
     return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
 
 
-def named_settings(key: str, config: Mapping, names: list[str]) -> list[Mapping]:
+def named_settings(key: str, config: Mapping, names: list[str]) -> dict[str, Mapping]:
     """The settings with these names; a UserError for a name that does not exist."""
     for name in names:
         if name not in config["settings"]:
             raise unknown(f"{key}.settings", name, config["settings"])
-    return [config["settings"][name] for name in names]
+    return {name: config["settings"][name] for name in names}
 
 
 def check_fields(key: str, values: Mapping) -> None:
@@ -171,8 +170,7 @@ def sampled_runs(
     key, first = f"universes.{name}", config.get("first_seed", 0)
     if PREFIX + name in config["training"]:
         raise UserError(f"{key}: training has an entry {PREFIX + name!r}; choose another name.")
-    values_of = named_settings(key, config, entry["settings"])
-    settings = dict(zip(entry["settings"], values_of, strict=True))
+    settings = named_settings(key, config, entry["settings"])
     seeds = entry.get("seeds", 1)
     sampled: dict[RunSpec, str] = {}
     universes, read = [], {ACCURACY_OF}

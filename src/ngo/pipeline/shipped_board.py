@@ -108,8 +108,8 @@ def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
 def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str, pd.DataFrame]:
     """The tidy tables of an archive by name: of its runs, and of measurements."""
     names = list(names)
-    found = joined_tables(archive, planned, names)
-    joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in found}
+    tables = joined_tables(archive, planned, names)
+    joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in tables}
     paths = {name: tidy_table(planned.tier, name) for name in names if name not in joined}
     return joined | {k: archive.table(path) for k, path in paths.items() if path in archive.members}
 
@@ -159,7 +159,7 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
     """
     for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
         results.write(table, tidy_table(planned.tier, name))
-    given = [f"{name}={each}" for name, each in planned.parameters(MATRIX).items()]
+    given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
     execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
     return pd.read_csv(f"{tier_folder(planned.tier)}/tables/{MATRIX}.csv")
 

@@ -367,10 +367,10 @@ def _check_sums(sums: bytes, members: Members) -> None:
     lines = sums.decode().splitlines()
     wanted = {name: value for value, _, name in (line.partition("  ") for line in lines)}
     for name in sorted(wanted.keys() | members.keys()):
-        found = sha256(members[name]) if name in members else None
-        if found != wanted.get(name):
+        held = sha256(members[name]) if name in members else None
+        if held != wanted.get(name):
             raise UserError(
-                f"{name!r} is not as in {SUMS} (expected sha256 {wanted.get(name)}, found {found})"
+                f"{name!r} is not as in {SUMS} (expected sha256 {wanted.get(name)}, found {held})"
             )
 
 

@@ -229,14 +229,14 @@ def _columns(content: bytes) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
         raise ValueError("the rows of a run are not together")
     columns = {name: _values(name, table[name]) for name in table.column_names if name != "run"}
     for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
-        found = {}
+        of_run = {}
         for name, (values, absent) in columns.items():
             missing = 0 if absent is None else int(absent[start:end].sum())
             if 0 < missing < end - start:
                 raise ValueError(f"its column {name!r} has missing values")
             if not missing:
-                found[name] = values[start:end]
-        yield names[start], found
+                of_run[name] = values[start:end]
+        yield names[start], of_run
 
 
 def _values(name: str, column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray | None]:

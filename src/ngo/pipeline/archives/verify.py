@@ -72,8 +72,8 @@ class Group:
 
     def drawn(self, sample: int, seed: int | None) -> Drawn:
         """``sample`` runs, and cases of each table, by ``seed``; None if nothing is drawn."""
-        found = {name: drawn(numbers, sample, seed) for name, numbers in self.cases.items()}
-        return Drawn(drawn(self.runs, sample, seed), found)
+        cases = {name: drawn(numbers, sample, seed) for name, numbers in self.cases.items()}
+        return Drawn(drawn(self.runs, sample, seed), cases)
 
     def odds(self, drawn: Drawn) -> Iterator[str]:
         """What was made again, and how likely that misses a forgery."""

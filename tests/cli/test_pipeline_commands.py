@@ -75,28 +75,11 @@ def test_a_table_of_universes_has_their_columns(tmp_path):
     assert "'digits' is unknown; allowed: ." in mistake(*command, "--universes", "digits")
 
 
-def test_a_notebook_gets_its_parameters(tmp_path):
-    book = write_book(
-        tmp_path / "b.ipynb", f"open({str(tmp_path / 'out')!r}, 'w').write(repr((a, b)))",
-        parameters="a = 1\nb = 'x'",
-    )  # fmt: skip
-    ngo("notebook", book, "--out", tmp_path / "done.ipynb", "-p", "a=2.5")
-    assert (tmp_path / "out").read_text() == "(2.5, 'x')"
-
-
 def test_a_notebook_without_the_parameter_is_not_run(tmp_path):
     book = write_book(tmp_path / "b.ipynb", "raise SystemExit", parameters="metrics = 1")
     out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", "-p", "metric=2", code=2)
     assert "'metric' is unknown; allowed: metrics. Did you mean 'metrics'?" in out
     assert not (tmp_path / "d.ipynb").exists()
-
-
-def test_a_notebooks_value_that_is_no_yaml_is_named(tmp_path):
-    book = write_book(tmp_path / "b.ipynb", "raise SystemExit")
-    out = ngo("notebook", book, "--out", tmp_path / "new/d.ipynb", "-p", "a=[1", code=2)
-    assert out.startswith("ngo: param: 'a=[1' is not valid YAML: ")
-    assert len(out.splitlines()) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["b.ipynb"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"PAR1\xcc"])
