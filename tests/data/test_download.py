@@ -229,13 +229,3 @@ def test_a_digest_that_came_with_a_file_counts_for_nothing(tmp_path):
     path.write_bytes(b"other")
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert content_digest(path) == hashlib.sha256(b"other").hexdigest() != first
-
-
-@pytest.mark.timeout(60)
-def test_a_pipe_has_no_digest_and_is_none(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="data.root: '.*pipe' can't be read: it is not a regular"):
-        content_digest(tmp_path / "pipe")
-    (tmp_path / "x").write_bytes(b"x")
-    os.mkfifo(tmp_path / ".x.sha256")
-    assert content_digest(tmp_path / "x") == hashlib.sha256(b"x").hexdigest()
