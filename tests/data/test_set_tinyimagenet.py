@@ -1,13 +1,10 @@
 import random
-import sys
 
 import pytest
-import running
 import torch
 from conftest import real
 from PIL import Image
 
-from ngo.common.files import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
@@ -121,25 +118,6 @@ def test_a_missing_or_damaged_text_file_is_named(root, file, content, message):
     for call in (download.check, loading.train_labels, loading.load):
         with pytest.raises(UserError, match=message):
             call("tinyimagenet", root)
-
-
-def test_a_second_process_waits_for_the_one_that_decodes(root):
-    """The test holds the lock; the second process finds the decoded images afterwards."""
-    script = (
-        "import sys; from pathlib import Path; from PIL import Image\n"
-        "from ngo.data.sets import tinyimagenet\n"
-        "Image.open = None\n"  # decoding would fail
-        "print(len(tinyimagenet.read_tinyimagenet(Path(sys.argv[1])).train_inputs))"
-    )
-    tinyimagenet.read_tinyimagenet(root)
-    (root / f".{CACHE}.stamp").rename(root / "stamp")
-    lock = exclusive_lock(root / f".{CACHE}.lock")
-    other = running.start([sys.executable, "-c", script, root])
-    assert "waiting for another process to decode it" in other.stderr.readline()
-    (root / "stamp").rename(root / f".{CACHE}.stamp")
-    lock.release()
-    out, _ = running.ended(other)
-    assert out == "3\n"
 
 
 def test_real_tinyimagenet():

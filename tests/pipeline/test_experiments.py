@@ -167,15 +167,6 @@ def test_a_value_that_no_run_reads_has_no_column():
         assert all(list(one.values) == names for one in each.universes["universes_own"])
 
 
-def test_universes_are_left_out_like_experiments_and_have_no_figure():
-    plan = plan_with()
-    assert "universes_own" in plan.made
-    assert "universes_own" not in plan.artefacts
-    assert "universes_digits" in plan_of(changed("universes.digits", None)).defined
-    only = plan_of({**config_of(), "only": ["digits"]})
-    assert list(only.training) == ["universes_digits"]
-
-
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [

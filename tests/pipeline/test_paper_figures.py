@@ -113,21 +113,6 @@ def test_a_name_without_a_folder_is_one_line(own):
         plan_of(config)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"least": 0}, r"shown\.least: 0 is not allowed; it must be a number above 0 and at most"),
-        ({"lest": 0.5}, r"shown: 'lest' is unknown; allowed: least\. Did you mean 'least'"),
-        ({}, r"shown: 'least' is missing"),
-    ],
-)
-def test_the_numbers_of_a_figure_are_checked(own, given, message):
-    config = read_config(configs(own))
-    config["artefacts"]["shown"] = given
-    with pytest.raises(UserError, match=rf"^artefacts\.{message}"):
-        plan_of(config)
-
-
 def test_a_figure_without_a_notebook_is_one_line(own):
     (own / "notebooks/shown.ipynb").unlink()
     with pytest.raises(
