@@ -127,16 +127,3 @@ def test_what_can_not_be_started_or_executed_is_one_line(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     write_book(tmp_path / "notebooks/mine.ipynb", "1")
     assert message in mistake("notebook", *asked)
-
-
-CONFIG = ["--config", "config/config.yaml"]
-
-
-def test_results_that_are_absent_are_one_line(tmp_path):
-
-    (tmp_path / "own.yaml").write_text("tier: never-made\n")
-    line = mistake(
-        "report", *CONFIG, "--config", tmp_path / "own.yaml", "--out", tmp_path / "r.html"
-    )
-    assert "claims: 'results/never-made/tables/claims.csv' does not exist" in line
-    assert not (tmp_path / "r.html").exists()

@@ -55,19 +55,10 @@ def test_what_is_no_such_folder_is_named(tmp_path):
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (os.mkfifo, "can't be read: it is not a regular file"),
-        (lambda path: path.symlink_to("/dev/zero"), "can't be read: it is not a regular file"),
-        (lambda path: path.symlink_to(path.name), "can't be read: Too many levels"),
-        (lambda path: path.symlink_to("nowhere"), "does not exist"),
-    ],
-)
-def test_what_has_an_images_name_is_a_regular_file(tmp_path, make, reason):
+def test_what_has_an_images_name_is_a_regular_file(tmp_path):
     folder = image_folder(tmp_path)
-    make(folder / "train/wren/3.png")
-    with pytest.raises(UserError, match=f"data.root: '.*wren/3.png' {reason}"):
+    os.mkfifo(folder / "train/wren/3.png")
+    with pytest.raises(UserError, match="data.root: '.*wren/3.png' can't be read: it is not a reg"):
         list_images(folder)
 
 

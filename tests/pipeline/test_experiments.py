@@ -62,8 +62,7 @@ def test_a_grid_of_too_many_runs_is_refused_before_it_is_expanded(entry, runs):
     config["training"]["sweep"] = {"settings": ["digits_iid"], **entry}
     with pytest.raises(UserError) as told:
         plan_of(config)
-    assert str(told.value).startswith(f"training.sweep: its grid has {runs} runs, and the config ")
-    assert str(told.value).endswith("; the limit is 100,000.")
+    assert str(told.value) == f"training.sweep: its grid has {runs} runs; the limit is 100,000."
 
 
 @pytest.mark.parametrize("method", ["d2", "ngo"])

@@ -126,7 +126,9 @@ def get_plugins(wildcards, output):
 
 def get_measurements(exclusive):
     """A pattern that matches the measurements that run alone on the machine, or the others."""
-    names = (kind for kind, entry in MEASUREMENTS.items() if entry.exclusive == exclusive)
+    names = (
+        kind for kind, entry in MEASUREMENTS.items() if entry.exclusive == exclusive
+    )
     return "|".join(names) or "none"
 
 
