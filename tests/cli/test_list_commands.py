@@ -46,7 +46,7 @@ def listed(*arguments):
     """What is said of each field, by its name."""
     table = ngo("fields", *arguments).split("\n\n")[1]
     entries = re.split(r"\n(?=\S)", table)
-    pairs = (" ".join(each.split()).split(" ", 1) for each in entries)
+    pairs = (" ".join(entry.split()).split(" ", 1) for entry in entries)
     return dict(pairs)
 
 

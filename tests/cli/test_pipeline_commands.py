@@ -58,7 +58,7 @@ def test_a_table_of_universes_has_their_columns(tmp_path):
     files = [CONFIGS[0], CONFIGS[0].with_name("demo.yaml"), own]
     config = [word for file in files for word in ("--config", file)]
     planned = plan(read_config(config[1::2])).universes["universes_digits"]
-    runs = [run for each in planned for run in each.runs]
+    runs = [run for universe in planned for run in universe.runs]
     columns = {"step": [0, 9], "diverged": [False, False], "consensus_accuracy": [0.1, 0.9]}
     for run in runs:
         (tmp_path / run).mkdir()

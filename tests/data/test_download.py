@@ -176,7 +176,7 @@ def test_a_download_is_complete_or_leaves_nothing(tiny, served, tmp_path, monkey
         download.prepare(name, target)
         assert download.verify(name, target) == []
         assert sorted((target / "MNIST/raw").iterdir()) == sorted(
-            target / "MNIST/raw" / each.name for each in files
+            target / "MNIST/raw" / file.name for file in files
         )
 
 

@@ -16,7 +16,7 @@ from ngo.pipeline.paths import CONFIG
 def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):
     for name in ("config.yaml", "laptop.yaml", "decide-laptop.yaml"):
         (tmp_path / name).touch()
-    assert [[each.name for each in paths] for paths in tiers(tmp_path)] == [
+    assert [[path.name for path in paths] for paths in tiers(tmp_path)] == [
         ["config.yaml"], ["config.yaml", "laptop.yaml"]
     ]  # fmt: skip
 
@@ -191,7 +191,7 @@ ITSELF.append(ITSELF)
         ("claims", "a\0b", r"^claims: 'a\\x00b' is not allowed; it must be a path"),
         ("training.fig2", {"x" * 5000: 1}, "^training.fig2: 'xxx.*… is unknown; allowed: sett"),
     ],
-    ids=lambda each: each if isinstance(each, str) and len(each) < 40 else "value",
+    ids=lambda value: value if isinstance(value, str) and len(value) < 40 else "value",
 )
 def test_a_hostile_value_is_one_printable_line(path, value, message):
     with pytest.raises(UserError, match=message) as told:

@@ -130,7 +130,7 @@ def test_values_cover_their_ranges_and_choices_are_equally_likely():
 
 def test_the_runs_of_a_universe_are_paired():
     plan = plan_with(seeds=2)
-    assert [each.number for each in plan.universes["universes_own"]] == list(range(6))
+    assert [universe.number for universe in plan.universes["universes_own"]] == list(range(6))
     runs = plan.runs
     for universe in plan.universes["universes_own"]:
         specs = [runs[run] for run in universe.runs]
@@ -162,8 +162,8 @@ def test_a_value_that_no_run_reads_has_no_column():
     cases = [{"method": "centralized"}, {"method": "gossip", "gamma": [0.2, 0.4]}]
     plan = plan_with(values=values, compare=cases)
     more = plan_with(values=values, compare=[*cases, {"method": "ngo"}])
-    for each, names in ((plan, ["lr"]), (more, ["gamma", "p", "lr"])):
-        assert all(list(one.values) == names for one in each.universes["universes_own"])
+    for made, names in ((plan, ["lr"]), (more, ["gamma", "p", "lr"])):
+        assert all(list(one.values) == names for one in made.universes["universes_own"])
 
 
 @pytest.mark.parametrize(

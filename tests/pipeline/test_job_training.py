@@ -41,7 +41,7 @@ class Trainer:
         combinations = {}
         for spec in specs:
             combinations.setdefault(replace(spec, seed=0), []).append(spec)
-        cut = tuple(Combination(tuple(each)) for each in combinations.values())
+        cut = tuple(Combination(tuple(runs)) for runs in combinations.values())
         job = Job("own", "test", "own", "one", cut, snapshots or {})
         write_files([job])
         self.trained.clear()

@@ -106,8 +106,8 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     (tmp_path / "results").symlink_to(root / "results")
     monkeypatch.chdir(tmp_path)
     planned = plan(read_config(CONFIGS))
-    groups = {each.claim: each for each in bases(planned.ledger.claims, planned, {})}
-    trained = [name for name, each in groups.items() if each.runs]
+    groups = {group.claim: group for group in bases(planned.ledger.claims, planned, {})}
+    trained = [name for name, group in groups.items() if group.runs]
     first, second, third = trained[:3]
     (measured, *_) = (name for name in groups if name not in trained)
     rows = [row(name, shows="") for name in (first, second, third, measured)]
@@ -120,14 +120,14 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     file = registration_path(planned.claims)
     file.write_text(written(Registration(entries)))
     made = report_contents(CONFIGS)
-    assert [each.registered for each in made.rows] == ["before", "changed", "added", None]
+    assert [row.registered for row in made.rows] == ["before", "changed", "added", None]
     said = "Of 3 claims with dated runs, 1 was registered before their first run, 1 was changed"
     for text in (html_page(made), paper_markdown(made, "own")):
         assert said in text
         assert text.count("changed after its first run") == 1
         assert text.count("added after its first run") == 1
     file.unlink()
-    assert {each.registered for each in report_contents(CONFIGS).rows} == {None}
+    assert {row.registered for row in report_contents(CONFIGS).rows} == {None}
 
 
 def test_both_pages_have_every_table_and_figure_and_every_claim(made):
@@ -140,9 +140,9 @@ def test_both_pages_have_every_table_and_figure_and_every_claim(made):
             assert f"![{entry.title}](../images/own/{entry.name}.png)" in markdown
         assert f"{escape(entry.title)} <a" in html
     assert html.count("<img") == sum(entry.figure for entry in SHOWN.values())
-    for each in ROWS:
-        assert html.count(f'<tr id="{each.anchor}"') == 1
-        assert markdown.count(f'<a id="{each.anchor}">') == 1
+    for row in ROWS:
+        assert html.count(f'<tr id="{row.anchor}"') == 1
+        assert markdown.count(f'<a id="{row.anchor}">') == 1
 
 
 def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):

@@ -77,4 +77,4 @@ def test_the_board_of_the_repository_is_of_its_archives():
         for paper in read_board(REPOSITORY / "docs/board").papers
         if paper.archive
     }
-    assert known == {tier: sha256(each) for tier, each in archives.items()}, "run make board"
+    assert known == {tier: sha256(content) for tier, content in archives.items()}, "run make board"

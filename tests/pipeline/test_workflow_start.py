@@ -102,12 +102,12 @@ def small():
 def test_files_of_jobs_are_written_where_their_bytes_differ(folder):
     made, drawn = small()
     workflow_start.begin(made, drawn, folder, "demo")
-    files = [Path(each.file) for each in (*made, *drawn)]
+    files = [Path(job.file) for job in (*made, *drawn)]
     assert [str(path) for path in files] == [
         "results/demo/jobs/own-one.json",
         "results/demo/partitions/one.json",
     ]
-    assert [path.read_text() for path in files] == [each.text for each in (*made, *drawn)]
+    assert [path.read_text() for path in files] == [job.text for job in (*made, *drawn)]
     os.utime(files[0], ns=(1, 1))
     files[1].write_bytes(b"\xff")
     workflow_start.write_files([*made, *drawn])

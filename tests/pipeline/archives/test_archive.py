@@ -285,7 +285,7 @@ def changed(members, **config):
     about = json.loads(members["archive.json"])
     about["config"] = {**about["config"], "plugins": [], **config}
     text = yaml.safe_dump(about["config"]).encode()
-    others = {name: each for name, each in members.items() if not name.endswith(".py")}
+    others = {name: content for name, content in members.items() if not name.endswith(".py")}
     described = {"archive.json": json.dumps(about).encode(), "config/config.yaml": text}
     return {**others, **described}
 

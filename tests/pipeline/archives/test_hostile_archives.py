@@ -255,8 +255,8 @@ def test_a_reading_that_takes_too_long_or_ends_its_process_is_refused(good, tmp_
 def test_the_largest_archive_of_the_project_is_read_with_room():
     content = (REPOSITORY / "results/archive/laptop-metrics.tar").read_bytes()
     members, room = members_of(content), 1.3
-    tables = [each for name, each in members.items() if name.endswith(".parquet")]
-    sizes = [limits.table_bytes(each, limits.TABLES) for each in tables]
+    tables = [content for name, content in members.items() if name.endswith(".parquet")]
+    sizes = [limits.table_bytes(content, limits.TABLES) for content in tables]
     assert sum(sizes) * room < limits.TABLES
     assert len(content) * room < limits.ARCHIVE
     assert len(members) * room < limits.MEMBERS

@@ -55,7 +55,9 @@ def test_the_crate_has_what_its_profiles_require():
     assert workflow.id == WORKFLOW
     assert workflow.type == ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
     assert workflow["programmingLanguage"]["name"] == "Snakemake"
-    used = {each["name"]: each["softwareVersion"] for each in workflow["softwareRequirements"]}
+    used = {
+        program["name"]: program["softwareVersion"] for program in workflow["softwareRequirements"]
+    }
     assert used.keys() == {"ngo", "python", "torch", "numpy"}
     assert used["ngo"] == ["0.1.0", "0.2.0"]
     (action,) = made.root_dataset["mentions"]

@@ -37,7 +37,7 @@ def laptop():
 
 
 def basis(laptop, claim, measured=()):
-    (found,) = bases([claim], laptop, {each.id: each for each in measured})
+    (found,) = bases([claim], laptop, {table.id: table for table in measured})
     return found
 
 
@@ -205,7 +205,7 @@ def test_a_run_and_a_case_are_made_again_in_processes_of_their_own(members, tmp_
         assert again.table.equals(made_run(run).table)
         assert again.where == made_run(run).where
         (spectra,) = (
-            each for each in measured_tables(archive, planned)[0] if each.id == "spectra_own"
+            table for table in measured_tables(archive, planned)[0] if table.id == "spectra_own"
         )
         rows = measure_again(spectra, 0, planned, {})
         assert rows.table.equals(spectra.made(0, None).table[list(rows.table)])
