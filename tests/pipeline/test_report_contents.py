@@ -140,9 +140,9 @@ def test_both_pages_have_every_table_and_figure_and_every_claim(made):
             assert f"![{entry.title}](../images/own/{entry.name}.png)" in markdown
         assert f"{escape(entry.title)} <a" in html
     assert html.count("<img") == sum(entry.figure for entry in SHOWN.values())
-    for row in ROWS:
-        assert html.count(f'<tr id="{row.anchor}"') == 1
-        assert markdown.count(f'<a id="{row.anchor}">') == 1
+    for shown in ROWS:
+        assert html.count(f'<tr id="{shown.anchor}"') == 1
+        assert markdown.count(f'<a id="{shown.anchor}">') == 1
 
 
 def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
