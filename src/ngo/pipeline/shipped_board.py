@@ -165,18 +165,13 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
 
 
 def cells_of(table: pd.DataFrame) -> list[BoardCell]:
-    """The rows of the table of methods in settings; a missing value is empty, or NaN."""
+    """The rows of the table of methods in settings, to six digits; what is missing is "" or NaN."""
     kinds = {field.name: str(field.type) for field in fields(BoardCell)}
-    parse = {"float": _number, "bool": bool, "str": _shown}
+    parse = {"float": lambda value: float(f"{value:.6g}"), "bool": bool, "str": _shown}
     return [
         BoardCell(**{name: parse[kind](row[name]) for name, kind in kinds.items()})
         for row in table.astype(object).to_dict("records")
     ]
-
-
-def _number(value: float) -> float:
-    """With six digits, as in the file."""
-    return float(f"{value:.6g}")
 
 
 def _shown(value: object) -> str:

@@ -101,19 +101,9 @@ def write_members(folder: Path, members: Mapping[str, bytes]) -> None:
         target.write_bytes(content)
 
 
-def is_config(name: str) -> bool:
-    """Whether a member is where configs are."""
-    return re.fullmatch(_CONFIG, name) is not None
-
-
 def is_workflow(name: str) -> bool:
     """Whether a member is a source of the workflow: provenance, which is never run."""
     return re.fullmatch(f"{WORKFLOW}|{_RULES}", name) is not None
-
-
-def is_result(name: str) -> bool:
-    """Whether a member is data in ``results``: all other members are what a plan is made from."""
-    return name.startswith("results/")
 
 
 def named_members(planned: Plan) -> dict[str, Path]:
@@ -215,7 +205,7 @@ def _check_configs(about: Mapping, members: Mapping[str, bytes]) -> None:
     for name in names:
         if not isinstance(name, str) or name not in members or not name.endswith(".yaml"):
             raise UserError(f"the config {shown(name)} is not in the archive")
-        if not is_config(name):
+        if not re.fullmatch(_CONFIG, name):
             raise UserError(
                 f"the config {name!r} is not in the folder {str(CONFIG.parent)!r} or of a paper"
             )
@@ -403,7 +393,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
     read = {
         name: content
         for name, content in archive.members.items()
-        if not (is_result(name) or is_workflow(name))
+        if not (name.startswith("results/") or is_workflow(name))
     }
     with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
         write_members(Path(folder), read)

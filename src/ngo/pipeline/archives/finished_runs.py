@@ -88,12 +88,10 @@ def revisions(records: Iterable[Mapping]) -> str:
     """The source revisions in the records of runs, each with the library versions that differ from
     those here.
     """
-    return ", ".join(sorted({_revision(record) for record in records}))
-
-
-def _revision(record: Mapping) -> str:
-    other = versions.others(record)
-    return (record.get("source") or "unknown") + (f" with {other}" if other else "")
+    made_by = {(record.get("source") or "unknown", versions.others(record)) for record in records}
+    return ", ".join(
+        sorted(f"{source} with {others}" if others else source for source, others in made_by)
+    )
 
 
 def is_finished(folder: Path) -> bool:
