@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 from command_line import ngo
@@ -16,7 +15,8 @@ from ngo.training.spec import FIELDS
 
 def test_every_tier_is_found_and_a_file_that_is_none_is_told_in_its_line(tmp_path):
     """One of a user's own that is none, one that is wrong, one over another tier."""
-    shutil.copy(CONFIGS[0], tmp_path)
+    base = CONFIGS[0].read_text() + "only: [table1]\n"
+    (tmp_path / "config.yaml").write_text(base)
     (tmp_path / "compose.yaml").write_text("services: {}\n")
     (tmp_path / "fast.yaml").write_text("device: cpu\n")
     (tmp_path / "half.yaml").write_text("tier: [")
