@@ -117,12 +117,6 @@ def test_a_file_of_arrays_is_a_data_set(marks, tmp_path):
     assert data.mean.item() == pytest.approx(marks["x_train"].mean() / 255)
 
 
-def test_its_owners_are_those_of_the_file(marks, tmp_path):
-    names = sorted(set(marks["owner_train"]))
-    owners = sample_owners("marks", tmp_path)[:, 0]
-    assert [names[k] for k in owners] == marks["owner_train"].tolist()
-
-
 def test_a_folder_of_images_is_a_data_set(tmp_path):
     folder = image_folder(tmp_path)
     load(tmp_path, describe(folder, tmp_path, name="birds", size=(8, 6)))
