@@ -29,8 +29,7 @@ def test_every_tier_is_found_and_a_file_that_is_none_is_told_in_its_line(tmp_pat
     assert "is not valid YAML" in others["half.yaml"]
     found = [line for line in lines if line not in others.values()]
     assert [line.partition(":")[0] for line in found] == ["paper", "mine"]
-    expected = r": \d+ runs of \d+ experiments (and .* of universes )?on \d+ part"
-    assert re.search(expected, found[0])
+    assert found[0].startswith("paper: 420 runs of 1 experiment on 60 partitions train 1,002,400,")
 
 
 PLUGIN = """
