@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-slow test-workflow test-torture test-slurm verify-shipped release-check frameworks check format lock results-page play board tinyimagenet-page docs clean
+.PHONY: demo laptop paper calibration register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-slow test-workflow test-torture test-slurm verify-shipped release-check check format lock results-page play board tinyimagenet-page docs clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -94,19 +94,6 @@ verify-shipped: setup ## Some runs and measurements of the shipped archives, mad
 release-check: setup ## Wheels and source distributions, built, installed outside the repository and tried: 2 minutes
 	$(BIN)/python tools/release_check.py
 
-FRAMEWORKS := $(basename $(notdir $(wildcard tools/frameworks/*.in)))
-
-frameworks: setup ## Other frameworks' own packages on the same problems: the tables of docs/performance.md; 10 minutes
-	-$(MAKE) --no-print-directory --keep-going $(FRAMEWORKS:%=.frameworks/%/installed)
-	$(BIN)/python tools/frameworks/compare.py
-
-# The Python of a framework is in the first line of its file of packages.
-.frameworks/%/installed: tools/frameworks/%.lock
-	rm -rf $(@D)
-	$(BIN)/uv venv --quiet --python $$(sed -n 's/^# Python //p' $(<:.lock=.in)) $(@D)
-	$(BIN)/uv pip sync --quiet --python $(@D)/bin/python --build-constraints requirements.lock --require-hashes $<
-	touch $@
-
 check: setup ## Style, import order, types, workflow lint, and consistency of lock files and environments: 1 minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -142,8 +129,8 @@ $(PLACE)/cluster: requirements-cluster.lock $(INSTALLED)
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-cluster.lock
 	touch $@
 
-LOCKING := $(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
-COMPILE := $(LOCKING) --python-version 3.11 pyproject.toml
+COMPILE := $(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet \
+  --python-version 3.11 pyproject.toml
 
 docs: $(PLACE)/docs ## The documentation site, docs/_build/html/index.html; warnings and broken links are errors
 	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -E -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
@@ -161,9 +148,6 @@ lock: ## Update the lock files and environment.yml from pyproject.toml
 	    $$(sed -n 's/^\([^= ]*\)==.*/--no-emit-package \1/p' requirements.lock) || exit; \
 	done
 	$(BIN)/python tools/environment.py
-	for file in $(FRAMEWORKS:%=tools/frameworks/%); do \
-	  $(LOCKING) --python-version $$(sed -n 's/^# Python //p' $$file.in) $$file.in --output-file $$file.lock || exit; \
-	done
 
 format: setup ## Format all code
 	$(BIN)/ruff check --fix .

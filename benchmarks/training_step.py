@@ -1,11 +1,13 @@
-"""How long does a training step take, beside plain PyTorch on as many samples?
+"""How long does a training step take, beside plain PyTorch, and with each method, coupling, …?
 
 ``one model`` takes a step on one batch of all n·b samples, ``in turn`` a step of n models one after
 another; both use all of torch's threads.
 """
 
+import argparse
+
 import torch
-from common import MODELS, Step, options, plain_model, show, stepper, times
+from common import MODELS, Step, entries, options, plain_model, show, stepper, times
 from torch import nn
 
 CASES = (
@@ -34,9 +36,8 @@ def plain(model: str, n: int, b: int, device: str, compiled: bool = False) -> St
     return step
 
 
-def main() -> None:
-    """Measure the cases one after another."""
-    args = options(__doc__)
+def beside_pytorch(args: argparse.Namespace) -> None:
+    """Print a table of each case; ways to take a step with as many samples."""
     backends = ("loop", "vmap", "threads" if args.device == "cpu" else "graphs", "auto")
     for model, n, b in CASES[:1] if args.quick else CASES:
         case = {"model": model, "n": n, "b": b}
@@ -55,5 +56,23 @@ def main() -> None:
         ])  # fmt: skip
 
 
+def with_each_entry(args: argparse.Namespace) -> None:
+    """Print a table of two models: each method, coupling, compression, graph, rule and attack."""
+    for model in ("mnist_cnn", "mnist_fc"):
+        ways = {"method: ngo": stepper(model, 10, 32, args.device).advance}
+        tried = [entry for entry in entries() if "clock" not in entry[2]]
+        for kind, name, fields in tried[:: 15 if args.quick else 1]:
+            size = {"n": fields.pop("workers", 10), "b": fields.pop("batch_size", 32)}
+            ways[f"{kind}: {name}"] = stepper(model, **size, device=args.device, **fields).advance
+        seconds = times(ways, args)
+        show([
+            {"model": model, "way": way, "ms": 1e3 * taken,
+             "of ngo's": taken / seconds["method: ngo"]}
+            for way, taken in seconds.items()
+        ])  # fmt: skip
+
+
 if __name__ == "__main__":
-    main()
+    given = options(__doc__)
+    beside_pytorch(given)
+    with_each_entry(given)

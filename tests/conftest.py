@@ -18,7 +18,7 @@ from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
-from ngo.data.described import DESCRIBED
+from ngo.data.description import DESCRIBED
 from ngo.data.partition import OWNERS, PARTITIONS
 from ngo.engine.backends import BACKENDS, Stacked
 from ngo.engine.population import Population
@@ -33,6 +33,7 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.native import pool
+from ngo.pipeline.paths import REPOSITORY
 from ngo.training.virtual.clock import CHURN, CLOCKS, LINKS, SPEEDS
 from verdicts.quantity_registry import QUANTITIES
 
@@ -46,8 +47,6 @@ torch.set_num_threads(1)
 # A shell that starts tests in the background has them ignore Ctrl-C, and so would their processes.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-REPOSITORY = Path(__file__).parents[1]
 
 # The configs that are shipped, the base first.
 CONFIGS = [REPOSITORY / f"config/{name}.yaml" for name in ("config", "cifar10", "demo", "laptop")]

@@ -9,7 +9,7 @@ import yaml
 from ngo.common import versions
 from ngo.data.partition import Parts, parts_digest
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.archives.runs import FinishedRun
+from ngo.pipeline.archives.finished_runs import FinishedRun
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.plan import plan

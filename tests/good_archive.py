@@ -6,11 +6,11 @@ import yaml
 from finished_runs import campaign, made_up_run
 from runs import run_in
 
-from ngo.data.described import manifest_text
+from ngo.data.description import manifest_text
 from ngo.data.loading import train_labels
 from ngo.pipeline.archives.archive import write_archive
+from ngo.pipeline.archives.finished_runs import write_run
 from ngo.pipeline.archives.pack import collect
-from ngo.pipeline.archives.runs import write_run
 from ngo.pipeline.paths import RUNS
 from ngo.training.partition_file import draw
 

@@ -2,12 +2,10 @@
 
 from contextlib import chdir
 from functools import cache
-from pathlib import Path
 
 from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.plan import Plan, plan
-
-REPOSITORY = Path(__file__).parents[1]
 
 
 @cache

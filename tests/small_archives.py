@@ -19,9 +19,9 @@ from ngo.measures import theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.pipeline.archives import verify
 from ngo.pipeline.archives.archive import Archive, write_archive
+from ngo.pipeline.archives.finished_runs import packed, read_run
 from ngo.pipeline.archives.pack import collect_finished, with_runs
-from ngo.pipeline.archives.repeat import Made, made_run, where
-from ngo.pipeline.archives.runs import packed, read_run
+from ngo.pipeline.archives.reproduction import Made, made_run, where
 from ngo.pipeline.paths import RUNS, tidy_table
 
 TABLE = tidy_table("test", "own")

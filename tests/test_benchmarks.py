@@ -10,13 +10,18 @@ TABLES = {
     "training_step": "| model | n | b | way | samples a second | time, of one model's |",
     "consensus": "| graph | n | d | way | ms | of a copy's |",
     "many_workers": "| n | way | ms | of ngo's |",
-    "methods": "| model | way | ms | of ngo's |",
     "startup": "| command | seconds |",
     "gpu_check": "| method | device − CPU | resumed − whole |",
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
+# Each takes ten seconds or more.
+LONG = ("many_workers", "startup", "gpu_check")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in TABLES]
+)
 def test_a_script_prints_its_table(name):
     command = [sys.executable, REPOSITORY / f"benchmarks/{name}.py", "--quick", "--device=cpu"]
     lines = finished(start(command, stdout=-1, text=True)).splitlines()

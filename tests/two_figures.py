@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from finished_runs import made_up_run
 
 from ngo.cli import cli
-from ngo.pipeline.archives.runs import write_run
+from ngo.pipeline.archives.finished_runs import write_run
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.plan import plan

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
+from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.shipped_board import shipped_board
 from ngo.report.board import Board, as_html, as_markdown
 
-REPOSITORY = Path(__file__).parents[1]
 PAGES = {"docs/board.md": as_markdown, "docs/board.html": as_html}
 
 

@@ -26,6 +26,7 @@ from ngo.pipeline.paths import (
     CONFIG,
     FIRST,
     PAPERS,
+    REPOSITORY,
     page_of,
     pages_of,
     shipped_metrics,
@@ -43,7 +44,6 @@ from ngo.report.results_markdown import (
 )
 from ngo.report.templates import play_page
 
-REPOSITORY = Path(__file__).parents[1]
 COLOURS = 256
 
 

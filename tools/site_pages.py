@@ -18,14 +18,13 @@ import ngo.analysis  # registers the quantities on graphs
 import verdicts
 from ngo.cli.cli import main
 from ngo.cli.list_commands import about
+from ngo.pipeline.paths import REPOSITORY
 from ngo.report.results_markdown import BEGIN, summary_of
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts import cli
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.evaluations import VALUES, RunValue
-
-REPOSITORY = Path(__file__).parents[1]
 
 # Files of the repository, and the pages of the site that have their text.
 COPIES = {

@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 import click
-from results_page import REPOSITORY
 
 from ngo.cli.options import data_root_option
 from ngo.common.registry import UserError
@@ -27,10 +26,10 @@ from ngo.pipeline.archives.archive import (
     read_archive,
     write_archive,
 )
+from ngo.pipeline.archives.finished_runs import revisions
 from ngo.pipeline.archives.pack import with_runs
-from ngo.pipeline.archives.runs import revisions
 from ngo.pipeline.archives.verify import LONG, Drawn, Verification
-from ngo.pipeline.paths import pages_of, shipped_metrics
+from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
 
@@ -71,12 +70,20 @@ def checked(path: Path, root: Path) -> list[tuple[str, str]]:
 
 
 def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
-    """What became of the checks of an archive that is not marked."""
+    """What became of the checks of an archive that is not marked.
+
+    Of the runs whose data set is here, the shortest is made again, and the first case of a
+    measurement that takes seconds.
+    """
     if checks.unchecked_runs:
         reasons = ", ".join(f"{count} runs {why}" for why, count in checks.unchecked_runs.items())
         return [("FAIL", f"{reasons}; train them again, or mark it (--mark-older)")]
-    told = [("skip", f"runs on {name}, which is not here") for name in absent(checks, root)]
-    drawn = Drawn(shortest(checks, root), cheapest(checks))
+    lacking = absent(checks, root)
+    told = [("skip", f"runs on {name}, which is not here") for name in lacking]
+    here = [name for name in checks.names if checks.planned.runs[name].dataset not in lacking]
+    shortest = sorted(here, key=lambda name: (checks.runs[name].seconds, name))[:1]
+    cheap = sorted(name for name, table in checks.measured.items() if table.kind not in LONG)
+    drawn = Drawn(shortest, {name: [0] for name in cheap[:1]})
     outcomes = [*checks.without_training(), *checks.made_again([drawn])]
     wrong = [f"{what}: {fault}" for what, _, fault in outcomes if fault]
     told += [("FAIL", fault) for fault in wrong]
@@ -112,26 +119,13 @@ def pages_from(tier: str, *, whole: bool) -> list[str]:
 
 def absent(checks: Verification, root: Path) -> list[str]:
     """The data sets of runs whose files are not here."""
-    found = []
+    lacking = []
     for dataset in sorted({spec.dataset for spec in checks.planned.runs.values()}):
         try:
             download.check(dataset, root)
         except UserError:
-            found.append(dataset)
-    return found
-
-
-def shortest(checks: Verification, root: Path) -> list[str]:
-    """The shortest run whose data set is here; none if no data set is."""
-    lacking = absent(checks, root)
-    here = [name for name in checks.names if checks.planned.runs[name].dataset not in lacking]
-    return sorted(here, key=lambda name: (checks.runs[name].seconds, name))[:1]
-
-
-def cheapest(checks: Verification) -> dict[str, list[int]]:
-    """The first case of a measurement that takes seconds; none if the archive has none."""
-    cheap = [name for name, table in checks.measured.items() if table.kind not in LONG]
-    return {name: [0] for name in sorted(cheap)[:1]}
+            lacking.append(dataset)
+    return lacking
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ LONG = {"alignment", "lora", "sharpness", "theory", "throughput"}
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=pytest.mark.slow) if each in LONG else each for each in helps()],
+    [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in helps()],
 )
 def test_the_examples_of_help_run(name, tmp_path, monkeypatch, own_entries):
     for folder in ("config", "examples", "papers", "results"):

@@ -7,8 +7,8 @@ import pytest
 from command_line import ngo
 from conftest import CONFIGS, REPOSITORY
 
-from ngo.data.described import identity
-from ngo.pipeline.archives.runs import of_this_code, read_run
+from ngo.data.description import identity
+from ngo.pipeline.archives.finished_runs import of_this_code, read_run
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
@@ -55,7 +55,7 @@ def test_the_example_of_the_docs_trains(study):
     ngo("train", "--plugin", "marks.yaml", *flags, "--device", "cpu", "--out", "run")
     record = json.loads((study / "run/run.json").read_text())
     assert record["about"]["data"] == identity("marks")
-    assert [each["file"] for each in record["plugins"]] == ["marks.yaml"]
+    assert [plugin["file"] for plugin in record["plugins"]] == ["marks.yaml"]
     assert of_this_code(read_run(study / "run"), runs["ngo"])
     partition = ["partition", "--plugin", "marks.yaml", "--dataset", "marks", "--workers", "3"]
     ngo(*partition, "--partition", "natural", "--out", "p.parquet")

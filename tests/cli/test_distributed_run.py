@@ -40,5 +40,5 @@ def test_sigterm_ends_all_processes_of_a_run(tmp_path):
     ended(process)
     assert process.returncode == -signal.SIGTERM
     assert len(children) >= 2
-    awaited(lambda: not any(each.is_running() for each in children))
-    assert [each.name for each in tmp_path.iterdir() if each.name != ".lock"] == []
+    awaited(lambda: not any(child.is_running() for child in children))
+    assert [path.name for path in tmp_path.iterdir() if path.name != ".lock"] == []

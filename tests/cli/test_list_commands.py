@@ -2,21 +2,21 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 from command_line import ngo
 from conftest import CONFIGS
 from jsonschema import Draft202012Validator
 
-from ngo.cli.config_commands import overview
+from ngo.cli.pipeline_commands import overview
 from ngo.common import plugins
 from ngo.training.spec import FIELDS
 
 
 def test_every_tier_is_found_and_a_file_that_is_none_is_told_in_its_line(tmp_path):
     """One of a user's own that is none, one that is wrong, one over another tier."""
-    shutil.copy(CONFIGS[0], tmp_path)
+    base = CONFIGS[0].read_text() + "only: [table1]\n"
+    (tmp_path / "config.yaml").write_text(base)
     (tmp_path / "compose.yaml").write_text("services: {}\n")
     (tmp_path / "fast.yaml").write_text("device: cpu\n")
     (tmp_path / "half.yaml").write_text("tier: [")
@@ -29,8 +29,7 @@ def test_every_tier_is_found_and_a_file_that_is_none_is_told_in_its_line(tmp_pat
     assert "is not valid YAML" in others["half.yaml"]
     found = [line for line in lines if line not in others.values()]
     assert [line.partition(":")[0] for line in found] == ["paper", "mine"]
-    expected = r": \d+ runs of \d+ experiments (and .* of universes )?on \d+ part"
-    assert re.search(expected, found[0])
+    assert found[0].startswith("paper: 420 runs of 1 experiment on 60 partitions train 1,002,400,")
 
 
 PLUGIN = """
@@ -46,7 +45,7 @@ def listed(*arguments):
     """What is said of each field, by its name."""
     table = ngo("fields", *arguments).split("\n\n")[1]
     entries = re.split(r"\n(?=\S)", table)
-    pairs = (" ".join(each.split()).split(" ", 1) for each in entries)
+    pairs = (" ".join(entry.split()).split(" ", 1) for entry in entries)
     return dict(pairs)
 
 

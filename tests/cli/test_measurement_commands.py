@@ -108,18 +108,6 @@ def test_a_command_writes_its_table_and_prints_its_summary(tmp_path):
     assert table["p"].unique().tolist() == [1, 0.9]
 
 
-def test_a_plugin_measurement_has_a_check_and_a_schema(edges):
-    edges.read("edges.mine", {"topology": ["ring", "complete"], "workers": 5})
-    with pytest.raises(UserError, match=r"^edges.mine.workers: 1 is out of range; .* 2 to 100\.$"):
-        edges.read("edges.mine", {"topology": ["ring"], "workers": 1})
-    with pytest.raises(UserError, match=r"^edges.mine.workers: 13 is bad luck\.$"):
-        edges.read("edges.mine", {"topology": ["ring"], "workers": 13})
-    with pytest.raises(UserError, match="^edges.mine: 'wrkers' is unknown.*Did you mean 'workers'"):
-        edges.read("edges.mine", {"wrkers": 1})
-    assert edges.schema["properties"]["workers"]["maximum"] == 100
-    assert MEASUREMENTS.definitions["edges"] == "ngo_plugin_edges:edge_table"
-
-
 def test_a_plugin_measurement_has_a_command(edges, tmp_path):
     out = tmp_path / "e.parquet"
     before = datetime.now(UTC).replace(microsecond=0)

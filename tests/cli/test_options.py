@@ -88,42 +88,6 @@ def test_a_file_to_read_is_a_file(tmp_path, name, param):
         assert reason in line
 
 
-def pairs():
-    """(the command, what it reads, what it writes) of all that read and write a file."""
-    read = dict(each.values for each in with_a(INPUT))
-    for each in with_a(RESULT):
-        name, out = each.values
-        if name in read:
-            yield pytest.param(name, read[name], out, id=name)
-
-
-@pytest.mark.parametrize(("name", "param", "option"), list(pairs()))
-def test_no_output_replaces_an_input(tmp_path, name, param, option):
-    (tmp_path / "in.tar").write_text("mine")
-    (tmp_path / "soft.tar").symlink_to("in.tar")
-    os.link(tmp_path / "in.tar", tmp_path / "hard.tar")
-    flag = [] if isinstance(param, click.Argument) else [param.opts[0]]
-    for k, path in enumerate(("in.tar", "soft.tar", "hard.tar", "new/../in.tar")):
-        given = [[*flag, tmp_path / "in.tar"], [option.opts[0], tmp_path / path]]
-        line = mistake(name, *(each for part in given[:: (-1) ** k] for each in part))
-        assert line.startswith(f"{option.opts[0][2:]}: ")
-        assert f"is the file of {param.opts[0].lstrip('-')}, " in line
-    assert (tmp_path / "in.tar").read_text() == "mine"
-
-
-def test_no_output_replaces_a_plugin_or_another_output(own_entries, tmp_path):
-    (tmp_path / "mine.py").write_text("")
-    for words in (
-        ["--plugin", tmp_path / "mine.py", "data", "digits"],
-        ["data", "digits", "--plugin"],
-    ):
-        more = [tmp_path / "mine.py"] if words[0] == "data" else []
-        line = mistake(*words, *more, "--out", tmp_path / "mine.py")
-        assert "is the file of plugin" in line
-    both = ["--out", tmp_path / "a.csv", "--plot", tmp_path / "a.csv"]
-    assert "plot: " in mistake("partition", "--dataset", "digits", *both)
-
-
 def test_a_name_with_a_line_break_stays_on_one_line(tmp_path):
     assert "\\n" in mistake("runs", "--config", tmp_path / "a\nb")
     assert mistake("data", "a\nb").count("\n") == 0

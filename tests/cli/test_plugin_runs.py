@@ -1,7 +1,6 @@
 """Runs with plugins: their options, checkpoints, entry points, processes; and mistakes."""
 
 import json
-import os
 import re
 import sys
 
@@ -9,7 +8,7 @@ import pandas as pd
 import pytest
 from command_line import mistake, ngo
 from conftest import REPOSITORY
-from running import finished, start
+from running import start
 
 from ngo.common.fields import DECLARED
 
@@ -66,22 +65,6 @@ def test_a_partition_may_have_options(own_entries, tmp_path):
     file = ["--partition-file", tmp_path / "p.parquet", "--epochs", 0.1, "--batch-size", 8]
     ngo("train", *words, *file, "--device", "cpu", "--out", tmp_path / "run")
     assert json.loads((tmp_path / "run/run.json").read_text())["spec"]["stride"] == 3
-
-
-def test_a_plugin_of_an_installed_package(tmp_path):
-    info = tmp_path / "site/theirs-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[ngo.plugins]\ntheirs = their_graphs\n")
-    code = (EXAMPLES / "cliques.py").read_text().replace('"cliques"', '"theirs"')
-    (tmp_path / "site/their_graphs.py").write_text(code)
-    path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
-    run = ["--dataset", "digits", *SHORT, "--topology", "theirs", "--out", tmp_path / "run"]
-    assert "topology: 'theirs' is unknown" in mistake("train", *run)
-    finished(command(*run, env={**os.environ, "PYTHONPATH": path}))
-    record = json.loads((tmp_path / "run/run.json").read_text())
-    assert record["spec"]["topology"] == "theirs"
-    assert [plugin["file"] for plugin in record["plugins"]] == ["their_graphs.py"]
 
 
 MISTAKES = {

@@ -87,10 +87,3 @@ def test_runs_finds_mistakes_in_claims(tmp_path, caplog):
         " with: {value: acuracy}, above: 0}}"
     )
     assert mistake("runs", *configs).startswith("claims.a.with.value: 'acuracy' is unknown")
-
-
-def test_a_seed_is_chosen_by_the_verifier(tmp_path):
-    (tmp_path / "a.tar").write_bytes(b"")
-    assert "seed: it is missing; name one" in mistake("verify", tmp_path / "a.tar")
-    assert "is refused: " in mistake("verify", tmp_path / "a.tar", "--sample", 0)
-    assert "is refused: " in mistake("verify", tmp_path / "a.tar", "--seed", 1)

@@ -10,7 +10,7 @@ from ngo.cli import run_training
 from ngo.cli.options import spec_of_options
 from ngo.pipeline.jobs import Combination, Drawing, Job
 from ngo.pipeline.paths import RUNS, partition_file
-from ngo.pipeline.start import write_files
+from ngo.pipeline.workflow_start import write_files
 from ngo.training.checkpoint import Stopped
 
 

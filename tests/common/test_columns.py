@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ngo.common import limits
+from ngo.common import memory
 from ngo.common.columns import read_columns, write_columns, write_groups
 from ngo.common.registry import UserError
 
@@ -72,8 +72,8 @@ def test_other_files_are_refused(tmp_path):
 def test_what_a_stranger_may_send_is_refused_before_it_takes_memory(tmp_path, monkeypatch):
     write_columns(tmp_path / "zeros", {"x": np.zeros(10**5)}, {})
     assert (tmp_path / "zeros").stat().st_size < 10**4
-    monkeypatch.setattr(limits, "ALWAYS", 10**5)
-    monkeypatch.setattr(limits, "RATIO", 10)
+    monkeypatch.setattr(memory, "ALWAYS", 10**5)
+    monkeypatch.setattr(memory, "RATIO", 10)
     with pytest.raises(UserError, match="key: '.*zeros' has .* declares a content of 800000;"):
         read_columns(tmp_path / "zeros", "key")
     os.mkfifo(tmp_path / "pipe")

@@ -11,13 +11,14 @@ import running
 
 from ngo.common.files import (
     atomic_file,
+    check_names,
     check_path,
     check_readable,
     check_writable,
     exclusive_lock,
     file_lock,
+    read_limited,
     try_lock,
-    writable_folder,
     write_text,
 )
 from ngo.common.registry import UserError
@@ -76,14 +77,6 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path):
     assert (tmp_path / "there/file.txt").read_text() == "new"
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(
-        UserError, match="out: the folder '.*file/sub' can't be written to: Not a dir"
-    ):
-        writable_folder(tmp_path / "file/sub")
-
-
 def test_a_path_is_text_in_utf8():
     assert str(check_path("a/b", "key")) == "a/b"
     for path, reason in (
@@ -121,6 +114,24 @@ def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):
         check_readable(tmp_path / "none", "key")
 
 
+def test_a_text_has_a_limit_and_is_utf8(tmp_path):
+    (tmp_path / "x").write_bytes("ä".encode())
+    assert read_limited(tmp_path / "x", "k", 2) == "ä"
+    with pytest.raises(UserError, match="^k: .* has more than 1 bytes"):
+        read_limited(tmp_path / "x", "k", 1)
+    (tmp_path / "x").write_bytes(b"\xff")
+    with pytest.raises(UserError, match="^k: .* can't be read: it is not text in UTF-8"):
+        read_limited(tmp_path / "x", "k", 2)
+
+
+@pytest.mark.parametrize("name", ["a\nb", os.fsdecode(b"\xff"), "a\u202eb"])
+def test_names_are_printable(tmp_path, name):
+    check_names(tmp_path, "k", ["a b", "ä.png"])
+    with pytest.raises(UserError, match="^k: .* has a file with the name ") as told:
+        check_names(tmp_path, "k", ["a", name])
+    assert str(told.value).isprintable()
+
+
 def test_a_writable_path_is_checked_without_creating_anything(tmp_path):
     (tmp_path / "file").write_text("mine")
     assert check_writable(tmp_path / "a/b/c.txt") == tmp_path / "a/b/c.txt"
@@ -135,13 +146,6 @@ def test_a_writable_path_is_checked_without_creating_anything(tmp_path):
         with pytest.raises(UserError, match=f"out: '{path}' {reason}"):
             check_writable(path, folder=folder)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_a_path_to_write_stays_where_it_was_given(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    paths = [check_writable("a.txt"), check_writable("runs", folder=True)]
-    monkeypatch.chdir("/")
-    assert paths == [tmp_path / "a.txt", tmp_path / "runs"]
 
 
 def test_a_lock_has_one_holder_until_it_is_released(tmp_path):
@@ -185,14 +189,6 @@ def test_a_second_holder_waits_and_the_last_removes_the_file(tmp_path):
     thread.join(running.LIMIT)
     assert order == ["waits", "first", "second"]
     assert not list(tmp_path.iterdir())
-
-
-def test_a_lock_on_a_removed_file_excludes_nobody(tmp_path):
-    removed = try_lock(tmp_path / "lock")
-    (tmp_path / "lock").unlink()
-    with file_lock(tmp_path / "lock", never):
-        assert try_lock(tmp_path / "lock") is None
-    removed.release()
 
 
 @pytest.fixture(params=[errno.ENOLCK, errno.ENOSYS])

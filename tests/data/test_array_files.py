@@ -15,7 +15,7 @@ def test_arrays_of_a_numpy_file_by_name(tmp_path):
     np.savez(path, x_train=x, other=x[:1])
     assert array_names(path) == ["other", "x_train"]
     found = read_arrays(path, "x_train", "other")
-    assert [each.tolist() for each in found] == [x.tolist(), x[:1].tolist()]
+    assert [array.tolist() for array in found] == [x.tolist(), x[:1].tolist()]
     with pytest.raises(UserError, match="has no array 'x_trian'; it has other, x_train.* Did you"):
         read_arrays(path, "x_trian")
 

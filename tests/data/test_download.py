@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import io
-import json
 import os
 import shutil
 import sys
@@ -20,7 +19,6 @@ from tiny_mnist import tiny_mnist
 from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS, Download
-from ngo.data.described import manifest_text
 from ngo.data.download import content_digest
 
 
@@ -178,7 +176,7 @@ def test_a_download_is_complete_or_leaves_nothing(tiny, served, tmp_path, monkey
         download.prepare(name, target)
         assert download.verify(name, target) == []
         assert sorted((target / "MNIST/raw").iterdir()) == sorted(
-            target / "MNIST/raw" / each.name for each in files
+            target / "MNIST/raw" / file.name for file in files
         )
 
 
@@ -192,14 +190,6 @@ def test_the_data_root_is_given_or_from_the_environment_or_the_config(monkeypatc
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="data.root: '.*file' is not a folder"):
         download.data_root(tmp_path / "file")
-
-
-def test_a_manifest_names_the_files_and_their_checksums():
-    found = json.loads(manifest_text("mnist", 60_000))
-    assert found["dataset"] == "mnist"
-    assert found["train_samples"] == 60_000
-    assert found["files"].keys() == DATASETS["mnist"].files.keys()
-    assert "content" not in found  # only described data sets have a digest
 
 
 def test_the_digest_of_a_folder_follows_the_names_and_contents_of_its_files(tmp_path):
@@ -239,13 +229,3 @@ def test_a_digest_that_came_with_a_file_counts_for_nothing(tmp_path):
     path.write_bytes(b"other")
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert content_digest(path) == hashlib.sha256(b"other").hexdigest() != first
-
-
-@pytest.mark.timeout(60)
-def test_a_pipe_has_no_digest_and_is_none(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="data.root: '.*pipe' can't be read: it is not a regular"):
-        content_digest(tmp_path / "pipe")
-    (tmp_path / "x").write_bytes(b"x")
-    os.mkfifo(tmp_path / ".x.sha256")
-    assert content_digest(tmp_path / "x") == hashlib.sha256(b"x").hexdigest()

@@ -55,19 +55,10 @@ def test_what_is_no_such_folder_is_named(tmp_path):
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (os.mkfifo, "can't be read: it is not a regular file"),
-        (lambda path: path.symlink_to("/dev/zero"), "can't be read: it is not a regular file"),
-        (lambda path: path.symlink_to(path.name), "can't be read: Too many levels"),
-        (lambda path: path.symlink_to("nowhere"), "does not exist"),
-    ],
-)
-def test_what_has_an_images_name_is_a_regular_file(tmp_path, make, reason):
+def test_what_has_an_images_name_is_a_regular_file(tmp_path):
     folder = image_folder(tmp_path)
-    make(folder / "train/wren/3.png")
-    with pytest.raises(UserError, match=f"data.root: '.*wren/3.png' {reason}"):
+    os.mkfifo(folder / "train/wren/3.png")
+    with pytest.raises(UserError, match="data.root: '.*wren/3.png' can't be read: it is not a reg"):
         list_images(folder)
 
 
@@ -100,12 +91,6 @@ def test_an_image_that_declares_too_many_pixels_is_refused(tmp_path, size):
     assert refusal(tmp_path / "x.png").startswith("decoded: Image size (")
 
 
-@pytest.mark.timeout(60)
-def test_a_pipe_is_refused(tmp_path):
-    os.mkfifo(tmp_path / "x.png")
-    assert refusal(tmp_path / "x.png") == "read: it is not a regular file."
-
-
 def test_no_program_is_started_for_postscript(tmp_path, monkeypatch):
     """Pillow gives a file that begins as PostScript does to Ghostscript, whatever its name."""
     program = tmp_path / "gs"
@@ -116,37 +101,6 @@ def test_no_program_is_started_for_postscript(tmp_path, monkeypatch):
     (tmp_path / "x.png").write_bytes(POSTSCRIPT)
     assert refusal(tmp_path / "x.png").startswith("decoded: cannot identify image file")
     assert not (tmp_path / "ran").exists()
-
-
-def decodes(path):
-    """Whether a file decodes; if not, it is told in a line."""
-    with warnings.catch_warnings(record=True) as told:
-        try:
-            (image,) = decoded_images([path], "RGB")
-        except UserError as error:
-            line = str(error)
-        else:
-            line = None
-            assert image.mode == "RGB"
-    assert not told
-    assert line is None or "\n" not in line
-    return line is None
-
-
-def test_damaged_images_are_explained_in_a_line(tmp_path):
-    noise = np.random.default_rng(0)
-    image = Image.fromarray(noise.integers(0, 256, (9, 9, 3), dtype=np.uint8))
-    refused = 0
-    for name in ("x.png", "x.jpeg", "x.tiff", "x.gif", "x.webp", "x.bmp", "x.ppm"):
-        image.save(tmp_path / name)
-        whole = (tmp_path / name).read_bytes()
-        for _ in range(40):
-            content = bytearray(whole)
-            for place in noise.integers(0, min(len(content), 80), 3):
-                content[place] = noise.integers(0, 256)
-            (tmp_path / name).write_bytes(content)
-            refused += decodes(tmp_path / name) is False
-    assert refused > 50
 
 
 def bomb(width, height):

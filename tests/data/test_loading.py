@@ -1,6 +1,5 @@
 """A data set as tensors: types, moments, the part that is evaluated, changed images."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -110,15 +109,6 @@ def test_a_function_that_returns_no_arrays_is_told(tmp_path):
     for returned in (None, tuple(vars(arrays()).values())):
         with pytest.raises(UserError, match=f"returned a {type(returned).__name__}; expected ngo"):
             loading.checked_arrays("mine", SOURCE, returned, tmp_path)
-
-
-def test_a_data_sets_sys_exit_is_a_mistake_of_its_function(tiny, monkeypatch):
-    name, root, _ = tiny
-    leaving = replace(DATASETS[name], read=lambda root: sys.exit(0), read_labels=sys.exit)
-    monkeypatch.setitem(DATASETS, name, leaving)
-    for read in (loading.load, loading.train_labels):
-        with pytest.raises(UserError, match=r"its function called sys\.exit\(.*\)\.$"):
-            read(name, root)
 
 
 def test_classes_are_balanced_and_the_part_is_fixed():

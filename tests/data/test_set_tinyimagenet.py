@@ -1,14 +1,10 @@
 import random
-import sys
 
-import numpy as np
 import pytest
-import running
 import torch
 from conftest import real
 from PIL import Image
 
-from ngo.common.files import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
@@ -71,14 +67,6 @@ def test_images_and_labels_in_the_order_of_classes_and_names(root):
     assert data.train_inputs[2].unique(dim=0).shape[0] == 1  # grey: three equal channels
 
 
-def test_labels_come_without_opening_an_image(root, opened):
-    labels = loading.train_labels("tinyimagenet", root)
-    assert labels.dtype == np.int64
-    assert labels.tolist() == [3, 3, 150]
-    assert opened == []
-    assert [path.name for path in root.iterdir()] == [tinyimagenet.FOLDER]
-
-
 @pytest.mark.parametrize("change", ["added", "resized", "removed", "cut", "emptied"])
 def test_a_changed_folder_or_a_damaged_cache_is_decoded_again(root, opened, change):
     tinyimagenet.read_tinyimagenet(root)
@@ -130,25 +118,6 @@ def test_a_missing_or_damaged_text_file_is_named(root, file, content, message):
     for call in (download.check, loading.train_labels, loading.load):
         with pytest.raises(UserError, match=message):
             call("tinyimagenet", root)
-
-
-def test_a_second_process_waits_for_the_one_that_decodes(root):
-    """The test holds the lock; the second process finds the decoded images afterwards."""
-    script = (
-        "import sys; from pathlib import Path; from PIL import Image\n"
-        "from ngo.data.sets import tinyimagenet\n"
-        "Image.open = None\n"  # decoding would fail
-        "print(len(tinyimagenet.read_tinyimagenet(Path(sys.argv[1])).train_inputs))"
-    )
-    tinyimagenet.read_tinyimagenet(root)
-    (root / f".{CACHE}.stamp").rename(root / "stamp")
-    lock = exclusive_lock(root / f".{CACHE}.lock")
-    other = running.start([sys.executable, "-c", script, root])
-    assert "waiting for another process to decode it" in other.stderr.readline()
-    (root / "stamp").rename(root / f".{CACHE}.stamp")
-    lock.release()
-    out, _ = running.ended(other)
-    assert out == "3\n"
 
 
 def test_real_tinyimagenet():

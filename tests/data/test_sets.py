@@ -73,8 +73,8 @@ def entropy_rate(dialects: int = DIALECTS, dialect_distance: float = DISTANCE) -
     """The mean entropy of a character after two others, in nats, if the dialect is known."""
     found = synthetic.chains(dialects, dialect_distance)
     surprise = -np.log(np.where(found > 0, found, 1))
-    each = np.einsum("kab,kabc,kabc->k", stationary(found), found, surprise)
-    return float(each[dialect_of(dialects)].mean())
+    entropies = np.einsum("kab,kabc,kabc->k", stationary(found), found, surprise)
+    return float(entropies[dialect_of(dialects)].mean())
 
 
 def smallest_losses(

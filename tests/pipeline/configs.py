@@ -7,7 +7,7 @@ from functools import cache
 from conftest import REPOSITORY
 
 from ngo.pipeline.config import read_config
-from ngo.pipeline.plan import plan
+from ngo.pipeline.plan import plan as plan_of
 
 TIERS = {"paper": [], "laptop": ["laptop.yaml"], "demo": ["demo.yaml"]}
 
@@ -32,13 +32,9 @@ def plan_of_tier(tier="demo"):
 @cache
 def _plan(tier):
     with chdir(REPOSITORY):
-        made = plan(read(tier))
+        made = plan_of(read(tier))
         assert made.ledger  # its files are read here
         return made
-
-
-def plan_of(config):
-    return plan(config)
 
 
 def changed(path, value):

@@ -1,10 +1,5 @@
 """Config files: read, checked, and explained in one line where they are wrong."""
 
-import copy
-import datetime
-import math
-import random
-
 import pytest
 import yaml
 from configs import changed, config_of, plan_of
@@ -16,13 +11,12 @@ from ngo.common.registry import UserError
 from ngo.pipeline.config import GONE, read_config, tiers, without_gone
 from ngo.pipeline.config_schema import config_schema, overlay_schema
 from ngo.pipeline.paths import CONFIG
-from ngo.pipeline.plan import Plan
 
 
 def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):
     for name in ("config.yaml", "laptop.yaml", "decide-laptop.yaml"):
         (tmp_path / name).touch()
-    assert [[each.name for each in paths] for paths in tiers(tmp_path)] == [
+    assert [[path.name for path in paths] for paths in tiers(tmp_path)] == [
         ["config.yaml"], ["config.yaml", "laptop.yaml"]
     ]  # fmt: skip
 
@@ -160,16 +154,6 @@ def test_runs_that_an_artefact_would_take_for_seeds_are_refused(name):
         plan_of(config)
 
 
-def test_partitions_that_figS2_cannot_tell_apart_are_refused():
-    config = config_of()
-    config["settings"]["more"] = {**config["settings"]["digits_noniid"], "shards": 60}
-    config["partitions"]["figS2"]["settings"] = ["digits_noniid", "more"]
-    with pytest.raises(
-        UserError, match="partitions.figS2: .* by dataset, partition and seed alone"
-    ):
-        plan_of(config)
-
-
 def test_an_experiment_that_is_left_out_takes_along_what_is_made_from_it():
     plan = plan_of(changed("training.fig2", None))
     assert OF_A_TIER.keys() - set(plan.artefacts) == {"fig2"}
@@ -191,95 +175,8 @@ def test_only_names_the_experiments_of_a_tier():
         plan_of({**config_of("demo"), "only": ["tabel1"]})
 
 
-def nested(levels):
-    return [nested(levels - 1)] if levels else 1
-
-
 ITSELF = []
 ITSELF.append(ITSELF)
-
-VALUES = {
-    **{"none": None, "true": True, "false": False, "below zero": -1, "minus zero": -0.0},
-    **{"long int": 10**30, "unprintable int": 10**5000, "below 2^63": 2**63, "whole float": 2.0},
-    **{"nan": math.nan, "infinite": math.inf, "below all": -math.inf, "large": 1e308},
-    **{"smallest": 5e-324, "empty text": "", "space": " ", "long text": "x" * 100_000},
-    **{"lines": "a\nb", "nul": "a\0b", "letters": "ɣ﷽\u202e", "surrogate": "\udcff"},
-    **{"number as text": "0.1", "exponent as text": "1e-3", "path": "../../etc", "option": "-h"},
-    **{"braces": "{run}", "date": datetime.date(2020, 1, 1), "bytes": b"\xff", "set": {1, 2}},
-    **{"time": datetime.datetime(2020, 1, 1), "no values": [], "lists": [[1]], "deep": nested(60)},
-    **{"texts": ["a"], "none in a list": [None], "mixed": [1, "a", None, {}], "repeated": [1, 1]},
-    **{"true in a list": [True], "nan in a list": [math.nan], "mapping in a list": [{}]},
-    **{"itself": ITSELF, "no keys": {}, "mapping": {"a": 1}, "whole key": {1: 2}},
-    **{"none as key": {None: 1}, "tuple as key": {(1, 2): 3}, "lines as key": {"a\nb": 1}},
-    **{"true as key": {True: 1}, "unprintable key": {10**5000: 1}, "long key": {"x" * 5000: 1}},
-}
-
-KEYS = (1, None, True, "", "a\nb", "x" * 5000, math.nan, datetime.date(2020, 1, 1), (1, 2), b"x")
-
-
-def small_config():
-    """The demo's config with one or two entries of each section."""
-    config = config_of()
-    kept = ("fig2", "figA1", "fig3", "figS2", "tableS1", "theory", "throughput")
-    for section in ("training", "partitions", "consensus", "spectra", "theory", "throughput"):
-        config[section] = {name: each for name, each in config[section].items() if name in kept}
-    for section in ("alignment", "samples"):
-        config[section] = {k: v for k, v in config[section].items() if k in config["training"]}
-    return {**config, "only": sorted(config["training"]), "plugins": []}
-
-
-def places(node, at=()):
-    """The paths of all values of a config, at most two of a list."""
-    if at:
-        yield at
-    if isinstance(node, dict | list):
-        items = node.items() if isinstance(node, dict) else enumerate(node[:2])
-        for key, value in items:
-            yield from places(value, (*at, key))
-
-
-def of(config, at):
-    for key in at:
-        config = config[key]
-    return config
-
-
-def judged(config):
-    """The line of a refused config; None for a plan."""
-    line = None
-    try:
-        planned = plan_of(config)
-    except UserError as error:
-        line = str(error)
-    if line is None:
-        assert isinstance(planned, Plan)
-    else:
-        assert line.isprintable()
-        assert len(line) < 1500  # the names of all fields, and a value cut short
-    return line
-
-
-@pytest.mark.parametrize("kind", ["value", "key"])
-def test_hostile_values_are_refused_under_their_key(kind):
-    drawn, base = random.Random(0), small_config()
-    assert judged(base) is None
-    everywhere = list(places(base))
-    refused = 0
-    for _ in range(40):
-        config, at = copy.deepcopy(base), drawn.choice(everywhere)
-        while kind == "key" and not isinstance(of(base, at[:-1]), dict):
-            at = drawn.choice(everywhere)
-        value = VALUES[drawn.choice(sorted(VALUES))]
-        if kind == "key":
-            of(config, at[:-1])[drawn.choice(KEYS)] = of(config, at[:-1]).pop(at[-1])
-        else:
-            of(config, at[:-1])[at[-1]] = value
-        line = judged(config)
-        refused += line is not None
-        if kind == "value" and line is not None:
-            named = [str(key) for key in at if isinstance(key, str)]
-            assert any(key in line for key in named[-2:])
-    assert refused >= 16
 
 
 @pytest.mark.parametrize(
@@ -294,9 +191,10 @@ def test_hostile_values_are_refused_under_their_key(kind):
         ("claims", "a\0b", r"^claims: 'a\\x00b' is not allowed; it must be a path"),
         ("training.fig2", {"x" * 5000: 1}, "^training.fig2: 'xxx.*… is unknown; allowed: sett"),
     ],
-    ids=lambda each: each if isinstance(each, str) and len(each) < 40 else "value",
+    ids=lambda value: value if isinstance(value, str) and len(value) < 40 else "value",
 )
-def test_what_once_ended_in_a_traceback_or_was_accepted(path, value, message):
-    line = judged(changed(path, value))
-    with pytest.raises(UserError, match=message):
-        raise UserError(line)
+def test_a_hostile_value_is_one_printable_line(path, value, message):
+    with pytest.raises(UserError, match=message) as told:
+        plan_of(changed(path, value))
+    assert str(told.value).isprintable()
+    assert len(str(told.value)) < 1500  # the names of all fields, and a value cut short

@@ -39,21 +39,6 @@ def test_a_number_of_seeds_counts_from_the_first_seed():
     assert [run.seed for run in plan_of(config).training["shared"]] == [0, 1]
 
 
-def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
-    config = config_of()
-    config["training"] |= {
-        "sweep": {
-            "settings": ["digits_iid"],
-            "seeds": [7],
-            "compare": [{"method": "ngo", "p": [0.5, 0.75], "gamma": [0.1, 0.2, 0.3]}],
-        }
-    }
-    runs = plan_of(config).training["sweep"]
-    assert {(r.p, r.gamma, r.seed) for r in runs} == {
-        (p, gamma, 7) for p in (0.5, 0.75) for gamma in (0.1, 0.2, 0.3)
-    }
-
-
 @pytest.mark.parametrize(
     ("entry", "runs"),
     [
@@ -77,8 +62,7 @@ def test_a_grid_of_too_many_runs_is_refused_before_it_is_expanded(entry, runs):
     config["training"]["sweep"] = {"settings": ["digits_iid"], **entry}
     with pytest.raises(UserError) as told:
         plan_of(config)
-    assert str(told.value).startswith(f"training.sweep: its grid has {runs} runs, and the config ")
-    assert str(told.value).endswith("; the limit is 100,000.")
+    assert str(told.value) == f"training.sweep: its grid has {runs} runs; the limit is 100,000."
 
 
 @pytest.mark.parametrize("method", ["d2", "ngo"])
@@ -146,7 +130,7 @@ def test_values_cover_their_ranges_and_choices_are_equally_likely():
 
 def test_the_runs_of_a_universe_are_paired():
     plan = plan_with(seeds=2)
-    assert [each.number for each in plan.universes["universes_own"]] == list(range(6))
+    assert [universe.number for universe in plan.universes["universes_own"]] == list(range(6))
     runs = plan.runs
     for universe in plan.universes["universes_own"]:
         specs = [runs[run] for run in universe.runs]
@@ -178,17 +162,8 @@ def test_a_value_that_no_run_reads_has_no_column():
     cases = [{"method": "centralized"}, {"method": "gossip", "gamma": [0.2, 0.4]}]
     plan = plan_with(values=values, compare=cases)
     more = plan_with(values=values, compare=[*cases, {"method": "ngo"}])
-    for each, names in ((plan, ["lr"]), (more, ["gamma", "p", "lr"])):
-        assert all(list(one.values) == names for one in each.universes["universes_own"])
-
-
-def test_universes_are_left_out_like_experiments_and_have_no_figure():
-    plan = plan_with()
-    assert "universes_own" in plan.made
-    assert "universes_own" not in plan.artefacts
-    assert "universes_digits" in plan_of(changed("universes.digits", None)).defined
-    only = plan_of({**config_of(), "only": ["digits"]})
-    assert list(only.training) == ["universes_digits"]
+    for made, names in ((plan, ["lr"]), (more, ["gamma", "p", "lr"])):
+        assert all(list(one.values) == names for one in made.universes["universes_own"])
 
 
 @pytest.mark.parametrize(

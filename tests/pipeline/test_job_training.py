@@ -1,6 +1,8 @@
 """What a job trains, and what it finds in results/runs."""
 
 import json
+import os
+import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +12,12 @@ import pytest
 import running
 from runs import contents, interrupted, resumed, tiny
 
-from ngo.common.files import try_lock
+from ngo.common.files import hashed, try_lock
 from ngo.common.registry import UserError
 from ngo.pipeline.job_training import train_job
 from ngo.pipeline.jobs import Combination, Job
-from ngo.pipeline.keys import hashed
 from ngo.pipeline.paths import RUNS
-from ngo.pipeline.start import write_files
+from ngo.pipeline.workflow_start import write_files
 from ngo.training import tidy
 from ngo.training.run import run
 
@@ -40,7 +41,7 @@ class Trainer:
         combinations = {}
         for spec in specs:
             combinations.setdefault(replace(spec, seed=0), []).append(spec)
-        cut = tuple(Combination(tuple(each)) for each in combinations.values())
+        cut = tuple(Combination(tuple(runs)) for runs in combinations.values())
         job = Job("own", "test", "own", "one", cut, snapshots or {})
         write_files([job])
         self.trained.clear()
@@ -81,53 +82,36 @@ def test_the_table_of_a_job_is_that_of_its_runs(trainer):
     pd.testing.assert_frame_equal(found, tidy.aggregate(metrics()).to_pandas())
 
 
-def damaged_metrics(folder):
-    path = folder / "metrics.parquet"
-    path.write_bytes(path.read_bytes()[:-1])
+def changed_record(**changes):
+    """A damage: other values in parts of the record, such as ``about``."""
 
-
-def other_metrics(folder):
-    """Those of another run, whole."""
-    path = folder / "metrics.parquet"
-    path.write_bytes((RUNS / SPECS[0].id / "metrics.parquet").read_bytes())
-
-
-def no_metrics(folder):
-    (folder / "metrics.parquet").unlink()
-
-
-def no_run(folder):
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
-
-
-def damaged_record(folder):
-    path = folder / "run.json"
-    path.write_text(path.read_text()[:-9])
-
-
-def deep_record(folder):
-    (folder / "run.json").write_text("[" * 10**5)
-
-
-def changed_record(change):
     def damage(folder):
         path = folder / "run.json"
         record = json.loads(path.read_text())
-        change(record)
+        for part, values in changes.items():
+            record[part].update(values)
         path.write_text(json.dumps(record))
 
     return damage
 
 
+def cut(name, bytes):
+    """A damage: a file without its last bytes."""
+    return lambda folder: os.truncate(folder / name, (folder / name).stat().st_size - bytes)
+
+
 DAMAGES = (
-    *(damaged_metrics, other_metrics, no_metrics, no_run, damaged_record, deep_record),
-    changed_record(lambda record: record["about"].update(code="0")),
-    changed_record(lambda record: record["versions"].update(torch="1.0")),
-    changed_record(lambda record: record["about"].update(distributed={"processes": 2})),
-    changed_record(lambda record: record["spec"].update(lr=0.123)),
-    changed_record(lambda record: record["about"].update(snapshots=7)),
+    cut("metrics.parquet", 1),
+    lambda folder: shutil.copy(metrics(SPECS[:1])[0], folder),  # those of another run
+    lambda folder: (folder / "metrics.parquet").unlink(),
+    shutil.rmtree,
+    cut("run.json", 9),
+    lambda folder: (folder / "run.json").write_text("[" * 10**5),
+    changed_record(about={"code": "0"}),
+    changed_record(versions={"torch": "1.0"}),
+    changed_record(about={"distributed": {"processes": 2}}),
+    changed_record(spec={"lr": 0.123}),
+    changed_record(about={"snapshots": 7}),
 )
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from runs import digits_run
 
 from ngo.common import versions
+from ngo.common.files import hashed
 from ngo.common.registry import UserError
 from ngo.pipeline.job_training import read_job
 from ngo.pipeline.jobs import LIMIT, MOST, Combination, cost, drawings, evaluation_count, jobs
-from ngo.pipeline.keys import hashed
-from ngo.pipeline.start import write_files
+from ngo.pipeline.workflow_start import write_files
 from ngo.training.evaluation import evaluation_steps
 from ngo.training.spec import RunSpec
 from ngo.training.validation import resolve
@@ -58,7 +58,7 @@ def keys_of(made):
 
 
 def listed(made):
-    return [job for each in made.values() for job in each]
+    return [job for experiment in made.values() for job in experiment]
 
 
 def some(count, *, epochs=0.5, seeds=(0,)):
@@ -85,9 +85,9 @@ def test_jobs_and_their_runs_come_back_from_their_files(tmp_path, monkeypatch):
     for job in made:
         content = read_job(Path(job.file), job.key)
         runs = [
-            RunSpec.of({**each["values"], "seed": seed})
-            for each in content["combinations"]
-            for seed in each["seeds"]
+            RunSpec.of({**combination["values"], "seed": seed})
+            for combination in content["combinations"]
+            for seed in combination["seeds"]
         ]
         assert runs == job.runs
         assert all(plan.runs[spec.id] == spec for spec in runs)
@@ -114,8 +114,11 @@ def test_parts_are_below_the_limit_and_their_names_are_the_bits_of_hashes():
     for job in made:
         bits = job.name.removeprefix("own-one-")
         assert set(bits) <= {"0", "1"}
-        assert all(each.bits.startswith(bits) for each in job.combinations)
-        assert sum(each.cost for each in job.combinations) <= LIMIT or len(job.combinations) == 1
+        assert all(combination.bits.startswith(bits) for combination in job.combinations)
+        assert (
+            sum(combination.cost for combination in job.combinations) <= LIMIT
+            or len(job.combinations) == 1
+        )
 
 
 def test_a_new_seed_renames_no_job_and_changes_the_keys_of_those_that_have_it():

@@ -121,19 +121,12 @@ def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
 
 
 @pytest.mark.usefixtures("own_level")
-def test_a_claim_is_shown_by_an_artefact(tmp_path):
-    plan = plan_of(claims_file(tmp_path, shows="tabel1"))
-    with pytest.raises(UserError, match=r"claims\.a\.shows: 'tabel1' is unknown; .*'table1'"):
-        _ = plan.ledger
-    assert plan_of(claims_file(tmp_path, shows="table1")).ledger.claims["a"].shows == "table1"
-
-
-@pytest.mark.usefixtures("own_level")
-def test_a_claim_about_an_experiment_that_no_config_names_is_refused(tmp_path):
-    plan = plan_of(claims_file(tmp_path, **{"from": "tabel1"}))
-    with pytest.raises(UserError, match=r"claims\.a\.from: 'tabel1' is unknown; .*'table1'"):
-        _ = plan.ledger
-    assert plan_of(claims_file(tmp_path)).ledger.tables == ("fig5", "table1")
+def test_a_claim_names_figures_and_experiments_of_its_config(tmp_path):
+    for key in ("shows", "from"):
+        plan = plan_of(claims_file(tmp_path, **{key: "tabel1"}))
+        with pytest.raises(UserError, match=rf"claims\.a\.{key}: 'tabel1' is unknown; .*'table1'"):
+            _ = plan.ledger
+    assert plan_of(claims_file(tmp_path, shows="table1")).ledger.tables == ("fig5", "table1")
 
 
 def test_a_measurement_has_the_commands_defaults_of_what_is_not_stated():

@@ -4,7 +4,7 @@ import json
 import shutil
 from contextlib import chdir
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -14,11 +14,10 @@ from made_up_page import ROWS, row
 from markupsafe import escape
 from PIL import Image
 
-from ngo.analysis.results import write
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.verify import bases
 from ngo.pipeline.config import read_config
-from ngo.pipeline.paths import CLAIMS, tidy_table, tier_folder
+from ngo.pipeline.paths import CLAIMS, tier_folder
 from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import report_contents, shipped
 from ngo.printing import as_markdown, page
@@ -107,8 +106,8 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     (tmp_path / "results").symlink_to(root / "results")
     monkeypatch.chdir(tmp_path)
     planned = plan(read_config(CONFIGS))
-    groups = {each.claim: each for each in bases(planned.ledger.claims, planned, {})}
-    trained = [name for name, each in groups.items() if each.runs]
+    groups = {group.claim: group for group in bases(planned.ledger.claims, planned, {})}
+    trained = [name for name, group in groups.items() if group.runs]
     first, second, third = trained[:3]
     (measured, *_) = (name for name in groups if name not in trained)
     rows = [row(name, shows="") for name in (first, second, third, measured)]
@@ -121,45 +120,14 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     file = registration_path(planned.claims)
     file.write_text(written(Registration(entries)))
     made = report_contents(CONFIGS)
-    assert [each.registered for each in made.rows] == ["before", "changed", "added", None]
+    assert [row.registered for row in made.rows] == ["before", "changed", "added", None]
     said = "Of 3 claims with dated runs, 1 was registered before their first run, 1 was changed"
     for text in (html_page(made), paper_markdown(made, "own")):
         assert said in text
         assert text.count("changed after its first run") == 1
         assert text.count("added after its first run") == 1
     file.unlink()
-    assert {each.registered for each in report_contents(CONFIGS).rows} == {None}
-
-
-def test_a_measurement_has_a_date_and_its_registered_design_counts(root, monkeypatch, tmp_path):
-    shutil.copytree(root / "config", tmp_path / "config")
-    shutil.copytree(root / "results", tmp_path / "results")
-    monkeypatch.chdir(tmp_path)
-    planned = plan(read_config(CONFIGS))
-    groups = bases(planned.ledger.claims, planned, {})
-    name = next(each.claim for each in groups if each.unchecked == ["theory_theory"])
-    rows = [row(name, shows="")]
-    monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", only(rows))
-    monkeypatch.setattr("ngo.pipeline.report_contents.plan", lambda config: planned)
-    early = datetime(2026, 11, 21, tzinfo=UTC)
-    entries = {id: [Entry(form, early, "")] for id, form in planned.ledger.forms.items()}
-
-    def registered(*designs):
-        known = {"demo": {"theory_theory": [Entry(each, *when) for each, *when in designs]}}
-        text = written(Registration(entries, known if designs else {}))
-        registration_path(planned.claims).write_text(text)
-        (found,) = report_contents(CONFIGS).rows
-        return found.registered
-
-    path = Path(tidy_table("demo", "theory_theory"))
-    path.parent.mkdir(exist_ok=True)
-    write(pd.DataFrame({"x": [1]}), path)
-    assert registered() is None  # a table from before dates were written
-    write(pd.DataFrame({"x": [1]}), path, early - timedelta(hours=1))
-    assert registered() == "added"
-    write(pd.DataFrame({"x": [1]}), path, early)
-    changed = ("1" * 64, early + timedelta(hours=1), "")
-    assert registered(("0" * 64, early, ""), changed) == "changed"
+    assert {row.registered for row in report_contents(CONFIGS).rows} == {None}
 
 
 def test_both_pages_have_every_table_and_figure_and_every_claim(made):
@@ -172,9 +140,9 @@ def test_both_pages_have_every_table_and_figure_and_every_claim(made):
             assert f"![{entry.title}](../images/own/{entry.name}.png)" in markdown
         assert f"{escape(entry.title)} <a" in html
     assert html.count("<img") == sum(entry.figure for entry in SHOWN.values())
-    for each in ROWS:
-        assert html.count(f'<tr id="{each.anchor}"') == 1
-        assert markdown.count(f'<a id="{each.anchor}">') == 1
+    for shown in ROWS:
+        assert html.count(f'<tr id="{shown.anchor}"') == 1
+        assert markdown.count(f'<a id="{shown.anchor}">') == 1
 
 
 def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):

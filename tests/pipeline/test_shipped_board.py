@@ -1,20 +1,16 @@
 """The tables of the board, from small archives."""
 
 import math
-from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 import yaml
-from books import write_book
 from conftest import REPOSITORY
 from made_up_board import CELLS, read_board
 from small_archives import CLAIMS, in_this_process, members_in
 
 from ngo.pipeline import shipped_board as board
-from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
-from ngo.pipeline.paths import tidy_table
+from ngo.pipeline.archives.archive import read_archive, sha256, write_archive
 from ngo.report.board import as_csv
 
 
@@ -73,26 +69,6 @@ def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
     assert math.isnan(cell.low)
 
 
-def test_the_matrix_is_made_by_its_notebook_from_the_tables_of_the_archive(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    twice = "import pandas as pd\nnumbers = 2 * pd.read_parquet(iid)"
-    saved = "numbers.to_csv(f'{out}/tables/matrix.csv')"
-    Path("results/board/tables").mkdir(parents=True)
-    given = "iid = None\ntier = None\nout = None"
-    book = write_book(tmp_path / "matrix.ipynb", twice, saved, parameters=given, text="# Methods")
-    path = tidy_table("board", "own")
-    pd.DataFrame({"x": [1, 2]}).to_parquet("own.parquet")
-    archive = Archive("a.tar", {path: Path("own.parquet").read_bytes()})
-    planned = SimpleNamespace(
-        tier="board",
-        run_tables={},
-        tables=lambda name: ["own"],
-        artefacts={"matrix": SimpleNamespace(notebook=book)},
-        parameters=lambda name: {"iid": path, "tier": "board", "out": "results/board"},
-    )
-    assert list(board.matrix_of(planned, archive)["x"]) == [2, 4]
-
-
 def test_the_board_of_the_repository_is_of_its_archives():
     """``make verify-shipped`` makes its verdicts again."""
     archives = {tier: path.read_bytes() for tier, path in board.shipped_metrics(REPOSITORY).items()}
@@ -101,4 +77,4 @@ def test_the_board_of_the_repository_is_of_its_archives():
         for paper in read_board(REPOSITORY / "docs/board").papers
         if paper.archive
     }
-    assert known == {tier: sha256(each) for tier, each in archives.items()}, "run make board"
+    assert known == {tier: sha256(content) for tier, content in archives.items()}, "run make board"

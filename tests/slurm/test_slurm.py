@@ -34,14 +34,13 @@ class Record:
     state: str
     minutes: str
     gpus: str
-    gres: str
     comment: str
 
 
 def records(out: str) -> list[Record]:
     """Slurm's own records of the jobs that a Snakemake submitted, oldest first."""
     name = re.search(r"SLURM run ID: (\S+)", out)[1]
-    columns = "JobID:|,Partition:|,State:|,TimeLimit:|,tres-per-job:|,tres-per-node:|,Comment:"
+    columns = "JobID:|,Partition:|,State:|,TimeLimit:|,tres-per-job:|,Comment:"
     rows = answer("squeue", f"--name={name}", "--states=all", "--noheader", f"--Format={columns}")
     fields = ([field.strip() for field in row.split("|")] for row in rows.splitlines())
     found = sorted((Record(int(job), *rest) for job, *rest in fields), key=lambda one: one.job)
@@ -112,24 +111,6 @@ def test_every_job_has_its_record(made):
 def test_one_gpu_has_one_job_at_a_time(made):
     events = (made.root / "claims").read_text()
     assert events == "+-" * 2
-
-
-def test_a_gpu_can_be_asked_for_with_gres(tmp_path):
-    """With the lines of the profile that are comments, in the place of those above them."""
-    clone = with_recorder(Laboratory(tmp_path / "ngo", device="auto", seeds=[0]))
-    profile = clone.root / "workflow/profiles/slurm/config.yaml"
-    text = profile.read_text()
-    gres = re.findall(r"^  # (\w+): (\{.* gres: .*\})$", text, flags=re.MULTILINE)
-    assert [rule for rule, _ in gres] == ["train", "measure_alone"]
-    for rule, line in gres:
-        text = text.replace(f"  {rule}: {{ slurm_partition: gpu }}\n", f"  {rule}: {line}\n")
-    profile.write_text(text)
-    planned = clone.submit("-n", "throughput", "--quiet", "host")
-    assert re.search(r"^rule measure_alone:(\n .*)* gpu=0, gres=gpu:1", planned, flags=re.MULTILINE)
-    trained = of_rule(records(clone.submit("results/test/metrics/table1.parquet")), "train")
-    assert len(trained) == 1
-    asked = {(one.state, one.partition, one.gpus, one.gres) for one in trained}
-    assert asked == {("COMPLETED", "gpu", "N/A", "gres:gpu:1")}
 
 
 def test_the_bytes_are_those_of_one_machine(made, tmp_path):

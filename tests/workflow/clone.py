@@ -15,7 +15,7 @@ import yaml
 from running import finished
 from tier_artefacts import ARTEFACTS
 
-REPOSITORY = Path(__file__).parents[2]
+from ngo.pipeline.paths import REPOSITORY
 
 OVERLAY = {
     "tier": "test",

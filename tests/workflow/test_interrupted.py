@@ -124,8 +124,8 @@ def test_disturbed_in_three_ways_one_after_another(tmp_path, undisturbed, monkey
     # A limit on the size of files stands in for a full disk.
     shutil.rmtree(clone.root / "results/test/tables")
     process = start("logs/test/jobs/*.log")
-    for each in with_children(process):
-        resource.prlimit(each.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    for child in with_children(process):
+        resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (4096, 4096))
     out = failed(process)
     assert re.search(
         "ngo: folder: the folder '.*' can't be written to: File too large; finished", out
@@ -166,9 +166,9 @@ def test_the_whole_demo_killed_again_and_again(tmp_path, seed):
         moment = draw.uniform(0, 1.5 * took / KILLS)
         with pytest.raises(subprocess.TimeoutExpired):
             process.communicate(timeout=moment)
-        for each in with_children(process)[: None if k % 4 else 1]:
+        for child in with_children(process)[: None if k % 4 else 1]:
             with suppress(psutil.NoSuchProcess):
-                each.kill()
+                child.kill()
         process.wait(LIMIT)
         process.stdout.close()  # what jobs left alone would hold open
         there = without_throughputs(clone.root)

@@ -86,22 +86,6 @@ def test_every_plugin_is_used_and_recorded(examples):
     assert [record["plugins"] for record in records(examples)] == [hashes] * (RUNS + 1)
 
 
-def test_an_archive_carries_the_plugins_and_is_rebuilt_with_them(examples, tmp_path):
-    configs = ("--config", "config/config.yaml", "--config", "test.yaml")
-    examples.ngo("archive", "tableS1", *configs, "--out", str(tmp_path / "shipped.tar"))
-    other = Clone(tmp_path / "ngo")
-    assert not (other.root / "examples").exists()
-    other.ngo("rebuild", str(tmp_path / "shipped.tar"), code=2)
-    assert not list(other.root.glob("results/shipped/test-*"))
-    other.ngo("rebuild", str(tmp_path / "shipped.tar"), "--trust-plugins")
-    (shipped,) = other.root.glob("results/shipped/test-*")
-    for name in EXAMPLES:
-        assert (shipped / name).read_bytes() == (examples.root / name).read_bytes()
-    table = "results/test/tables/tableS1.csv"
-    assert (shipped / table).read_bytes() == (examples.root / table).read_bytes()
-    assert "cliques" in (shipped / table).read_text()
-
-
 PLUGIN = """
 from ngo.models.model import model
 

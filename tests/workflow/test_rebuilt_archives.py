@@ -41,9 +41,9 @@ def rebuilt(content: bytes, folder: Path) -> Path:
 
 def test_texts_of_an_archive_are_neither_html_nor_links_on_any_page(good, tmp_path):
     members = read_archive(good).members
-    claims = {f"{name}": {**each, "says": SCRIPT, "place": SCRIPT, "unit": SCRIPT}
-              for name, each in CLAIMS.items()}  # fmt: skip
-    topics = [{**each, "title": SCRIPT, "about": SCRIPT} for each in FINDINGS["topics"]]
+    claims = {f"{name}": {**claim, "says": SCRIPT, "place": SCRIPT, "unit": SCRIPT}
+              for name, claim in CLAIMS.items()}  # fmt: skip
+    topics = [{**topic, "title": SCRIPT, "about": SCRIPT} for topic in FINDINGS["topics"]]
     asked = [{"asks": SCRIPT, "claims": dict.fromkeys(CLAIMS, SCRIPT)}]
     findings = {**FINDINGS, "title": SCRIPT, "topics": topics, "questions": asked}
     members["own/claims.yaml"] = yaml.safe_dump({"claims": claims}).encode()

@@ -8,7 +8,6 @@ import pytest
 import yaml
 from clone import OVERLAY, REPOSITORY, Clone, assert_one_line
 from running import finished
-from tier_artefacts import OF_A_TIER
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +72,6 @@ def test_a_target_needs_its_own_inputs_only(fresh):
     assert fresh.planned("table1") == {
         "data": 1, "partition": 1, "train": 1, "aggregate": 1, "table1": 1
     }  # fmt: skip
-
-
-def test_targets_are_listed_with_what_they_make(fresh):
-    text = fresh.snakemake("--list-target-rules")
-    for target in (*OF_A_TIER, "tables", "figures", "assumptions", "training", "all"):
-        assert re.search(rf"^{target} \(\w.+\)$", text, flags=re.MULTILINE), target
 
 
 def test_a_mistake_in_the_config_stops_before_any_job(fresh):

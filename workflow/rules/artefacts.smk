@@ -30,7 +30,7 @@ for ARTEFACT, ENTRY in SHOWN.items():
             # It is not a log: Snakemake prints the logs of failed jobs.
             executed=f"logs/{PLAN.tier}/notebooks/{ARTEFACT}.ipynb",
             values=PLAN.notebook_flags(ARTEFACT),
-            key=keys.artefact(
+            key=staleness.artefact(
                 ENTRY.section, PLAN.plugins if "claims" in ENTRY.asks else ()
             ),
             text=ENTRY.text,
@@ -63,7 +63,7 @@ rule assumptions:
         ENVIRONMENT
     params:
         flags=FLAGS,
-        key=keys.code(*keys.DRAWN),
+        key=staleness.code(*staleness.DRAWN),
         plugins=get_plugins,
     shell:
         "ngo assumptions {params.plugins:q} {params.flags:q} --out {output.md:q} --out {output.html:q} > {log:q} 2>&1"
@@ -96,7 +96,7 @@ rule report:
         ENVIRONMENT
     params:
         flags=FLAGS,
-        key=keys.page(PLAN.claims, PLAN.findings),
+        key=staleness.page(PLAN.claims, PLAN.findings),
         plugins=get_plugins,
     shell:
         "ngo report {params.plugins:q} {params.flags:q} --out {output:q} > {log:q} 2>&1"

@@ -22,7 +22,7 @@ from ngo.common import devices
 from ngo.common.registry import UserError, unknown
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline import keys, start
+from ngo.pipeline import staleness, workflow_start
 from ngo.pipeline.config import read_config
 from ngo.pipeline.jobs import drawings, jobs
 from ngo.pipeline.paths import (
@@ -48,7 +48,7 @@ try:
             raise UserError(
                 "module: prefix is not supported, nor is replace_prefix; name the tier in its config."
             )
-        CONFIGS = start.module_files(config)
+        CONFIGS = workflow_start.module_files(config)
         config = read_config(CONFIGS)
     if workflow.is_main_process:
         # This loader reports what Snakemake's own ignores, such as a key that is repeated.
@@ -58,7 +58,7 @@ try:
     PLAN.ledger  # its file is checked too
     JOBS, DRAWINGS = jobs(PLAN), drawings(PLAN)
     if workflow.is_main_process:
-        start.check(PLAN, CONFIGS, forced={"--forceall", "-F"} & {*sys.argv})
+        workflow_start.check(PLAN, CONFIGS, forced={"--forceall", "-F"} & {*sys.argv})
     # Whether jobs run on this machine, whose device can be checked, or on the nodes of a cluster. (The
     # executor is not known while the workflow is parsed, but only clusters have a number of nodes.)
     HERE = workflow.is_main_process and workflow.resource_settings.nodes is None
@@ -68,11 +68,11 @@ try:
         else config["device"] != "cpu"
     )
     if not MAIN and workflow.is_main_process:  # a module has no onstart
-        start.write_files([*DRAWINGS.values(), *sum(JOBS.values(), [])])
+        workflow_start.write_files([*DRAWINGS.values(), *sum(JOBS.values(), [])])
 except UserError as error:
     sys.exit(f"ngo: {error}")
 
-NAMED = {job.name: job for each in JOBS.values() for job in each}
+NAMED = {job.name: job for experiment in JOBS.values() for job in experiment}
 DATA_ROOT = download.data_root(config=config["data"]["root"])
 
 # With --sdm, jobs have the commands of an environment or an image, and the code of this folder.
@@ -126,7 +126,9 @@ def get_plugins(wildcards, output):
 
 def get_measurements(exclusive):
     """A pattern that matches the measurements that run alone on the machine, or the others."""
-    names = (name for name, each in MEASUREMENTS.items() if each.exclusive == exclusive)
+    names = (
+        kind for kind, entry in MEASUREMENTS.items() if entry.exclusive == exclusive
+    )
     return "|".join(names) or "none"
 
 

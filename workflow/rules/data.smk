@@ -5,7 +5,7 @@ onstart:
     # Before any job starts: the lock, the data, each worker's share, and the files of jobs.
     try:
         started = list(workflow.dag.needrun_jobs())
-        start.begin(
+        workflow_start.begin(
             [
                 NAMED[job.wildcards.job]
                 for job in started
@@ -34,7 +34,7 @@ rule data:
     conda:
         ENVIRONMENT
     params:
-        key=lambda wildcards: keys.data_set(wildcards.dataset),
+        key=lambda wildcards: staleness.data_set(wildcards.dataset),
         plugins=get_plugins,
     shell:
         "ngo data {params.plugins:q} {wildcards.dataset:q} --out {output:q} > {log:q} 2>&1"

@@ -25,7 +25,7 @@ rule measure:
         flags=lambda wildcards: get_flags(
             PLAN.measure_options(wildcards.kind, wildcards.artefact)
         ),
-        key=lambda wildcards: keys.measurement(
+        key=lambda wildcards: staleness.measurement(
             wildcards.kind,
             PLAN.measures[wildcards.kind][wildcards.artefact],
             PLAN.plugins,
@@ -51,7 +51,7 @@ rule classes:
     input:
         lambda wildcards: [
             partition_file(PLAN.tier, setting)
-            for setting in PLAN.partition_settings[wildcards.artefact]
+            for setting in PLAN.partitions[wildcards.artefact]
         ],
     output:
         tidy_table("<tier>", "classes_{artefact}"),
@@ -62,10 +62,10 @@ rule classes:
     params:
         ids=lambda wildcards: [
             word
-            for spec in PLAN.partitions[wildcards.artefact]
+            for spec in PLAN.partitions[wildcards.artefact].values()
             for word in ("--partition", spec.partition_id)
         ],
-        key=keys.code(*keys.JOINED),
+        key=staleness.code(*staleness.JOINED),
         plugins=get_plugins,
     shell:
         "ngo classes {params.plugins:q} {params.ids:q} {input:q} --out {output:q} > {log:q} 2>&1"

@@ -47,8 +47,8 @@ rule aggregate:
     conda:
         ENVIRONMENT
     params:
-        key=lambda wildcards: keys.key(
-            keys.code(*keys.JOINED), PLAN.universes_of(wildcards.experiment)
+        key=lambda wildcards: staleness.key(
+            staleness.code(*staleness.JOINED), PLAN.universes_of(wildcards.experiment)
         ),
         sampled=lambda wildcards: (
             ["--universes", wildcards.experiment, *FLAGS]
@@ -71,7 +71,7 @@ rule training:
     conda:
         ENVIRONMENT
     params:
-        key=keys.code(*keys.JOINED),
+        key=staleness.code(*staleness.JOINED),
         plugins=get_plugins,
     shell:
         "ngo aggregate {params.plugins:q} {input:q} --out {output:q} > {log:q} 2>&1"

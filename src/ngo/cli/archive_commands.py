@@ -25,8 +25,8 @@ from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline.archives import limits, unpack
 from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
+from ngo.pipeline.archives.finished_runs import revisions
 from ngo.pipeline.archives.pack import collect, collect_finished
-from ngo.pipeline.archives.runs import revisions
 from ngo.pipeline.archives.verify import Check, Verification
 
 trust_option = click.option(
@@ -125,14 +125,14 @@ def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
     read = read_archive(archive)
     with unpack.chosen(read, configs, trusted=trusted, tell=click.echo) as planned:
-        found = unpack.restore(read, planned)
-    if other := found[unpack.OTHER_CODE]:
+        outcomes = unpack.restore(read, planned)
+    if other := outcomes[unpack.OTHER_CODE]:
         LOG.warning(
             "note: runs of another results version are trained again; the revision that made them "
             "restores them: %s.",
             revisions(read.runs[name].record for name in other),
         )
-    click.echo(unpack.told(found, planned))
+    click.echo(unpack.told(outcomes, planned))
 
 
 SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))

@@ -20,7 +20,6 @@ import ngo
 from ngo.cli import log
 from ngo.cli.log import LOG
 from ngo.cli.measurement_commands import commands as measurements
-from ngo.cli.options import told_apart
 from ngo.common import plugins
 from ngo.common.registry import UserError, usual
 
@@ -28,28 +27,21 @@ from ngo.common.registry import UserError, usual
 SECTIONS = {
     "Run": {
         "train": "train_command",
-        "runs": "config_commands",
+        "runs": "pipeline_commands",
         **dict.fromkeys(("fields", "methods"), "list_commands"),
         **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
     },
     "Archive": dict.fromkeys(("archive", "rebuild", "restore", "verify"), "archive_commands"),
-    "Develop": {"schema": "config_commands"},
+    "Develop": {"schema": "pipeline_commands"},
     # Not in the help: the pipeline calls them.
     "": dict.fromkeys(
-        ("aggregate", "classes", "notebook", "assumptions", "report"), "workflow_commands"
+        ("aggregate", "classes", "notebook", "assumptions", "report"), "pipeline_commands"
     ),
 }
 
 MODULES = {name: module for names in SECTIONS.values() for name, module in names.items()}
 
-FLAG = "--plugin"
-
-
-def _load(context: click.Context, option: click.Parameter, files: tuple[str, ...]) -> None:
-    key = FLAG.lstrip("-")
-    plugins.load(files, key)
-    for file in files:
-        told_apart(key, file, context)
+FLAG, KEY = "--plugin", "plugin"
 
 
 PLUGIN = click.Option(
@@ -59,7 +51,7 @@ PLUGIN = click.Option(
     metavar="FILE",
     is_eager=True,
     expose_value=False,
-    callback=_load,
+    callback=lambda context, option, files: plugins.load(files, KEY),
     help="Python file with topologies, methods, … to add  [may be repeated]",
 )
 
@@ -123,7 +115,7 @@ class Commands(click.Group):
         """Find the command, after loading the plugins that it names: one may define it."""
         completing = context.resilient_parsing  # then, mistakes are silent
         with suppress(UserError) if completing else nullcontext():
-            plugins.load(plugin_files(arguments[1:]), key=FLAG.lstrip("-"))
+            plugins.load(plugin_files(arguments[1:]), key=KEY)
         try:
             return super().resolve_command(context, arguments)
         except click.exceptions.NoSuchCommand as error:  # which suggests imported commands only

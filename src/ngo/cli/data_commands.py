@@ -21,7 +21,10 @@ from ngo.common.files import write_text
 from ngo.common.registry import UserError, unknown
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
-from ngo.data.described import DESCRIBED, OWNER, ROLES, manifest_text
+from ngo.data.description import DESCRIBED, OWNER, ROLES, as_text, manifest_text
+from ngo.data.description import describe as describe_data
+from ngo.data.heterogeneity import hellinger_to_global, label_entropy
+from ngo.data.partition import samples_by_class
 from ngo.training.spec import RunSpec
 
 
@@ -95,9 +98,6 @@ def describe(
     Describe the arrays of a file:
       ngo describe flowers.npz --out flowers.yaml
     """
-    from ngo.data.described import as_text
-    from ngo.data.described import describe as describe_data
-
     if out.resolve().suffix != ".yaml":
         raise UserError(f"out: {str(out.resolve())!r} must end in .yaml.")
     values = describe_data(
@@ -167,8 +167,6 @@ def partition(
     if plot is not None and classes is None:
         raise UserError(f"plot: dataset {spec.dataset!r} has no classes to draw.")
 
-    from ngo.data.heterogeneity import hellinger_to_global, label_entropy
-    from ngo.data.partition import samples_by_class
     from ngo.training.partition_file import read, write
 
     write(out, [spec], root)

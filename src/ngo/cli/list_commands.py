@@ -117,13 +117,13 @@ def methods() -> None:
     click.echo(_table(parts_by_kind["method"]))
 
 
-def _listed(kind: str, found: Sequence[Part]) -> str:
+def _listed(kind: str, entries: Sequence[Part]) -> str:
     shrinking = (name for name, rule in sorted(LOCAL_RULES.items()) if rule.decoupled_decay)
     title = f"{TITLES[kind]} (--{kind.replace('_', '-')}):"
     notes = _wrapped(NOTES[kind].format(", ".join(shrinking)), "  ", "  ")
-    width = max(len(part.name) for part in found)
+    width = max(len(part.name) for part in entries)
     lines = [
-        _wrapped(_about(part), f"  {part.name:<{width}}  ", " " * (width + 4)) for part in found
+        _wrapped(_about(part), f"  {part.name:<{width}}  ", " " * (width + 4)) for part in entries
     ]
     return "\n".join([title, notes, "", *lines, ""])
 
@@ -142,7 +142,7 @@ def _about(part: Part) -> str:
     return f"{part.summary}.{source}{reads}" if part.summary else f"{source}{reads}".strip()
 
 
-def _table(found: Sequence[MethodPart]) -> str:
+def _table(listed: Sequence[MethodPart]) -> str:
     """A row for each method, what the columns mean, and why no link may fail in some."""
     from tabulate import tabulate
 
@@ -156,15 +156,15 @@ def _table(found: Sequence[MethodPart]) -> str:
             "asynchronous": _asynchronous(method),
             "failures": "yes" if method.failures else "no",
         }
-        for method in found
+        for method in listed
     ]
     matching = (name for name, entry in sorted(REGISTRIES["coupling"].items()) if entry.matching)
     reasons = [
         f"{method.name} {method.needs_every_message or 'has no links between workers'}"
-        for method in found
+        for method in listed
         if not method.failures
     ]
-    attacked = ", ".join(method.name for method in found if method.attack)
+    attacked = ", ".join(method.name for method in listed if method.attack)
     meanings = (
         f"couplings: {', '.join(matching)} on matchings only.",
         "topologies: a fixed one is the same in all steps; a tree has no cycles.",
@@ -199,9 +199,9 @@ def _topologies(method: MethodPart) -> str:
     known = REGISTRIES["topology"]
     kinds = {
         "all": set(known),
-        "undirected": {name for name, each in known.items() if not each.directed},
+        "undirected": {name for name, graph in known.items() if not graph.directed},
         "undirected, fixed": {
-            name for name, each in known.items() if not (each.directed or each.varies)
+            name for name, graph in known.items() if not (graph.directed or graph.varies)
         },
     }
     named = [kind for kind, names in kinds.items() if names == set(method.topology)]

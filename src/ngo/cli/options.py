@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 from ngo.cli.log import LOG
 from ngo.common.devices import DEVICES
 from ngo.common.fields import DECLARED, Field, checked, wanted, within
-from ngo.common.files import check_path, check_readable, check_writable, same_file
+from ngo.common.files import check_path, check_readable, check_writable
 from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.data.dataset import DATASETS
@@ -44,10 +44,7 @@ class FieldType(click.ParamType):
                 must = f"it must be {wanted(self.field)}"
                 raise UserError(f"{key}: {value!r} is not a number; {must}.")
             value = number
-        value = checked(key, value, self.field)
-        if self.field.kind is Path:
-            told_apart(key, value, context)
-        return value
+        return checked(key, value, self.field)
 
     def shell_complete(
         self, context: click.Context, param: click.Parameter, incomplete: str
@@ -71,43 +68,19 @@ def _number(text: str, kind: type) -> float | None:
     return None
 
 
-def told_apart(
-    key: str, path: str | Path, context: click.Context | None, written: bool = False
-) -> None:
-    """Raise a UserError if a command would write a file that it also reads, or another output.
-
-    ``path`` is compared with those of the options and arguments before it.
-    """
-    if context is None:
-        return
-    read, made = context.meta.setdefault(__name__, ([], []))
-    for other, its_path in [*made, *(read if written else ())]:
-        if same_file(path, its_path):
-            (out, at), (also, known) = (key, path), (other, its_path)
-            if not written:
-                out, at, also, known = also, known, out, at
-            raise UserError(
-                f"{out}: {str(at)!r} is the file of {also}, {str(known)!r}; choose another path."
-            )
-    (made if written else read).append((key, path))
-
-
 class PathType(click.ParamType):
-    """A path that ``check(path, key)`` allows: of a file to read, or one that is ``written``."""
+    """A path that ``check(path, key)`` allows."""
 
     name = "path"
 
-    def __init__(self, check: Callable[[str, str], Path], written: bool = False) -> None:
+    def __init__(self, check: Callable[[str, str], Path]) -> None:
         self.check = check
-        self.written = written
 
     def convert(
         self, value: object, param: click.Parameter | None, context: click.Context | None
     ) -> Path:
         """The path. A UserError names the option."""
-        path = value if isinstance(value, Path) else self.check(value, _key(param))
-        told_apart(_key(param), path, context, self.written)
-        return path
+        return value if isinstance(value, Path) else self.check(value, _key(param))
 
     def shell_complete(
         self, context: click.Context, param: click.Parameter, incomplete: str
@@ -118,7 +91,7 @@ class PathType(click.ParamType):
 
 SECONDS = FieldType(Field(float, "seconds", within(0, 1_000_000)))
 
-RESULT = PathType(check_writable, written=True)  # a file to write
+RESULT = PathType(check_writable)  # a file to write
 FOLDER = PathType(partial(check_writable, folder=True))  # a folder to write to
 INPUT = PathType(check_readable)  # a file to read
 ROOT = PathType(check_path)  # a folder that may not exist yet

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,22 +120,23 @@ def train(
       ngo train --dataset digits --method ngo --p 0.9 --gamma 0.3 \
         --batch-size 16 --epochs 2 --out out/
     """
+    root = download.data_root(data_root)
+    how = {"threads": threads, "checkpoint_seconds": checkpoint_seconds}
     if job is not None:
-        _train_job(job, key or "", partition_file, data_root, device, threads, checkpoint_seconds)
+        _train_job(job, key or "", partition_file, root, device, **how)
         return
     if out is None:
         raise UserError("out: the option --out is missing; name a folder for the run.")
     spec = spec_of_options(given)
     steps = [_snapshot(step) for step in snapshots]
     chosen(device)
-    root = download.data_root(data_root)
     download.check(spec.dataset, root)
     parts = None
     if partition_file is not None:
         from ngo.training.partition_file import read
 
         parts = read(partition_file, spec)
-    common = {"parts": parts, "threads": threads, "overwrite": overwrite}
+    common = {"parts": parts, "overwrite": overwrite}
     if distributed:
         if snapshots:
             raise UserError(
@@ -157,6 +156,7 @@ def train(
             device=device,
             timeout=timeout,
             on_failure=on_failure,
+            threads=threads,
             **common,
         )
         return
@@ -166,15 +166,7 @@ def train(
     with claimed(device) as place:
         from ngo.cli.run_training import train_here
 
-        train_here(
-            spec,
-            out,
-            root,
-            device=place,
-            snapshots=steps,
-            checkpoint_seconds=checkpoint_seconds,
-            **common,
-        )
+        train_here(spec, out, root, device=place, snapshots=steps, **how, **common)
 
 
 def _snapshot(step: str) -> int | str:
@@ -184,38 +176,20 @@ def _snapshot(step: str) -> int | str:
 
 
 def _train_job(
-    job: Path,
-    key: str,
-    partitions: Path | None,
-    data_root: Path | None,
-    device: str,
-    threads: int | None,
-    checkpoint_seconds: float,
+    job: Path, key: str, partitions: Path | None, root: Path, device: str, **how: Any
 ) -> None:
     """Train the runs that are missing of the job in the file ``job``, and write its table."""
-    from ngo.pipeline.job_training import train_job
-
     if partitions is None:
         raise UserError("partition_file: a job needs the partitions of its setting.")
-    how = {"threads": threads, "checkpoint_seconds": checkpoint_seconds}
-    root = download.data_root(data_root)
-    with claimed(device) as place:
-        table = train_job(job, key, partial(_train, partitions, root, device=place, **how))
-    click.echo(f"→ {table}")
-
-
-def _train(
-    partitions: Path,
-    root: Path,
-    spec: RunSpec,
-    out: Path,
-    *,
-    snapshots: Collection[int | str],
-    **how: Any,
-) -> None:
     from ngo.cli.run_training import train_here
+    from ngo.pipeline.job_training import train_job
     from ngo.training.partition_file import read
 
-    with removed_if_damaged(partitions):
-        parts = read(partitions, spec)
-    train_here(spec, out, root, parts=parts, snapshots=snapshots, overwrite=True, **how)
+    def train_run(spec: RunSpec, out: Path, **more: Any) -> None:
+        with removed_if_damaged(partitions):
+            parts = read(partitions, spec)
+        train_here(spec, out, root, parts=parts, device=place, overwrite=True, **how, **more)
+
+    with claimed(device) as place:
+        table = train_job(job, key, train_run)
+    click.echo(f"→ {table}")

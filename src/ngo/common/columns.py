@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ngo.common.files import atomic_file
-from ngo.common.limits import check_declared
+from ngo.common.memory import check_declared
 from ngo.common.registry import UserError, in_a_line
 from verdicts.files import regular_file
 

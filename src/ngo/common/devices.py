@@ -164,8 +164,8 @@ def _claim(gpus: list[str], claim: ExitStack) -> int:
 
 def _free_slots(locks: str) -> list[FileLock]:
     """The free slots of a GPU, as locks that this process holds now."""
-    found = (try_lock(f"{locks}-{slot}.lock") for slot in range(SLOTS))
-    return [lock for lock in found if lock is not None]
+    slots = (try_lock(f"{locks}-{slot}.lock") for slot in range(SLOTS))
+    return [lock for lock in slots if lock is not None]
 
 
 def sent(x: torch.Tensor, device: torch.device) -> torch.Tensor:

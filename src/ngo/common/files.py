@@ -54,12 +54,31 @@ def check_readable(path: str | Path, key: str, most: int | None = None) -> Path:
     return path
 
 
-def same_file(path: str | Path, other: str | Path) -> bool:
-    """Whether two paths are of one file, which need not exist yet."""
+def read_limited(path: Path, key: str, limit: int) -> str:
+    """The text of a regular UTF-8 file of at most ``limit`` bytes; else a UserError."""
+    regular_file(path, key)
     try:
-        return os.path.samefile(path, other)
-    except OSError:
-        return os.path.realpath(path) == os.path.realpath(other)
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise UserError(f"{key}: {str(path)!r} has more than {limit:,} bytes.")
+        return content.decode()
+    except OSError as error:
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{key}: {str(path)!r} can't be read: it is not text in UTF-8.") from None
+
+
+def check_names(folder: Path, key: str, names: list[str]) -> None:
+    """Raise a UserError, under ``key``, for a file in ``folder`` whose name has control characters
+    or is not UTF-8. Lists of files with such names are ambiguous.
+    """
+    for name in names:
+        if not name.isprintable():  # undecodable bytes are surrogates, which are not printable
+            raise UserError(
+                f"{key}: {str(folder)!r} has a file with the name {name!r}; names must "
+                f"consist of printable characters, in UTF-8."
+            )
 
 
 def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) -> Path:

@@ -27,7 +27,7 @@ PREFIX = "ngo_plugin_"
 
 # For plugins that are not Python, by suffix: the function that registers their content, as
 # ``module:name``. It takes the path and the key of error messages, and is imported on first use.
-REGISTERED_BY = {".yaml": "ngo.data.described:register"}
+REGISTERED_BY = {".yaml": "ngo.data.description:register"}
 
 
 @dataclass(frozen=True)

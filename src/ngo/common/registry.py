@@ -51,8 +51,8 @@ def usual(name: object, known: Collection[str]) -> list[str]:
 
 def meant(name: object, known: Collection[str]) -> str:
     """`` Did you mean 'lr'?`` with what a usual word means, else the nearest few; may be empty."""
-    found = usual(name, known) or difflib.get_close_matches(str(name).lower(), known)
-    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+    near = usual(name, known) or difflib.get_close_matches(str(name).lower(), known)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def unknown_field(key: str, name: object, known: Collection[str]) -> UserError:

@@ -27,13 +27,13 @@ def public(version: str) -> str:
 
 def recorded(record: Mapping) -> dict[str, str]:
     """The versions in the record of a run (``run.json``). Older records lack some of them."""
-    found = record.get("versions")
-    found = found if isinstance(found, Mapping) else {}
-    return {name: public(str(found[name])) for name in LIBRARIES if name in found}
+    versions = record.get("versions")
+    versions = versions if isinstance(versions, Mapping) else {}
+    return {name: public(str(versions[name])) for name in LIBRARIES if name in versions}
 
 
 def others(record: Mapping) -> str:
     """The recorded versions that are not installed, such as ``torch 2.14.0``; empty if all are."""
     ours = installed()
-    found = recorded(record).items()
-    return ", ".join(f"{name} {version}" for name, version in found if version != ours[name])
+    theirs = recorded(record).items()
+    return ", ".join(f"{name} {version}" for name, version in theirs if version != ours[name])

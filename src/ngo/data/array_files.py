@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-from ngo.common.limits import check_declared, check_names
+from ngo.common.files import check_names
+from ngo.common.memory import check_declared
 from ngo.common.registry import UserError, in_a_line, nearest
 from verdicts.files import regular_file
 

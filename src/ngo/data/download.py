@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from ngo.common.files import writable_folder, write_text
-from ngo.common.limits import read_limited
+from ngo.common.files import read_limited, writable_folder, write_text
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS, Download
 from verdicts.files import regular_file

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ngo.common.files import atomic_file, file_lock, write_text
-from ngo.common.limits import check_names, read_limited
+from ngo.common.files import atomic_file, check_names, file_lock, read_limited, write_text
 from ngo.common.registry import UserError, in_a_line
 from ngo.data.array_files import read_arrays
 from ngo.data.download import stamp

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,9 +26,7 @@ def load(
 
     source = DATASETS[name]
     options = {} if run is None else {field: getattr(run, field) for field in source.fields}
-    with _no_exit(name):
-        arrays = source.read(prepare(name, root), **options)
-    arrays = checked_arrays(name, source, arrays, root)
+    arrays = checked_arrays(name, source, source.read(prepare(name, root), **options), root)
     tensors = (torch.from_numpy(array).to(device) for array in vars(arrays).values())
     mean = std = None
     if arrays.train_inputs.dtype == np.uint8:
@@ -46,17 +42,7 @@ def train_labels(name: str, root: Path) -> np.ndarray:
 
     Does not import torch. Absent files are downloaded.
     """
-    with _no_exit(name):
-        return DATASETS[name].read_labels(prepare(name, root))
-
-
-@contextmanager
-def _no_exit(name: str) -> Iterator[None]:
-    """Turn a ``sys.exit`` of a data set's function, which would end a command, into a UserError."""
-    try:
-        yield
-    except SystemExit as error:
-        raise UserError(f"dataset {name!r}: its function called sys.exit({error}).") from error
+    return DATASETS[name].read_labels(prepare(name, root))
 
 
 def checked_arrays(name: str, source: Source, arrays: Arrays, root: Path) -> Arrays:
@@ -127,5 +113,5 @@ def _cast(name: str, key: str, array: np.ndarray) -> np.ndarray:
     raise _wrong(name, f"{key} are {array.dtype} of shape {array.shape}", allowed)
 
 
-def _wrong(name: str, found: str, wanted: object) -> UserError:
-    return UserError(f"dataset {name!r}: {found}; expected {wanted}.")
+def _wrong(name: str, mistake: str, wanted: object) -> UserError:
+    return UserError(f"dataset {name!r}: {mistake}; expected {wanted}.")

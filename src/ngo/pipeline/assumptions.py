@@ -78,8 +78,8 @@ def _used(place: Place, config: Mapping, planned: Plan) -> bool:
         default = config[section][name]
         return any(getattr(spec, str(name)) == default for spec in planned.runs.values())
     if section == "settings":
-        kept = [config[kind][each] for kind, found in named.items() for each in found
-                if each in config.get(kind, {})]  # fmt: skip
+        kept = [config[kind][entry] for kind, entries in named.items() for entry in entries
+                if entry in config.get(kind, {})]  # fmt: skip
         return any(name in entry.get("settings", [entry.get("setting")]) for entry in kept)
     return section not in named or name in named[section]
 
@@ -110,38 +110,38 @@ def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
     ]
 
 
-def as_markdown(found: Sequence[Assumption], tier: str) -> str:
+def as_markdown(values: Sequence[Assumption], tier: str) -> str:
     """A caption, and a Markdown table for each section of the config."""
-    parts = [_caption(found, tier)]
-    for section, rows in _tables(found).items():
+    parts = [_caption(values, tier)]
+    for section, rows in _tables(values).items():
         cells = [{name: inert(text) for name, text in row.items()} for row in rows]
         table = tabulate(cells, "keys", tablefmt="pipe", disable_numparse=True)
         parts.append(f"## {inert(section)}\n\n{table}")
     return "\n\n".join(parts) + "\n"
 
 
-def as_html(found: Sequence[Assumption], tier: str) -> str:
+def as_html(values: Sequence[Assumption], tier: str) -> str:
     """The caption and the tables as an HTML page."""
-    return page(_caption(found, tier), _tables(found))
+    return page(_caption(values, tier), _tables(values))
 
 
-def _caption(found: Sequence[Assumption], tier: str) -> str:
-    if not found:
+def _caption(values: Sequence[Assumption], tier: str) -> str:
+    if not values:
         return f"No value is marked as assumed. Tier {tier}."
-    files = ", ".join(sorted({archived_name(item.file) for item in found}))
-    number = "1 value" if len(found) == 1 else f"{len(found)} values"
+    files = ", ".join(sorted({archived_name(item.file) for item in values}))
+    number = "1 value" if len(values) == 1 else f"{len(values)} values"
     return (
         f"Values that the paper does not state, and why they are what they are. Tier {tier}; "
         f"{number}, from {files}."
     )
 
 
-def _tables(found: Sequence[Assumption]) -> dict[str, list[dict[str, str]]]:
+def _tables(values: Sequence[Assumption]) -> dict[str, list[dict[str, str]]]:
     return {
         section: [
             {"Where": item.key, "Value": _written(item.value), "Why": item.reason} for item in items
         ]
-        for section, items in groupby(found, key=lambda item: item.section)
+        for section, items in groupby(values, key=lambda item: item.section)
     }
 
 
@@ -165,7 +165,7 @@ def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
     text = Path(path).read_text(encoding="utf-8")
     entries = list(_entries(yaml.compose(text, Loader=yaml.SafeLoader)))
     for line, content in enumerate(text.splitlines()):
-        if not (found := COMMENT.search(content)):
+        if not (comment := COMMENT.search(content)):
             continue
         # A value that ends on this line, or else the key of a value that continues below.
         inline = [
@@ -177,7 +177,7 @@ def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
                 f"config: line {line + 1} of {str(path)!r} has an assumption without a "
                 f"value; write '# assumed: why' at the end of the value's line."
             )
-        yield (inline[0] if inline else above[-1]), MARK.sub("", found[1], count=1).strip()
+        yield (inline[0] if inline else above[-1]), MARK.sub("", comment[1], count=1).strip()
 
 
 def _entries(node: yaml.Node, above: Place = ()) -> Iterator[tuple[Place, int, int | None]]:

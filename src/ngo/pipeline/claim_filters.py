@@ -25,7 +25,7 @@ from verdicts.rows.evaluations import parsed
 
 # The columns of an experiment's tidy table, other than the fields of its runs.
 OF_RUNS = {
-    *(each.name for each in fields(Evaluation) if each.name != "seconds"),
+    *(column.name for column in fields(Evaluation) if column.name != "seconds"),
     *("run", "train_samples", "classes_covered", "parameters"),
 }
 

@@ -59,7 +59,7 @@ _SEEDS: Schema = {
 }
 _RUN: Schema = {"$ref": "#/$defs/run"}
 _CASES = _list({"$ref": "#/$defs/case"})
-#: See ``pipeline.paper.Paper``.
+#: See ``pipeline.paper_figures.Paper``.
 _PAPER = mapping_schema(
     {"name": _ID, "title": _TEXT, "authors": _TEXT, "address": _ADDRESS, "claim": _TEXT}
 )
@@ -144,13 +144,15 @@ def config_schema(*, values: bool = False) -> Schema:
     memory = {f"{name}?": _RESOURCES["mem_mb"] for name in DATASETS}
     train = mapping_schema({**_RESOURCES, "mem_mb_of?": mapping_schema(memory)})
     run = {f"{name}?": field.schema if values else True for name, field in FIELDS.items()}
-    one = {f"{name}?": {"$ref": f"#/$defs/run/properties/{name}"} for name in FIELDS}
-    case = {name: {"anyOf": [each, _list(each)]} if values else True for name, each in one.items()}
+    refs = {name: {"$ref": f"#/$defs/run/properties/{name}"} for name in FIELDS}
+    case = {
+        f"{name}?": {"anyOf": [ref, _list(ref)]} if values else True for name, ref in refs.items()
+    }
     config = {
         **_CONFIG,
         "device": {"enum": list(DEVICES)} if values else _TEXT,
         "resources": mapping_schema({"train": train, "measure": mapping_schema(_RESOURCES)}),
-        **{f"{name}?": _named(_measurement(each, values)) for name, each in MEASUREMENTS.items()},
+        **{f"{kind}?": _named(_entry(m, values)) for kind, m in MEASUREMENTS.items()},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -168,20 +170,20 @@ def overlay_schema() -> Schema:
 
     def partial(part: Any) -> Any:
         if isinstance(part, list):
-            return [partial(each) for each in part]
+            return [partial(item) for item in part]
         if not isinstance(part, Mapping):
             return part
-        found = {key: partial(value) for key, value in part.items() if key != "required"}
-        return {**found, "type": ["object", "null"]} if found.get("type") == "object" else found
+        schema = {key: partial(value) for key, value in part.items() if key != "required"}
+        return schema | ({"type": ["object", "null"]} if schema.get("type") == "object" else {})
 
     return partial(config_schema(values=True))
 
 
-def _measurement(entry: Measurement, values: bool) -> Schema:
+def _entry(measurement: Measurement, values: bool) -> Schema:
     if values:
-        return entry.schema
-    own = {"setting": _TEXT} if entry.run_fields else {}
-    return {"type": "object", "required": [*own], "properties": own}
+        return measurement.schema
+    setting = {"setting": _TEXT} if measurement.run_fields else {}
+    return {"type": "object", "required": [*setting], "properties": setting}
 
 
 def check_schema(config: Mapping) -> None:

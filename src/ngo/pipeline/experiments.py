@@ -24,7 +24,7 @@ from ngo.common.registry import UserError, shown, unknown, unknown_field
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.validation import check_field, resolve
 
-# The most runs that the experiments of a config may have, repeated ones included.
+# The most runs of an experiment, or of all its universes; repeated ones count.
 MOST_RUNS = 100_000
 
 #: What the name of an entry's tidy table begins with.
@@ -39,12 +39,11 @@ def experiments(
 ) -> tuple[dict[str, dict[RunSpec, str]], dict[str, list[Universe]]]:
     """The runs of each experiment, with their settings, and the universes of those that have some.
 
-    Raises a UserError for the first mistake, and if they are too many.
+    Raises a UserError for the first mistake.
     """
     check_fields("defaults", config.get("defaults", {}))
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
-    check_size(config)
     runs = {
         name: training_runs(f"training.{name}", config, entry)
         for name, entry in config["training"].items()
@@ -63,8 +62,8 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
     """
     runs: dict[RunSpec, str] = {}
     seeds = _seeds_by_setting(key, config, entry)
-    settings = named_settings(key, config, entry["settings"])
-    for name, setting in zip(entry["settings"], settings, strict=True):
+    _check_size(key, entry, seeds)
+    for name, setting in named_settings(key, config, entry["settings"]).items():
         for index, case in enumerate(entry["compare"]):
             place = f"{key}.compare[{index}]"
             for values in expanded(place, case):
@@ -75,29 +74,12 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
     return runs
 
 
-def check_size(config: Mapping) -> None:
-    """Raise a UserError if the experiments of a config have more than MOST_RUNS runs.
-
-    The grids are counted, not expanded.
-    """
-    total = 0
-    sampled = {
-        f"universes.{name}": {"seeds": 1, **entry}
-        for name, entry in config.get("universes", {}).items()
-    }
-    trained = {f"training.{name}": entry for name, entry in config["training"].items()}
-    for name, entry in {**trained, **sampled}.items():
-        seeds = _seeds_by_setting(name, config, entry)
-        cases = sum(
-            prod(len(as_list(value)) for value in case.values()) for case in entry["compare"]
-        )
-        runs = cases * sum(map(len, seeds.values())) * entry.get("count", 1)
-        total += runs
-        if total > MOST_RUNS:
-            raise UserError(
-                f"{name}: its grid has {runs:,} runs, and the config {total:,} so far; "
-                f"the limit is {MOST_RUNS:,}."
-            )
+def _check_size(key: str, entry: Mapping, seeds: Mapping[str, Sequence[int]]) -> None:
+    """Raise a UserError if a grid has more than MOST_RUNS runs; it is counted, not expanded."""
+    cases = sum(prod(len(as_list(value)) for value in case.values()) for case in entry["compare"])
+    runs = cases * sum(map(len, seeds.values())) * entry.get("count", 1)
+    if runs > MOST_RUNS:
+        raise UserError(f"{key}: its grid has {runs:,} runs; the limit is {MOST_RUNS:,}.")
 
 
 def expanded(key: str, case: Mapping) -> list[dict]:
@@ -107,12 +89,12 @@ def expanded(key: str, case: Mapping) -> list[dict]:
     return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
 
 
-def named_settings(key: str, config: Mapping, names: list[str]) -> list[Mapping]:
+def named_settings(key: str, config: Mapping, names: list[str]) -> dict[str, Mapping]:
     """The settings with these names; a UserError for a name that does not exist."""
     for name in names:
         if name not in config["settings"]:
             raise unknown(f"{key}.settings", name, config["settings"])
-    return [config["settings"][name] for name in names]
+    return {name: config["settings"][name] for name in names}
 
 
 def check_fields(key: str, values: Mapping) -> None:
@@ -171,8 +153,7 @@ def sampled_runs(
     key, first = f"universes.{name}", config.get("first_seed", 0)
     if PREFIX + name in config["training"]:
         raise UserError(f"{key}: training has an entry {PREFIX + name!r}; choose another name.")
-    values_of = named_settings(key, config, entry["settings"])
-    settings = dict(zip(entry["settings"], values_of, strict=True))
+    settings = named_settings(key, config, entry["settings"])
     seeds = entry.get("seeds", 1)
     sampled: dict[RunSpec, str] = {}
     universes, read = [], {ACCURACY_OF}

@@ -41,8 +41,7 @@ def read_job(path: Path, key: str) -> dict[str, Any]:
             f"job: {str(path)!r} is absent, or was changed after the job was planned; run "
             "snakemake again."
         )
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return json.loads(text)
 
 
 def train_job(path: Path, key: str, train: Train) -> Path:

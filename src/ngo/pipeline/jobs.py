@@ -25,7 +25,7 @@ from ngo.common import versions
 from ngo.common.files import hashed
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
-from ngo.data.described import identity
+from ngo.data.description import identity
 from ngo.gossip.method import METHODS
 from ngo.pipeline.paths import job_table, tier_folder
 from ngo.pipeline.plan import Plan
@@ -60,11 +60,6 @@ def models(spec: RunSpec) -> int:
     """How many models an evaluation has: those of the evaluated workers, and the mean of all."""
     differ = METHODS[spec.method].decentralized or (spec.local_steps or 1) > 1
     return spec.evaluated + 1 if differ else 1
-
-
-def requested_memory(resources: Mapping, dataset: str) -> int:
-    """The memory in MB that a run on a data set requests, by the config's ``resources.train``."""
-    return resources.get("mem_mb_of", {}).get(dataset, resources["mem_mb"])
 
 
 def evaluation_count(spec: RunSpec, owned: int) -> int:
@@ -145,7 +140,8 @@ class Job(JobFile):
 
     def memory(self, resources: Mapping) -> int:
         """The memory that it requests in MB, by the config's ``resources.train``."""
-        return max(requested_memory(resources, spec.dataset) for spec in self.runs)
+        by_dataset = resources.get("mem_mb_of", {})
+        return max(by_dataset.get(spec.dataset, resources["mem_mb"]) for spec in self.runs)
 
     def minutes(self, resources: Mapping) -> int:
         """The time that it requests in minutes: that of a run, for all of its runs."""
@@ -242,15 +238,12 @@ def drawings(plan: Plan) -> dict[str, Drawing]:
 def _groups(plan: Plan) -> Iterator[tuple[str, str, list[Combination]]]:
     """The combinations of each experiment in each of its settings."""
     for experiment, specs in plan.training.items():
-        found: dict[tuple[str, RunSpec], list[RunSpec]] = {}
-        for spec in specs:
-            found.setdefault((plan.settings[spec.id], replace(spec, seed=0)), []).append(spec)
-        by_setting: dict[str, list[Combination]] = {}
-        for (setting, _), runs in found.items():
-            ordered = tuple(sorted(runs, key=lambda spec: spec.seed))
-            by_setting.setdefault(setting, []).append(Combination(ordered))
-        for setting, combinations in by_setting.items():
-            yield experiment, setting, combinations
+        by_setting: dict[str, dict[RunSpec, list[RunSpec]]] = {}
+        for spec in sorted(specs, key=lambda spec: spec.seed):
+            runs = by_setting.setdefault(plan.settings[spec.id], {})
+            runs.setdefault(replace(spec, seed=0), []).append(spec)
+        for setting, runs in by_setting.items():
+            yield experiment, setting, [Combination(tuple(seeds)) for seeds in runs.values()]
 
 
 def _cut(

@@ -22,7 +22,7 @@ from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config import checked
 from ngo.pipeline.experiments import PREFIX, experiments, named_settings, resolve_run
-from ngo.pipeline.paper import (
+from ngo.pipeline.paper_figures import (
     ANY,
     OF_CLAIMS,
     OF_EXPERIMENT,
@@ -72,10 +72,8 @@ class Plan:
     seeds_per_job: int | None
     #: The steps after which a run's models are kept, by the run's id.
     snapshots: dict[str, list[int | str]]
-    #: For each figure that shows partitions, runs that have them.
-    partitions: dict[str, list[RunSpec]]
-    #: Their settings, in the same order.
-    partition_settings: dict[str, list[str]]
+    #: For each figure that shows partitions, a run that has one, by its setting.
+    partitions: dict[str, dict[str, RunSpec]]
     #: For each kind of measurement, its values by the name of the entry.
     measures: dict[str, dict[str, dict]]
     #: All figures and tables of the config, by name, whether or not the plan makes what they read.
@@ -244,8 +242,8 @@ class Plan:
         runs: dict[str, dict[str, RunSpec]] = {}
         for spec in self.runs.values():
             runs.setdefault(self.settings[spec.id], {}).setdefault(spec.partition_id, spec)
-        for name, specs in self.partitions.items():
-            for setting, spec in zip(self.partition_settings[name], specs, strict=True):
+        for specs in self.partitions.values():
+            for setting, spec in specs.items():
                 runs.setdefault(setting, {}).setdefault(spec.partition_id, spec)
         return runs
 
@@ -283,7 +281,7 @@ def plan(config: Mapping) -> Plan:
     for name, entry in shown.items():
         if entry.apart is not None:
             _check_apart(f"training.{name}", training.get(name, ()), entry.apart)
-            _check_apart(f"partitions.{name}", partitions.get(name, ()), entry.apart)
+            _check_apart(f"partitions.{name}", partitions.get(name, {}).values(), entry.apart)
     planned = Plan(
         paper=paper,
         **stated_files(config, paper),
@@ -295,9 +293,6 @@ def plan(config: Mapping) -> Plan:
         seeds_per_job=config.get("seeds_per_job"),
         snapshots=_snapshots(config, training),
         partitions=partitions,
-        partition_settings={
-            name: entry["settings"] for name, entry in config["partitions"].items()
-        },
         measures={
             kind: {
                 name: _measure_flags(f"{kind}.{name}", config, measurement, entry)
@@ -357,9 +352,12 @@ def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[s
     }
 
 
-def _partitions(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
-    settings = named_settings(key, config, entry["settings"])
-    return [resolve_run(key, {"seed": entry["seed"]}, config, setting) for setting in settings]
+def _partitions(key: str, config: Mapping, entry: Mapping) -> dict[str, RunSpec]:
+    """A run with the partition of each setting."""
+    return {
+        name: resolve_run(key, {"seed": entry["seed"]}, config, setting)
+        for name, setting in named_settings(key, config, entry["settings"]).items()
+    }
 
 
 def _measure_flags(
@@ -378,7 +376,7 @@ def _measure_flags(
     measurement.read(key, entry)
     if not measurement.run_fields:
         return entry
-    (setting,) = named_settings(key, config, [entry["setting"]])
+    setting = named_settings(key, config, [entry["setting"]])[entry["setting"]]
     given = {"seed": 0, "topology": "ring", "method": "ngo"}
     spec = resolve_run(key, given, config, setting)
     options = {name: value for name, value in entry.items() if name != "setting"}

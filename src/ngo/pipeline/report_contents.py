@@ -12,7 +12,7 @@ from ngo.analysis.results import started
 from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.archives.verify import bases
 from ngo.pipeline.config import read_config
-from ngo.pipeline.paper import Artefact
+from ngo.pipeline.paper_figures import Artefact
 from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.contents import (

@@ -28,7 +28,7 @@ from ngo.pipeline.archives.unpack import joined_tables
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
-from ngo.pipeline.paper import Paper
+from ngo.pipeline.paper_figures import Paper
 from ngo.pipeline.paths import (
     CLAIMS,
     CONFIG,
@@ -108,8 +108,8 @@ def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
 def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str, pd.DataFrame]:
     """The tidy tables of an archive by name: of its runs, and of measurements."""
     names = list(names)
-    found = joined_tables(archive, planned, names)
-    joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in found}
+    tables = joined_tables(archive, planned, names)
+    joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in tables}
     paths = {name: tidy_table(planned.tier, name) for name in names if name not in joined}
     return joined | {k: archive.table(path) for k, path in paths.items() if path in archive.members}
 
@@ -159,24 +159,19 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
     """
     for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
         results.write(table, tidy_table(planned.tier, name))
-    given = [f"{name}={each}" for name, each in planned.parameters(MATRIX).items()]
+    given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
     execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
     return pd.read_csv(f"{tier_folder(planned.tier)}/tables/{MATRIX}.csv")
 
 
 def cells_of(table: pd.DataFrame) -> list[BoardCell]:
-    """The rows of the table of methods in settings; a missing value is empty, or NaN."""
+    """The rows of the table of methods in settings, to six digits; what is missing is "" or NaN."""
     kinds = {field.name: str(field.type) for field in fields(BoardCell)}
-    parse = {"float": _number, "bool": bool, "str": _shown}
+    parse = {"float": lambda value: float(f"{value:.6g}"), "bool": bool, "str": _shown}
     return [
         BoardCell(**{name: parse[kind](row[name]) for name, kind in kinds.items()})
         for row in table.astype(object).to_dict("records")
     ]
-
-
-def _number(value: float) -> float:
-    """With six digits, as in the file."""
-    return float(f"{value:.6g}")
 
 
 def _shown(value: object) -> str:

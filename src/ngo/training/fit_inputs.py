@@ -25,7 +25,7 @@ from torch.utils.data import IterableDataset, TensorDataset, default_collate
 from ngo.common.registry import Registry, UserError, nearest, shown
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
-from ngo.data.described import MOST_CLASSES
+from ngo.data.description import MOST_CLASSES
 from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
 from ngo.engine.backends import SAME
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix

@@ -20,7 +20,7 @@ import ngo
 from ngo.common import plugins, versions
 from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
-from ngo.data.described import identity
+from ngo.data.description import identity
 from ngo.data.partition import parts_digest
 from ngo.gossip.schedule import topologies
 from ngo.gossip.topologies.graph_file import file_nodes

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
-from ngo.common.limits import read_limited
+from ngo.common.files import read_limited
 from ngo.common.registry import UserError, shown
 from ngo.common.versions import recorded
-from ngo.data.described import identity
+from ngo.data.description import identity
 from ngo.training.spec import NEUTRAL, RunSpec
 
 METRICS, RECORD, MODELS, LOCK = "metrics.parquet", "run.json", "models.pt", ".lock"

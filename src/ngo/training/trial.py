@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ngo.common.limits import in_words, memory_limit
+from ngo.common.memory import in_words, memory_limit
 from ngo.common.registry import UserError, in_a_line
 from ngo.data import loading
 from ngo.data.dataset import Dataset

@@ -22,7 +22,7 @@ from ngo.cli import cli
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import limits
 from ngo.pipeline.archives.archive import CRATE, read_archive, tar_of
-from ngo.pipeline.archives.runs import METRICS, RECORDS
+from ngo.pipeline.archives.finished_runs import METRICS, RECORDS
 
 CODE = b"open('canary', 'w').close()\n"
 CONFIG = "config/config.yaml"
@@ -139,17 +139,6 @@ def table(columns, metadata=None, **options):
     return member(METRICS, file.getvalue())
 
 
-def record(**values):
-    """Other values of the first record; the rest of the archive as it was."""
-
-    def made(content):
-        first, *others = lzma.decompress(content).decode().splitlines()
-        lines = [json.dumps({**json.loads(first), **values}), *others]
-        return lzma.compress("\n".join(lines).encode())
-
-    return member(RECORDS, made)
-
-
 def footer(content):
     """A footer with some of its bits flipped."""
     return content[:-60] + bytes(255 - byte for byte in content[-60:-8]) + content[-8:]
@@ -169,18 +158,12 @@ CASES = {
     "a file without end": (lambda _: bytes(2**20), "it has no SHA256SUMS"),
     "members without end": (headers(*((f"{k}.yaml", {}) for k in range(2000))), "more than 1000 f"),
     "a sparse file": (sparse, f"'{CONFIG}' has 8589934592 bytes; at most 1048576 are allowed"),
-    "a size of 23 digits": (
-        headers(("a.yaml", {"pax_headers": {"size": "9" * 23}}), form=tarfile.PAX_FORMAT),
-        "'a.yaml' has 99999999999999999999999 bytes",
-    ),
     "a chain of headers": (chained, NONE),
     "a link": (headers(("a.yaml", {"type": b"2", "linkname": "/etc/passwd"})), "not a regular fil"),
-    "a hard link": (headers(("a.yaml", {"type": b"1", "linkname": CONFIG})), "not a regular file"),
     "a device": (headers(("a.yaml", {"type": b"3"})), "'a.yaml' is not a regular file"),
     "an absolute path": (headers(("/tmp/a.yaml", {})), "'/tmp/a.yaml' is no part of an archive"),
     "a path outside": (headers(("../a.yaml", {})), "'../a.yaml' is no part of an archive"),
     "two of a name": (headers((CONFIG, {})), f"'{CONFIG}' is not a regular file, or occurs twice"),
-    "capital letters": (member("config/CONFIG.yaml", b""), "two of its files and folders have on"),
     "a file and a folder": (member(f"{CONFIG}/a.yaml", b""), "two of its files and folders have"),
     "a file not in its sums": (headers(("a.yaml", {})), "'a.yaml' is not as in SHA256SUMS"),
     "a result": (member("results/test/tables/claims.html", b""), "is no part of an archive"),
@@ -189,9 +172,6 @@ CASES = {
     "deep JSON": (member("archive.json", b"[" * 10**5), "'archive.json' can't be read"),
     "a key twice": (member("archive.json", b'{"a": 1, "a": 2}'), "it has a key twice"),
     "not a number": (member(CRATE, b'{"a": NaN}'), "NaN is no number of JSON"),
-    "an infinite number": (member(CRATE, b'{"a": 1e999}'), f"'{CRATE}' can't be read"),
-    "a number of 5,000 digits": (member(CRATE, b"9" * 5000), f"'{CRATE}' can't be read"),
-    "half a character": (member("archive.json", b'"\\ud800"'), "'archive.json' can't be read"),
     "a list": (member("archive.json", b"[]"), "it is not a mapping"),
     "no name of a figure": (about(artefacts=["--snakefile=x"]), "is no name of a figure or tabl"),
     "a local plugin": (about(config={"plugins": ["evil.py"]}), "'evil.py' is not in the archive"),
@@ -202,21 +182,12 @@ CASES = {
     ),
     "truncated records": (member(RECORDS, lambda content: content[:-9]), "can't be read"),
     "records behind their end": (member(RECORDS, lambda content: content * 2), "truncated, or t"),
-    "records of lists": (member(RECORDS, lzma.compress(b"[1]\n")), "its runs can't be read"),
-    "a run of words": (record(evaluation_seconds="long"), "the evaluation_seconds of "),
-    "no run": (record(about={}), "its runs can't be read ('code')"),
-    "a truncated table": (member(METRICS, lambda content: content[:-9]), f"'{METRICS}' can't be"),
     "a wrong footer": (member(METRICS, footer), f"'{METRICS}' can't be read"),
     "a footer of 4 GB": (
         member(METRICS, lambda content: content[:-8] + b"\xff\xff\xff\xffPAR1"),
         f"'{METRICS}' can't be read",
     ),
-    "an unknown codec": (
-        member(METRICS, lambda content: content.replace(b"\x15\x0c", b"\x15\x42")),
-        f"'{METRICS}' can't be read",
-    ),
     "lists in a table": (table({"x": pa.array([[1.0]])}), "its column 'x' is of the type list"),
-    "times in a table": (table({"x": pa.array([0], pa.timestamp("s"))}), "of the type timestamp"),
     "two columns of a name": (table([[[1], [2]], ["x", "x"]]), "two of one name"),
     "many columns": (table({f"x{k}": [1] for k in range(1001)}), "it has too many columns"),
     "zeros of a gigabyte": (table({f"x{k}": ZEROS for k in range(12)}), "it is too large when"),
@@ -284,8 +255,8 @@ def test_a_reading_that_takes_too_long_or_ends_its_process_is_refused(good, tmp_
 def test_the_largest_archive_of_the_project_is_read_with_room():
     content = (REPOSITORY / "results/archive/laptop-metrics.tar").read_bytes()
     members, room = members_of(content), 1.3
-    tables = [each for name, each in members.items() if name.endswith(".parquet")]
-    sizes = [limits.table_bytes(each, limits.TABLES) for each in tables]
+    tables = [content for name, content in members.items() if name.endswith(".parquet")]
+    sizes = [limits.table_bytes(content, limits.TABLES) for content in tables]
     assert sum(sizes) * room < limits.TABLES
     assert len(content) * room < limits.ARCHIVE
     assert len(members) * room < limits.MEMBERS

@@ -10,8 +10,15 @@ from runs import tiny
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import CRATE, WORKFLOW, Archive, write_archive
+from ngo.pipeline.archives.finished_runs import (
+    METRICS,
+    RECORDS,
+    of_this_code,
+    packed,
+    revisions,
+    write_run,
+)
 from ngo.pipeline.archives.pack import collect_finished, crate
-from ngo.pipeline.archives.runs import METRICS, RECORDS, of_this_code, packed, revisions, write_run
 from ngo.pipeline.paths import RUNS, tidy_table
 
 OTHER = {"ngo": "0.2.0", "python": "3.11.8", "torch": "2.1+cpu", "numpy": "2.0"}
@@ -48,7 +55,9 @@ def test_the_crate_has_what_its_profiles_require():
     assert workflow.id == WORKFLOW
     assert workflow.type == ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
     assert workflow["programmingLanguage"]["name"] == "Snakemake"
-    used = {each["name"]: each["softwareVersion"] for each in workflow["softwareRequirements"]}
+    used = {
+        program["name"]: program["softwareVersion"] for program in workflow["softwareRequirements"]
+    }
     assert used.keys() == {"ngo", "python", "torch", "numpy"}
     assert used["ngo"] == ["0.1.0", "0.2.0"]
     (action,) = made.root_dataset["mentions"]
@@ -72,20 +81,6 @@ def finish(*specs, **record):
         write_run(RUNS / spec.id, made_up_run(spec, **record))
 
 
-def test_a_runs_graph_is_in_the_archive_and_a_run_with_another_graph_is_not(own, tmp_path):
-    (tmp_path / "graph.edgelist").write_text("0 1\n1 2\n")
-    case = {"method": "ngo", "topology": "graph_file", "graph": "graph.edgelist"}
-    training = {"own": {"settings": ["tiny"], "compare": [case]}}
-    configs, planned = campaign(tmp_path, training=training)
-    finish(*planned.runs.values())
-    members, counts = collect_finished(configs)
-    assert counts["packed"] == 2
-    assert members["graph.edgelist"] == b"0 1\n1 2\n"
-    (tmp_path / "graph.edgelist").write_text("0 1\n1 2\n0 2\n")
-    with pytest.raises(UserError, match="none of the 2 runs of the config is finished here"):
-        collect_finished(configs)
-
-
 def test_more_finished_runs_give_an_archive_of_all(own, tmp_path):
     configs, planned = own
     first, second, *rest = planned.runs.values()
@@ -107,19 +102,6 @@ def test_more_finished_runs_give_an_archive_of_all(own, tmp_path):
     about = json.loads(members["archive.json"])
     assert (about["artefacts"], about["whole"], about["runs"]) == ([], False, 4)
     assert write_archive("a.tar", members) == write_archive("b.tar", collect_finished(configs)[0])
-
-
-def test_runs_of_another_results_version_are_left_out(own):
-    configs, planned = own
-    first, second, third, _ = planned.runs.values()
-    finish(first)
-    for spec, change in ((second, {"code": "0"}), (third, {"distributed": {"processes": 2}})):
-        made = made_up_run(spec)
-        about = {**made.record["about"], **change}
-        write_run(RUNS / spec.id, dataclasses.replace(made, record={**made.record, "about": about}))
-    members, counts = collect_finished(configs)
-    assert set(Archive("a", members).runs) == {first.id}
-    assert (counts["of another results version"], counts["not finished"]) == (2, 1)
 
 
 def test_a_run_of_another_version_of_a_library_is_not_current(own):

@@ -15,13 +15,12 @@ from ngo.data.loading import train_labels
 from ngo.pipeline.archives import limits
 from ngo.pipeline.archives import unpack as stage
 from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
+from ngo.pipeline.archives.finished_runs import FinishedRun, write_run
 from ngo.pipeline.archives.pack import collect_finished, with_runs
-from ngo.pipeline.archives.runs import FinishedRun, write_run
 from ngo.pipeline.archives.unpack import (
     absent_run,
     joined_tables,
     needed_tables,
-    relabelled,
     unpack,
 )
 from ngo.pipeline.config import read_config
@@ -100,16 +99,6 @@ def test_tables_of_its_runs_are_refused_if_one_is_absent_or_if_they_are_too_larg
         dict(joined_tables(read, planned, names))
 
 
-def test_a_run_under_the_name_of_another_is_refused(opened):
-    read, planned = opened
-    assert relabelled(read, planned) is None
-    name = min(read.runs)
-    read.runs[name].record["spec"]["workers"] += 1
-    with pytest.raises(UserError, match=f"is refused: {name}: its record has workers "):
-        dict(joined_tables(read, planned, ["figS6"]))
-    assert relabelled(read, planned).startswith(f"{name}: its record has workers ")
-
-
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """An archive of the four runs of a campaign; its configs, its runs, and their files."""
@@ -166,15 +155,6 @@ def test_runs_that_are_here_are_kept_and_damaged_ones_replaced(own, tmp_path):
 
 def with_code(run: FinishedRun, code):
     return {**run.record, "about": {**run.record["about"], "code": code}}
-
-
-def test_runs_of_other_code_are_not_restored(own, tmp_path, monkeypatch):
-    monkeypatch.setattr("ngo.pipeline.archives.runs.results_version", lambda spec: "0")
-    _, line = restore(own[0])
-    assert line == (
-        "0 runs restored, 4 of another results version; 4 of the test tier's runs left to train"
-    )
-    assert not RUNS.exists()
 
 
 def test_the_campaign_may_gain_seeds_and_lose_runs(own, tmp_path):

@@ -20,8 +20,8 @@ from small_archives import ngo as run_ngo
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import ABOUT, Archive, archived_plan
-from ngo.pipeline.archives.repeat import made_run, measure_again, train_again
-from ngo.pipeline.archives.runs import packed
+from ngo.pipeline.archives.finished_runs import packed
+from ngo.pipeline.archives.reproduction import made_run, measure_again, train_again
 from ngo.pipeline.archives.verify import bases, drawn, measured_tables, missed
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
@@ -37,7 +37,7 @@ def laptop():
 
 
 def basis(laptop, claim, measured=()):
-    (found,) = bases([claim], laptop, {each.id: each for each in measured})
+    (found,) = bases([claim], laptop, {table.id: table for table in measured})
     return found
 
 
@@ -147,7 +147,7 @@ def test_runs_that_can_not_be_drawn_are_counted(own, monkeypatch):
     out = verified(own, "--seed", 0, "--longest", shortest)
     assert "3 of 4 runs could not be drawn: longer than --longest" in out
     assert "1 of 1 runs retrained" in out
-    monkeypatch.setattr("ngo.pipeline.archives.runs.results_version", lambda spec: "0")
+    monkeypatch.setattr("ngo.pipeline.archives.finished_runs.results_version", lambda spec: "0")
     out = verified(own, "--seed", 0, code=2)
     assert "no run can be retrained: 4 of another results version. " in out
     assert f"Runs were made by revision {next(iter(runs)).record['source']}." in out
@@ -205,7 +205,7 @@ def test_a_run_and_a_case_are_made_again_in_processes_of_their_own(members, tmp_
         assert again.table.equals(made_run(run).table)
         assert again.where == made_run(run).where
         (spectra,) = (
-            each for each in measured_tables(archive, planned)[0] if each.id == "spectra_own"
+            table for table in measured_tables(archive, planned)[0] if table.id == "spectra_own"
         )
         rows = measure_again(spectra, 0, planned, {})
         assert rows.table.equals(spectra.made(0, None).table[list(rows.table)])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ngo.common.limits import check_names, read_limited
+from ngo.common.files import check_names, read_limited
 from ngo.common.registry import UserError
 from ngo.data.dataset import Arrays, Download, dataset
 from ngo.data.download import stamp

@@ -21,7 +21,7 @@ from typing import Any
 from ngo.common.fields import file
 from ngo.common.files import check_readable
 from ngo.common.lazy import nx, torch
-from ngo.common.limits import check_declared
+from ngo.common.memory import check_declared
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.gossip.mixing_matrix import MixingMatrix, metropolis_hastings, outgoing_shares
 from ngo.gossip.topology import topology

@@ -34,7 +34,7 @@ import pandas as pd
 from ngo.common.files import atomic_file, check_readable
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline.archives import limits
-from ngo.pipeline.archives.runs import METRICS, RECORDS, FinishedRun, unpacked
+from ngo.pipeline.archives.finished_runs import METRICS, RECORDS, FinishedRun, unpacked
 from ngo.pipeline.config import (
     GONE,  # of whose use the reader of an archive is not told
     plugin_files,
@@ -101,19 +101,9 @@ def write_members(folder: Path, members: Mapping[str, bytes]) -> None:
         target.write_bytes(content)
 
 
-def is_config(name: str) -> bool:
-    """Whether a member is where configs are."""
-    return re.fullmatch(_CONFIG, name) is not None
-
-
 def is_workflow(name: str) -> bool:
     """Whether a member is a source of the workflow: provenance, which is never run."""
     return re.fullmatch(f"{WORKFLOW}|{_RULES}", name) is not None
-
-
-def is_result(name: str) -> bool:
-    """Whether a member is data in ``results``: all other members are what a plan is made from."""
-    return name.startswith("results/")
 
 
 def named_members(planned: Plan) -> dict[str, Path]:
@@ -215,7 +205,7 @@ def _check_configs(about: Mapping, members: Mapping[str, bytes]) -> None:
     for name in names:
         if not isinstance(name, str) or name not in members or not name.endswith(".yaml"):
             raise UserError(f"the config {shown(name)} is not in the archive")
-        if not is_config(name):
+        if not re.fullmatch(_CONFIG, name):
             raise UserError(
                 f"the config {name!r} is not in the folder {str(CONFIG.parent)!r} or of a paper"
             )
@@ -367,10 +357,10 @@ def _check_sums(sums: bytes, members: Members) -> None:
     lines = sums.decode().splitlines()
     wanted = {name: value for value, _, name in (line.partition("  ") for line in lines)}
     for name in sorted(wanted.keys() | members.keys()):
-        found = sha256(members[name]) if name in members else None
-        if found != wanted.get(name):
+        held = sha256(members[name]) if name in members else None
+        if held != wanted.get(name):
             raise UserError(
-                f"{name!r} is not as in {SUMS} (expected sha256 {wanted.get(name)}, found {found})"
+                f"{name!r} is not as in {SUMS} (expected sha256 {wanted.get(name)}, found {held})"
             )
 
 
@@ -403,7 +393,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
     read = {
         name: content
         for name, content in archive.members.items()
-        if not (is_result(name) or is_workflow(name))
+        if not (name.startswith("results/") or is_workflow(name))
     }
     with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
         write_members(Path(folder), read)

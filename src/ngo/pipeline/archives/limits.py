@@ -96,9 +96,9 @@ def _refused(text: str) -> NoReturn:
 
 
 def _mapping(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    if len(found := dict(pairs)) < len(pairs):
+    if len(mapping := dict(pairs)) < len(pairs):
         raise ValueError("it has a key twice")
-    return found
+    return mapping
 
 
 def records(content: bytes) -> list[bytes]:

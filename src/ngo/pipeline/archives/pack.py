@@ -8,6 +8,7 @@ the records, one line each.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from importlib.metadata import version
@@ -24,7 +25,7 @@ from ngo.pipeline.archives.archive import (
     named_members,
     sha256,
 )
-from ngo.pipeline.archives.runs import (
+from ngo.pipeline.archives.finished_runs import (
     FinishedRun,
     is_finished,
     of_this_code,
@@ -33,6 +34,7 @@ from ngo.pipeline.archives.runs import (
     revisions,
 )
 from ngo.pipeline.config import read_config
+from ngo.pipeline.experiments import as_list
 from ngo.pipeline.paths import CONFIG, RUNS, archived_name, data_manifest
 from ngo.pipeline.plan import ALL, Plan, plan
 
@@ -53,11 +55,10 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     trained = {k: specs for k, specs in planned.training.items() if k in tables.union(shown)}
     of_shown = {spec.id: spec for specs in trained.values() for spec in specs}
     specs = of_shown if named and ALL not in tables else planned.runs
-    drawn = [spec for name in shown for spec in planned.partitions.get(name, ())]
-    inputs = [path for name in shown for path in planned.inputs(name).values()]
-    read = [path for each in inputs for path in ([each] if isinstance(each, str) else each)]
-    joined = planned.run_tables
-    paths = [path for path in read if path not in joined]
+    drawn = [spec for name in shown for spec in planned.partitions.get(name, {}).values()]
+    inputs = [path for name in shown for paths in planned.inputs(name).values()
+              for path in as_list(paths)]  # fmt: skip
+    paths = [path for path in inputs if path not in planned.run_tables]
     paths += [data_manifest(spec.dataset) for spec in [*specs.values(), *drawn]]
     about = {"artefacts": shown, "whole": not named}
     runs = [read_run(RUNS / run) for run in sorted(specs)]
@@ -71,21 +72,20 @@ def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
     is left.
     """
     config, planned, places = _planned(configs)
-    finished = [run for run in sorted(planned.runs) if is_finished(RUNS / run)]
-    found = [read_run(RUNS / run) for run in finished]
-    runs = [run for run in found if of_this_code(run, planned.runs[run.id])]
+    every = [read_run(RUNS / run) for run in sorted(planned.runs) if is_finished(RUNS / run)]
+    runs = [run for run in every if of_this_code(run, planned.runs[run.id])]
     if not runs:
         raise UserError(
             f"archive: none of the {len(planned.runs)} runs of the config is finished here with "
             "the present results version."
         )
-    data = {data_manifest(spec.dataset) for spec in planned.runs.values()}
-    data = {path for path in data if Path(path).exists()}
+    manifests = {data_manifest(spec.dataset) for spec in planned.runs.values()}
+    data = filter(os.path.exists, manifests)
     counts = {
         "runs of the config": len(planned.runs),
         "packed": len(runs),
-        "of another results version": len(found) - len(runs),
-        "not finished": len(planned.runs) - len(found),
+        "of another results version": len(every) - len(runs),
+        "not finished": len(planned.runs) - len(every),
     }
     about = {"artefacts": [], "whole": False}
     return _members(config, planned, places, data, runs, about), counts

@@ -37,7 +37,13 @@ from ngo.pipeline.archives.archive import (
     tar_of,
     write_members,
 )
-from ngo.pipeline.archives.runs import RECORDS, FinishedRun, of_this_code, run_here, write_run
+from ngo.pipeline.archives.finished_runs import (
+    RECORDS,
+    FinishedRun,
+    of_this_code,
+    run_here,
+    write_run,
+)
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import LOCK, RUNS, tidy_table
 from ngo.pipeline.plan import Plan, plan

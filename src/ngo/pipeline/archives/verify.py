@@ -1,7 +1,7 @@
 """The checks of ``ngo verify``.
 
 A forger can compute the sums of changed files. So the parts must agree, and some runs and measured
-cases, drawn by the verifier's seed, are made again and compared (``repeat``).
+cases, drawn by the verifier's seed, are made again and compared (``reproduction``).
 
 They are drawn from the whole archive, or from what a claim rests on: the rows that it selects
 (``where``), and of these the ones that its quantity compares (mappings of columns among its
@@ -26,7 +26,8 @@ from ngo.common.registry import UserError, unknown
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.repeat import (
+from ngo.pipeline.archives.finished_runs import FinishedRun, of_this_code, revisions
+from ngo.pipeline.archives.reproduction import (
     Measured,
     compared,
     made_run,
@@ -34,7 +35,6 @@ from ngo.pipeline.archives.repeat import (
     train_again,
     where,
 )
-from ngo.pipeline.archives.runs import FinishedRun, of_this_code, revisions
 from ngo.pipeline.archives.unpack import absent_run, needed_tables, relabelled
 from ngo.pipeline.paths import tidy_table
 from ngo.pipeline.plan import Plan
@@ -72,8 +72,8 @@ class Group:
 
     def drawn(self, sample: int, seed: int | None) -> Drawn:
         """``sample`` runs, and cases of each table, by ``seed``; None if nothing is drawn."""
-        found = {name: drawn(numbers, sample, seed) for name, numbers in self.cases.items()}
-        return Drawn(drawn(self.runs, sample, seed), found)
+        cases = {name: drawn(numbers, sample, seed) for name, numbers in self.cases.items()}
+        return Drawn(drawn(self.runs, sample, seed), cases)
 
     def odds(self, drawn: Drawn) -> Iterator[str]:
         """What was made again, and how likely that misses a forgery."""

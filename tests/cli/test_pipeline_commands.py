@@ -58,7 +58,7 @@ def test_a_table_of_universes_has_their_columns(tmp_path):
     files = [CONFIGS[0], CONFIGS[0].with_name("demo.yaml"), own]
     config = [word for file in files for word in ("--config", file)]
     planned = plan(read_config(config[1::2])).universes["universes_digits"]
-    runs = [run for each in planned for run in each.runs]
+    runs = [run for universe in planned for run in universe.runs]
     columns = {"step": [0, 9], "diverged": [False, False], "consensus_accuracy": [0.1, 0.9]}
     for run in runs:
         (tmp_path / run).mkdir()
@@ -75,28 +75,11 @@ def test_a_table_of_universes_has_their_columns(tmp_path):
     assert "'digits' is unknown; allowed: ." in mistake(*command, "--universes", "digits")
 
 
-def test_a_notebook_gets_its_parameters(tmp_path):
-    book = write_book(
-        tmp_path / "b.ipynb", f"open({str(tmp_path / 'out')!r}, 'w').write(repr((a, b)))",
-        parameters="a = 1\nb = 'x'",
-    )  # fmt: skip
-    ngo("notebook", book, "--out", tmp_path / "done.ipynb", "-p", "a=2.5")
-    assert (tmp_path / "out").read_text() == "(2.5, 'x')"
-
-
 def test_a_notebook_without_the_parameter_is_not_run(tmp_path):
     book = write_book(tmp_path / "b.ipynb", "raise SystemExit", parameters="metrics = 1")
     out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", "-p", "metric=2", code=2)
     assert "'metric' is unknown; allowed: metrics. Did you mean 'metrics'?" in out
     assert not (tmp_path / "d.ipynb").exists()
-
-
-def test_a_notebooks_value_that_is_no_yaml_is_named(tmp_path):
-    book = write_book(tmp_path / "b.ipynb", "raise SystemExit")
-    out = ngo("notebook", book, "--out", tmp_path / "new/d.ipynb", "-p", "a=[1", code=2)
-    assert out.startswith("ngo: param: 'a=[1' is not valid YAML: ")
-    assert len(out.splitlines()) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["b.ipynb"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"PAR1\xcc"])
@@ -144,16 +127,3 @@ def test_what_can_not_be_started_or_executed_is_one_line(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     write_book(tmp_path / "notebooks/mine.ipynb", "1")
     assert message in mistake("notebook", *asked)
-
-
-CONFIG = ["--config", "config/config.yaml"]
-
-
-def test_results_that_are_absent_are_one_line(tmp_path):
-
-    (tmp_path / "own.yaml").write_text("tier: never-made\n")
-    line = mistake(
-        "report", *CONFIG, "--config", tmp_path / "own.yaml", "--out", tmp_path / "r.html"
-    )
-    assert "claims: 'results/never-made/tables/claims.csv' does not exist" in line
-    assert not (tmp_path / "r.html").exists()

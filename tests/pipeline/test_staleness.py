@@ -5,7 +5,7 @@ from shipped_plans import planned
 
 from ngo.common import versions
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline import keys
+from ngo.pipeline import staleness
 
 
 @pytest.fixture(scope="module")
@@ -14,18 +14,18 @@ def demo():
 
 
 def measured(**changes):
-    return keys.measurement("spectra", {"topology": ["ring"], **changes}, [])
+    return staleness.measurement("spectra", {"topology": ["ring"], **changes}, [])
 
 
 def test_code_is_the_bytes_of_folders(tmp_path, monkeypatch):
     def code(*folders):
-        keys.code.cache_clear()  # as in another process
-        return keys.code(*folders)
+        staleness.code.cache_clear()  # as in another process
+        return staleness.code(*folders)
 
     for name in ("ngo/plots", "ngo/gossip"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "a.py").write_text("A = 1\n")
-    monkeypatch.setattr(keys, "PACKAGE", tmp_path / "ngo")
+    monkeypatch.setattr(staleness, "PACKAGE", tmp_path / "ngo")
     before = code("ngo/plots")
     (tmp_path / "ngo/plots/__pycache__").mkdir()
     (tmp_path / "ngo/plots/__pycache__/a.pyc").write_text("compiled")
@@ -33,7 +33,7 @@ def test_code_is_the_bytes_of_folders(tmp_path, monkeypatch):
     assert code("ngo/plots") == before
     (tmp_path / "ngo/plots/template.html").write_text("<p>")
     assert code("ngo/plots") != before
-    keys.code.cache_clear()
+    staleness.code.cache_clear()
 
 
 def test_a_measurement_follows_its_values_its_number_the_libraries_and_plugins(
@@ -42,10 +42,14 @@ def test_a_measurement_follows_its_values_its_number_the_libraries_and_plugins(
     plugin = tmp_path / "mine.py"
     plugin.write_text("")
     installed = versions.installed()
-    found = [measured(), measured(draws=3), keys.measurement("theory", {"topology": ["ring"]}, [])]
-    found.append(keys.measurement("spectra", {"topology": ["ring"]}, [plugin]))
+    found = [
+        measured(),
+        measured(draws=3),
+        staleness.measurement("theory", {"topology": ["ring"]}, []),
+    ]
+    found.append(staleness.measurement("spectra", {"topology": ["ring"]}, [plugin]))
     for place, value in (
-        (f"{keys.__name__}.RESULTS_VERSION", 10**6),
+        (f"{staleness.__name__}.RESULTS_VERSION", 10**6),
         ("ngo.common.versions.installed", lambda: {**installed, "numpy": "99.0"}),
     ):
         with monkeypatch.context() as patched:
@@ -63,11 +67,11 @@ def test_the_page_follows_the_texts_that_no_rule_makes(demo, tmp_path):
     text = tmp_path / "findings.yaml"
     text.write_text("a")
     findings, claims = str(text), str(tmp_path / "claims.yaml")
-    before = keys.page(demo.claims, findings)
-    assert before != keys.page(demo.claims, demo.findings)
+    before = staleness.page(demo.claims, findings)
+    assert before != staleness.page(demo.claims, demo.findings)
     text.write_text("b")
-    assert keys.page(demo.claims, findings) != before
+    assert staleness.page(demo.claims, findings) != before
     (tmp_path / "claims.yaml").write_text("claims: {}\n")
-    before = keys.page(claims, findings)
-    keys.registration_path(claims).write_text("{}")
-    assert keys.page(claims, findings) != before
+    before = staleness.page(claims, findings)
+    staleness.registration_path(claims).write_text("{}")
+    assert staleness.page(claims, findings) != before

@@ -1,4 +1,4 @@
-"""The memory that a process may use, and limits of files that a stranger may have made."""
+"""The memory that a process may use, and how much of it the content of a file may take."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ngo.common.registry import UserError, shown
-from verdicts.files import regular_file
 
 GROUPS = Path("/sys/fs/cgroup")  # where Linux mounts the limits of control groups
-OWN = Path("/proc/self/cgroup")
+GROUPS_OF_PROCESS = Path("/proc/self/cgroup")
 
 
 def memory_limit() -> int:
@@ -20,8 +19,8 @@ def memory_limit() -> int:
     A container's or a cluster job's limit is that of its control group.
     """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *_group_limits()]
-    own, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return min([*limits, own] if own != resource.RLIM_INFINITY else limits)
+    process, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return min([*limits, process] if process != resource.RLIM_INFINITY else limits)
 
 
 def in_words(count: float) -> str:
@@ -32,7 +31,7 @@ def in_words(count: float) -> str:
 def _group_limits() -> Iterator[int]:
     """The limits of this process's control groups and of those around them, versions 1 and 2."""
     try:
-        lines = OWN.read_text(encoding="utf-8").splitlines()
+        lines = GROUPS_OF_PROCESS.read_text(encoding="utf-8").splitlines()
     except OSError:  # not Linux
         return
     for line in lines:
@@ -59,37 +58,10 @@ def check_declared(path: Path, key: str, size: int) -> None:
     ``size`` is the size in bytes that the file declares. It may be ``ALWAYS``, or ``RATIO`` times
     the size of the file, and at most the machine's memory.
     """
-    own = os.stat(path).st_size
-    allowed = min(max(ALWAYS, RATIO * own), memory_limit())
+    held = os.stat(path).st_size
+    allowed = min(max(ALWAYS, RATIO * held), memory_limit())
     if size > allowed:
         raise UserError(
-            f"{key}: {str(path)!r} has {own:,} bytes and declares a content of {shown(size)}; "
+            f"{key}: {str(path)!r} has {held:,} bytes and declares a content of {shown(size)}; "
             f"at most {allowed} are allowed."
         )
-
-
-def read_limited(path: Path, key: str, limit: int) -> str:
-    """The text of a regular UTF-8 file of at most ``limit`` bytes; else a UserError."""
-    regular_file(path, key)
-    try:
-        with path.open("rb") as file:
-            content = file.read(limit + 1)
-        if len(content) > limit:
-            raise UserError(f"{key}: {str(path)!r} has more than {limit:,} bytes.")
-        return content.decode()
-    except OSError as error:
-        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{key}: {str(path)!r} can't be read: it is not text in UTF-8.") from None
-
-
-def check_names(folder: Path, key: str, names: list[str]) -> None:
-    """Raise a UserError, under ``key``, for a file in ``folder`` whose name has control characters
-    or is not UTF-8. Lists of files with such names are ambiguous.
-    """
-    for name in names:
-        if not name.isprintable():  # undecodable bytes are surrogates, which are not printable
-            raise UserError(
-                f"{key}: {str(folder)!r} has a file with the name {name!r}; names must "
-                f"consist of printable characters, in UTF-8."
-            )

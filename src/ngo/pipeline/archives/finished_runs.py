@@ -88,12 +88,10 @@ def revisions(records: Iterable[Mapping]) -> str:
     """The source revisions in the records of runs, each with the library versions that differ from
     those here.
     """
-    return ", ".join(sorted({_revision(record) for record in records}))
-
-
-def _revision(record: Mapping) -> str:
-    other = versions.others(record)
-    return (record.get("source") or "unknown") + (f" with {other}" if other else "")
+    made_by = {(record.get("source") or "unknown", versions.others(record)) for record in records}
+    return ", ".join(
+        sorted(f"{source} with {others}" if others else source for source, others in made_by)
+    )
 
 
 def is_finished(folder: Path) -> bool:
@@ -229,14 +227,14 @@ def _columns(content: bytes) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
         raise ValueError("the rows of a run are not together")
     columns = {name: _values(name, table[name]) for name in table.column_names if name != "run"}
     for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
-        found = {}
+        of_run = {}
         for name, (values, absent) in columns.items():
             missing = 0 if absent is None else int(absent[start:end].sum())
             if 0 < missing < end - start:
                 raise ValueError(f"its column {name!r} has missing values")
             if not missing:
-                found[name] = values[start:end]
-        yield names[start], found
+                of_run[name] = values[start:end]
+        yield names[start], of_run
 
 
 def _values(name: str, column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray | None]:

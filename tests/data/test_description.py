@@ -10,7 +10,7 @@ from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.dataset import DATASETS
-from ngo.data.described import as_text, describe, digest, identity
+from ngo.data.description import as_text, describe, digest, identity
 from ngo.data.partition import OWNERS, sample_owners
 
 
@@ -115,12 +115,6 @@ def test_a_file_of_arrays_is_a_data_set(marks, tmp_path):
     assert data.test_targets.tolist() == marks["y_test"].tolist()
     assert loading.train_labels("marks", tmp_path).tolist() == marks["y_train"].tolist()
     assert data.mean.item() == pytest.approx(marks["x_train"].mean() / 255)
-
-
-def test_its_owners_are_those_of_the_file(marks, tmp_path):
-    names = sorted(set(marks["owner_train"]))
-    owners = sample_owners("marks", tmp_path)[:, 0]
-    assert [names[k] for k in owners] == marks["owner_train"].tolist()
 
 
 def test_a_folder_of_images_is_a_data_set(tmp_path):

@@ -175,16 +175,17 @@ def _names(described: Description, *roles: str) -> list[str]:
     return [described.arrays.get(role, role) for role in roles]
 
 
-def _is_count(value: object, least: int = 1) -> bool:
-    return type(value) is int and value >= least
-
-
-def _is_small(shape: list) -> bool:
-    return all(map(_is_count, shape)) and math.prod(shape) <= MOST_VALUES
-
-
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
+
+
+def _is_count(value: object, least: int = 1, most: int = LARGEST) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+def _is_shape(value: object) -> bool:
+    sizes = value if isinstance(value, list) and 0 < len(value) <= 8 else [0]
+    return all(map(_is_count, sizes)) and math.prod(sizes) <= MOST_VALUES
 
 
 def _is_names(value: object) -> bool:
@@ -198,16 +199,13 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "file": (_is_text, f"a path that ends in {array_files.SUFFIX}"),
     "folder": (_is_text, "a path"),
     "arrays": (_is_names, f"a mapping of {', '.join([*ROLES, OWNER])} to names in the file"),
-    "train_samples": (
-        lambda value: _is_count(value) and value <= LARGEST,
-        "a whole number, 1 or more, below 2^63",
-    ),
+    "train_samples": (_is_count, "a whole number, 1 or more, below 2^63"),
     "input_shape": (
-        lambda value: isinstance(value, list) and 0 < len(value) <= 8 and _is_small(value),
+        _is_shape,
         f"a list of 1 to 8 whole numbers, 1 or more, with a product of {MOST_VALUES:,} at most",
     ),
     "classes": (
-        lambda value: value is None or (_is_count(value, 2) and value <= MOST_CLASSES),
+        lambda value: value is None or _is_count(value, 2, MOST_CLASSES),
         f"2 to {MOST_CLASSES:,}, or null",
     ),
     "sha256": (

@@ -9,7 +9,7 @@ from conftest import REPOSITORY
 from ngo.common.registry import UserError
 from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
-from ngo.pipeline.paper import NGO, paper_of
+from ngo.pipeline.paper_figures import NGO, paper_of
 
 PAPER = {
     "name": "own",
@@ -110,21 +110,6 @@ def test_a_name_without_a_folder_is_one_line(own):
     names = ", ".join(sorted(["ngo", "own", *(path.name for path in REPOSITORY.glob("papers/*"))]))
     message = rf"^paper.name: 'ow' is unknown; allowed: {names}. Did you mean 'own'\?$"
     with pytest.raises(UserError, match=message):
-        plan_of(config)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"least": 0}, r"shown\.least: 0 is not allowed; it must be a number above 0 and at most"),
-        ({"lest": 0.5}, r"shown: 'lest' is unknown; allowed: least\. Did you mean 'least'"),
-        ({}, r"shown: 'least' is missing"),
-    ],
-)
-def test_the_numbers_of_a_figure_are_checked(own, given, message):
-    config = read_config(configs(own))
-    config["artefacts"]["shown"] = given
-    with pytest.raises(UserError, match=rf"^artefacts\.{message}"):
         plan_of(config)
 
 

@@ -8,7 +8,7 @@ import pytest
 from finished_runs import made_up_run
 from runs import tiny
 
-from ngo.pipeline.archives.repeat import MULTIPLE, Made, compared, difference, made_run
+from ngo.pipeline.archives.reproduction import MULTIPLE, Made, compared, difference, made_run
 
 RUN = made_run(made_up_run(tiny()))
 ACCURACY = RUN.table["consensus_accuracy"]
@@ -67,7 +67,7 @@ def test_runs_of_other_shape_or_facts_differ():
     fewer = dataclasses.replace(RUN, table=RUN.table.drop(columns="V"))
     for one, two in ((fewer, RUN), (RUN, fewer)):
         assert difference(one, two) == "only one of the two has the column V"
-    older = {name: each for name, each in RUN.facts.items() if name != "link_failure"}
+    older = {name: value for name, value in RUN.facts.items() if name != "link_failure"}
     assert difference(dataclasses.replace(RUN, facts=older), RUN) is None
 
 

@@ -76,10 +76,9 @@ def own_study(config: Mapping) -> Paper:
 
     The config has the section ``paper`` of the NGO paper, but for what it replaces there.
     """
-    theirs = read_config([REPOSITORY / CONFIG])["paper"]
-    own = {key: value for key, value in config.get("paper", {}).items() if value != theirs[key]}
-    none = dict.fromkeys(theirs, "")
-    return Paper(**{**none, "title": config["tier"], **own})
+    ngo = read_config([REPOSITORY / CONFIG])["paper"]
+    stated = {key: value for key, value in config.get("paper", {}).items() if value != ngo[key]}
+    return Paper(**{**dict.fromkeys(ngo, ""), "title": config["tier"], **stated})
 
 
 def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
@@ -89,10 +88,10 @@ def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
     file has no claims, and claims of a user's own have no questions of the paper's.
     """
     claims, findings = config["claims"], config.get("findings")
-    theirs = reference_folder(NGO)
-    if not paper.name and claims == f"{theirs}/claims.yaml" and Path(NO_CLAIMS).exists():
+    folder = reference_folder(NGO)
+    if not paper.name and claims == f"{folder}/claims.yaml" and Path(NO_CLAIMS).exists():
         claims = NO_CLAIMS
-    if findings == f"{theirs}/findings.yaml" and claims != f"{theirs}/claims.yaml":
+    if findings == f"{folder}/findings.yaml" and claims != f"{folder}/claims.yaml":
         findings = None
     return {"claims": claims, "findings": findings}
 
@@ -155,9 +154,9 @@ class Artefact:
     def read(cls, name: str, facts: Mapping, notebook: Path) -> Artefact:
         """From an entry of the config; what it does not state has a default."""
         reads = facts.get("reads", name)
-        given = {key: tuple(each) for key, each in facts.items() if isinstance(each, list)}
+        lists = {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
         named = reads if isinstance(reads, Mapping) else {"metrics": reads}
-        return cls(**{**facts, **given, "name": name, "notebook": notebook, "reads": named})
+        return cls(**{**facts, **lists, "name": name, "notebook": notebook, "reads": named})
 
     def outputs(self) -> list[str]:
         """The files, from the folder of a tier; the one to look at first comes first."""
@@ -170,8 +169,8 @@ class Artefact:
     def parameters(self) -> tuple[str, ...]:
         """The parameters of its notebook."""
         reference = ["reference"] if self.reference else []
-        own = ["experiment"] if self.of_experiment else []
-        return (*self.reads, *reference, *self.asks, *self.values, *own, "tier", "out")
+        experiment = ["experiment"] if self.of_experiment else []
+        return (*self.reads, *reference, *self.asks, *self.values, *experiment, "tier", "out")
 
     @property
     def title(self) -> str:

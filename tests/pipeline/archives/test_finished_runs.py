@@ -9,7 +9,7 @@ from finished_runs import made_up_run
 from runs import run_in, tiny
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.runs import (
+from ngo.pipeline.archives.finished_runs import (
     METRICS,
     RECORDS,
     packed,

@@ -19,6 +19,7 @@ import yaml
 from ngo.common.files import exclusive_lock, remove_all_partial, writable_folder, write_text
 from ngo.common.registry import UserError
 from ngo.data import download
+from ngo.data.description import check_content
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.config import read_config
 from ngo.pipeline.jobs import Drawing, Job
@@ -107,7 +108,6 @@ def begin(jobs: Sequence[Job], drawings: Sequence[Drawing], root: Path, tier: st
 
     One Snakemake works in a folder at a time. The system drops the lock when the process ends.
     """
-    from ngo.data.described import check_content
     from ngo.training.partition_file import check_shares
 
     HELD.append(exclusive_lock(LOCK))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ngo.common import versions
 from ngo.common.files import hashed
-from ngo.data.described import identity
+from ngo.data.description import identity
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.paths import PACKAGE
 from ngo.report.contents import SHIPPED
@@ -39,10 +39,10 @@ def key(*parts: object) -> str:
 @cache
 def code(*folders: str) -> str:
     """16 hex digits of files of the packages, and of those in folders, such as ``ngo/plots``."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in (PACKAGE.parent / folder for folder in folders):
-        found += path.rglob("*.*") if path.is_dir() else [path.resolve(strict=True)]
-    return content(path for path in sorted(found) if "__pycache__" not in path.parts)
+        files += path.rglob("*.*") if path.is_dir() else [path.resolve(strict=True)]
+    return content(path for path in sorted(files) if "__pycache__" not in path.parts)
 
 
 def content(paths: Iterable[str | Path]) -> str:
