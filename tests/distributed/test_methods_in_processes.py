@@ -21,8 +21,8 @@ from ngo.distributed.process_run import launch
 from ngo.distributed.rendezvous import Group, open_rendezvous
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.method import METHODS, sent
-from ngo.native.pool import in_order
-from ngo.training.problem import make_problem
+from ngo.native.threads import in_order
+from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
 
 PROCESSES, STEPS, D, TIMEOUT = 3, 6, 10, 30.0

@@ -22,7 +22,7 @@ from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.mixing_matrix import metropolis_hastings, without_workers
 from ngo.gossip.topology import Mixing
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
 
 

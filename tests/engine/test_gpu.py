@@ -17,8 +17,8 @@ from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
 from ngo.models.model import MODELS
-from ngo.native import build, fused
-from ngo.training.problem import make_problem
+from ngo.native import build, triton_gossip
+from ngo.training.learning_problem import make_problem
 from ngo.training.run import Training
 from ngo.training.spec import DEFAULTS
 from ngo.training.validation import resolve
@@ -31,9 +31,9 @@ def card(monkeypatch):
     for name, part in card.cuda().items():
         monkeypatch.setattr(torch.cuda, name, part)
     monkeypatch.setattr(torch, "Generator", Generator)
-    fused.available.cache_clear()
+    triton_gossip.available.cache_clear()
     yield card
-    fused.available.cache_clear()
+    triton_gossip.available.cache_clear()
 
 
 @pytest.mark.parametrize("model", sorted(set(MODELS) - {"resnet18"}))
@@ -138,8 +138,8 @@ class Kernel:
 def triton(card, monkeypatch):
     def installed(error=None):
         kernel = Kernel(card, error)
-        monkeypatch.setattr(fused, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
-        monkeypatch.setattr(fused, "_step", kernel, raising=False)
+        monkeypatch.setattr(triton_gossip, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
+        monkeypatch.setattr(triton_gossip, "_step", kernel, raising=False)
         return kernel
 
     return installed

@@ -10,7 +10,7 @@ from ngo.common.seeding import torch_stream
 from ngo.native import build
 from ngo.native.gossip_step import relayed_sums
 from ngo.native.layer_chain import Chain, Layer
-from ngo.native.pool import in_order, threads
+from ngo.native.threads import in_order, threads
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 

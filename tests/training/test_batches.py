@@ -18,8 +18,9 @@ from ngo.distributed.process_run import check
 from ngo.gossip.method import method
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
+from ngo.training.batches import Batches, BatchStream
 from ngo.training.fit_inputs import template
-from ngo.training.problem import Batches, BatchStream, make_problem
+from ngo.training.learning_problem import make_problem
 
 
 def test_batches_pass_over_all_samples_and_are_always_full():

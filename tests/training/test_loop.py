@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from ngo.data import loading
 from ngo.engine.population import Scores
 from ngo.training.evaluation import evaluated_workers, evaluation_steps, make_evaluation
+from ngo.training.learning_problem import make_problem
 from ngo.training.partition_file import draw, held_out
-from ngo.training.problem import make_problem
 
 
 def test_exact_averaging_on_the_complete_graph_is_centralized(tmp_path):

@@ -6,10 +6,10 @@ from running import finished, start
 from runs import digits_run
 
 from ngo.common.registry import UserError
-from ngo.training import trial as module
-from ngo.training.problem import make_problem
+from ngo.training import problem_checks as module
+from ngo.training.learning_problem import make_problem
+from ngo.training.problem_checks import check_memory, run_memory
 from ngo.training.stepper import Stepper
-from ngo.training.trial import check_memory, run_memory
 
 CPU = torch.device("cpu")
 
@@ -18,9 +18,9 @@ CPU = torch.device("cpu")
 MEASURED = """
 import pathlib, torch
 from ngo.data.dataset import Dataset, Source
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.validation import resolve
-from ngo.training.trial import PROGRAM, run_memory
+from ngo.training.problem_checks import PROGRAM, run_memory
 from ngo.training.stepper import Stepper
 
 def largest(n):

@@ -12,7 +12,8 @@ from ngo.gossip.method import method
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
 from ngo.models.model import mnist_cnn
-from ngo.training.problem import BatchStream, make_problem
+from ngo.training.batches import BatchStream
+from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
 
 W = mixing_matrix(ring(4))

@@ -9,7 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from ngo.data.dataset import Dataset, Source
 from ngo.models.model import Model
 from ngo.models.task import Task, normalised_batch
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
 from ngo.training.validation import resolve
 

@@ -18,9 +18,9 @@ from ngo.common.registry import UserError
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.rendezvous import Group, PeerUnreachable, Written
 from ngo.engine.population import Population, Scores
-from ngo.native.pool import one_intra_op_thread
+from ngo.native.threads import one_intra_op_thread
 from ngo.training.evaluation import Evaluation, evaluation_steps, make_evaluation
-from ngo.training.problem import Problem
+from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 

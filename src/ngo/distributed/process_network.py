@@ -20,7 +20,7 @@ from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import WEIGHT_RULES, MixingMatrix, without_workers
 from ngo.gossip.network import Network, check_rows, relay
-from ngo.native.pool import Map
+from ngo.native.threads import Map
 
 
 class ProcessNetwork(Network):

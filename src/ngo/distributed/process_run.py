@@ -40,16 +40,16 @@ from ngo.distributed.rendezvous import (
 )
 from ngo.gossip.schedule import topologies
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.native.pool import cores
+from ngo.native.threads import cores
 from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.evaluation import Evaluation
+from ngo.training.problem_checks import load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.results_version import results_version
 from ngo.training.run_folder import INSTEAD
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
-from ngo.training.trial import load_problem
 
 # The exit code of a process that ends with a line.
 MISTAKE_EXIT_CODE = 2

@@ -18,7 +18,7 @@ from ngo.common.lazy import Tensor, nn, torch
 from ngo.common.registry import Registry, UserError, in_a_line, unknown
 from ngo.models.task import Batch, Task
 from ngo.native.layer_chain import Chain
-from ngo.native.pool import Map, in_order
+from ngo.native.threads import Map, in_order
 
 
 class Batches(Protocol):
@@ -87,7 +87,7 @@ class Workers(Protocol):
     precision: str
     #: The shape of one input.
     input_shape: tuple[int, ...]
-    #: The modules as a chain of layers (see ``engine.inspection``); None if they are not one.
+    #: The modules as a chain of layers (see ``engine.module_chain``); None if they are not one.
     chain: Chain | None
     #: The name of the backend; ``auto`` replaces it by its choice.
     backend: str

@@ -18,7 +18,7 @@ from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import METROPOLIS, Matrix, MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL
 from ngo.native.gossip_step import relayed_sums
-from ngo.native.pool import Map, fits, in_order
+from ngo.native.threads import Map, fits, in_order
 
 
 def relay(X: Tensor, received: Tensor, i: Tensor, swap: Callable[[Tensor], Tensor]) -> Tensor:

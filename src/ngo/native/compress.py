@@ -14,7 +14,7 @@ from typing import Any
 from ngo.common.lazy import torch
 from ngo.native import build
 from ngo.native.build import POINTER, SIZE, check_tensor, pointers
-from ngo.native.pool import Map, in_order, share
+from ngo.native.threads import Map, in_order, share
 
 ROWS = [POINTER, POINTER, SIZE, SIZE, SIZE]
 ADD_SIGNS = [*ROWS, *[POINTER] * 2]

@@ -12,7 +12,7 @@ from functools import partial
 
 from ngo.common.lazy import torch
 from ngo.native.build import DOUBLE, POINTER, SIZE, check_tensor, constant, function, pointers
-from ngo.native.pool import Map, in_order, share
+from ngo.native.threads import Map, in_order, share
 
 PULLS = [
     *[POINTER] * 6, SIZE, *[DOUBLE] * 2, SIZE, DOUBLE, POINTER, SIZE, DOUBLE, *[SIZE] * 2,

@@ -6,7 +6,7 @@ import signal
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,25 +19,87 @@ from ngo.common.fields import Field, at_least, checked
 from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.registry import UserError, meant, shown
 from ngo.common.seeding import stream_seed
-from ngo.training.callbacks import Callback, Ended, RunState
+from ngo.gossip.consensus import synchronization_index
 from ngo.training.checkpoint import NAME, Checkpoints, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Inputs, Make, Pair, inputs_of, like
-from ngo.training.global_state import isolated, restored_modes, restored_streams
+from ngo.training.interpreter_state import isolated, restored_modes, restored_streams
+from ngo.training.learning_problem import Problem
+from ngo.training.object_digest import digests, numbers_digest
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.problem import Problem
+from ngo.training.problem_checks import Loss, try_problem
 from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
-from ngo.training.trial import Loss, try_problem
 from ngo.training.validation import check_field
-from ngo.training.value_digest import digests, numbers_digest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _THREADS = Field(int, "threads", at_least(1))
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A run between two steps. Its models can be had until the callback returns."""
+
+    #: The number of steps taken.
+    step: int
+    #: The number of steps of the whole run.
+    steps: int
+    #: The passes over all workers' samples.
+    epoch: float
+    #: The evaluation at this step: a copy of a row of ``Fit.metrics``, without the fields of the
+    #: run. None in ``on_step``.
+    metrics: Mapping[str, Any] | None
+    _training: Training = field(repr=False)
+    _made: Callable[[nn.Module], nn.Module] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, training: Training, made: Callable[[nn.Module], nn.Module], *, evaluated: bool
+    ) -> RunState:
+        """The state of ``training`` now; ``made`` copies a module."""
+        row = asdict(training.rows[-1]) if evaluated else None
+        return cls(training.step, training.steps, training.epoch, row, training, made)
+
+    @property
+    def train_loss(self) -> float:
+        """The workers' mean loss on their batches in the last step; NaN before the first."""
+        return self._current().last_loss
+
+    @property
+    def V(self) -> float:
+        """The synchronization index: the sum of squared distances of workers from their mean."""
+        return float(synchronization_index(self._current().population.honest))
+
+    def consensus(self) -> nn.Module:
+        """A copy of the module with the mean of the workers' parameters, in eval mode."""
+        return self._made(self._current().population.models()[0])
+
+    def worker(self, i: int) -> nn.Module:
+        """A copy of the module of worker ``i``, in eval mode."""
+        modules = self._current().population.modules
+        if not isinstance(i, int) or not 0 <= i < len(modules):
+            raise UserError(f"worker: {i!r} is not a worker; they are 0 to {len(modules) - 1}.")
+        return self._made(modules[i])
+
+    def _current(self) -> Training:
+        if self._training.step != self.step:
+            raise UserError(
+                f"the run has gone on from step {self.step} to {self._training.step}; ask for "
+                f"models within the callback."
+            )
+        return self._training
+
+
+#: A function that ``fit`` calls. What it returns is ignored; ``raise StopIteration`` ends the run.
+Callback = Callable[[RunState], object]
+
+
+class Ended(Exception):
+    """A callback has ended the run."""
 
 
 @dataclass(frozen=True, repr=False)

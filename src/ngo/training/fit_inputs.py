@@ -35,12 +35,12 @@ from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Batch, Task
-from ngo.training.global_state import restored_streams, seed_streams
-from ngo.training.problem import Problem, make_problem
+from ngo.training.interpreter_state import restored_streams, seed_streams
+from ngo.training.learning_problem import Problem, make_problem
+from ngo.training.object_digest import ObjectDigest
+from ngo.training.problem_checks import Loss, check_module, kind, refused, shape, type_name
 from ngo.training.spec import RunSpec
-from ngo.training.trial import Loss, check_module, kind, refused, shape, type_name
 from ngo.training.validation import resolve
-from ngo.training.value_digest import ValueDigest
 
 log = logging.getLogger("ngo")
 
@@ -87,7 +87,7 @@ def inputs_of(
             f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
             f"start from copies of the module; it must be {SAME}."
         )
-    spec = replace(spec, own=(*spec.own, ("module", ValueDigest(own.eval()).text[:8])))
+    spec = replace(spec, own=(*spec.own, ("module", ObjectDigest(own.eval()).text[:8])))
     problem = make_problem(spec, data, model=model, task=task)
     return Inputs(spec, problem, own, _node_names(graph, spec))
 

@@ -17,7 +17,7 @@ from ngo.common.registry import UserError
 from ngo.data.partition import Parts
 from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
-from ngo.native.pool import one_intra_op_thread
+from ngo.native.threads import one_intra_op_thread
 from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.checkpoint import Checkpoints, State
@@ -28,13 +28,13 @@ from ngo.training.evaluation import (
     from_columns,
     make_evaluation,
 )
-from ngo.training.global_state import set_stream_states, stream_states
-from ngo.training.problem import Problem
+from ngo.training.interpreter_state import set_stream_states, stream_states
+from ngo.training.learning_problem import Problem
+from ngo.training.problem_checks import load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
 from ngo.training.stepper import Stepper
-from ngo.training.trial import load_problem
 from ngo.training.validation import check_snapshots
 from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
 from ngo.training.virtual.waiting_stepper import WaitingStepper

@@ -25,11 +25,12 @@ from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
 from ngo.gossip.network import Failures, Network, unchanged
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import LOCAL_RULES, Step
+from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
+from ngo.training.learning_problem import Problem, batch_sizes
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
-from ngo.training.problem import Batches, BatchStream, Problem, batch_sizes
+from ngo.training.problem_checks import check_memory, run_memory
 from ngo.training.spec import RunSpec
-from ngo.training.trial import check_memory, run_memory
 
 log = logging.getLogger("ngo")
 

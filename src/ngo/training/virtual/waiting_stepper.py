@@ -10,7 +10,7 @@ from ngo.common.lazy import np, torch
 from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.training.checkpoint import State
-from ngo.training.problem import Problem
+from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 from ngo.training.virtual.clock import CHURN, LINKS, SPEEDS, Presence

@@ -34,7 +34,7 @@ _NUMBERS = (int, float, random.Random, np.random.Generator, torch.Generator)
 _WRAPPERS = (MethodType, staticmethod, classmethod, property, cached_property)
 
 
-class ValueDigest:
+class ObjectDigest:
     """The digest of a value, in hex digits: ``text``."""
 
     #: The type of a part that has no digest, such as an open file; None if there is none.
@@ -69,7 +69,7 @@ def digests(values: Mapping[str, object]) -> dict[str, str | None]:
     """
     found: dict[str, str | None] = {}
     for name, value in values.items():
-        digest = ValueDigest(value)
+        digest = ObjectDigest(value)
         if digest.unknown is not None:
             raise UserError(
                 f"{name}: it holds or reads a {digest.unknown}, which can't be compared with that "
@@ -88,7 +88,7 @@ def numbers_digest(module: nn.Module) -> str:
         for name, value in vars(each).items()
         if isinstance(value, _NUMBERS) and name != "training"
     ]
-    return ValueDigest(held).text
+    return ObjectDigest(held).text
 
 
 def _parts(value: Any) -> Iterable[object]:

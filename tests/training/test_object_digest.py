@@ -10,11 +10,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.training.value_digest import ValueDigest
+from ngo.training.object_digest import ObjectDigest
 
 
 def module_digest(module):
-    return ValueDigest(module.eval()).text[:8]
+    return ObjectDigest(module.eval()).text[:8]
 
 
 def net(activation=nn.ReLU, width=5, dropout=0.5):
@@ -109,7 +109,7 @@ def test_what_trains_differently_differs():
 
 
 def digest(value):
-    found = ValueDigest(value)
+    found = ObjectDigest(value)
     assert found.unknown is None
     return found.text
 
@@ -180,7 +180,7 @@ def cell_digests():
 
 def test_the_same_script_has_the_same_functions_in_another_process():
     code = f"import sys; sys.path[:0] = {sys.path}\n"
-    code += "from test_value_digest import cell_digests; print(*cell_digests())"
+    code += "from test_object_digest import cell_digests; print(*cell_digests())"
     env = {**os.environ, "PYTHONHASHSEED": "1"}
     found = check_output([sys.executable, "-c", code], env=env, cwd=os.path.dirname(__file__))
     again = cell_digests()  # as of a cell that is run twice

@@ -25,8 +25,8 @@ from torch.nn import functional as F
 from ngo.models.model import Model, mnist_cnn
 from ngo.models.task import TASKS
 from ngo.training.fit_inputs import dataset_of, template
-from ngo.training.problem import make_problem
-from ngo.training.trial import check_problem, try_out
+from ngo.training.learning_problem import make_problem
+from ngo.training.problem_checks import check_problem, try_out
 
 
 def tried(module, pair=PAIR, loss=None, size=4):

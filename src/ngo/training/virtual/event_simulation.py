@@ -216,7 +216,7 @@ class Window:
         return len(self.worker)
 
 
-class Schedule:
+class EventSimulation:
     """The events of a run in virtual time, window after window."""
 
     def __init__(self, spec: RunSpec, graphs: Graphs, arrivals: str, size: int) -> None:

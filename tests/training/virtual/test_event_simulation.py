@@ -4,14 +4,14 @@ from runs import digits_run
 
 from ngo.common.registry import UserError
 from ngo.gossip.method import METHODS
-from ngo.training.virtual.schedule import Graphs, Schedule
+from ngo.training.virtual.event_simulation import EventSimulation, Graphs
 
 SIZE = 100
 
 
-def schedule(**values):
+def simulation(**values):
     spec = digits_run(**{"clock": "asynchronous", "workers": 2, **values})
-    return Schedule(spec, Graphs(spec, 9), METHODS[spec.method].arrivals, SIZE)
+    return EventSimulation(spec, Graphs(spec, 9), METHODS[spec.method].arrivals, SIZE)
 
 
 def ends(window):
@@ -34,7 +34,7 @@ def staleness(window):
 
 
 def test_workers_of_equal_speed_step_together():
-    each = schedule(workers=4, step_seconds=0.5)
+    each = simulation(workers=4, step_seconds=0.5)
     window = each.window(8)
     assert ends(window) == [(i, t) for t in (0, 1) for i in range(4)]
     assert each.now == 1.0
@@ -48,7 +48,7 @@ def test_two_workers_one_of_them_three_times_slower():
 
     At those times the slow one, whose number is lower, comes first.
     """
-    each = schedule(slow_workers=1, slow_factor=3.0)
+    each = simulation(slow_workers=1, slow_factor=3.0)
     window = each.window(8)
     assert each.now == 6.0
     assert ends(window) == [(1, 0), (1, 1), (0, 0), (1, 2), (1, 3), (1, 4), (0, 1), (1, 5)]
@@ -61,7 +61,7 @@ def test_two_workers_one_of_them_three_times_slower():
 
 @pytest.mark.parametrize(("latency", "stale"), [(0.0, 0), (1.0, 1), (1.5, 2)])
 def test_equal_workers_are_as_stale_as_the_latency(latency, stale):
-    window = schedule(latency=latency).window(40)
+    window = simulation(latency=latency).window(40)
     found = staleness(window)
     assert found[0] == found[1] == [stale] * (20 - stale)
     assert (max(window.whole) >= 0) == (latency == 0)
@@ -73,7 +73,7 @@ def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
     Step 0 ends at 1 and is there at 5. The model that leaves then is that of step 3, ended at 4;
     it is there at 9, as step 8 ends, and is used until step 11.
     """
-    each = schedule(bandwidth=SIZE / 4)
+    each = simulation(bandwidth=SIZE / 4)
     window = each.window(160)
     assert {t for _, (_, t) in uses(window)} == {0, *range(3, 75, 4)}
     assert set(staleness(window)[0]) == {4, 5, 6, 7, 8}
@@ -89,7 +89,7 @@ def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
     ],
 )
 def test_messages_that_arrive_together_are_those_that_arrive_one_by_one(fields, latency):
-    together, each = (schedule(workers=9, latency=latency, **fields) for _ in range(2))
+    together, each = (simulation(workers=9, latency=latency, **fields) for _ in range(2))
     assert together._together
     each._together = False
     for until in (50, 51, 400):
@@ -100,7 +100,7 @@ def test_messages_that_arrive_together_are_those_that_arrive_one_by_one(fields, 
 
 
 def test_all_messages_are_used_once_and_none_is_used_twice():
-    each = schedule(method="async_push_sum", topology="directed_ring", workers=5,
+    each = simulation(method="async_push_sum", topology="directed_ring", workers=5,
                     speed="log_normal", latency=0.7)  # fmt: skip
     window = each.window(500)
     sent = list(zip(window.source, [window.worker[k] for k in window.user], strict=True))
@@ -111,7 +111,7 @@ def test_all_messages_are_used_once_and_none_is_used_twice():
 
 
 def test_pairs_meet_at_random_neighbours_only():
-    window = schedule(method="ad_psgd", workers=5, speed="log_normal").window(500)
+    window = simulation(method="ad_psgd", workers=5, speed="log_normal").window(500)
     met = {(i, j) for i, j in zip(window.worker, window.partner, strict=True)}
     assert met == {(i, (i + s) % 5) for i in range(5) for s in (-1, 1)}
     counts = np.unique(window.partner, return_counts=True)[1]
@@ -126,14 +126,14 @@ def test_pairs_meet_at_random_neighbours_only():
 
 
 def test_a_pair_without_its_messages_is_none():
-    window = schedule(method="ad_psgd", message_loss=0.5).window(400)
+    window = simulation(method="ad_psgd", message_loss=0.5).window(400)
     assert window.partner.count(-1) == pytest.approx(300, rel=0.1)
 
 
 def churned(tmp_path, *rows, **values):
     path = tmp_path / "churn.csv"
     path.write_text("\n".join(["time,worker,event", *rows]))
-    return schedule(churn="churn_trace", churn_file=str(path), **values)
+    return simulation(churn="churn_trace", churn_file=str(path), **values)
 
 
 def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
@@ -164,9 +164,9 @@ def test_nothing_is_sent_to_a_worker_that_is_away(tmp_path):
 
 
 def test_the_weight_of_a_model_that_is_not_there_goes_to_the_own_one():
-    window = schedule(workers=3, topology="chain", latency=1.5).window(6)
+    window = simulation(workers=3, topology="chain", latency=1.5).window(6)
     # Two steps later the first models have arrived.
     assert window.own == pytest.approx([1.0] * 6)
-    later = schedule(workers=3, topology="chain", latency=1.5)
+    later = simulation(workers=3, topology="chain", latency=1.5)
     later.window(6)
     assert later.window(9).own == pytest.approx([2 / 3, 1 / 3, 2 / 3])

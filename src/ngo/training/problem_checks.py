@@ -29,10 +29,10 @@ from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Task, correct
-from ngo.native.pool import cores, one_intra_op_thread
-from ngo.training.global_state import restored_streams, streams
+from ngo.native.threads import cores, one_intra_op_thread
+from ngo.training.interpreter_state import restored_streams, streams
+from ngo.training.learning_problem import Problem, batch_sizes, make_problem
 from ngo.training.partition_file import parts_by_owner
-from ngo.training.problem import Problem, batch_sizes, make_problem
 from ngo.training.spec import RunSpec
 
 # Bytes of a process that has imported torch, and of a worker's module and random streams beside its
