@@ -26,11 +26,11 @@ class ThreadGroup:
     """A ``rendezvous.Group`` whose messages go through queues."""
 
     def __init__(self, me, size, queues):
-        self.me, self.members, self._queues = me, tuple(range(size)), queues
+        self.me, self.size, self._queues = me, size, queues
 
     @property
     def others(self):
-        return [q for q in self.members if q != self.me]
+        return [q for q in range(self.size) if q != self.me]
 
     def exchange(self, like, send, receive):
         for q, rows in send.items():

@@ -1,8 +1,7 @@
-"""How processes meet, agree, and call the roll."""
+"""How processes meet and agree."""
 
 import socket
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch.distributed as dist
@@ -14,8 +13,7 @@ from participants import (
 from running import ended
 
 from ngo.common.registry import UserError
-from ngo.distributed import rendezvous
-from ngo.distributed.rendezvous import Group, disagreement, read_place
+from ngo.distributed.rendezvous import disagreement, read_place
 
 GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
 OTHERS = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE")
@@ -113,26 +111,6 @@ def test_a_process_that_meets_a_silent_stranger_ends(tmp_path):
     [line] = err.splitlines()
     assert "found no store of a run at '127.0.0.1', port " in line
     assert line.endswith("in 1 s: nothing answers.")
-
-
-def called(store, me, on_failure="drop"):
-    """The roll call of four processes, as seen by one whose connections are broken."""
-    group = Group.__new__(Group)
-    group.rendezvous, group.me = rendezvous_of(store, me, 4), me
-    group.members, group.generation, group.timeout = (0, 1, 2, 3), 0, 20.0
-    return *group.roll_call([me], on_failure), group.members
-
-
-@pytest.mark.parametrize("reason", ["was killed by SIGKILL", "does not answer"])
-def test_a_roll_call_agrees_on_members(reason, monkeypatch):
-    """Process 3 has exited, or does not live."""
-    monkeypatch.setattr(rendezvous, "DEAD_SECONDS", 0.5)
-    store = dist.HashStore()
-    if reason != "does not answer":
-        store.set("ended/3", reason)
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda me: called(store, me), range(3)))
-    assert found == [({3: reason}, [[0], [1], [2]], (0, 1, 2))] * 3
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_whole_short_shares_are_refused_where_batches_must_be_equal(own_entries,
 
     assert "method 'places' takes equal ones" in told(**short(), method="places")
     with pytest.raises(UserError, match="short_share: 'whole' is not possible in a distributed ru"):
-        check(digits_run(short_share="whole"), Path("x"), 2, "stop")
+        check(digits_run(short_share="whole"), Path("x"), 2)
     normalized = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
     assert "module: it failed" in told(module=normalized, **short(sizes=(30, 1, 7)))
     spec = digits_run(short_share="whole", partition="dirichlet", beta=0.01)

@@ -18,16 +18,13 @@ from ngo.distributed.rendezvous import Group
 from ngo.gossip.attack import Liars
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
-from ngo.gossip.mixing_matrix import WEIGHT_RULES, MixingMatrix, without_workers
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, check_rows, relay
 from ngo.native.threads import Map
 
 
 class ProcessNetwork(Network):
-    """A network whose step ends when the rows of all neighbours have arrived.
-
-    Its methods raise ``rendezvous.PeerUnreachable``.
-    """
+    """A network whose step ends when the rows of all neighbours have arrived."""
 
     #: The workers of each process, and those of this one.
     shares: list[range]
@@ -36,37 +33,20 @@ class ProcessNetwork(Network):
     def __init__(self, group: Group, workers: int, spread: Map) -> None:
         """``spread`` divides columns among threads."""
         super().__init__(spread)
-        self.group = group
-        self.shares = shares(workers, len(group.members))
+        self.group, self.workers = group, workers
+        self.shares = shares(workers, group.size)
         self.own = self.shares[group.me]
-
-    @property
-    def remaining(self) -> list[int]:
-        """The workers whose processes are not lost."""
-        return list(chain(*(self.shares[q] for q in self.group.members)))
-
-    def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
-        """Begin a step with its mixing matrix, recomputed without lost workers."""
-        lost = set(chain(*self.shares)) - set(self.remaining)
-        if lost and W is not None:
-            W = without_workers(W, lost, WEIGHT_RULES[self.weights])
-        super().set_matrix(W)
 
     def mean(self, rows: torch.Tensor) -> torch.Tensor:
         """Counted as if a parameter server made it."""
         self.refuse_liars()
-        mean = self.uncounted_mean(rows)
         self.count(2 * len(rows), rows)
-        return mean
-
-    def uncounted_mean(self, rows: torch.Tensor) -> torch.Tensor:
-        """The mean of all workers' rows, for an operation that is not part of the method."""
-        return self.group.total(rows.sum(0)) / len(self.remaining)
+        return self.group.total(rows.sum(0)) / self.workers
 
     def index(self, rows: torch.Tensor) -> float:
         """The spread of all rows."""
         self.refuse_liars()
-        return float(self.moments(rows, len(self.remaining))[1])
+        return float(self.moments(rows, self.workers)[1])
 
     def moments(self, rows: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The mean row ``[d]`` of the ``n`` rows of all processes, and their spread Σ‖xᵢ − x̄‖²."""
@@ -200,12 +180,6 @@ class ProcessNetwork(Network):
             lambda X, W, at: step(X, W, at=at, out=X), all_rows(X), near, self.exchanges, seen
         )
         X.copy_(new[own.start : own.stop])
-
-    def describe(self, process: int) -> str:
-        """The number of a process and the numbers of its workers."""
-        own = self.shares[process]
-        workers = f"worker {own[0]}" if len(own) == 1 else f"workers {own[0]} to {own[-1]}"
-        return f"process {process} ({workers})"
 
 
 def shares(workers: int, processes: int) -> list[range]:

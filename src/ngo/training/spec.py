@@ -254,7 +254,7 @@ NEUTRAL = {name: field.default for name, field in _CORE.items() if field.optiona
 _OPTIONS = (
     *("spec", "spec_file", "partition_file", "data_root", "device", "job", "key", "threads"),
     *("snapshot", "snapshots", "checkpoint_seconds", "distributed", "processes", "timeout"),
-    *("on_failure", "overwrite", "out", "plugin", "help", "loss", "protocol"),
+    *("overwrite", "out", "plugin", "help", "loss", "protocol"),
     *("progress", "module", "train", "test", "score", "on_evaluation", "on_step"),
 )
 _FACTS = (

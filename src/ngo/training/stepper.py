@@ -21,7 +21,7 @@ from ngo.gossip.attack import ATTACKS, HONEST, Liars
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Failures, Network, unchanged
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import LOCAL_RULES, Step
@@ -122,7 +122,6 @@ class Stepper:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
         self.network = network
         self.network.directed = self._mixing is not None and self._mixing.directed
-        self.network.weights = self._spec.weights or METROPOLIS
         if self._spec.liars:
             attack = ATTACKS[self._spec.attack or HONEST]
             self.network.liars = Liars(attack, self._fields, self._spec.seed, self._spec.honest)
@@ -163,12 +162,8 @@ class Stepper:
         with unchanged(self._absent_rows, population.buffers, population.counts):
             return self.population.gradients(self._batches)
 
-    def update(self, *, alone: bool = False) -> None:
-        """The second half: the method's update with the gradients.
-
-        The step counts as taken even if the network fails. With ``alone`` the workers exchange
-        nothing, and nothing is counted.
-        """
+    def update(self) -> None:
+        """The second half: the method's update with the gradients."""
         t, X = self.t, self.population.X
         W = None
         if self._mixing is not None:
@@ -176,8 +171,6 @@ class Stepper:
         self.t += 1
         self._W = W
         network: Any = self.network
-        if alone:
-            network, W = Network(self.population.spread), MixingMatrix.identity(len(X))
         network.set_matrix(W)
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")

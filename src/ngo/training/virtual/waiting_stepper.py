@@ -161,11 +161,11 @@ class WaitingStepper(Stepper):
         """Virtual seconds until the last worker has taken the step, and joules."""
         return {"virtual_seconds": float(self._times.done.max()), "joules": self._energy()}
 
-    def update(self, *, alone: bool = False) -> None:
+    def update(self) -> None:
         """The second half of the step, and its time."""
         network = self.network
         messages, sent = network.messages, network.bytes_sent
-        super().update(alone=alone)
+        super().update()
         messages, sent = network.messages - messages, network.bytes_sent - sent
         self._times.step(self._W, self._absent, messages, sent)
 
