@@ -241,16 +241,6 @@ def test_values_that_are_not_finite_are_told_before_training(train, test, part):
     assert part in told(**arguments, test=test, workers=2, batch_size=2)
 
 
-def test_a_module_may_replace_values_that_are_not_finite():
-    class Filled(nn.Linear):
-        def forward(self, x):
-            return super().forward(x.nan_to_num())
-
-    train = (with_value(torch.nan, 5, X), CLASSES)
-    run = quick(Filled(3, 4), train, workers=2, batch_size=2, lr=0.001)
-    assert run.metrics["consensus_loss"].notna().all()
-
-
 def digits_problem(digits, **parts):
     spec = digits_run()
     model = Model(parts.pop("build", mnist_cnn), (1, 28, 28), "classification")

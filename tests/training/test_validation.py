@@ -233,7 +233,7 @@ def test_an_implicit_coupling_needs_a_matching():
         assert str(error.value) == (
             "coupling: 'implicit' needs at most one neighbour of each worker in a step, and "
             f"topology {values['topology']!r} has more; topologies that can: alternating_matching, "
-            "base_graph with peers 1, one_peer_hypercube, ou_equi_dyn, random_matching."
+            "one_peer_hypercube, ou_equi_dyn, random_matching."
         )
 
 

@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -45,14 +44,13 @@ from ngo.engine.population import Population
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT
-from ngo.training.evaluation import Evaluation, evaluation_steps, make_evaluation
-from ngo.training.learning_problem import Problem
+from ngo.training.evaluation import Evaluation, make_evaluation
 from ngo.training.problem_checks import load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.results_version import results_version
+from ngo.training.run import Training
 from ngo.training.run_folder import INSTEAD
 from ngo.training.spec import RunSpec
-from ngo.training.stepper import Stepper
 
 # The exit code of a process that ends with a line; and the seconds after which the processes that
 # still run after the failure of another are ended.
@@ -187,7 +185,7 @@ def run(
 ) -> Evaluation | None:
     """Take part in training ``spec``, as one process of several.
 
-    The leader writes the files of ``training.run.run`` into ``out``, and returns the last
+    Process 0 writes the files of ``training.run.run`` into ``out``, and returns the last
     evaluation; other processes return None. Earlier results in ``out``, and ``overwrite``, have the
     same effect as there.
 
@@ -214,7 +212,7 @@ def run(
                 finished = _lock_folder(out, origin.about, overwrite, lock)
             problem = problem.restricted_to(own)  # frees the samples of other workers
             threads = threads or max(1, cores() // rendezvous.place.local_size)
-            stepper = Stepper(spec, problem, threads=threads, workers=own)
+            training = Participant(spec, problem, threads=threads, workers=own)
             ready = rendezvous.gather("ready", bool(finished))
         if ready[0]:
             rendezvous.leave()
@@ -222,80 +220,50 @@ def run(
         group = Group(rendezvous, timeout)
         for note in origin.notes if me == 0 else ():
             log.info(note)
-        participant = Participant(spec, problem, stepper, group, report)
-        participant.train()
+        training.join(group)
+        with one_intra_op_thread():
+            training.proceed(report=report if me == 0 else lambda row: None)
         if me == 0:
             how = {
                 "snapshots": [],
                 "workers_evaluated": len(problem.evaluated),
-                "backend": stepper.population.backend,
-                "distributed": {"processes": processes, "evaluations": participant.traffic},
+                "backend": training.population.backend,
+                "distributed": {"processes": processes, "evaluations": training.traffic},
             }
             run_folder.clear(out)
-            write_results(out, origin, participant.rows, stepper.population.d, how)
+            write_results(out, origin, training.rows, training.population.d, how)
             (out / CHECKPOINT).unlink(missing_ok=True)
         group.total(torch.zeros(1))  # no process returns before the results are written
-        return participant.rows[-1] if me == 0 else None
+        return training.rows[-1] if me == 0 else None
 
 
-class Participant:
-    """One process's part of a run: its own workers, and all evaluations so far.
+class Participant(Training):
+    """One process's part of a run: its own workers, and the evaluations of all.
 
     All processes make the same evaluations, from sums over all processes.
     """
 
-    #: The evaluations so far, and what all processes had sent up to each.
-    rows: list[Evaluation]
-    traffic: list[dict[str, int]]
-
-    def __init__(
-        self,
-        spec: RunSpec,
-        problem: Problem,
-        stepper: Stepper,
-        group: Group,
-        report: Callable[[Evaluation], None],
-    ) -> None:
-        """Process 0 calls ``report`` with each evaluation."""
-        self._spec, self._problem, self._stepper = spec, problem, stepper
-        self._group, self._report = group, report
-        self._network = ProcessNetwork(group, spec.workers, stepper.population.spread)
-        stepper.connect(self._network)
-        own = self._network.own
-        # How many of the own workers do not lie: the first ones.
-        self._honest = len(range(own.start, min(own.stop, spec.honest)))
+    def join(self, group: Group) -> None:
+        """Exchange with the other processes of the ``group``."""
+        spec, problem, population = self._spec, self._problem, self.population
+        self._group, self._network = group, ProcessNetwork(group, spec.workers, population.spread)
+        self.stepper.connect(self._network)
         # The mean of all workers is evaluated in it.
-        threads = stepper.population.threads
-        self._consensus = Population(
-            problem.model, 1, spec.seed, task=problem.task, device=problem.device, threads=threads
-        )
-        self._start = time.perf_counter()
-        self._losses: list[torch.Tensor] = []  # of the steps since the last evaluation
-        self.rows, self.traffic = [], []
+        common = {"task": problem.task, "device": problem.device, "threads": population.threads}
+        self._consensus = Population(problem.model, 1, spec.seed, **common)
+        #: What all processes had sent up to each evaluation.
+        self.traffic: list[dict[str, int]] = []
 
-    @one_intra_op_thread()
-    def train(self) -> None:
-        """Take all steps and make all evaluations."""
-        stepper, problem = self._stepper, self._problem
-        due = set(evaluation_steps(self._spec, problem.owned))
-        while True:
-            if stepper.t in due:
-                self._evaluate()
-            if stepper.t == problem.last_step or self.rows[-1].diverged:
-                return
-            self._losses.append(stepper.gradients()[: self._honest].double())
-            stepper.update()
-
-    def _evaluate(self) -> None:
+    def evaluate(self) -> bool:
         """Evaluate the own workers and, in process 0, the mean of all."""
-        network, population, problem = self._network, self._stepper.population, self._problem
-        t, group, own, k = self._stepper.t, self._group, network.own, self._honest
-        losses = torch.cat(self._losses) if self._losses else torch.empty(0)
-        self._losses = []
+        network, population, problem = self._network, self.population, self._problem
+        group, own, k, honest = self._group, network.own, self.stepper.honest, self._spec.honest
+        losses = torch.cat(self._losses).double() if self._losses else torch.empty(0)
         counts = [float(losses.sum()), len(losses), network.messages, network.bytes_sent]
         counts += [group.sent[name] for name in SENT]
         ours = [i for i in problem.evaluated if i in own]
-        scores = population.evaluate(*problem.test_at(t), workers=[i - own.start for i in ours])
+        test = problem.test_at(self.step)
+        scores = population.evaluate(*test, workers=[i - own.start for i in ours])
         by_worker = numbers([[0] * self._spec.workers] * 2)
         by_worker[:, ours] = numbers([scores.worker_losses, scores.worker_accuracies])
         buffers = population.buffers[:k].double().sum(0).cpu()
@@ -303,35 +271,35 @@ class Participant:
         sums, by_worker, buffers = sums.split([len(counts), by_worker.numel(), len(buffers)])
         loss, count, messages, bytes_sent, *sent = sums.tolist()
         worker_losses, accuracies = by_worker.view(2, -1)[:, problem.evaluated].tolist()
-        mean, V = network.moments(population.X[:k], self._spec.honest)
+        mean, V = network.moments(population.X[:k], honest)
         seen = population.counts[:k].amax(0) if k else torch.zeros_like(population.counts[0])
         seen = group.total(seen, dist.ReduceOp.MAX)
         of_mean = numbers([0] * 4)
         if group.me == 0:
             model = self._consensus
-            model.X[0], model.buffers[0], model.counts[0] = mean, buffers / self._spec.honest, seen
-            sets = [problem.test_at(t), *filter(None, [problem.holdout])]
+            model.X[0], model.buffers[0], model.counts[0] = mean, buffers / honest, seen
+            sets = [test, *filter(None, [problem.holdout])]
             scored = [model.evaluate(*samples, workers=()) for samples in sets]
             pairs = [[scores.consensus_loss, scores.consensus_accuracy] for scores in scored]
             of_mean[: 2 * len(pairs)] = numbers(pairs).flatten()
-        test, accuracy, *held_out = group.total(of_mean).tolist()
+        mean_loss, mean_accuracy, *held_out = group.total(of_mean).tolist()
         row = make_evaluation(
-            t,
+            self.step,
             problem.owned,
-            samples=self._stepper.samples,
+            samples=self.stepper.samples,
             train_loss=loss / count if count else math.nan,
             V=float(V),
-            scores=Scores(test, accuracy, worker_losses, accuracies),
+            scores=Scores(mean_loss, mean_accuracy, worker_losses, accuracies),
             holdout=Scores(*held_out, [], []) if problem.holdout else None,
             messages=int(messages),
             bytes_sent=int(bytes_sent),
-            seconds=time.perf_counter() - self._start,
+            seconds=self.seconds,
         )
         self.rows.append(row)
+        self._losses = []
         traffic = {name: int(value) for name, value in zip(SENT, sent, strict=True)}
-        self.traffic.append({"step": t, **traffic})
-        if group.me == 0:
-            self._report(row)
+        self.traffic.append({"step": self.step, **traffic})
+        return True
 
 
 def _place(device: str, rendezvous: Rendezvous) -> str:

@@ -25,7 +25,7 @@ from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Inputs, Make, Pair, inputs_of, like
 from ngo.training.interpreter_state import isolated, restored_modes, restored_streams
 from ngo.training.learning_problem import Problem
-from ngo.training.object_digest import digests, numbers_digest
+from ngo.training.object_digest import digests
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.problem_checks import Loss, try_problem
 from ngo.training.record import identity_of
@@ -182,8 +182,8 @@ def fit(
         Another run in the folder is a UserError: one with other fields (more epochs too), data,
         module, ``loss`` or ``score``. Functions are compared by their code and the values that they
         hold and read, but not what they import inside, or read through ``getattr`` or from
-        ``os.environ`` or files; callbacks are not. A run whose functions hold values that change in
-        training, such as counts, is not resumed.
+        ``os.environ`` or files; callbacks are not. What a module counts in training is in a
+        checkpoint if it is a buffer; other values of functions are those of the start.
     ``device``
         ``cpu``, ``cuda`` or ``auto``.
     ``threads``
@@ -237,8 +237,6 @@ def fit(
         checkpoints = _checkpoints(out, spec, problem, device, given, stack)
         with checkpoints, named_in_errors(spec):
             training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
-            if out is not None:
-                checkpoints.now = _changing(training, given)
             stopped, number = _proceed(training, checkpoints, callbacks, inputs, progress)
         if number is not None and number != signal.SIGINT:
             signal.raise_signal(number)  # as it would have ended the process
@@ -303,8 +301,8 @@ def _checkpoints(
 ) -> Checkpoints:
     """The checkpoints in the folder ``out``, locked until ``stack`` ends; none without one.
 
-    ``given`` are the caller's module and functions, a part of the run, whose values a checkpoint
-    does not hold. Raises a UserError for one without a digest.
+    ``given`` are the caller's module and functions, a part of the run. Raises a UserError for one
+    without a digest.
     """
 
     def tell(line: str) -> None:
@@ -322,29 +320,12 @@ def _checkpoints(
         raise UserError(f"out: {str(out)!r} is in use by this thread; give another.") from None
     return Checkpoints(
         out / NAME,
-        {**identity_of(spec, problem, device), **digests(given), "state of module": None},
+        {**identity_of(spec, problem, device), **digests(given)},
         tell=tell,
         overwrite=False,
         instead="choose another folder, or delete this one.",
         at_once=interrupt,
     )
-
-
-def _changing(
-    training: Training, given: Mapping[str, object]
-) -> Callable[[], Mapping[str, object]]:
-    """The digests of what the caller has ``given``, and whether a worker's numbers have changed.
-
-    Numbers in a module that are not its buffers are in no checkpoint either.
-    """
-    worker = training.population.modules[0]
-    begun = numbers_digest(worker)
-
-    def now() -> Mapping[str, object]:
-        changed = numbers_digest(worker) != begun
-        return {**digests(given), "state of module": "changed" if changed else None}
-
-    return now
 
 
 def _proceed(
@@ -384,7 +365,7 @@ def _proceed(
             return str(ended), None
         except Stopped as stopped:
             return "interrupt", stopped.number
-    checkpoints.write(training.state_dict, ended=True)
+    checkpoints.write(training.state_dict)
     return None, None
 
 

@@ -51,7 +51,7 @@ STEPPERS: dict[str, Callable[..., Stepper]] = {
 
 
 def stepper_of(spec: RunSpec, problem: Problem, stops: Collection[int], **how: Any) -> Stepper:
-    """The stepper of a run, by its clock; ``how`` has its backend and the number of threads.
+    """The stepper of a run, by its clock; ``how`` are its other arguments.
 
     At ``stops``, steps of the run, its state has to be known: asynchronous steps are taken ahead.
     """
@@ -69,13 +69,12 @@ class Training:
         problem: Problem,
         *,
         snapshots: Collection[int | str] = (),
-        backend: str | None = None,
-        threads: int | None = None,
         draws: bool = False,
+        **how: Any,
     ) -> None:
-        """``backend`` overrides the run's: it is the one that ``auto`` chose before a stop.
+        """``draws``: the model draws from global random streams, which checkpoints then have.
 
-        ``draws``: the model draws from global random streams, which checkpoints then have.
+        ``how`` are the ``backend``, ``threads`` and ``workers`` of a ``Stepper``.
         """
         self._start = time.perf_counter()
         self._spec = spec
@@ -83,7 +82,7 @@ class Training:
         self._snapshots = snapshots
         self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
-        self.stepper = stepper_of(spec, problem, stops, backend=backend, threads=threads)
+        self.stepper = stepper_of(spec, problem, stops, **how)
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took

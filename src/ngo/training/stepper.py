@@ -109,6 +109,7 @@ class Stepper:
         self._W: MixingMatrix | None = None  # of the last step
         self._matrices: dict[str, torch.Tensor] = {}
         self._own = own
+        self.honest = sum(i < spec.honest for i in own)  # workers in this process
         self._failures = Failures(
             spec.workers, spec.seed, link_failure=spec.link_failure or 0, absence=spec.absence or 0
         )
@@ -146,10 +147,10 @@ class Stepper:
         return spec.joules_step * self.taken + spec.joules_byte * self.network.bytes_sent
 
     def advance(self) -> torch.Tensor:
-        """Take one step; the losses of the workers that do not lie on their batches."""
+        """Take one step; the losses on their batches of the workers that do not lie."""
         losses = self.gradients()
         self.update()
-        return losses[: self._spec.honest]
+        return losses[: self.honest]
 
     def gradients(self) -> torch.Tensor:
         """The first half: the gradients on the next batches; the losses ``[n]``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -285,21 +285,8 @@ def _check_matching(spec: RunSpec, topology: Topology, values: Mapping[str, obje
         raise UserError(
             f"coupling: {spec.coupling!r} needs at most one neighbour of each worker in a step, "
             f"and topology {topology.name!r} has more; topologies that can: "
-            f"{', '.join(_matchings(spec.workers))}."
+            f"{names_of(TOPOLOGIES, lambda g: g.connected and g.facts['matching'] is True)}."
         )
-
-
-def _matchings(n: int) -> Iterator[str]:
-    """The topologies that are matchings at the default values of their fields.
-
-    Where that depends on the values, they are named: "base_graph with peers 1".
-    """
-    for name, entry in sorted(TOPOLOGIES.items()):
-        values = {key: DEFAULTS.get(key) for key in entry.fields}
-        if entry.connected and entry.matching(n, **values):
-            depends = callable(entry.facts["matching"]) and values
-            named = " and ".join(f"{key} {value}" for key, value in values.items())
-            yield f"{name} with {named}" if depends else name
 
 
 def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:
