@@ -58,7 +58,7 @@ def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty():
         yield lambda step: None
         return
-    per_step = spec.per_step(spec.owned)
+    per_step = spec.per_step
     bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False)
     with bar, logging_redirect_tqdm([LOG]):
         yield lambda step: bar.update(step * per_step - bar.n)

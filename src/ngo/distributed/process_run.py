@@ -29,7 +29,7 @@ import ngo
 from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.files import file_lock, writable_folder
 from ngo.common.registry import UserError
-from ngo.data.partition import WHOLE, Parts
+from ngo.data.partition import Parts
 from ngo.distributed.process_network import ProcessNetwork, shares
 from ngo.distributed.rendezvous import (
     MISTAKE,
@@ -154,10 +154,6 @@ def check(spec: RunSpec, out: Path, processes: int) -> None:
         raise UserError(
             f"processes: {processes} is more than the {spec.workers} workers; it must be "
             f"{spec.workers} or less."
-        )
-    if spec.short_share == WHOLE:
-        raise UserError(
-            "short_share: 'whole' is not possible in a distributed run; it must be error or repeat."
         )
     if spec.clock != "steps":
         raise UserError(

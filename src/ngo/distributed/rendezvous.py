@@ -35,9 +35,6 @@ MOST_PROCESSES = 1024
 # ends, for the others to read why.
 POLL_SECONDS, PARTING_SECONDS = 0.05, 1.0
 
-# How many terms, and how many processes of each, a message names.
-NAMED = 3
-
 Terms = Mapping[str, object]
 
 # The key of the store under which the first process that fails puts the line to print.
@@ -156,16 +153,14 @@ class Rendezvous:
 
 
 def disagreement(terms: Sequence[Terms]) -> str:
-    """``process 2 has lr 0.5, the others 0.1``; empty if all are equal."""
-    differing = []
-    for key in terms[0]:
-        values = [repr(facts.get(key)) for facts in terms]
-        most = Counter(values).most_common(1)[0][0]
-        words = [f"process {q} has {key} {shown(facts.get(key))}" for q, facts in enumerate(terms)]
-        if few := [words[q] for q, value in enumerate(values) if value != most]:
-            others = f"the others {shown(terms[values.index(most)].get(key))}"
-            differing.append(", ".join([*few[:NAMED], others]))
-    return "; ".join(differing[:NAMED])
+    """The first difference: ``process 2 has lr 0.5, process 0 has 0.1``; empty if there is none."""
+    for key, expected in terms[0].items():
+        for process, facts in enumerate(terms):
+            if (value := facts.get(key)) != expected:
+                return (
+                    f"process {process} has {key} {shown(value)}, process 0 has {shown(expected)}"
+                )
+    return ""
 
 
 def open_rendezvous(timeout: float) -> Rendezvous:

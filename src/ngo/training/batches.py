@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from ngo.common.devices import sent
 from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset
 from ngo.engine.backends import Rows, Stacked
-from ngo.models.task import Task, image_batch, normalised_batch
+from ngo.models.task import Batch, Task, image_batch, normalised_batch
 
 # The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
 # once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
@@ -86,17 +85,15 @@ class Batches:
         *,
         augment: Augment | None = None,
         changes: Sequence[torch.Generator] = (),
-        uneven: bool = False,
     ) -> None:
-        """``streams`` are the workers' sample indices, in batches of different sizes if ``uneven``.
-        ``augment`` changes each worker's images, at random from the worker's stream in ``changes``.
+        """``streams`` are the workers' sample indices. ``augment`` changes images, at random from
+        the worker's stream in ``changes``.
         """
         self._task = task
         self._data = data
         self._streams = streams
         self._augment = augment
         self._changes = changes
-        self._uneven = uneven
 
     def rows(self) -> Rows:
         """The same samples as rows of the data set, unless they are augmented."""
@@ -121,36 +118,22 @@ class Batches:
 
     def _indices(self) -> torch.Tensor:
         """The next samples ``[k, b]``."""
-        self.drawn = torch.stack(self._next())
+        self.drawn = torch.stack([next(self._streams[i]) for i in self._numbers()])
         return self.drawn
-
-    def _next(self) -> list[torch.Tensor]:
-        return [next(self._streams[i]) for i in self._numbers()]
 
     def _numbers(self) -> Sequence[int]:
         return range(len(self._streams)) if self.workers is None else self.workers
 
-    def all(self) -> tuple[Any, Any]:
-        """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers.
-
-        Where their batches have different sizes, each is a tuple of k tensors.
-        """
-        if self._uneven:
-            drawn = self._next()
-            sizes = [len(samples) for samples in drawn]
-            indices = torch.cat(drawn)
-        else:
-            indices = self._indices()
-            sizes = [indices.shape[1]] * len(indices)
+    def all(self) -> Batch:
+        """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
+        indices = self._indices()
         data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
         # Faster than [samples].
         inputs, targets = (
             x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
         )
         if self._augment is not None:
-            images_of = zip(inputs.split(sizes), self._numbers(), strict=True)
+            images_of = zip(inputs.split(indices.shape[1]), self._numbers(), strict=True)
             inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in images_of])
         inputs, targets = self._task.batch(data, inputs, targets)
-        if self._uneven:
-            return inputs.split(sizes), targets.split(sizes)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

@@ -231,7 +231,12 @@ def fit(
         problem, draws = try_problem(spec, inputs.problem, functions)
         how: dict[str, Any] = {"threads": threads, "draws": draws}
         if draws:  # whose order must not depend on threads
-            _check_backend(spec)
+            if spec.backend not in ("auto", "loop"):
+                raise UserError(
+                    f"backend: {spec.backend!r} is not allowed for a module that draws from a "
+                    f"global random stream; it must be auto or loop (nn.Dropout draws from the "
+                    f"worker's own)."
+                )
             how |= {"threads": 1, "backend": "loop"}
         given = {"module": inputs.module, **functions, **unnumbered_entries(spec)}
         checkpoints = _checkpoints(out, spec, problem, device, given, stack)
@@ -281,14 +286,6 @@ def _check_callbacks(callbacks: Mapping[str, object]) -> None:
                 f"{name}: {shown(callback)} is not a function; for example "
                 f"{name}=lambda state: print(state.step, state.V)."
             )
-
-
-def _check_backend(spec: RunSpec) -> None:
-    if spec.backend not in ("auto", "loop"):
-        raise UserError(
-            f"backend: {spec.backend!r} is not allowed for a module that draws from a global "
-            f"random stream; it must be auto or loop (nn.Dropout draws from the worker's own)."
-        )
 
 
 def _checkpoints(

@@ -22,7 +22,7 @@ from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import IterableDataset, TensorDataset, default_collate
 
-from ngo.common.registry import Registry, UserError, nearest, shown
+from ngo.common.registry import Registry, UserError, shown
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.described import MOST_CLASSES
@@ -100,8 +100,11 @@ def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tupl
     other data. ``score`` likewise returns a number for each sample, or their mean.
     """
     for key, function in (("loss", loss), ("score", score)):
-        if function is not None:
-            _check_function(key, function)
+        if function is not None and (not callable(function) or isinstance(function, type)):
+            raise UserError(
+                f"{key}: {shown(function)} is not a function (outputs, targets) or an object that "
+                f"can be called, such as torch.nn.MSELoss()."
+            )
     name = "regression" if data.classes is None else "classification"
     default = TASKS[name]
     task = replace(
@@ -115,19 +118,6 @@ def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tupl
 
 def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
     return inputs, targets
-
-
-def _check_function(key: str, function: object) -> None:
-    """Raise a UserError, with examples, unless a loss or a score can be called."""
-    if not callable(function) or isinstance(function, type):
-        examples = {
-            "loss": "torch.nn.functional.mse_loss or torch.nn.MSELoss()",
-            "score": "lambda outputs, targets: outputs.argmax(1) == targets",
-        }
-        raise UserError(
-            f"{key}: {shown(function)} is not a function (outputs, targets) or an object that can "
-            f"be called; for example {key}={examples[key]}."
-        )
 
 
 def _per_sample(key: str, function: Loss) -> Loss:
@@ -329,11 +319,8 @@ def _tensor(key: str, value: object) -> torch.Tensor:
             raise UserError(f"{key}: {value.dtype} is not allowed; it must be {wanted}.") from error
     if not isinstance(value, torch.Tensor):
         raise UserError(f"{key}: a {type_name(value)} is not allowed; it must be {ARRAYS}.")
-    if value.is_nested or value.layout != torch.strided or value.is_quantized or value.is_meta:
-        raise UserError(
-            f"{key}: a tensor that is nested, sparse, quantized or meta is not allowed; it must be "
-            f"a dense one of plain numbers."
-        )
+    if value.is_nested or value.layout != torch.strided:
+        raise UserError(f"{key}: a sparse or nested tensor is not allowed; it must be dense.")
     if value.dim() == 0:
         raise UserError(f"{key}: a single number is not allowed; it must have a row per sample.")
     value = value.clone() if value.is_inference() else value.detach()  # for autograd
@@ -363,8 +350,6 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
                 f"{key}: a sample of the {type_name(data)} is a {type_name(sample)}; it must be a "
                 f"pair (input, target)."
             )
-        if any(isinstance(part, np.ma.MaskedArray) for part in sample):
-            raise UserError(f"{key}: a sample of the {type_name(data)} has a masked array.")
     if not samples:
         raise UserError(f"{key}: the {type_name(data)} has no samples.")
     with refused(f"{key}: the samples of the {type_name(data)} can't be stacked"):
@@ -401,11 +386,6 @@ def topology_of(given: Any, workers: int | None) -> tuple[Topology, int, dict[st
             content = _weights(graph)
     elif (pairs := _pairs(given)) is not None:
         content, n = pairs, workers or 1 + max(max(pair) for pair in pairs)
-    elif callable(given):
-        raise UserError(
-            f"topology: {shown(given)} is a function; register it with @ngo.topology('name') and "
-            f"give the name, {EXAMPLE}."
-        )
     else:
         content = _matrix(given)
         n, weighted = content.n, True
@@ -504,19 +484,13 @@ def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
 
     Returns what ``numbered`` says of a networkx graph; empty for anything else.
     """
-    given, file = fields.get("topology"), fields.get("graph", "")
-    if not isinstance(file, str):
-        raise UserError(
-            f"graph: {shown(file)} is not the path of a file; a graph itself is given as topology=…"
-        )
-    if isinstance(given, str):
-        check_name(given)
-    elif given is not None:
-        entry, n, about = topology_of(given, fields.get("workers"))
-        _registered(TOPOLOGIES, entry.name, entry, stack)
-        fields |= {"topology": entry.name, "workers": n}
-        return about
-    return {}
+    given = fields.get("topology")
+    if given is None or isinstance(given, str):
+        return {}
+    entry, n, about = topology_of(given, fields.get("workers"))
+    _registered(TOPOLOGIES, entry.name, entry, stack)
+    fields |= {"topology": entry.name, "workers": n}
+    return about
 
 
 def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:
@@ -524,15 +498,6 @@ def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitSt
     if name not in registry:
         registry.add(name, entry)
         stack.callback(registry.pop, name, None)
-
-
-def check_name(name: str) -> None:
-    """Raise a UserError, with an example, for a name that no topology has."""
-    if name not in TOPOLOGIES:
-        raise UserError(
-            f"topology: {shown(name)} is unknown; allowed: {', '.join(sorted(TOPOLOGIES))}; or a "
-            f"graph, {EXAMPLE}.{nearest(name, TOPOLOGIES)}"
-        )
 
 
 def _node_names(graph: dict[str, Any], spec: RunSpec) -> list[Any] | None:

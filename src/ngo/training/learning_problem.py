@@ -9,9 +9,8 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from ngo.common.registry import UserError
 from ngo.data.dataset import Dataset, test_samples
-from ngo.data.partition import WHOLE, Parts, samples_by_class
+from ngo.data.partition import Parts, samples_by_class
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
 from ngo.training.evaluation import evaluated_workers
@@ -38,8 +37,7 @@ class Problem:
     classes_covered: int | None
     #: The workers that evaluations score.
     evaluated: list[int]
-    #: The samples of a step of all workers together, and the step after which the run ends.
-    per_step: int
+    #: The step after which the run ends.
     last_step: int
     #: The samples of evaluations: the test set at the last step, a part of it (or all) before
     #: that, and the held-out training samples, if there are any.
@@ -69,13 +67,6 @@ class Problem:
         )
 
 
-def batch_sizes(spec: RunSpec, parts: Parts) -> list[int]:
-    """The number of samples of each worker in a step."""
-    if spec.short_share != WHOLE:
-        return [spec.batch_size] * len(parts)
-    return [min(spec.batch_size, len(part)) for part in parts]
-
-
 def make_problem(
     spec: RunSpec,
     data: Dataset,
@@ -94,15 +85,8 @@ def make_problem(
     labels = data.labels
     parts = draw(spec, labels) if parts is None else parts
     check_filled(spec, parts)
-    sizes = batch_sizes(spec, parts)
     share, worker = smallest_share(parts)
     check_share(spec, share, worker)
-    if min(sizes) < model.smallest_batch:
-        raise UserError(
-            f"short_share: 'whole' gives worker {worker} a batch of {share}, too small for model "
-            f"{spec.model!r} (batch normalization), which needs {model.smallest_batch}; it must be "
-            f"repeat."
-        )
     held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(data.train_inputs.device)
 
     def chunks(inputs: torch.Tensor, targets: torch.Tensor) -> Chunks:
@@ -127,8 +111,7 @@ def make_problem(
         owned=owned,
         classes_covered=covered,
         evaluated=evaluated_workers(spec),
-        per_step=sum(sizes),
-        last_step=spec.steps(owned, sum(sizes)),
+        last_step=spec.steps(owned),
         test=test,
         test_part=test_part,
         holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),

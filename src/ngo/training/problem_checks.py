@@ -31,7 +31,7 @@ from ngo.models.model import Model
 from ngo.models.task import TASKS, Task, correct
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.training.interpreter_state import restored_streams, streams
-from ngo.training.learning_problem import Problem, batch_sizes, make_problem
+from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.partition_file import parts_by_owner
 from ngo.training.spec import RunSpec
 
@@ -57,7 +57,7 @@ def run_memory(
     ``workers`` is the number of those in this process, by default all. The model is built once,
     and passes one test sample; global random streams do not change.
     """
-    n, b = workers or spec.workers, max(batch_sizes(spec, problem.parts))
+    n, b = workers or spec.workers, spec.batch_size
     sample = problem.test[0][0][:1]
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         module = problem.model.build(torch.Generator()).eval()
@@ -134,11 +134,9 @@ def check_outputs(
         and task.loss is TASKS["classification"].loss
         and not has_logits(outputs, classes)
     ):
-        from_one = min(int(data.train_targets.min()), int(data.test_targets.min())) == 1
-        hint = f" (targets are 0 to {classes - 1}; the smallest here is 1)" if from_one else ""
         raise UserError(
-            f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be "
-            f"logits of shape [b, {classes}]{hint}."
+            f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be logits "
+            f"of shape [b, {classes}] (classes are 0 to {classes - 1})."
         )
     same = isinstance(outputs, torch.Tensor) and outputs.shape == targets.shape
     if task.loss is TASKS["regression"].loss and not same:
@@ -160,12 +158,6 @@ def check_module(key: str, made: object) -> nn.Module:
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
     if not parameters:
         raise UserError(f"{key}: it has no parameters to train.")
-    for name, tensor in chain(made.named_parameters(), made.named_buffers()):
-        if tensor.is_meta:
-            raise UserError(
-                f"{key}: {name!r} is on the meta device, without values; make the module on the "
-                f"CPU, or call its to_empty(device='cpu') and set them."
-            )
     floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
     dtypes = {_name(tensor.dtype) for tensor in chain(made.parameters(), floats)}
     if dtypes != {"float32"}:
@@ -173,11 +165,6 @@ def check_module(key: str, made: object) -> nn.Module:
             f"{key}: its parameters and buffers are {', '.join(sorted(dtypes))}; they must be "
             f"float32: module.float()"
         )
-    for name, parameter in made.named_parameters():
-        if parameter.requires_grad and not bool(parameter.isfinite().all()):
-            raise UserError(
-                f"{key}: its parameter {name!r} has initial values that are NaN or inf."
-            )
     return made
 
 
@@ -393,7 +380,7 @@ def try_problem(
     Global random streams do not change. Raises a one-line UserError for a mistake.
     """
     model, data = problem.model, problem.data
-    size = min(batch_sizes(spec, problem.parts))
+    size = spec.batch_size
     task, draws = try_out(model, data, problem.task, size, names)
     check_finite(data, problem.task, names)
     samples = {"loss": (data.train_inputs[:size], data.train_targets[:size])}

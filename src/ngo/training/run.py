@@ -80,7 +80,7 @@ class Training:
         self._spec = spec
         self._problem = problem
         self._snapshots = snapshots
-        self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
+        self._marks = evaluation_steps(spec, problem.owned)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
         self.stepper = stepper_of(spec, problem, stops, **how)
         self.rows: list[Evaluation] = []

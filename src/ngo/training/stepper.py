@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.engine.backends import SAME
@@ -27,7 +26,7 @@ from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import LOCAL_RULES, Step
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
-from ngo.training.learning_problem import Problem, batch_sizes
+from ngo.training.learning_problem import Problem
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
 from ngo.training.problem_checks import check_memory, run_memory
 from ngo.training.spec import RunSpec
@@ -54,10 +53,6 @@ class Stepper:
         the numbers of the workers in this process, by default all.
         """
         own = range(spec.workers) if workers is None else workers
-        sizes = batch_sizes(spec, problem.parts)
-        self._uneven = len(set(sizes)) > 1
-        if self._uneven:
-            backend = _by_worker(backend or spec.backend)
         check_memory(spec, run_memory(spec, problem, len(own), threads), problem.device)
         self.population = Population(
             problem.model,
@@ -74,7 +69,6 @@ class Stepper:
         )
         self.steps = problem.last_step if steps is None else steps
         self.t = 0  # the number of steps taken
-        self._per_step = problem.per_step
         self._spec = spec
         self._method = METHODS[spec.method]
         self._rule = LOCAL_RULES[spec.local_rule]
@@ -90,8 +84,8 @@ class Stepper:
             entry = COMPRESSIONS[spec.compression]
             self._codec = entry.codec(self.population.d, X.dtype, self._fields, self._compressing)
         self._streams = [
-            BatchStream(part, size, torch_stream(spec.seed, "batches", i))
-            for i, part, size in zip(own, problem.parts, sizes, strict=True)
+            BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
+            for i, part in zip(own, problem.parts, strict=True)
         ]
         self._changes = [torch_stream(spec.seed, "augmentation", i) for i in own]
         self._batches = Batches(
@@ -100,7 +94,6 @@ class Stepper:
             self._streams,
             augment=AUGMENTATIONS[spec.augmentation],
             changes=self._changes,
-            uneven=self._uneven,
         )
         self._graphs = torch_stream(spec.seed, "graphs")
         self._mixing = None
@@ -135,7 +128,7 @@ class Stepper:
     @property
     def samples(self) -> int:
         """The samples of these steps."""
-        return self.taken * self._per_step // self._spec.workers
+        return self.taken * self._spec.batch_size
 
     def spent(self) -> dict[str, float]:
         """Virtual seconds and joules so far; empty without a clock."""
@@ -198,11 +191,6 @@ class Stepper:
 
     def _samples(self) -> tuple[torch.Tensor, torch.Tensor]:
         """See ``Step.samples``."""
-        if self._uneven:
-            raise UserError(
-                f"short_share: 'whole' gives workers batches of different sizes, and method "
-                f"{self._spec.method!r} takes equal ones; it must be error or repeat."
-            )
         owned = [stream.owned for stream in self._streams]
         places = map(torch.searchsorted, owned, self._batches.drawn)
         counts = torch.tensor([len(samples) for samples in owned])
@@ -253,13 +241,3 @@ class Stepper:
         self.network.exchanges = state["exchanges"]
         self.network.messages = state["messages"]
         self.network.bytes_sent = state["bytes_sent"]
-
-
-def _by_worker(backend: str) -> str:
-    """The backend for batches of different sizes; a UserError for one that stacks batches."""
-    if backend not in ("auto", "loop", "threads"):
-        raise UserError(
-            f"short_share: 'whole' gives workers batches of different sizes, and backend "
-            f"{backend!r} takes equal ones; it must be auto, loop or threads."
-        )
-    return "threads" if backend == "auto" else backend
