@@ -76,7 +76,7 @@ def test_pulls_and_mixes_among_liars_are_those_of_one_process(attack, defence, p
     run = Stepping("ngo", torch.tensor(start()), W, coupling=defence, gamma=GAMMA, **FIELDS).run
     alone, several = lying_networks(processes, attack, run)
     X, coupling = torch.tensor(start()), COUPLINGS[defence]
-    parts = [X[each.own.start : each.own.stop].clone() for each in several]
+    parts = [X[each.local.start : each.local.stop].clone() for each in several]
     pushes = torch.tensor(start()).flip(0) / 10  # away from consensus
     for t in range(STEPS):
         for network in (alone, *several):
@@ -86,7 +86,7 @@ def test_pulls_and_mixes_among_liars_are_those_of_one_process(attack, defence, p
         alone.mix(X, 0.3)
         steps = []
         for each, part in zip(several, parts, strict=True):
-            own_at = part + pushes[each.own.start : each.own.stop]
+            own_at = part + pushes[each.local.start : each.local.stop]
             steps.append(partial(taken, each, part, coupling, run, own_at if t % 2 else None))
         together(*steps)
     found = torch.cat(parts)

@@ -107,8 +107,8 @@ def part(runs, folder):
     results = []
     for spec in runs:
         network, before = ProcessNetwork(group, spec.workers, in_order), Counter(group.sent)
-        problem = make_problem(spec, data).restricted_to(network.own)
-        stepper = Stepper(spec, problem, steps=STEPS, threads=1, workers=network.own)
+        problem = make_problem(spec, data).restricted_to(network.local)
+        stepper = Stepper(spec, problem, steps=STEPS, threads=1, workers=network.local)
         stepper.connect(network)
         found = taken(stepper)
         crossed = [group.sent[each] - before[each] for each in ("models_sent", "bytes_sent")]

@@ -199,16 +199,16 @@ def run(
             rendezvous.agree("run", {**terms, "code": results_version(spec)}, timeout)
             check(spec, out, processes)
             place = _place(device, rendezvous)
-            own = shares(spec.workers, processes)[me]
+            local = shares(spec.workers, processes)[me]
             problem = load_problem(spec, root, place, parts)
             origin = make_origin(spec, problem, place, distributed={"processes": processes})
             names = ("train_samples", "test_samples", "data_digest", "parts")
             rendezvous.agree("data", {name: origin.about[name] for name in names})
             if me == 0:
                 finished = _lock_folder(out, origin.about, overwrite, lock)
-            problem = problem.restricted_to(own)  # frees the samples of other workers
+            problem = problem.restricted_to(local)  # frees the samples of other workers
             threads = threads or max(1, cores() // rendezvous.place.local_size)
-            training = Participant(spec, problem, threads=threads, workers=own)
+            training = Participant(spec, problem, threads=threads, workers=local)
             ready = rendezvous.gather("ready", bool(finished))
         if ready[0]:
             rendezvous.leave()
@@ -251,15 +251,15 @@ class Participant(Training):
         self.traffic: list[dict[str, int]] = []
 
     def evaluate(self) -> bool:
-        """Evaluate the own workers and, in process 0, the mean of all."""
+        """Evaluate the local workers and, in process 0, the mean of all."""
         network, population, problem = self._network, self.population, self._problem
-        group, own, k, honest = self._group, network.own, self.stepper.honest, self._spec.honest
+        group, local, k, honest = self._group, network.local, self.stepper.honest, self._spec.honest
         losses = torch.cat(self._losses).double() if self._losses else torch.empty(0)
         counts = [float(losses.sum()), len(losses), network.messages, network.bytes_sent]
         counts += [group.sent[name] for name in SENT]
-        ours = [i for i in problem.evaluated if i in own]
+        ours = [i for i in problem.evaluated if i in local]
         test = problem.test_at(self.step)
-        scores = population.evaluate(*test, workers=[i - own.start for i in ours])
+        scores = population.evaluate(*test, workers=[i - local.start for i in ours])
         by_worker = numbers([[0] * self._spec.workers] * 2)
         by_worker[:, ours] = numbers([scores.worker_losses, scores.worker_accuracies])
         buffers = population.buffers[:k].double().sum(0).cpu()
@@ -325,8 +325,8 @@ def _lock_folder(
         return None
     if (out / CHECKPOINT).exists():
         raise UserError(f"out: {str(out)!r} holds the checkpoint of a simulated run; {INSTEAD}")
-    if (found := run_folder.finished(out, about)) is None:
+    if (earlier := run_folder.finished(out, about)) is None:
         return None
-    seconds, line = found
+    seconds, line = earlier
     log.info(line)
     return last_evaluation(out, seconds)

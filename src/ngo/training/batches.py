@@ -28,9 +28,9 @@ class BatchStream:
     """
 
     def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
-        self._own = torch.from_numpy(owned)
+        self._samples = torch.from_numpy(owned)
         self._batches: list[torch.Tensor] = []  # the next ones, the next of all last
-        self._waiting = self._own[:0]  # the samples after them
+        self._waiting = self._samples[:0]  # the samples after them
         self._size = batch_size
         self._generator = generator
 
@@ -43,10 +43,10 @@ class BatchStream:
         return self._batches.pop()
 
     def _draw(self) -> None:
-        passes, count, owned = [self._waiting], self._waiting.numel(), self._own.numel()
+        passes, count, owned = [self._waiting], self._waiting.numel(), self._samples.numel()
         while count < max(self._size, SAMPLES):
             order = torch.randperm(owned, generator=self._generator)
-            passes.append(self._own[order])
+            passes.append(self._samples[order])
             count += owned
         drawn = torch.cat(passes)
         k = min(count // self._size, BATCHES)
@@ -56,7 +56,7 @@ class BatchStream:
     @cached_property
     def owned(self) -> torch.Tensor:
         """The worker's samples, in order."""
-        return self._own.sort().values
+        return self._samples.sort().values
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The state that decides the next batches."""

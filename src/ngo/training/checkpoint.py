@@ -95,8 +95,8 @@ def read(path: str | Path, about: Mapping[str, object]) -> State:
     if hashlib.sha256(content).digest() != digest:
         raise Refused("it is damaged")
     try:
-        found = load_tensors(io.BytesIO(content))
-        theirs, state = dict(found["about"]), dict(found["state"])
+        held = load_tensors(io.BytesIO(content))
+        theirs, state = dict(held["about"]), dict(held["state"])
         json.dumps(theirs)  # values of other types can't be shown in a line
     except (*UNREADABLE, RecursionError):
         raise Refused("it holds no run") from None
@@ -146,7 +146,7 @@ class Checkpoints:
         self._asked: tuple[int, float] | None = None  # the signal that asked to stop, and its time
         self._told = False  # of a failed write
 
-    def found(self) -> State | None:
+    def load(self) -> State | None:
         """The state to resume from; None without a usable checkpoint.
 
         Raises a UserError for the checkpoint of another run, unless it may be overwritten.

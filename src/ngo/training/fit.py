@@ -264,16 +264,17 @@ def fit(
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields, with NumPy's numbers as Python's; a UserError for another keyword."""
-    for name in ("dataset", "model", "task"):
+    made = ("dataset", "model", "task")  # from the other arguments
+    for name in made:
         if name in fields:
             raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
-    own = [name for name in fit.__annotations__ if name not in ("fields", "return")]
-    allowed = [*own, *(name for name in FIELDS if name not in ("dataset", "model", "task", *own))]
+    arguments = [name for name in fit.__annotations__ if name not in ("fields", "return")]
+    allowed = [*arguments, *(name for name in FIELDS if name not in (*made, *arguments))]
     for name in fields:
         if name not in allowed:
             raise UserError(
                 f"fit: {name!r} is not an argument.{meant(name, allowed)} fit takes "
-                f"{', '.join(own)}, and the fields that `ngo fields` lists."
+                f"{', '.join(arguments)}, and the fields that `ngo fields` lists."
             )
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
 

@@ -77,9 +77,9 @@ def inputs_of(
     pair = with_partition(train, fields, stack)
     data, source = dataset_of(pair, test, device, any_targets=loss is not None)
     name, task = task_of(data, loss, score)
-    own = template(module, fields["seed"])
-    model = model_of(own, data, name)
-    fields |= {"dataset": NAME, "model": type(own).__name__, "task": name}
+    copied = template(module, fields["seed"])
+    model = model_of(copied, data, name)
+    fields |= {"dataset": NAME, "model": type(copied).__name__, "task": name}
     graph = with_topology(fields, stack)
     spec = resolve(fields, source=source, model=model)
     if spec.initialization not in (None, SAME):
@@ -87,9 +87,9 @@ def inputs_of(
             f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
             f"start from copies of the module; it must be {SAME}."
         )
-    spec = replace(spec, own=(*spec.own, ("module", ObjectDigest(own.eval()).text[:8])))
+    spec = replace(spec, own=(*spec.own, ("module", ObjectDigest(copied.eval()).text[:8])))
     problem = make_problem(spec, data, model=model, task=task)
-    return Inputs(spec, problem, own, _node_names(graph, spec))
+    return Inputs(spec, problem, copied, _node_names(graph, spec))
 
 
 def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
@@ -123,22 +123,22 @@ def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Ba
 def _per_sample(key: str, function: Loss) -> Loss:
     """A user's loss or score, checked. If it returns a mean, each sample gets that number."""
 
-    def own_values(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
-        found = function(outputs, targets)
+    def checked(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
+        values = function(outputs, targets)
         if key == "score":
-            found = torch.as_tensor(found).float()
-        if not isinstance(found, torch.Tensor) or not found.is_floating_point():
-            raise UserError(f"{key}: it returned a {type_name(found)}; it must be a float tensor.")
-        if found.numel() == 1:
-            return found.reshape(()).expand(len(targets))
-        if len(found) != len(targets):
+            values = torch.as_tensor(values).float()
+        if not isinstance(values, torch.Tensor) or not values.is_floating_point():
+            raise UserError(f"{key}: it returned a {type_name(values)}; it must be a float tensor.")
+        if values.numel() == 1:
+            return values.reshape(()).expand(len(targets))
+        if len(values) != len(targets):
             raise UserError(
-                f"{key}: it returned {shape(found)} for {len(targets)} samples; it must be their "
+                f"{key}: it returned {shape(values)} for {len(targets)} samples; it must be their "
                 f"mean, or one number for each."
             )
-        return found.reshape(len(targets), -1).mean(1)
+        return values.reshape(len(targets), -1).mean(1)
 
-    return own_values
+    return checked
 
 
 def template(module: nn.Module | Make, seed: int) -> nn.Module:
@@ -184,16 +184,16 @@ def like(template: nn.Module, trained: nn.Module) -> nn.Module:
 
 def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
     """Replace torch's dropout layers by the package's, which draw from ``generator``."""
-    own: dict[nn.Module, Dropout] = {}
+    replacements: dict[nn.Module, Dropout] = {}
     for module in list(root.modules()):
         # Unlike named_children, this has a layer under each of its names.
         for name, child in module._modules.items():
             if (type(child) is nn.Dropout or type(child) is nn.Dropout2d) and 0 < child.p < 1:
-                if child not in own:
+                if child not in replacements:
                     channels = isinstance(child, nn.Dropout2d)
-                    own[child] = Dropout(generator, child.p, channels=channels)
-                    own[child].p = child.p  # type: ignore[assignment]  # modules may read it
-                module._modules[name] = own[child]
+                    replacements[child] = Dropout(generator, child.p, channels=channels)
+                    replacements[child].p = child.p  # type: ignore[assignment]  # modules may read it
+                module._modules[name] = replacements[child]
 
 
 #: Inputs and targets: two tensors or arrays, or a data set of torch.
@@ -504,7 +504,7 @@ def _node_names(graph: dict[str, Any], spec: RunSpec) -> list[Any] | None:
     """The nodes of a networkx graph (see ``with_topology``), or the names of a graph file's; None
     for another topology. What the user should know of the graph is logged.
     """
-    found = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
-    for note in found.get("notes", ()):
+    about = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
+    for note in about.get("notes", ()):
         log.warning(note)
-    return found.get("nodes" if graph else "names")
+    return about.get("nodes" if graph else "names")

@@ -98,8 +98,8 @@ def _parts(value: Any) -> Iterable[object]:
         value = getattr(value, "_orig_mod", value)  # what torch.compile wraps
         # Hooks count without their numbers. Two names of one tensor are not two equal tensors.
         state = [
-            (name, [*each.values()] if "_hooks" in name and each else each)
-            for name, each in sorted(vars(value).items())
+            (name, [*part.values()] if "_hooks" in name and part else part)
+            for name, part in sorted(vars(value).items())
         ]
         return type(value), state, [name for name, _ in value.named_parameters()]
     if isinstance(name, str) and _installed(home) and not hasattr(value, "__wrapped__"):

@@ -107,16 +107,16 @@ def _edges(spec: RunSpec) -> int:
 
 def _outputs(module: nn.Module, inputs: torch.Tensor) -> int:
     """The bytes of the outputs of all layers, for ``inputs``."""
-    found: list[int] = []
+    sizes: list[int] = []
 
     def note(layer: nn.Module, given: object, outputs: object) -> None:
         if isinstance(outputs, torch.Tensor):
-            found.append(outputs.nbytes)
+            sizes.append(outputs.nbytes)
 
     for layer in module.modules():
         layer.register_forward_hook(note)
     module(inputs)
-    return sum(found)
+    return sum(sizes)
 
 
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
@@ -276,11 +276,11 @@ def _called(key: str, what: str, function: Callable[..., Any], values: dict[str,
         value.clone() if isinstance(value, torch.Tensor) else value for value in values.values()
     ]
     with refused(f"{key}: {what}"):
-        found = function(*given)
+        returned = function(*given)
     for (name, value), passed in zip(values.items(), given, strict=True):
         if isinstance(value, torch.Tensor) and not _equal(passed, value):
             raise UserError(f"{key}: it changes its {name} in place; copy them first.")
-    return found
+    return returned
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -350,7 +350,7 @@ def check_finite(data: Dataset, task: Task, names: Names = OWN) -> None:
 
     A loss of the user's may leave out such targets.
     """
-    own_loss = task.loss not in [entry.loss for entry in TASKS.values()]
+    is_own_loss = task.loss not in [entry.loss for entry in TASKS.values()]
     for name, values in {
         "train: the inputs": data.train_inputs,
         "test: the inputs": data.test_inputs,
@@ -358,7 +358,7 @@ def check_finite(data: Dataset, task: Task, names: Names = OWN) -> None:
         "test: the targets": data.test_targets,
     }.items():
         count = int((~values.isfinite()).sum()) if values.is_floating_point() else 0
-        if count and not (own_loss and "targets" in name):
+        if count and not (is_own_loss and "targets" in name):
             raise UserError(
                 f"{names.data}{name} have {count:,} value{'s' * (count > 1)} that "
                 f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or replace "

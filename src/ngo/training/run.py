@@ -257,9 +257,9 @@ def run(
         if unless():
             checkpoints.remove()
             return None
-        found = None if overwrite else run_folder.finished(out, origin.about)
-        if found and not (out / CHECKPOINT).exists():
-            seconds, line = found
+        finished = None if overwrite else run_folder.finished(out, origin.about)
+        if finished and not (out / CHECKPOINT).exists():
+            seconds, line = finished
             tell(line)
             return last_evaluation(out, seconds)
         for note in origin.notes:
@@ -294,7 +294,7 @@ def at_checkpoint(
 
     ``start`` makes the training; it takes the backend.
     """
-    state = checkpoints.found()
+    state = checkpoints.load()
     if state is None:
         return start(), False
     try:

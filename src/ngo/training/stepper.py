@@ -52,18 +52,18 @@ class Stepper:
         ``backend`` overrides the run's: it is the one that ``auto`` chose before. ``workers`` are
         the numbers of the workers in this process, by default all.
         """
-        own = range(spec.workers) if workers is None else workers
-        check_memory(spec, run_memory(spec, problem, len(own), threads), problem.device)
+        local = range(spec.workers) if workers is None else workers
+        check_memory(spec, run_memory(spec, problem, len(local), threads), problem.device)
         self.population = Population(
             problem.model,
-            len(own),
+            len(local),
             spec.seed,
             task=problem.task,
             device=problem.device,
             backend=backend or spec.backend,
             precision=spec.precision,
             threads=threads,
-            workers=own,
+            workers=local,
             initialization=spec.initialization or SAME,
             honest=spec.honest,
         )
@@ -80,14 +80,14 @@ class Stepper:
         self._compressing: list[torch.Generator] = []
         if spec.compression is not None:
             X = self.population.X
-            self._compressing = [torch_stream(spec.seed, "compression", i, X.device) for i in own]
+            self._compressing = [torch_stream(spec.seed, "compression", i, X.device) for i in local]
             entry = COMPRESSIONS[spec.compression]
             self._codec = entry.codec(self.population.d, X.dtype, self._fields, self._compressing)
         self._streams = [
             BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
-            for i, part in zip(own, problem.parts, strict=True)
+            for i, part in zip(local, problem.parts, strict=True)
         ]
-        self._changes = [torch_stream(spec.seed, "augmentation", i) for i in own]
+        self._changes = [torch_stream(spec.seed, "augmentation", i) for i in local]
         self._batches = Batches(
             problem.task,
             problem.data,
@@ -101,8 +101,8 @@ class Stepper:
             self._mixing = ScheduledMixing(spec, self.steps, self._graphs)
         self._W: MixingMatrix | None = None  # of the last step
         self._matrices: dict[str, torch.Tensor] = {}
-        self._own = own
-        self.honest = sum(i < spec.honest for i in own)  # workers in this process
+        self._local = local
+        self.honest = sum(i < spec.honest for i in local)  # workers in this process
         self._failures = Failures(
             spec.workers, spec.seed, link_failure=spec.link_failure or 0, absence=spec.absence or 0
         )
@@ -151,7 +151,7 @@ class Stepper:
         Those of absent workers have no effect.
         """
         self._absent = self._failures.absent(self.t)
-        self._absent_rows = [k for k, i in enumerate(self._own) if i in self._absent]
+        self._absent_rows = [k for k, i in enumerate(self._local) if i in self._absent]
         population = self.population
         with unchanged(self._absent_rows, population.buffers, population.counts):
             return self.population.gradients(self._batches)
@@ -203,7 +203,7 @@ class Stepper:
 
     def _warn(self, line: str) -> None:
         """Log the first warning of a run, in the process of worker 0."""
-        if not self._warned and 0 in self._own:
+        if not self._warned and 0 in self._local:
             log.warning(line)
         self._warned = True
 

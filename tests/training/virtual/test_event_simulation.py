@@ -107,7 +107,7 @@ def test_all_messages_are_used_once_and_none_is_used_twice():
     assert len(set(sent)) == len(sent)
     waiting = sum(1 for _ in each.wires.live())
     assert len(sent) + waiting == each.wires.messages == 500
-    assert set(window.own) == {0.5}
+    assert set(window.self_weights) == {0.5}
 
 
 def test_pairs_meet_at_random_neighbours_only():
@@ -160,13 +160,13 @@ def test_nothing_is_sent_to_a_worker_that_is_away(tmp_path):
     each = churned(tmp_path, "0,2,leaves", workers=3, method="async_push_sum", topology="ring")
     window = each.window(20)
     assert each.wires.messages == 20
-    assert window.own == pytest.approx([2 / 3] * 20)
+    assert window.self_weights == pytest.approx([2 / 3] * 20)
 
 
 def test_the_weight_of_a_model_that_is_not_there_goes_to_the_own_one():
     window = simulation(workers=3, topology="chain", latency=1.5).window(6)
     # Two steps later the first models have arrived.
-    assert window.own == pytest.approx([1.0] * 6)
+    assert window.self_weights == pytest.approx([1.0] * 6)
     later = simulation(workers=3, topology="chain", latency=1.5)
     later.window(6)
-    assert later.window(9).own == pytest.approx([2 / 3, 1 / 3, 2 / 3])
+    assert later.window(9).self_weights == pytest.approx([2 / 3, 1 / 3, 2 / 3])

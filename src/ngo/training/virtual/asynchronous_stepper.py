@@ -37,7 +37,7 @@ class Exchange:
     slots: torch.Tensor
     weights: torch.Tensor
     #: The weights of the rows themselves, in sums.
-    own: torch.Tensor
+    self_weights: torch.Tensor
     #: The mixing matrix of steps that all workers take together.
     W: MixingMatrix | None
     #: The rows that meet a partner, and the partners.
@@ -124,8 +124,8 @@ class VersionNetwork(Network):
         if now.W is not None:
             mix(rows, now.W, gamma, spread=self._spread)
             return
-        own, weights = (1 - gamma) + gamma * now.own, gamma * now.weights
-        rows *= own.to(rows)[:, None]
+        self_weights, weights = (1 - gamma) + gamma * now.self_weights, gamma * now.weights
+        rows *= self_weights.to(rows)[:, None]
         rows.index_add_(0, now.rows, self.slots[now.slots] * weights.to(rows)[:, None])
 
     def average(self, rows: torch.Tensor) -> None:
@@ -138,7 +138,7 @@ class VersionNetwork(Network):
     def _sent(self, rows: torch.Tensor) -> Exchange:
         """Keep the rows that others use."""
         now = self._taken()
-        check_rows(rows, len(now.own))
+        check_rows(rows, len(now.self_weights))
         if len(self.slots) < self._needed or self.slots.shape[1] != rows.shape[1]:
             before = self.slots
             self.slots = rows.new_zeros(max(self._needed, 2 * len(before)), rows.shape[1])
@@ -214,8 +214,8 @@ class AsynchronousStepper(Stepper):
         losses = self.population.X.new_zeros(len(arranged.worker))
         for batch in arranged.batches():
             if len(batch.gradients):
-                found = self._gradients(arranged.worker[batch.gradients])
-                losses[torch.from_numpy(batch.gradients).to(losses.device)] = found
+                batch_losses = self._gradients(arranged.worker[batch.gradients])
+                losses[torch.from_numpy(batch.gradients).to(losses.device)] = batch_losses
             try:
                 for part in self._together(arranged, batch):
                     self._update(arranged, *part)
@@ -323,7 +323,7 @@ class AsynchronousStepper(Stepper):
             rows=on_device(np.searchsorted(worker[steps], worker[arranged.user[used]])),
             slots=on_device(arranged.source[used]),
             weights=torch.from_numpy(arranged.weight[used]),
-            own=torch.from_numpy(arranged.own[steps]),
+            self_weights=torch.from_numpy(arranged.self_weights[steps]),
             W=arranged.matrices[whole] if whole >= 0 else None,
             meeting=on_device(meeting),
             partners=on_device(partners[meeting]),

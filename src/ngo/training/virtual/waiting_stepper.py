@@ -87,12 +87,12 @@ class WaitingTimes:
         np.maximum.at(self._out, senders, ends)
         begin = ends - transfer + messages * latency
         order = np.lexsort((begin, receivers))
-        found = np.empty_like(begin)
-        found[order] = _queued(
+        arrival = np.empty_like(begin)
+        arrival[order] = _queued(
             np.maximum(begin, self._in[receivers])[order], transfer[order], receivers[order]
         )
-        np.maximum.at(self._in, receivers, found)
-        return found
+        np.maximum.at(self._in, receivers, arrival)
+        return arrival
 
     def _at_server(self, half: np.ndarray, size: float) -> np.ndarray:
         """All workers send to a server, whose link carries one message at a time, to it and back.
