@@ -107,20 +107,13 @@ def test_targets_below_0_are_those_of_a_users_own_loss():
     assert told(train=signs()).startswith("targets: -1 is not a class; int64 classes start from 0")
 
 
-KINDS = [torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8, torch.uint16]
-
-
-@pytest.mark.parametrize("dtype", [*KINDS, torch.complex64, torch.bool])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.bool])
 def test_a_users_own_loss_gets_targets_of_any_type_as_they_are(dtype):
     seen = []
 
     def loss(outputs, targets):
         seen.append(targets.dtype)
-        return (
-            (outputs[:, 0] * targets.real.float()).mean()
-            if dtype.is_complex
-            else (product(outputs, targets))
-        )
+        return product(outputs, targets)
 
     assert len(quick(train=(X, y.to(dtype)), loss=loss).models) == 3
     assert set(seen) == {dtype}
@@ -140,9 +133,6 @@ def test_arrays_in_another_order_of_bytes_or_memory_are_the_same_numbers():
         assert equal(quick(train=(inputs, BIG[1]), test=DATA), quick())
 
 
-STRUCTURED = np.zeros(48, [("a", "f4")])
-
-
 @pytest.mark.parametrize(
     ("inputs", "part"),
     [
@@ -150,10 +140,6 @@ STRUCTURED = np.zeros(48, [("a", "f4")])
         (np.ma.masked_less(X.numpy(), 0), "a MaskedArray is not allowed"),
         (X.numpy().astype(">f8"), "train inputs: float64 is not allowed; it must be float32"),
         (X.numpy().astype(object), "train inputs: object is not allowed; it must be float32"),
-        (X.numpy().astype(str), "is not allowed; it must be float32"),
-        (np.zeros((48, 3), "datetime64[D]"), "datetime64[D] is not allowed; it must be float32"),
-        (STRUCTURED, "is not allowed; it must be float32"),
-        (X.to(torch.complex64), "module: it failed on inputs of complex64 of shape [3]"),
         (X.half(), "module: it failed on inputs of float16 of shape [3]"),
         (pd.DataFrame(X.numpy()), "a DataFrame is not allowed"),
         (tuple(X.tolist()), "a tuple is not allowed; it must be a tensor or a NumPy array: torch."),
