@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -44,7 +44,7 @@ from ngo.engine.population import Population
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT
-from ngo.training.evaluation import Evaluation, make_evaluation
+from ngo.training.evaluation import Evaluation
 from ngo.training.problem_checks import load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.results_version import results_version
@@ -250,7 +250,7 @@ class Participant(Training):
         #: What all processes had sent up to each evaluation.
         self.traffic: list[dict[str, int]] = []
 
-    def evaluate(self) -> bool:
+    def _measured(self) -> dict[str, Any]:
         """Evaluate the local workers and, in process 0, the mean of all."""
         network, population, problem = self._network, self.population, self._problem
         group, local, k, honest = self._group, network.local, self.stepper.honest, self._spec.honest
@@ -279,23 +279,16 @@ class Participant(Training):
             pairs = [[scores.consensus_loss, scores.consensus_accuracy] for scores in scored]
             of_mean[: 2 * len(pairs)] = numbers(pairs).flatten()
         mean_loss, mean_accuracy, *held_out = group.total(of_mean).tolist()
-        row = make_evaluation(
-            self.step,
-            problem.owned,
-            samples=self.stepper.samples,
-            train_loss=loss / count if count else math.nan,
-            V=float(V),
-            scores=Scores(mean_loss, mean_accuracy, worker_losses, accuracies),
-            holdout=Scores(*held_out, [], []) if problem.holdout else None,
-            messages=int(messages),
-            bytes_sent=int(bytes_sent),
-            seconds=self.seconds,
-        )
-        self.rows.append(row)
-        self._losses = []
         traffic = {name: int(value) for name, value in zip(SENT, sent, strict=True)}
         self.traffic.append({"step": self.step, **traffic})
-        return True
+        return {
+            "train_loss": loss / count if count else math.nan,
+            "V": float(V),
+            "scores": Scores(mean_loss, mean_accuracy, worker_losses, accuracies),
+            "holdout": Scores(*held_out, [], []) if problem.holdout else None,
+            "messages": int(messages),
+            "bytes_sent": int(bytes_sent),
+        }
 
 
 def _place(device: str, rendezvous: Rendezvous) -> str:

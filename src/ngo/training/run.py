@@ -181,27 +181,32 @@ class Training:
         """Add a row of this step, unless there is one; whether it was added."""
         if self.rows and self.rows[-1].step == self.step:
             return False
-        problem, population, losses = self._problem, self.population, self._losses
         start = time.perf_counter()
-        scores = population.evaluate(*problem.test_at(self.step), workers=problem.evaluated)
-        holdout = problem.holdout and population.evaluate(*problem.holdout, workers=())
+        measured = self._measured()
         self.seconds_evaluating += time.perf_counter() - start
         row = make_evaluation(
             self.step,
-            problem.owned,
+            self._problem.owned,
             samples=self.stepper.samples,
-            train_loss=float(torch.cat(losses).double().mean()) if losses else math.nan,
-            V=float(synchronization_index(population.honest)),
-            scores=scores,
-            holdout=holdout,
-            messages=self.stepper.network.messages,
-            bytes_sent=self.stepper.network.bytes_sent,
             seconds=self.seconds,
+            **measured,
             **self.stepper.spent(),
         )
         self.rows.append(row)
         self._losses = []
         return True
+
+    def _measured(self) -> dict[str, Any]:
+        """What ``make_evaluation`` takes of this step, but for samples and time."""
+        problem, population, losses = self._problem, self.population, self._losses
+        return {
+            "train_loss": float(torch.cat(losses).double().mean()) if losses else math.nan,
+            "V": float(synchronization_index(population.honest)),
+            "scores": population.evaluate(*problem.test_at(self.step), workers=problem.evaluated),
+            "holdout": problem.holdout and population.evaluate(*problem.holdout, workers=()),
+            "messages": self.stepper.network.messages,
+            "bytes_sent": self.stepper.network.bytes_sent,
+        }
 
 
 log = logging.getLogger("ngo")
