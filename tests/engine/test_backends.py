@@ -183,11 +183,11 @@ def tanh(width=8, layer=torch.nn.Tanh):
     return Model(build, input_shape=(3,), task="classification")
 
 
-def stepped(model, n, b=4, shape=(3,)):
+def stepped(model, n, b=4):
     """A population after its first gradients."""
     population = Population(model, n, seed=0)
     generator = torch.Generator().manual_seed(1)
-    inputs = torch.randn(n, b, *shape, generator=generator)
+    inputs = torch.randn(n, b, 3, generator=generator)
     targets = torch.randint(2, (n, b), generator=generator)
     population.gradients(Stacked(inputs, targets))
     return population
@@ -214,13 +214,6 @@ def test_auto_is_threads_where_vmap_is_not_faster(monkeypatch):
     assert stepped(tanh(), n, b=5).backend == "threads"
     monkeypatch.setattr(auto, "MOST_PARAMETERS", parameters - 1)
     assert stepped(tanh(), n).backend == "threads"
-
-    def convolution(generator):
-        return torch.nn.Sequential(torch.nn.Conv1d(1, 2, 3), torch.nn.Flatten())
-
-    model = Model(convolution, input_shape=(1, 3), task="classification")
-    monkeypatch.undo()
-    assert stepped(model, n, shape=(1, 3)).backend == "threads"
 
 
 def test_auto_is_threads_where_vmap_fails_or_disagrees(monkeypatch, caplog):

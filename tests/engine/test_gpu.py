@@ -1,7 +1,6 @@
 """Code paths of a GPU without one: on a stand-in, and on the device ``meta``."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +15,6 @@ from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.models.model import MODELS
 from ngo.native import build, triton_gossip
 from ngo.training.learning_problem import make_problem
 from ngo.training.run import Training
@@ -36,7 +34,7 @@ def card(monkeypatch):
     triton_gossip.available.cache_clear()
 
 
-@pytest.mark.parametrize("model", sorted(set(MODELS) - {"resnet18"}))
+@pytest.mark.parametrize("model", ["mnist_cnn", "mnist_vae", "cifar10_vae"])
 def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
     """The device ``meta`` has none, and refuses operands of another device."""
     monkeypatch.setattr(torch, "Generator", Generator)
@@ -144,22 +142,6 @@ def test_backends_on_a_gpu_take_other_batches_and_states(card, model, backend):
             population.X.sub_(population.G, alpha=0.001)
             reference.X.copy_(on_host(population.X))
     assert torch.allclose(on_host(population.buffers), reference.buffers, atol=1e-4)
-    for ours, theirs in zip(population.generators, reference.generators, strict=True):
-        assert torch.equal(ours.get_state(), theirs.get_state())
-
-
-def test_cuda_graphs_of_some_workers(card):
-    """They are captured for all, and replayed for those that take a step."""
-    reference = Population("mnist_cnn", 4, seed=0, backend="loop")
-    with card:
-        population = Population("mnist_cnn", 4, seed=0, device="cuda:1", backend="graphs")
-        for rows in ([2], [3, 1]):
-            given = batch("mnist_cnn", len(rows), b=2, device="cuda:1")
-            losses = population.gradients(replace(given, workers=rows))
-            with torch._C.DisableTorchFunction():
-                here = replace(batch("mnist_cnn", len(rows), b=2), workers=rows)
-                assert torch.allclose(on_host(losses), reference.gradients(here), rtol=1e-4)
-            assert torch.allclose(on_host(population.G)[rows], reference.G[rows], atol=1e-5)
     for ours, theirs in zip(population.generators, reference.generators, strict=True):
         assert torch.equal(ours.get_state(), theirs.get_state())
 

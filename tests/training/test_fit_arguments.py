@@ -38,15 +38,6 @@ def test_a_loss_as_a_mean_or_per_sample_gives_the_same():
         assert np.allclose(runs[0].metrics["workers_loss_mean"], other.metrics["workers_loss_mean"])
 
 
-def test_outputs_of_any_structure_go_to_the_loss():
-    class Parts(nn.Linear):
-        def forward(self, x):
-            return {"mean": super().forward(x), "others": [x, (x,)]}
-
-    run = quick(Parts(3, 3), (DATA[0],) * 2, loss=lambda out, x: F.mse_loss(out["mean"], x))
-    assert run.metrics["consensus_loss"].is_monotonic_decreasing
-
-
 def test_a_score_goes_into_the_columns_of_accuracy():
     def error(outputs, targets):
         return (outputs["first"] - targets).abs().mean(1)

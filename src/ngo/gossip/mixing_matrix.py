@@ -51,12 +51,6 @@ class MixingMatrix:
         receivers, senders = (W - torch.diag(W.diagonal())).nonzero().T
         return cls(len(W), receivers, senders, W[receivers, senders], W.diagonal())
 
-    @classmethod
-    def identity(cls, n: int) -> MixingMatrix:
-        """The matrix of n workers without an edge."""
-        none = torch.zeros(0, dtype=torch.long)
-        return cls(n, none, none, none, torch.ones(n))
-
     @property
     def n(self) -> int:
         """The number of workers."""

@@ -237,7 +237,9 @@ def try_out(
         what, batch = f"it failed on inputs of {kind(samples[0])}", partial(task.batch, data)
         given = {"inputs": samples[0], "targets": samples[1]}
         inputs, targets = _called(names.of("batch"), what, batch, given)
-        module = built(model, inputs.device, names)
+        with refused(f"{names.module}: it can't be built"):
+            module = model.build(torch.Generator(inputs.device))
+        module = check_module(names.module, module).to(inputs.device)
         before = streams()
         for training in (True, False):
             module.train(training)
@@ -305,16 +307,9 @@ def _steady_buffers(key: str, module: nn.Module) -> Iterator[None]:
         if buffer.dtype not in (torch.float32, torch.int64):
             raise UserError(
                 f"{key}: its buffer {name!r} changes in a forward pass, and the consensus model "
-                f"can't have one for all workers: it is {str(buffer.dtype).removeprefix('torch.')}"
-                f"; it must be float32 (their mean) or int64 (their maximum)."
+                f"can't have one for all workers: it is {_name(buffer.dtype)}; it must be float32 "
+                f"(their mean) or int64 (their maximum)."
             )
-
-
-def built(model: Model, device: torch.device, names: Names) -> nn.Module:
-    """The module of a model; a one-line UserError if it can't be trained."""
-    with refused(f"{names.module}: it can't be built"):
-        module = model.build(torch.Generator(device))
-    return check_module(names.module, module).to(device)
 
 
 @torch.no_grad()
