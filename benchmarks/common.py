@@ -20,7 +20,7 @@ from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.layers import ConvPoolReLU2d, Dropout
 from ngo.models.model import MODELS, Model
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.run import stepper_of
 from ngo.training.stepper import Stepper
 from ngo.training.validation import resolve

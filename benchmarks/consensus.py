@@ -7,7 +7,7 @@ import torch
 from common import COUPLINGS, TOPOLOGIES, options, show, times, torch_stream
 
 from ngo.gossip.gossip_step import gossip_step
-from ngo.native import pool
+from ngo.native import threads
 from ngo.training.validation import resolve
 
 GAMMA, P = 0.1, 0.9
@@ -22,7 +22,7 @@ CASES = (
 def main() -> None:
     """Print a table of each case."""
     args = options(__doc__)
-    spread = pool.threads() if args.device == "cpu" else pool.in_order
+    spread = threads.threads() if args.device == "cpu" else threads.in_order
     torch.set_num_threads(1)
     for graph, n, d in CASES[:1] if args.quick else CASES:
         X = torch.randn(n, d, generator=torch_stream(0, "state")).to(args.device)

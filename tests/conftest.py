@@ -32,8 +32,12 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
+<<<<<<< HEAD
 from ngo.native import pool
 from ngo.pipeline.paths import REPOSITORY
+=======
+from ngo.native import threads
+>>>>>>> s_train
 from ngo.training.virtual.clock import CHURN, CLOCKS, LINKS, SPEEDS
 from verdicts.quantity_registry import QUANTITIES
 
@@ -64,7 +68,7 @@ def real(pattern: str) -> Path:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """With ``--numprocesses auto``, one process more than there are cores: some tests only wait."""
-    return pool.cores() + 1
+    return threads.cores() + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

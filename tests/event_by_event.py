@@ -9,7 +9,7 @@ from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import phi
 from ngo.gossip.topology import Mixing
-from ngo.training.problem import Batches, BatchStream
+from ngo.training.batches import Batches, BatchStream
 from ngo.training.virtual.clock import LINKS, SPEEDS
 
 

@@ -16,9 +16,8 @@ from torch import nn
 
 from ngo.common.columns import read_columns
 from ngo.distributed import process_run
-from ngo.distributed.participant import Participant
 from ngo.distributed.process_run import launch
-from ngo.distributed.rendezvous import Group, Place, Rendezvous
+from ngo.distributed.rendezvous import Place, Rendezvous
 from ngo.engine.population import Population
 from ngo.models.layers import Dropout
 from ngo.models.model import MODELS, Model
@@ -28,9 +27,6 @@ from ngo.training.validation import resolve
 
 # Seconds after which the processes of a test are killed. They need a few.
 LIMIT = 120.0
-
-# The sums over all processes that make an evaluation.
-SUMS = 5
 
 # The number of samples in the test set of the digits.
 TEST_SAMPLES = 360
@@ -76,7 +72,7 @@ def simulated(spec, tmp_path):
     return read_columns(tmp_path / "simulated/metrics.parquet", "metrics")[0]
 
 
-def distributed(spec, processes, tmp_path, scenario=None, timeout=20.0, on_failure="stop", **how):
+def distributed(spec, processes, tmp_path, scenario=None, timeout=20.0, **how):
     """The metrics of the distributed run, their facts, and ``distributed`` of its run.json.
 
     Each process calls ``scenario``, if it is given, with the function that takes part in the run.
@@ -85,10 +81,10 @@ def distributed(spec, processes, tmp_path, scenario=None, timeout=20.0, on_failu
     work = partial(
         process_run.run,
         *(spec, out, tmp_path),
-        **{"device": "cpu", "timeout": timeout, "on_failure": on_failure, **how},
+        **{"device": "cpu", "timeout": timeout, **how},
     )
     with ended_within(LIMIT):
-        launch(partial(prepared, scenario, work), processes, timeout=timeout, on_failure=on_failure)
+        launch(partial(prepared, scenario, work), processes)
     record = json.loads((out / "run.json").read_text())
     return *read_columns(out / "metrics.parquet", "metrics"), record["distributed"]
 
@@ -162,31 +158,6 @@ def end():
 def freeze():
     """Event: the process is suspended."""
     os.kill(os.getpid(), signal.SIGSTOP)
-
-
-def in_evaluation(step, process, sums, work):
-    """Scenario: a process is killed in the evaluation of ``step``, before the sum number ``sums``.
-
-    An evaluation is made of ``SUMS`` sums. After them, the leader writes the files.
-    """
-    evaluate, total, left = Participant.evaluate, Group.total, []
-
-    def evaluating(participant):
-        left[:] = [sums] if participant._stepper.t == step else []
-        evaluate(participant)
-
-    def totalling(*arguments):
-        if left == [0]:
-            end()
-        left[:] = [k - 1 for k in left]
-        return total(*arguments)
-
-    def patch():
-        Participant.evaluate, Group.total = evaluating, totalling
-        if sums == SUMS:
-            process_run.write_results = lambda *arguments, **named: end()
-
-    only(process, patch, work)
 
 
 def stderr_to(file, scenario, work):

@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from ngo.native.pool import one_intra_op_thread
+from ngo.native.threads import one_intra_op_thread
 from ngo.training.checkpoint import Stopped
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.run import Training, run
 from ngo.training.spec import DEFAULTS
 from ngo.training.validation import check_snapshots, resolve

@@ -1,8 +1,8 @@
 """A stand-in for a GPU: tensors that claim to be on one, and the errors that a real one raises.
 
 The tensors' memory is the host's. Every call of a torch function passes through the mode ``Card``,
-which moves tensors between host and card, refuses operands of both in one operation, and records
-where the host would wait for the GPU. Below autograd, ``torch.cuda.graph`` records the operations
+which moves tensors between host and card, and refuses operands of both in one operation. Below
+autograd, ``torch.cuda.graph`` records the operations
 of a capture, and ``replay`` repeats them on the same memory.
 """
 
@@ -16,8 +16,6 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
 PLACE = torch.device("cuda:1")
 
-# Calls for which the host waits until a tensor of the GPU is computed.
-LOOKS = ("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__", "nonzero")
 # Calls that create a tensor; each takes a device.
 MAKERS = ("empty", "zeros", "ones", "full", "rand", "randn", "arange", "tensor", "eye")
 
@@ -28,10 +26,6 @@ class OnCard(torch.Tensor):
     device = property(lambda self: PLACE)
     is_cuda = property(lambda self: True)
     is_cpu = property(lambda self: False)
-
-
-class Pinned(torch.Tensor):
-    """A tensor in page-locked memory of the host."""
 
 
 class Generator(torch.Generator):
@@ -59,35 +53,28 @@ def _is_card(device):
 
 
 class Card(TorchFunctionMode):
-    """The stand-in; ``waits`` are the calls so far for which the host waited."""
+    """The stand-in."""
 
     def __init__(self):
         super().__init__()
-        self.waits = []
         self.current = 0  # the current GPU, of torch.cuda
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         name = getattr(function, "__name__", "")
         if name == "pin_memory":
-            assert not _on_card(args[0])
-            return args[0].clone().as_subclass(Pinned)
+            return args[0].clone()
         if name == "to":
             return self._moved(function, args, kwargs)
         if name == "cpu":
-            self._wait(name, *args)
             return on_host(args[0])
         if name == "copy_" and len({_on_card(x) for x in args[:2]}) == 2:
-            if not (isinstance(args[1], Pinned) and kwargs.get("non_blocking")):
-                self._wait(name, *args)
             args[0].as_subclass(torch.Tensor).copy_(args[1].as_subclass(torch.Tensor))
             return args[0]
         if name in MAKERS and "device" in kwargs:
             there = _is_card(kwargs["device"])
             if there:
                 kwargs["device"] = "cpu"
-                if name == "tensor":
-                    self._wait(name)
             made = function(*args, **kwargs)
             self._refuse_other_streams(kwargs, there)
             return made.as_subclass(OnCard) if there else made
@@ -99,8 +86,6 @@ class Card(TorchFunctionMode):
                 return False
             if host and name != "__getitem__":
                 raise RuntimeError(f"{name}: expected all tensors to be on the same device")
-            if name in LOOKS or host:
-                self._wait(name)
         return function(*args, **kwargs)
 
     def _moved(self, function, args, kwargs):
@@ -110,9 +95,7 @@ class Card(TorchFunctionMode):
         dtypes = [a.dtype if isinstance(a, torch.Tensor) else a for a in rest]
         dtypes = [a for a in [*dtypes, kwargs.get("dtype")] if isinstance(a, torch.dtype)]
         there = _is_card(places[0]) if places else _on_card(x)
-        if there != _on_card(x) and not (isinstance(x, Pinned) and kwargs.get("non_blocking")):
-            self._wait("to")
-        elif there == _on_card(x) and (not dtypes or dtypes[0] == x.dtype):
+        if there == _on_card(x) and (not dtypes or dtypes[0] == x.dtype):
             return x
         plain = x.as_subclass(torch.Tensor)
         moved = plain.to(dtypes[0] if dtypes else x.dtype)
@@ -123,10 +106,6 @@ class Card(TorchFunctionMode):
         generator = kwargs.get("generator")
         if generator is not None and _is_card(generator.device) != there:
             raise RuntimeError("expected a generator of the same device")
-
-    def _wait(self, name, *tensors):
-        if not tensors or any(map(_on_card, tensors)):
-            self.waits.append(name)
 
     def cuda(self):
         """The parts of ``torch.cuda`` that the package uses, by name."""

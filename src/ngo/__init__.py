@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 _INTERFACE = {
     "fit": ("ngo.training.fit", "fit"),
     "Fit": ("ngo.training.fit", "Fit"),
-    "RunState": ("ngo.training.callbacks", "RunState"),
+    "RunState": ("ngo.training.fit", "RunState"),
     "topology": ("ngo.gossip.topology", "topology"),
     "method": ("ngo.gossip.method", "method"),
     "local_rule": ("ngo.gossip.step", "local_rule"),

@@ -17,7 +17,7 @@ from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.attack import HONEST as NO_ATTACK
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.network import Network
-from ngo.native.pool import in_order
+from ngo.native.threads import in_order
 
 LIMIT = 20.0  # seconds that a message may take
 
@@ -26,11 +26,11 @@ class ThreadGroup:
     """A ``rendezvous.Group`` whose messages go through queues."""
 
     def __init__(self, me, size, queues):
-        self.me, self.members, self._queues = me, tuple(range(size)), queues
+        self.me, self.size, self._queues = me, size, queues
 
     @property
     def others(self):
-        return [q for q in self.members if q != self.me]
+        return [q for q in range(self.size) if q != self.me]
 
     def exchange(self, like, send, receive):
         for q, rows in send.items():
@@ -76,7 +76,7 @@ def test_pulls_and_mixes_among_liars_are_those_of_one_process(attack, defence, p
     run = Stepping("ngo", torch.tensor(start()), W, coupling=defence, gamma=GAMMA, **FIELDS).run
     alone, several = lying_networks(processes, attack, run)
     X, coupling = torch.tensor(start()), COUPLINGS[defence]
-    parts = [X[each.own.start : each.own.stop].clone() for each in several]
+    parts = [X[each.local.start : each.local.stop].clone() for each in several]
     pushes = torch.tensor(start()).flip(0) / 10  # away from consensus
     for t in range(STEPS):
         for network in (alone, *several):
@@ -86,7 +86,7 @@ def test_pulls_and_mixes_among_liars_are_those_of_one_process(attack, defence, p
         alone.mix(X, 0.3)
         steps = []
         for each, part in zip(several, parts, strict=True):
-            own_at = part + pushes[each.own.start : each.own.stop]
+            own_at = part + pushes[each.local.start : each.local.stop]
             steps.append(partial(taken, each, part, coupling, run, own_at if t % 2 else None))
         together(*steps)
     found = torch.cat(parts)

@@ -17,6 +17,7 @@ from participants import (
     distributed,
     end,
     ended_within,
+    freeze,
     only,
     simulated,
     spec_of,
@@ -29,8 +30,6 @@ from ngo.common.files import try_lock
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.distributed.process_run import check
-from ngo.gossip.method import METHODS, Method
-from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.training import run as simulated_run
 
 
@@ -57,7 +56,6 @@ def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
     assert_equal_runs(ours, theirs)
     assert len(theirs["step"]) == 4
     assert facts["run"] == spec.id
-    assert how["lost"] == []
     # What is counted where tensors are sent agrees with the metrics.
     traffic = how["evaluations"]
     assert [row["models_sent"] for row in traffic] == theirs["messages"].tolist()
@@ -97,7 +95,7 @@ def test_a_folder_that_holds_a_run_is_safe(tmp_path):
     holds = f"out: .* holds the finished run {spec.id}, with"
     other = convex_spec(workers=3, epochs=0.05, lr=0.01)
     with pytest.raises(UserError, match=f"{holds} lr 0.02 and not 0.01; .* with --overwrite"):
-        distributed(other, 2, tmp_path, on_failure="drop")
+        distributed(other, 2, tmp_path)
     with pytest.raises(UserError, match=f"{holds} distributed .*'processes': 2.* and not .*: 3"):
         distributed(spec, 3, tmp_path)
     with pytest.raises(UserError, match=f"{holds} distributed .* and not None"):
@@ -122,19 +120,28 @@ def die_at_the_data():
     loading.load = lambda *arguments: end()
 
 
-def test_a_process_that_dies_while_data_are_loaded_is_not_waited_for(tmp_path):
-    scenario = partial(only, 1, die_at_the_data)
-    died = "before the first step, process 1 was killed by SIGKILL"
-    with pytest.raises(UserError, match=died):
-        distributed(convex_spec(workers=3), 3, tmp_path, scenario, on_failure="drop")
+@pytest.mark.parametrize(
+    "scenario", [partial(only, 2, die_at_the_data), partial(at_step, 5, 2, end)]
+)
+def test_a_lost_process_ends_the_run(scenario, tmp_path):
+    with pytest.raises(UserError, match="^distributed: process 2 of 3 was killed by SIGKILL.$"):
+        distributed(convex_spec(workers=3), 3, tmp_path, scenario)
+    assert not list((tmp_path / "distributed").glob("*.*"))
 
 
-def refused(tmp_path, on_failure="stop", processes=2, name="out", **fields):
+def test_a_silent_process_ends_the_run(tmp_path):
+    scenario = partial(at_step, 5, 1, freeze)
+    with pytest.raises(UserError, match="silent for longer than --timeout 2.5: ") as error:
+        distributed(convex_spec(workers=3), 3, tmp_path, scenario, timeout=2.5)
+    assert "\n" not in str(error.value)
+
+
+def refused(tmp_path, processes=2, name="out", **fields):
     """The message with which a run is refused; empty if it is not."""
     spec = spec_of(workers=4, **fields)
     message = ""
     try:
-        check(spec, tmp_path / (name or spec.id), processes, on_failure)
+        check(spec, tmp_path / (name or spec.id), processes)
     except UserError as error:
         message = str(error)
     assert "\n" not in message
@@ -148,22 +155,6 @@ def test_mistakes_are_one_line(tmp_path):
     assert "has the name of the simulated run" in refusal(name=None)
     assert refusal(attack="alie") == ""
     assert refusal(clock="waiting").startswith("clock: 'waiting' is simulated time")
-
-
-def test_no_worker_is_dropped_from_directed_or_weighted_graphs(tmp_path, monkeypatch):
-    ngo, one_way = METHODS["ngo"], TOPOLOGIES["directed_ring"].define
-    weighted = TOPOLOGIES["ring"].matrix
-    monkeypatch.setitem(METHODS, "push", Method(ngo.update, ("topology",), directed=True))
-    monkeypatch.setitem(TOPOLOGIES, "one_way", Topology("one_way", one_way, True, False, ()))
-    monkeypatch.setitem(TOPOLOGIES, "own", Topology("own", weighted, False, True, ()))
-    directed = {"method": "push", "topology": "one_way"}
-    assert refused(tmp_path, "drop") == refused(tmp_path, "drop", method="centralized") == ""
-    assert refused(tmp_path, "drop", **directed) == (
-        "on-failure: 'drop' recomputes the weights of edges after a loss, but topology "
-        "'one_way' is directed; allowed: stop."
-    )
-    assert "'own' has its own weights; allowed: stop." in refused(tmp_path, "drop", topology="own")
-    assert refused(tmp_path, **directed) == refused(tmp_path, topology="own") == ""
 
 
 def test_torchrun_starts_the_processes(tmp_path):

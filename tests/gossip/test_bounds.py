@@ -16,7 +16,7 @@ from ngo.gossip.least_squares import LeastSquares, gaussian_problem, sgd
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.spectrum import laplacian
 from ngo.gossip.topologies.static import complete, ring
-from ngo.native.pool import one_intra_op_thread
+from ngo.native.threads import one_intra_op_thread
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
 

@@ -9,7 +9,7 @@ from rates import check_uniform
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS, kept_entries
-from ngo.native.pool import in_order, threads
+from ngo.native.threads import in_order, threads
 
 N, D = 4, 41
 OPTIONS = {"kept_share": 0.2, "levels": 5}

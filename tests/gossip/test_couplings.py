@@ -18,7 +18,7 @@ from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.robust_coupling import trimmed_step
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-from ngo.native.pool import fits, in_order
+from ngo.native.threads import fits, in_order
 
 SPECIAL = torch.tensor([0.0, math.inf, -math.inf, math.nan])
 

@@ -15,7 +15,8 @@ from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.schedule import SCHEDULES, schedule, scheduled
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.problem import Batches, BatchStream, make_problem
+from ngo.training.batches import Batches, BatchStream
+from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
 from ngo.training.validation import resolve
 

@@ -14,7 +14,7 @@ from ngo.gossip import gossip_step as steps
 from ngo.gossip.gossip_step import exponent, gossip_step, phi
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete
-from ngo.native import pool
+from ngo.native import threads
 
 
 def test_phi_at_known_points():
@@ -102,11 +102,11 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     X, past = torch.randn(2, 7, 9999, generator=generator, dtype=dtype)
     W = random_weights(7, 0.5, 1)
     monkeypatch.setattr(steps, "BLOCK", 7000)  # 10 blocks
-    monkeypatch.setattr(pool, "SHARE", 7000)
+    monkeypatch.setattr(threads, "SHARE", 7000)
     at = past if stale else None
     expected = gossip_step(X, W, 0.1, p, at=at)
     for count in (1, 2, 5):
         mine = X.clone()
-        found = gossip_step(mine, W, 0.1, p, at=at, out=mine, spread=pool.threads(count))
+        found = gossip_step(mine, W, 0.1, p, at=at, out=mine, spread=threads.threads(count))
         assert found is mine
         assert torch.equal(mine, expected)

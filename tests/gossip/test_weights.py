@@ -8,12 +8,9 @@ from hypothesis import strategies as st
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import (
     WEIGHT_RULES,
-    metropolis_hastings,
     mixing_matrix,
     outgoing_shares,
-    without_workers,
 )
-from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_graph
 
 
@@ -55,15 +52,6 @@ def test_directed_weights_are_column_stochastic(n, u, seed):
         receivers = {i for i in range(n) if W[i, j] != 0}
         assert receivers == {j} | {b for a, b in edges if a == j}
         assert W[:, j].max() == W[j, j]
-
-
-def test_without_a_worker_the_weights_are_those_of_the_rest():
-    """A ring that loses worker 2 is the path 3 – 4 – 0 – 1."""
-    W = without_workers(mixing_matrix(ring(5)), {2}, metropolis_hastings).dense()
-    assert_doubly_stochastic(W)
-    assert W[2, 2] == 1
-    rest = [3, 4, 0, 1]
-    assert torch.equal(W[rest][:, rest], mixing_matrix(nx.path_graph(4)))
 
 
 KITE = [(0, 1), (0, 2), (0, 3), (3, 4)]  # degrees 3, 1, 1, 2, 1

@@ -8,7 +8,7 @@ import torch
 from ngo.common.seeding import torch_stream
 from ngo.native import build
 from ngo.native.elementwise import elementwise
-from ngo.native.pool import in_order, threads
+from ngo.native.threads import in_order, threads
 
 compiled = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 

@@ -9,7 +9,7 @@ from ngo.common.registry import UserError
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.method import METHODS
 from ngo.training.evaluation import evaluated_workers
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.validation import resolve
 
 ATTACKED = sorted(name for name, entry in METHODS.items() if "attack" in entry.fields)

@@ -1,25 +1,15 @@
 import re
 from dataclasses import replace
-from itertools import islice, pairwise
-from pathlib import Path
+from itertools import islice
 
 import numpy as np
-import pytest
 import torch
-from own_modules import DATA, equal, linear, quick, row, stop_at, told
-from runs import digits_run
-from torch import nn
-from torch.nn import functional as F
+from own_modules import equal, quick, row, stop_at, told
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
-from ngo.distributed.process_run import check
-from ngo.gossip.method import method
-from ngo.models.model import MODELS
 from ngo.models.task import TASKS
-from ngo.training.fit_inputs import template
-from ngo.training.problem import Batches, BatchStream, make_problem
+from ngo.training.batches import Batches, BatchStream
 
 
 def test_batches_pass_over_all_samples_and_are_always_full():
@@ -93,7 +83,7 @@ def test_rows_are_the_same_samples(digits, least_squares):
             assert all(torch.equal(*pair) for pair in zip((inputs, targets), expected, strict=True))
 
 
-def short(short_share="whole", sizes=(30, 3, 7), batch_size=10, **fields):
+def short(short_share, sizes=(30, 3, 7), batch_size=10, **fields):
     """A fit of workers that own this many samples."""
     ends = np.cumsum([0, *sizes])
     parts = [range(*ends[i : i + 2]) for i in range(len(sizes))]
@@ -119,80 +109,16 @@ def test_short_shares_that_repeat_have_full_batches_and_count_all_samples():
     assert rows["step"].iloc[-1] == round(2 * 48 / 80)
 
 
-def test_whole_short_shares_are_the_batches_of_their_workers():
-    """Full batches of unequal workers: plain torch takes the same steps."""
-    sizes = (30, 3, 7)
-    run = quick(**short(batch_size=100, sizes=sizes, method="centralized", lr=0.1, topology=None))
-    module = template(linear, 0)
-    for _ in range(2):
-        module.zero_grad()
-        ends = np.cumsum([0, *sizes])
-        losses = [
-            F.cross_entropy(module(DATA[0][a:b]), DATA[1][a:b]) for a, b in pairwise(ends.tolist())
-        ]
-        torch.stack(losses).mean().backward()
-        with torch.no_grad():
-            for each in module.parameters():
-                each -= 0.1 * each.grad
-    assert run.metrics["step"].tolist()[-1] == 2
-    assert run.metrics["samples"].tolist()[-1] == 80
-    assert torch.allclose(row(run.consensus), row(module), atol=1e-6)
-
-
-def test_whole_short_shares_count_the_samples_of_each_step():
-    """Batches of 10, 3 and 7: 2 passes over 40 samples are 4 steps, evaluated each half epoch."""
-    rows = quick(**short()).metrics
-    assert rows["step"].tolist() == [0, 1, 2, 3, 4]
-    assert rows["samples"].tolist() == [0, 20, 40, 60, 80]
-    assert rows["epoch"].tolist() == [0, 0.5, 1, 1.5, 2]
-    same = short(sizes=(20, 20), batch_size=10)
-    metrics = ["samples", "consensus_loss", "V"]
-    whole, error = (
-        quick(**{**same, "short_share": each}).metrics[metrics] for each in ("whole", "error")
-    )
-    assert whole.equals(error)  # no share is short
-
-
-@pytest.mark.parametrize("short_share", ["repeat", "whole"])
-def test_a_run_with_short_shares_resumes_with_equal_bytes(short_share, tmp_path):
-    fields = short(short_share, epochs=4)
+def test_a_run_with_short_shares_resumes_with_equal_bytes_on_any_threads(tmp_path):
+    fields = short("repeat", epochs=4)
     quick(**fields, out=tmp_path, on_step=stop_at(3))
     seen = []
     resumed = quick(**fields, out=tmp_path, on_step=lambda state: seen.append(state.step))
     assert seen[0] == 4
     assert equal(resumed, quick(**fields))
-
-
-def test_short_shares_have_the_same_bytes_on_backends_that_take_them():
-    for short_share, others in (("whole", ["threads", "auto"]), ("repeat", ["threads"])):
-        run = quick(**short(short_share), backend="loop")
-        for backend in others:
-            other = quick(**short(short_share), backend=backend)
-            assert [row(each).tolist() for each in other.models] == (
-                [row(each).tolist() for each in run.models]
-            )
-    assert len(quick(**short("repeat"), backend="vmap").models) == 3
-    assert len(quick(**short("repeat"), clock="asynchronous").models) == 3
-
-
-def test_whole_short_shares_are_refused_where_batches_must_be_equal(own_entries, digits):
-    assert told(**short(), backend="vmap") == (
-        "short_share: 'whole' gives workers batches of different sizes, and backend 'vmap' takes "
-        "equal ones; it must be auto, loop or threads."
+    loop, threads = (quick(**fields, backend=name) for name in ("loop", "threads"))
+    assert [row(worker).tolist() for worker in threads.models] == (
+        [row(worker).tolist() for worker in loop.models]
     )
-    assert told(**short(), clock="waiting").startswith("short_share: 'whole' gives workers steps")
-
-    @method("places", fields=("topology",))
-    def places(step):
-        step.samples()
-
-    assert "method 'places' takes equal ones" in told(**short(), method="places")
-    with pytest.raises(UserError, match="short_share: 'whole' is not possible in a distributed ru"):
-        check(digits_run(short_share="whole"), Path("x"), 2, "stop")
-    normalized = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
-    assert "module: it failed" in told(module=normalized, **short(sizes=(30, 1, 7)))
-    spec = digits_run(short_share="whole", partition="dirichlet", beta=0.01)
-    parts = [np.arange(1000), np.arange(1000, 1400), np.arange(1400, 1436), np.arange(1436, 1437)]
-    model = replace(MODELS["mnist_cnn"], smallest_batch=2)
-    with pytest.raises(UserError, match="short_share: 'whole' gives worker 3 a batch of 1, too sm"):
-        make_problem(spec, digits, parts, model=model)
+    assert len(quick(**fields, backend="vmap").models) == 3
+    assert len(quick(**fields, clock="asynchronous").models) == 3

@@ -13,7 +13,6 @@ import running
 import torch
 from runs import files
 
-from ngo.common.registry import UserError
 from ngo.training import checkpoint
 from ngo.training.checkpoint import Checkpoints, Foreign, Refused, Stopped, read, write
 from ngo.training.snapshots import UNREADABLE, load_tensors
@@ -112,18 +111,6 @@ def test_a_checkpoint_that_cannot_be_written_stops_no_run(tmp_path):
             checkpoints.keep(3, 9, True, dict)
     assert len(told) == 1
     assert "can't be written" in told[0]
-
-
-def test_a_part_of_the_run_that_has_no_digest_any_more_stops_no_run(tmp_path):
-    def now():
-        raise UserError("loss: it holds or reads a file")
-
-    told = []
-    with Checkpoints(tmp_path / "c.pt", {}, 1e-9, told.append) as checkpoints:
-        checkpoints.now = now
-        for step in range(3):
-            checkpoints.keep(step, 9, True, dict)
-    assert told == ["loss: it holds or reads a file; training continues"]
 
 
 def test_signals_together_are_one_and_handlers_are_restored(tmp_path):

@@ -10,7 +10,7 @@ from torch import nn
 from ngo.gossip.method import METHODS
 from ngo.gossip.network import Failures
 from ngo.models.model import MODELS, Model
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
 
 N, LR = 4, 0.02

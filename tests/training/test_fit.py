@@ -166,15 +166,6 @@ def test_nothing_global_changes(error):
     assert all(torch.equal(module.state_dict()[name], values[name]) for name in values)
 
 
-def test_the_progress_bar_is_one_line_that_disappears(capfd):
-    quick(progress=True, epochs=20)
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert "\n" not in err
-    assert "/80" in err
-    assert err.rstrip("\r").rpartition("\r")[2].strip() == ""
-
-
 def test_a_run_that_diverges_is_warned_of_in_a_line():
     with pytest.warns(RuntimeWarning) as caught:
         run = quick(nn.Linear(3, 3), (DATA[0],) * 2, lr=1e30, epochs=20)

@@ -96,35 +96,6 @@ def test_a_run_with_another_method_of_the_same_name_is_refused(own_entries, tmp_
     assert equal(quick(out=tmp_path, method="own_method"), quick(method="own_method"))
 
 
-class Counts:
-    """A loss that depends on how often it was called."""
-
-    calls = 0
-
-    def __call__(self, out, y):
-        self.calls += 1
-        return F.cross_entropy(out, y) / self.calls
-
-
-class CountsItself(nn.Linear):
-    """A module with a number that no checkpoint holds."""
-
-    calls = 0
-
-    def forward(self, x):
-        self.calls += self.training
-        return super().forward(x) / (1 + self.calls)
-
-
-@pytest.mark.parametrize(
-    ("key", "made"), [("loss", Counts), ("module", lambda: lambda: CountsItself(3, 4))]
-)
-def test_what_no_checkpoint_holds_is_not_resumed_to_other_results(key, made, tmp_path):
-    with pytest.warns(RuntimeWarning, match=f"{key} has changed in training; no other start"):
-        quick(out=tmp_path, on_step=stop_at(2), **{key: made()})
-    assert f"{key} '" in told(out=tmp_path, **{key: made()})
-
-
 def test_what_cannot_be_compared_is_refused_only_with_a_folder(tmp_path):
     with open(__file__) as file:
 

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from runs import digits_run, train, trained, without_clock
+from runs import digits_run, train, trained
 from torch.nn import functional as F
 
 from ngo.data import loading
 from ngo.engine.population import Scores
 from ngo.training.evaluation import evaluated_workers, evaluation_steps, make_evaluation
+from ngo.training.learning_problem import make_problem
 from ngo.training.partition_file import draw, held_out
-from ngo.training.problem import make_problem
 
 
 def test_exact_averaging_on_the_complete_graph_is_centralized(tmp_path):
@@ -87,16 +87,6 @@ def test_the_mean_moves_by_the_mean_gradient_alone(digits):
     ]
     for mean in means[1:]:
         assert torch.allclose(mean, means[0], atol=1e-7)
-
-
-@pytest.mark.parametrize("backends", [("loop", "threads"), ("auto", "auto")])
-def test_any_thread_count_gives_the_same_metrics(digits, backends):
-    first, second = (
-        digits_run(topology="random", p=0.8, epochs=0.3, backend=name) for name in backends
-    )
-    expected = without_clock(trained(first, digits, threads=1)[0])
-    for threads in (2, 3):
-        assert without_clock(trained(second, digits, threads=threads)[0]) == expected
 
 
 def test_a_diverged_run_is_marked_and_ends(digits):

@@ -69,7 +69,6 @@ def test_lists_of_indices_and_of_data_sets_are_partitions():
         ({"train": ENDLESS}, "has no length; collect"),
         ({"train": Of({"x": X[0], "y": y[0]})}, "a sample of the Of is a dict; it must be a pair"),
         ({"train": Of((X[0], y[0], 1))}, "a sample of the Of is a tuple; it must be a pair"),
-        ({"train": Of((np.ma.masked_less(X[0].numpy(), 0), 1))}, "the Of has a masked array"),
         ({"train": Subset(Samples(), [])}, "the Subset has no samples"),
         ({"partition": [[0, 1, 2, 3], [0, 5, 6, 7]]}, "gives a sample to two workers"),
         ({"partition": [[0, 1], []]}, "a list with the indices of each worker's samples, for exam"),
@@ -108,20 +107,13 @@ def test_targets_below_0_are_those_of_a_users_own_loss():
     assert told(train=signs()).startswith("targets: -1 is not a class; int64 classes start from 0")
 
 
-KINDS = [torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8, torch.uint16]
-
-
-@pytest.mark.parametrize("dtype", [*KINDS, torch.complex64, torch.bool])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.bool])
 def test_a_users_own_loss_gets_targets_of_any_type_as_they_are(dtype):
     seen = []
 
     def loss(outputs, targets):
         seen.append(targets.dtype)
-        return (
-            (outputs[:, 0] * targets.real.float()).mean()
-            if dtype.is_complex
-            else (product(outputs, targets))
-        )
+        return product(outputs, targets)
 
     assert len(quick(train=(X, y.to(dtype)), loss=loss).models) == 3
     assert set(seen) == {dtype}
@@ -141,23 +133,13 @@ def test_arrays_in_another_order_of_bytes_or_memory_are_the_same_numbers():
         assert equal(quick(train=(inputs, BIG[1]), test=DATA), quick())
 
 
-STRUCTURED = np.zeros(48, [("a", "f4")])
-
-
 @pytest.mark.parametrize(
     ("inputs", "part"),
     [
-        (X.to_sparse(), "train inputs: a tensor that is nested, sparse, quantized or meta is not"),
-        (torch.quantize_per_tensor(X, 0.1, 0, torch.qint8), "quantized or meta is not allowed"),
-        (X.to("meta"), "quantized or meta is not allowed"),
-        (torch.nested.nested_tensor([*X]), "quantized or meta is not allowed"),
+        (X.to_sparse(), "train inputs: a sparse or nested tensor is not allowed"),
         (np.ma.masked_less(X.numpy(), 0), "a MaskedArray is not allowed"),
         (X.numpy().astype(">f8"), "train inputs: float64 is not allowed; it must be float32"),
         (X.numpy().astype(object), "train inputs: object is not allowed; it must be float32"),
-        (X.numpy().astype(str), "is not allowed; it must be float32"),
-        (np.zeros((48, 3), "datetime64[D]"), "datetime64[D] is not allowed; it must be float32"),
-        (STRUCTURED, "is not allowed; it must be float32"),
-        (X.to(torch.complex64), "module: it failed on inputs of complex64 of shape [3]"),
         (X.half(), "module: it failed on inputs of float16 of shape [3]"),
         (pd.DataFrame(X.numpy()), "a DataFrame is not allowed"),
         (tuple(X.tolist()), "a tuple is not allowed; it must be a tensor or a NumPy array: torch."),

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from runs import CONVEX, digits_run, trained
+from runs import CONVEX, digits_run
 
 from ngo.gossip.method import METHODS, method
 from ngo.gossip.network import Network
 from ngo.gossip.topology import GENERATOR, STEP, TOPOLOGIES, Mixing
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
 
 ROTATING = sorted(
@@ -93,17 +93,6 @@ def test_a_plugin_that_exchanges_seldom_uses_every_graph(own_entries, least_squa
     )
 
 
-def test_local_sgd_reaches_consensus_whatever_the_local_steps(least_squares):
-    """Three steps of the hypercube's three graphs: on one graph alone V would not fall."""
-    last = {}
-    for local_steps in (2, 3):
-        values = {"method": "local_sgd", "topology": "one_peer_hypercube", "gamma": 1.0, "p": 1.0}
-        spec = digits_run(**CONVEX, **values, workers=8, lr=0.02, local_steps=local_steps, epochs=3)
-        rows, _ = trained(spec, least_squares)
-        last[local_steps] = rows[-1].V
-    assert last[3] < 3 * last[2]
-
-
 def test_graphs_that_are_drawn_are_drawn_in_every_step(least_squares):
     """Their draws do not depend on what the method does with them."""
     seldom = made(least_squares, method="local_sgd", local_steps=2, topology="random", u=0.5)
@@ -115,12 +104,3 @@ def test_graphs_that_are_drawn_are_drawn_in_every_step(least_squares):
         torch.equal(W.dense(), other.dense())
         for W, other in zip(seldom.network.used, always.network.used[1::2], strict=True)
     )
-
-
-@pytest.mark.parametrize("method", sorted({*DECENTRALIZED} - {"gossip_until", "proxskip"}))
-def test_an_exchange_in_every_step_is_counted_in_every_step(method, least_squares):
-    graph = "chain" if METHODS[method].graph == "tree" else "ring"
-    stepper = made(least_squares, method=method, topology=graph, gamma=0.1)
-    for _ in range(5):
-        stepper.advance()
-    assert stepper.network.exchanges == 5

@@ -21,14 +21,6 @@ from ngo.training.validation import resolve
 PARTS = [np.arange(k, 6400, 3) for k in range(3)]
 
 
-def test_the_same_run_leaves_the_same_bytes(tmp_path):
-    spec = digits_run(epochs=0.5, partition="shards", shards=20)
-    for name in ("a", "b"):
-        run(spec, tmp_path / name, tmp_path)
-    first, second = ((tmp_path / name / "metrics.parquet").read_bytes() for name in ("a", "b"))
-    assert first == second
-
-
 def test_snapshots_make_a_file_of_models(tmp_path):
     run(tiny(), tmp_path, tmp_path, snapshots=[2, "final"])
     assert files(tmp_path) == ["metrics.parquet", "models.pt", "run.json"]

@@ -2,8 +2,6 @@
 
 import json
 import re
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ import torch
 from runs import contents, files, interrupted, left, run_in, tiny
 
 from ngo.common import versions
-from ngo.common.files import try_lock
 from ngo.common.registry import UserError
 from ngo.data.dataset import Arrays, dataset
 from ngo.models.model import model
@@ -179,39 +176,6 @@ def test_overwriting_resumes_from_its_checkpoint(tmp_path):
     assert run_in(other, tmp_path, overwrite=True) == ["resuming at step 5 of 30"]
     run_in(other, tmp_path / "alone")
     assert left(tmp_path)[0] == left(tmp_path / "alone")[0]
-
-
-@pytest.mark.parametrize("change", [{}, OTHER])
-def test_of_two_at_once_the_second_finds_the_first(change, tmp_path):
-    """The second waits for the lock, and then looks into the folder."""
-    held, told, ends = try_lock(tmp_path / ".lock"), [], []
-
-    def second():
-        try:
-            run(tiny(**change), tmp_path, tmp_path, tell=told.append)
-        except UserError as error:
-            ends.append(str(error))
-
-    thread = threading.Thread(target=second, daemon=True)
-    thread.start()
-    end = time.monotonic() + 60
-    while not told:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    run_in(tiny(), tmp_path / "first")
-    for name, content in contents(tmp_path / "first").items():
-        (tmp_path / name).write_bytes(content)
-    held.release()
-    thread.join(60)
-    assert not thread.is_alive()
-    if change:
-        assert "holds the finished run" in ends[0]
-    else:
-        assert "already finished" in told[1]
-    assert (
-        contents(tmp_path / "first").items()
-        <= {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}.items()
-    )
 
 
 def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):

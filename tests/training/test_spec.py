@@ -139,17 +139,13 @@ def rule(step):
     """A local rule."""
 
 
-@pytest.mark.parametrize("name", ["lr", "run"])
-def test_an_option_cannot_have_a_name_of_the_package(own_entries, name):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("run", "a name that the package uses; ch"), ("my-rate", "not allowed; use lower-case let")],
+)
+def test_an_option_has_a_name_of_its_own_that_a_command_can_have(own_entries, name, reason):
     rate = number("another rate", 0.5, at_least(0))
-    with pytest.raises(UserError, match=f"^option: '{name}' is a name that the package uses; ch"):
-        local_rule("other", options={name: rate})(rule)
-
-
-@pytest.mark.parametrize("name", ["my-rate", "2nd"])
-def test_an_option_has_a_name_that_a_command_can_have(own_entries, name):
-    rate = number("a rate", 0.5, at_least(0))
-    with pytest.raises(UserError, match=f"^option: '{name}' is not allowed; use lower-case let"):
+    with pytest.raises(UserError, match=f"^option: '{name}' is {reason}"):
         local_rule("other", options={name: rate})(rule)
 
 

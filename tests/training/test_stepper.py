@@ -8,11 +8,11 @@ from torch.nn import functional as F
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.method import method
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
 from ngo.models.model import mnist_cnn
-from ngo.training.problem import BatchStream, make_problem
+from ngo.training.batches import BatchStream
+from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
 
 W = mixing_matrix(ring(4))
@@ -115,14 +115,3 @@ def test_gossip_that_ends_above_its_threshold_says_so_once(graph, lines, least_s
     caplog.clear()
     elsewhere._warn("as worker 0's process does")
     assert caplog.messages == []
-
-
-def test_a_step_counts_even_if_the_network_fails(own_entries, least_squares):
-    @method("failing", fields=("topology",))
-    def failing(step):
-        raise ConnectionError
-
-    stepper = made(least_squares, method="failing")
-    with pytest.raises(ConnectionError):
-        stepper.advance()
-    assert stepper.t == 1

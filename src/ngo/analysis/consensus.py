@@ -12,7 +12,7 @@ import pandas as pd
 from ngo.analysis.seed_means import together
 from ngo.gossip.bounds import chatter_V, delay_limit
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-from ngo.native.pool import one_intra_op_thread
+from ngo.native.threads import one_intra_op_thread
 
 # Degrees and spectral gaps of the topologies compared with the paper's (Table S1).
 

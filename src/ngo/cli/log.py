@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import IO
 
-from ngo.native import pool
+from ngo.native import threads
 
 LOG = logging.getLogger("ngo")
 
@@ -32,5 +32,5 @@ def configure() -> None:
 
 def prepare() -> None:
     """Keep freed memory for the next step, and switch between threads sooner."""
-    pool.keep_memory()
-    pool.quick_switching()
+    threads.keep_memory()
+    threads.quick_switching()

@@ -58,7 +58,7 @@ def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty():
         yield lambda step: None
         return
-    per_step = spec.per_step(spec.owned)
+    per_step = spec.per_step
     bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False)
     with bar, logging_redirect_tqdm([LOG]):
         yield lambda step: bar.update(step * per_step - bar.n)
@@ -70,20 +70,16 @@ def train_distributed(
     root: Path,
     *,
     processes: int | None,
-    timeout: float,
-    on_failure: str,
     **how: object,
 ) -> None:
     """Train ``spec`` in new ``processes``, or take part as a process that torchrun started."""
-    policy = {"timeout": timeout, "on_failure": on_failure}
-    how |= policy
     if processes is None:
         _join(spec, out, root, how)
         return
-    process_run.check(spec, out, processes, on_failure)
+    process_run.check(spec, out, processes)
     LOG.info(spec.id)
     files = [plugin.path for plugin in plugins.loaded() if plugin.module.startswith(plugins.PREFIX)]
-    launch(partial(_child, files, spec, out, root, how), processes, **policy)
+    launch(partial(_child, files, spec, out, root, how), processes)
 
 
 def _join(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:

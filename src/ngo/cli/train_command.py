@@ -68,14 +68,7 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="A process that is silent for longer is lost.",
-)
-@click.option(
-    "--on-failure",
-    type=click.Choice(["stop", "drop"]),
-    default="stop",
-    show_default=True,
-    help="When a process is lost: all stop (stop), or the rest continue (drop).",
+    help="A process that is silent for longer is lost, and the run stops.",
 )
 @click.option("--overwrite", is_flag=True, help="Train even if --out holds another run.")
 @click.option("--job", type=INPUT, help="Train the runs in this file of the workflow instead.")
@@ -93,7 +86,6 @@ def train(
     distributed: bool,
     processes: int | None,
     timeout: float,
-    on_failure: str,
     overwrite: bool,
     out: Path | None,
     **given: object,
@@ -155,8 +147,11 @@ def train(
             processes=processes,
             device=device,
             timeout=timeout,
+<<<<<<< HEAD
             on_failure=on_failure,
             threads=threads,
+=======
+>>>>>>> s_train
             **common,
         )
         return

@@ -86,10 +86,10 @@ def partition(
     return register
 
 
-#: What is done where a worker owns fewer samples than a batch has: the run is refused; samples
-#: come again within a batch; or the worker's batch is all that it owns.
+#: What is done where a worker owns fewer samples than a batch has: the run is refused, or samples
+#: come again within a batch.
 SHORT_SHARES: Registry[str] = Registry("short_share")
-REFUSED, REPEATED, WHOLE = (SHORT_SHARES.add(name, name) for name in ("error", "repeat", "whole"))
+REFUSED, REPEATED = (SHORT_SHARES.add(name, name) for name in ("error", "repeat"))
 
 # An option that partitions share.
 SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_least(1))}

@@ -18,55 +18,35 @@ from ngo.distributed.rendezvous import Group
 from ngo.gossip.attack import Liars
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
-from ngo.gossip.mixing_matrix import WEIGHT_RULES, MixingMatrix, without_workers
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, check_rows, relay
-from ngo.native.pool import Map
+from ngo.native.threads import Map
 
 
 class ProcessNetwork(Network):
-    """A network whose step ends when the rows of all neighbours have arrived.
-
-    Its methods raise ``rendezvous.PeerUnreachable``.
-    """
+    """A network whose step ends when the rows of all neighbours have arrived."""
 
     #: The workers of each process, and those of this one.
     shares: list[range]
-    own: range
+    local: range
 
     def __init__(self, group: Group, workers: int, spread: Map) -> None:
         """``spread`` divides columns among threads."""
         super().__init__(spread)
-        self.group = group
-        self.shares = shares(workers, len(group.members))
-        self.own = self.shares[group.me]
-
-    @property
-    def remaining(self) -> list[int]:
-        """The workers whose processes are not lost."""
-        return list(chain(*(self.shares[q] for q in self.group.members)))
-
-    def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
-        """Begin a step with its mixing matrix, recomputed without lost workers."""
-        lost = set(chain(*self.shares)) - set(self.remaining)
-        if lost and W is not None:
-            W = without_workers(W, lost, WEIGHT_RULES[self.weights])
-        super().set_matrix(W)
+        self.group, self.workers = group, workers
+        self.shares = shares(workers, group.size)
+        self.local = self.shares[group.me]
 
     def mean(self, rows: torch.Tensor) -> torch.Tensor:
         """Counted as if a parameter server made it."""
         self.refuse_liars()
-        mean = self.uncounted_mean(rows)
         self.count(2 * len(rows), rows)
-        return mean
-
-    def uncounted_mean(self, rows: torch.Tensor) -> torch.Tensor:
-        """The mean of all workers' rows, for an operation that is not part of the method."""
-        return self.group.total(rows.sum(0)) / len(self.remaining)
+        return self.group.total(rows.sum(0)) / self.workers
 
     def index(self, rows: torch.Tensor) -> float:
         """The spread of all rows."""
         self.refuse_liars()
-        return float(self.moments(rows, len(self.remaining))[1])
+        return float(self.moments(rows, self.workers)[1])
 
     def moments(self, rows: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The mean row ``[d]`` of the ``n`` rows of all processes, and their spread Σ‖xᵢ − x̄‖²."""
@@ -82,7 +62,9 @@ class ProcessNetwork(Network):
         """Rows of edges within this process change places; the others go to their processes."""
         self.refuse_liars()
         links, me = self.links(), self.group.me
-        places = {q: among(links[1], own).nonzero().flatten() for q, own in enumerate(self.shares)}
+        places = {
+            q: among(links[1], share).nonzero().flatten() for q, share in enumerate(self.shares)
+        }
         parts = {q: rows[e.to(rows.device)] for q, e in places.items() if len(e)}
         received = {me: parts.pop(me)} if me in parts else {}
         counts = {q: len(part) for q, part in parts.items()}
@@ -100,13 +82,13 @@ class ProcessNetwork(Network):
         relay(X, received, self.links()[0], self.swap)
 
     def links(self) -> torch.Tensor:
-        """Those of the own workers; see ``Network``."""
+        """Those of the local workers; see ``Network``."""
         i, j = super().links()
-        mine = among(i, self.own)
-        return torch.stack([i[mine] - self.own.start, j[mine]])
+        mine = among(i, self.local)
+        return torch.stack([i[mine] - self.local.start, j[mine]])
 
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
-        """The product of the own rows of W with the rows of the own workers and neighbours."""
+        """The product of the local rows of W with the rows of the local workers and neighbours."""
         others, theirs = self._exchange(rows)
         if self.liars is None:
             both = torch.cat([rows, theirs])
@@ -126,7 +108,7 @@ class ProcessNetwork(Network):
         at: torch.Tensor | None = None,
         theirs: torch.Tensor | None = None,
     ) -> None:
-        """The gossip step of the own rows, given the rows of the neighbours."""
+        """The gossip step of the local rows, given the rows of the neighbours."""
         self.refuse_directed()
         if theirs is None:
             others, theirs = self._exchange(X if at is None else at)
@@ -140,12 +122,12 @@ class ProcessNetwork(Network):
             self._among_liars(step, X, others, theirs, at)
 
     def _near(self, others: list[int]) -> MixingMatrix:
-        """W among the own workers and the ``others``, without edges between two of these."""
-        return self.W.part([*self.own, *others], len(self.own))
+        """W among the local workers and the ``others``, without edges between two of these."""
+        return self.W.part([*self.local, *others], len(self.local))
 
     def elsewhere(self) -> list[int]:
-        """The workers in other processes from which the own ones receive, by process."""
-        return list(chain(*(self._senders(self.shares[q], self.own) for q in self.group.others)))
+        """The workers in other processes from which the local ones receive, by process."""
+        return list(chain(*(self._senders(self.shares[q], self.local) for q in self.group.others)))
 
     def _senders(self, senders: range, receivers: range) -> list[int]:
         """Those of the ``senders`` that send to ``receivers``, in order."""
@@ -154,19 +136,19 @@ class ProcessNetwork(Network):
         return near.unique().tolist()
 
     def _exchange(self, rows: torch.Tensor) -> tuple[list[int], torch.Tensor]:
-        """Send the own rows to neighbours, and count them.
+        """Send the local rows to neighbours, and count them.
 
         Returns the neighbours in other processes, and their rows.
         """
-        check_rows(rows, len(self.own))
+        check_rows(rows, len(self.local))
         send, receive = {}, {}
         for q in self.group.others:
-            if needed := self._senders(self.own, self.shares[q]):
-                send[q] = rows[[i - self.own.start for i in needed]]
-            if found := self._senders(self.shares[q], self.own):
-                receive[q] = len(found)
+            if needed := self._senders(self.local, self.shares[q]):
+                send[q] = rows[[i - self.local.start for i in needed]]
+            if senders := self._senders(self.shares[q], self.local):
+                receive[q] = len(senders)
         received = self.group.exchange(rows, send, receive)
-        self.count(int(among(self.W.senders, self.own).sum()), rows)
+        self.count(int(among(self.W.senders, self.local).sum()), rows)
         return self.elsewhere(), torch.cat([rows[:0], *received.values()])
 
     def _among_liars(
@@ -177,35 +159,29 @@ class ProcessNetwork(Network):
         theirs: torch.Tensor,
         at: torch.Tensor | None = None,
     ) -> None:
-        """Replace the own rows ``X`` by those after a ``step``, in place.
+        """Replace the local rows ``X`` by those after a ``step``, in place.
 
         Liars know what all workers send. A process that has received ``theirs``, the rows of its
         workers' neighbours, knows what a lie to these workers depends on, so it forms the lie
         itself: no further message is needed. With ``at``, the differences are those of ``at`` and
         ``theirs``.
         """
-        own, W, liars = self.own, self.W, cast(Liars, self.liars)
+        local, W, liars = self.local, self.W, cast(Liars, self.liars)
         # What a step makes of the others is dropped.
-        kept = among(W.receivers, own) | among(W.senders, own)
+        kept = among(W.receivers, local) | among(W.senders, local)
         near = MixingMatrix(W.n, W.receivers[kept], W.senders[kept], W.weights[kept], W.diagonal)
 
         def all_rows(rows: torch.Tensor) -> torch.Tensor:
             """By the numbers of workers; 0 for those that are no neighbours."""
             placed = rows.new_zeros(W.n, rows.shape[1])
-            placed[own.start : own.stop], placed[others] = rows, theirs
+            placed[local.start : local.stop], placed[others] = rows, theirs
             return placed
 
         seen = None if at is None else all_rows(at)
         new = liars.step(
             lambda X, W, at: step(X, W, at=at, out=X), all_rows(X), near, self.exchanges, seen
         )
-        X.copy_(new[own.start : own.stop])
-
-    def describe(self, process: int) -> str:
-        """The number of a process and the numbers of its workers."""
-        own = self.shares[process]
-        workers = f"worker {own[0]}" if len(own) == 1 else f"workers {own[0]} to {own[-1]}"
-        return f"process {process} ({workers})"
+        X.copy_(new[local.start : local.stop])
 
 
 def shares(workers: int, processes: int) -> list[range]:

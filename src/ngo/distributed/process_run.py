@@ -8,6 +8,7 @@ run equals the simulated one up to rounding.
 from __future__ import annotations
 
 import logging
+import math
 import multiprocessing
 import os
 import signal
@@ -16,9 +17,10 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -27,9 +29,8 @@ import ngo
 from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.files import file_lock, writable_folder
 from ngo.common.registry import UserError
-from ngo.data.partition import WHOLE, Parts
-from ngo.distributed.participant import Participant
-from ngo.distributed.process_network import shares
+from ngo.data.partition import Parts
+from ngo.distributed.process_network import ProcessNetwork, shares
 from ngo.distributed.rendezvous import (
     MISTAKE,
     Group,
@@ -38,36 +39,33 @@ from ngo.distributed.rendezvous import (
     open_store,
     read_place,
 )
-from ngo.gossip.schedule import topologies
-from ngo.gossip.topology import TOPOLOGIES
-from ngo.native.pool import cores
+from ngo.engine.backends import Scores
+from ngo.engine.population import Population
+from ngo.native.threads import cores, one_intra_op_thread
 from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.evaluation import Evaluation
+from ngo.training.problem_checks import load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.results_version import results_version
+from ngo.training.run import Training
 from ngo.training.run_folder import INSTEAD
 from ngo.training.spec import RunSpec
-from ngo.training.stepper import Stepper
-from ngo.training.trial import load_problem
 
-# The exit code of a process that ends with a line.
-MISTAKE_EXIT_CODE = 2
+# The exit code of a process that ends with a line; and the seconds after which the processes that
+# still run after the failure of another are ended.
+MISTAKE_EXIT_CODE, ENDING_SECONDS = 2, 2.0
 
 # The network interface and the address that no other machine can reach.
 LOOPBACK, ADDRESS = "lo0" if sys.platform == "darwin" else "lo", "127.0.0.1"
 
 
-def launch(work: Callable[[], object], processes: int, *, timeout: float, on_failure: str) -> None:
+def launch(work: Callable[[], object], processes: int) -> None:
     """Call ``work``, which is pickled, in new processes on this machine, and wait for them.
 
     Each has the environment that torchrun would give it, and ends with this process. Unlike with
-    torchrun, the failure of one process does not end the others, and no process accepts connections
-    from other machines.
-
-    A UserError is raised if a process fails with ``on_failure`` "stop"; the others have ``timeout``
-    seconds to stop. With "drop" it is raised if all processes fail, or if none has set the key
-    ``written`` of the store.
+    torchrun, no process accepts connections from other machines. A UserError is raised if a process
+    fails; the others are ended.
     """
     # The server has imported torch, and computes nothing: its forks start at once.
     context = multiprocessing.get_context("forkserver")
@@ -81,7 +79,7 @@ def launch(work: Callable[[], object], processes: int, *, timeout: float, on_fai
         "TORCHELASTIC_USE_AGENT_STORE": "True",  # this process holds the store
     }
     started = []
-    failed: dict[int, str] = {}
+    failed: dict[int, int] = {}  # the exit codes
     try:
         for k in range(processes):
             ranks = {"RANK": str(k), "LOCAL_RANK": str(k)}
@@ -89,31 +87,25 @@ def launch(work: Callable[[], object], processes: int, *, timeout: float, on_fai
             started.append(context.Process(target=_child, args=(work, environment)))
             started[-1].start()
         running = {process.sentinel: k for k, process in enumerate(started)}
-        while running:
-            ready = wait(running, timeout)
-            over = (failed and on_failure == "stop") or store.check(["written"])
-            if over and not ready:
-                break  # the remaining processes hang
+        while running and (ready := wait(running, ENDING_SECONDS if failed else None)):
             for sentinel in ready:
                 k = running.pop(sentinel)
                 started[k].join()
                 if code := started[k].exitcode:
-                    failed[k] = f"ended with exit code {code}"
-                    if code < 0:
-                        failed[k] = f"was killed by {signal.Signals(-code).name}"
-                    store.set(f"ended/{k}", failed[k])
+                    failed[k] = code
     finally:
         for process in started:
             if process.pid:
                 process.kill()
                 process.join()
-    if failed and (on_failure == "stop" or len(failed) == processes):
-        if store.check([MISTAKE]):
-            raise UserError(store.get(MISTAKE).decode())
-        k, reason = next(iter(failed.items()))
-        raise UserError(f"distributed: process {k} of {processes} {reason}.")
-    if not store.check(["written"]):
-        raise UserError("distributed: the process that had to write the results was lost.")
+    for k, code in failed.items():
+        if code != MISTAKE_EXIT_CODE:  # the others' failures follow from this one
+            how = (
+                f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+            )
+            raise UserError(f"distributed: process {k} of {processes} {how}.")
+    if failed:
+        raise UserError(store.get(MISTAKE).decode())
 
 
 def _loopback_store() -> dist.TCPStore:
@@ -150,30 +142,24 @@ def _child(work: Callable[[], object], environment: Mapping[str, str]) -> NoRetu
 
 log = logging.getLogger("ngo")
 
+numbers = partial(torch.tensor, dtype=torch.float64)
 
-def check(spec: RunSpec, out: Path, processes: int, on_failure: str) -> None:
+# Rows sent to other processes and their bytes; bytes of all other tensors.
+SENT = ("models_sent", "bytes_sent", "other_bytes_sent")
+
+
+def check(spec: RunSpec, out: Path, processes: int) -> None:
     """Raise a UserError for what a distributed run does not support."""
     if processes > spec.workers:
         raise UserError(
             f"processes: {processes} is more than the {spec.workers} workers; it must be "
             f"{spec.workers} or less."
         )
-    if spec.short_share == WHOLE:
-        raise UserError(
-            "short_share: 'whole' is not possible in a distributed run; it must be error or repeat."
-        )
     if spec.clock != "steps":
         raise UserError(
             f"clock: {spec.clock!r} is simulated time, and the workers of a distributed run have "
             f"real time; it must be steps."
         )
-    for name in topologies(spec) if on_failure == "drop" else ():
-        if (topology := TOPOLOGIES[name]).directed or topology.weighted:
-            kind = "is directed" if topology.directed else "has its own weights"
-            raise UserError(
-                f"on-failure: 'drop' recomputes the weights of edges after a loss, but "
-                f"topology {name!r} {kind}; allowed: stop."
-            )
     if out.resolve().name == spec.id:
         raise UserError(
             f"out: the folder {str(out)!r} has the name of the simulated run, whose bytes differ "
@@ -190,18 +176,17 @@ def run(
     device: str = "auto",
     threads: int | None = None,
     timeout: float,
-    on_failure: str = "stop",
     overwrite: bool = False,
     report: Callable[[Evaluation], None] = lambda row: None,
 ) -> Evaluation | None:
     """Take part in training ``spec``, as one process of several.
 
-    The leader writes the files of ``training.run.run`` into ``out``, and returns the last
+    Process 0 writes the files of ``training.run.run`` into ``out``, and returns the last
     evaluation; other processes return None. Earlier results in ``out``, and ``overwrite``, have the
     same effect as there.
 
-    ``run.json`` also has ``distributed``: the number of processes, the lost ones, and the traffic
-    up to each evaluation. The run's name in the metrics has a suffix if it has lost a process.
+    ``run.json`` also has ``distributed``: the number of processes, and the traffic up to each
+    evaluation.
     """
     rendezvous = open_rendezvous(timeout)
     me, processes = rendezvous.me, rendezvous.size
@@ -209,48 +194,101 @@ def run(
     with ExitStack() as lock:
         # This may take long, and timeouts apply to members of a group: it comes before the group.
         with rendezvous.failure_published():
-            terms = {"WORLD_SIZE": processes, "on_failure": on_failure, "timeout": timeout}
+            terms = {"WORLD_SIZE": processes, "timeout": timeout}
             terms |= {"version": ngo.__version__, "torch": str(torch.__version__), **spec.values()}
             rendezvous.agree("run", {**terms, "code": results_version(spec)}, timeout)
-            check(spec, out, processes, on_failure)
+            check(spec, out, processes)
             place = _place(device, rendezvous)
-            own = shares(spec.workers, processes)[me]
+            local = shares(spec.workers, processes)[me]
             problem = load_problem(spec, root, place, parts)
             origin = make_origin(spec, problem, place, distributed={"processes": processes})
             names = ("train_samples", "test_samples", "data_digest", "parts")
             rendezvous.agree("data", {name: origin.about[name] for name in names})
             if me == 0:
                 finished = _lock_folder(out, origin.about, overwrite, lock)
-            problem = problem.restricted_to(own)  # frees the samples of other workers
+            problem = problem.restricted_to(local)  # frees the samples of other workers
             threads = threads or max(1, cores() // rendezvous.place.local_size)
-            stepper = Stepper(spec, problem, threads=threads, workers=own)
+            training = Participant(spec, problem, threads=threads, workers=local)
             ready = rendezvous.gather("ready", bool(finished))
         if ready[0]:
-            rendezvous.ask("set", "written", "")
             rendezvous.leave()
             return finished
         group = Group(rendezvous, timeout)
         for note in origin.notes if me == 0 else ():
             log.info(note)
-        participant = Participant(spec, problem, stepper, group, on_failure, report)
-
-        def write() -> None:
-            lost = sum(len(entry["workers"]) for entry in participant.lost)
-            name = spec.id + f"-lost{lost}" * bool(lost)
-            how = {"processes": processes, "on_failure": on_failure, "lost": participant.lost}
-            facts = {
+        training.join(group)
+        with one_intra_op_thread():
+            training.proceed(report=report if me == 0 else lambda row: None)
+        if me == 0:
+            how = {
                 "snapshots": [],
                 "workers_evaluated": len(problem.evaluated),
-                "backend": stepper.population.backend,
-                "distributed": {**how, "evaluations": participant.traffic},
+                "backend": training.population.backend,
+                "distributed": {"processes": processes, "evaluations": training.traffic},
             }
             run_folder.clear(out)
-            write_results(out, origin, participant.rows, stepper.population.d, facts, name)
+            write_results(out, origin, training.rows, training.population.d, how)
             (out / CHECKPOINT).unlink(missing_ok=True)
-            rendezvous.ask("set", "written", "")
+        group.total(torch.zeros(1))  # no process returns before the results are written
+        return training.rows[-1] if me == 0 else None
 
-        participant.train(write)
-        return participant.rows[-1] if me == group.leader else None
+
+class Participant(Training):
+    """One process's part of a run: its own workers, and the evaluations of all.
+
+    All processes make the same evaluations, from sums over all processes.
+    """
+
+    def join(self, group: Group) -> None:
+        """Exchange with the other processes of the ``group``."""
+        spec, problem, population = self._spec, self._problem, self.population
+        self._group, self._network = group, ProcessNetwork(group, spec.workers, population.spread)
+        self.stepper.connect(self._network)
+        # The mean of all workers is evaluated in it.
+        common = {"task": problem.task, "device": problem.device, "threads": population.threads}
+        self._consensus = Population(problem.model, 1, spec.seed, **common)
+        #: What all processes had sent up to each evaluation.
+        self.traffic: list[dict[str, int]] = []
+
+    def _measured(self) -> dict[str, Any]:
+        """Evaluate the local workers and, in process 0, the mean of all."""
+        network, population, problem = self._network, self.population, self._problem
+        group, local, k, honest = self._group, network.local, self.stepper.honest, self._spec.honest
+        losses = torch.cat(self._losses).double() if self._losses else torch.empty(0)
+        counts = [float(losses.sum()), len(losses), network.messages, network.bytes_sent]
+        counts += [group.sent[name] for name in SENT]
+        ours = [i for i in problem.evaluated if i in local]
+        test = problem.test_at(self.step)
+        scores = population.evaluate(*test, workers=[i - local.start for i in ours])
+        by_worker = numbers([[0] * self._spec.workers] * 2)
+        by_worker[:, ours] = numbers([scores.worker_losses, scores.worker_accuracies])
+        buffers = population.buffers[:k].double().sum(0).cpu()
+        sums = group.total(torch.cat([numbers(counts), by_worker.flatten(), buffers]))
+        sums, by_worker, buffers = sums.split([len(counts), by_worker.numel(), len(buffers)])
+        loss, count, messages, bytes_sent, *sent = sums.tolist()
+        worker_losses, accuracies = by_worker.view(2, -1)[:, problem.evaluated].tolist()
+        mean, V = network.moments(population.X[:k], honest)
+        seen = population.counts[:k].amax(0) if k else torch.zeros_like(population.counts[0])
+        seen = group.total(seen, dist.ReduceOp.MAX)
+        of_mean = numbers([0] * 4)
+        if group.me == 0:
+            model = self._consensus
+            model.X[0], model.buffers[0], model.counts[0] = mean, buffers / honest, seen
+            sets = [test, *filter(None, [problem.holdout])]
+            scored = [model.evaluate(*samples, workers=()) for samples in sets]
+            pairs = [[scores.consensus_loss, scores.consensus_accuracy] for scores in scored]
+            of_mean[: 2 * len(pairs)] = numbers(pairs).flatten()
+        mean_loss, mean_accuracy, *held_out = group.total(of_mean).tolist()
+        traffic = {name: int(value) for name, value in zip(SENT, sent, strict=True)}
+        self.traffic.append({"step": self.step, **traffic})
+        return {
+            "train_loss": loss / count if count else math.nan,
+            "V": float(V),
+            "scores": Scores(mean_loss, mean_accuracy, worker_losses, accuracies),
+            "holdout": Scores(*held_out, [], []) if problem.holdout else None,
+            "messages": int(messages),
+            "bytes_sent": int(bytes_sent),
+        }
 
 
 def _place(device: str, rendezvous: Rendezvous) -> str:
@@ -280,8 +318,8 @@ def _lock_folder(
         return None
     if (out / CHECKPOINT).exists():
         raise UserError(f"out: {str(out)!r} holds the checkpoint of a simulated run; {INSTEAD}")
-    if (found := run_folder.finished(out, about)) is None:
+    if (earlier := run_folder.finished(out, about)) is None:
         return None
-    seconds, line = found
+    seconds, line = earlier
     log.info(line)
     return last_evaluation(out, seconds)

@@ -7,7 +7,6 @@ without importing torch.
 from __future__ import annotations
 
 import logging
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from ngo.common.lazy import Tensor, nn, torch
 from ngo.common.registry import Registry, UserError, in_a_line, unknown
 from ngo.models.task import Batch, Task
 from ngo.native.layer_chain import Chain
-from ngo.native.pool import Map, in_order
+from ngo.native.threads import Map, in_order
 
 
 class Batches(Protocol):
@@ -87,7 +86,7 @@ class Workers(Protocol):
     precision: str
     #: The shape of one input.
     input_shape: tuple[int, ...]
-    #: The modules as a chain of layers (see ``engine.inspection``); None if they are not one.
+    #: The modules as a chain of layers (see ``engine.module_chain``); None if they are not one.
     chain: Chain | None
     #: The name of the backend; ``auto`` replaces it by its choice.
     backend: str
@@ -434,9 +433,9 @@ LEAST_WORKERS = 16
 MOST_PARAMETERS = 100_000
 MOST_WORK = 1_000_000
 
-# On a GPU, CUDA graphs are tried for at most so many workers: capturing one takes a hundredth of a
-# second, and vmap is as fast from 64 workers on.
-MOST_GRAPHS = 256
+# On a GPU, CUDA graphs are for at most so many workers: from there on, vmap is as fast, and to
+# capture a graph takes a hundredth of a second.
+MOST_GRAPHS = 64
 
 # The number of workers whose gradients are compared with those of plain autograd.
 COMPARED = 16
@@ -444,11 +443,12 @@ COMPARED = 16
 
 @backend("auto")
 def auto(workers: Workers) -> Gradients:
-    """On a CPU ``compiled``, ``vmap`` for many small models, or ``threads``; else the ``fastest``.
+    """On a CPU ``compiled``, ``vmap`` for many small models, or ``threads``; on a GPU ``graphs`` or
+    ``vmap``.
 
-    On a CPU the choice depends on the module, the numbers of workers, parameters and samples, and
-    on whether gradients agree; not on a timing. The same run therefore has the same bytes on the
-    same kind of processor.
+    The choice depends on the module, the numbers of workers, parameters and samples, and on whether
+    gradients agree; not on a timing. The same run therefore has the same bytes on the same kind of
+    processor.
     """
     on_cpu = not workers.X.is_cuda
     if on_cpu and workers.chain is None and not _small(workers):
@@ -484,17 +484,19 @@ def _on_cpu(workers: Workers, batches: Stacked) -> str:
 
 
 def _on_gpu(workers: Workers, batches: Stacked) -> str:
-    """The fastest of ``loop``, ``vmap`` and, for not too many workers, ``graphs``."""
-    few = workers.n <= MOST_GRAPHS
-    return fastest(workers, batches, ("loop", "graphs", "vmap") if few else ("loop", "vmap"))
+    """``graphs`` for few workers, else ``vmap``; the other or ``loop`` if gradients disagree."""
+    names = ("graphs", "vmap") if workers.n <= MOST_GRAPHS else ("vmap", "graphs")
+    return next((name for name in names if agrees(workers, batches, name)), "loop")
 
 
 def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
     """Whether the gradients of a backend are those of plain autograd, for the first workers.
 
-    They are compared on ``batches``, and on other batches in another state. Workers and random
-    streams are restored. If the backend fails, disagrees, or takes workers one after another where
-    an operation has no other way, the log has a line that says so.
+    They are compared on ``batches``, and on other batches in another state: a CUDA graph that was
+    captured empty, or that reads an outdated batch, would repeat the first gradients. Workers and
+    random streams are restored. If the backend fails (an operation that vmap lacks, too little
+    memory), disagrees, or takes workers one after another where an operation has no other way, the
+    log has a line that says so.
     """
     first = list(range(workers.n) if batches.workers is None else batches.workers)[:COMPARED]
 
@@ -503,70 +505,17 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
         return torch.stack([backward(workers, i, *batch) for i, *batch in samples])
 
     expected = _tried(workers, autograd, batches, first)
-    with _skipped(name), warnings.catch_warnings():
-        warnings.filterwarnings("error", message="There is a performance drop")
-        _fitting(workers, name, batches, first, expected, "plain autograd")
-        return True
-    return False
-
-
-def fastest(workers: Workers, batches: Stacked, names: tuple[str, ...], steps: int = 5) -> str:
-    """The backend that is fastest on ``batches``, if it agrees with the first of ``names``.
-
-    Backends must also agree on a second batch and state: a CUDA graph that was captured empty, or
-    that reads an outdated batch, would repeat the first gradients. Workers and random streams are
-    restored. A backend that fails (an operation that vmap lacks, too little memory) or disagrees is
-    skipped, with a line in the log.
-    """
-    first, *others = names
-    gradients = build_backend(workers, first)
-    expected = _tried(workers, gradients, batches, range(workers.n))
-    seconds = {first: _seconds(workers, gradients, batches, steps)}
-    for name in others:
-        with _skipped(name):
-            fitting = _fitting(workers, name, batches, range(workers.n), expected, repr(first))
-            seconds[name] = _seconds(workers, fitting, batches, steps)
-    return min(seconds, key=seconds.__getitem__)
-
-
-def _fitting(
-    workers: Workers,
-    name: str,
-    batches: Stacked,
-    rows: Sequence[int],
-    expected: list[Tensor],
-    reference: str,
-) -> Gradients:
-    """The gradients by a backend; a UserError unless they are the ``expected`` ones."""
-    gradients = build_backend(workers, name)
-    if not _agree(workers, expected, _tried(workers, gradients, batches, rows)):
-        raise UserError(f"its gradients are not those of {reference}")
-    return gradients
-
-
-@contextmanager
-def _skipped(name: str) -> Iterator[None]:
-    """End this block at any error, with a line in the log: another backend is used."""
+    reason = "its gradients are not those of plain autograd"
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="There is a performance drop")
+            tried = _tried(workers, build_backend(workers, name), batches, first)
+        if _agree(workers, expected, tried):
+            return True
     except Exception as error:
-        log.warning("backend: auto skips %r: %s", name, in_a_line(error))
-
-
-def _seconds(workers: Workers, gradients: Gradients, batches: Stacked, steps: int) -> float:
-    """The time of so many steps, after one that is not counted."""
-
-    def waited() -> float:
-        if workers.X.is_cuda:
-            torch.cuda.synchronize(workers.X.device)
-        return time.perf_counter()
-
-    with restored(workers):
-        gradients(batches)
-        start = waited()
-        for _ in range(steps):
-            gradients(batches)
-        return waited() - start
+        reason = in_a_line(error)
+    log.warning("backend: auto skips %r: %s", name, reason)
+    return False
 
 
 def _tried(

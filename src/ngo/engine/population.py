@@ -15,11 +15,11 @@ from torch import nn
 
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backends import INITIALIZATIONS, SAME, Batches, Scores, build_backend
-from ngo.engine.inspection import find_chain
+from ngo.engine.module_chain import find_chain
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
-from ngo.native.pool import cores, one_intra_op_thread
-from ngo.native.pool import threads as over_threads
+from ngo.native.threads import cores, one_intra_op_thread
+from ngo.native.threads import threads as over_threads
 
 Tensors = Mapping[str, torch.Tensor]
 

@@ -12,7 +12,7 @@ from ngo.common.fields import Options, above, number, registers, whole, within
 from ngo.common.lazy import Run, Tensor, nn, np, torch
 from ngo.common.registry import Registry
 from ngo.native import compress
-from ngo.native.pool import Map, fits, in_order
+from ngo.native.threads import Map, fits, in_order
 
 
 def packed_size(d: int, bits: int) -> int:

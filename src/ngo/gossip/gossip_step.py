@@ -8,7 +8,7 @@ from typing import TypeVar
 from ngo.common.lazy import Tensor, torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.native import gossip_step as compiled
-from ngo.native.pool import Map, fits, in_order
+from ngo.native.threads import Map, fits, in_order
 
 
 def phi(z: Tensor, p: float) -> Tensor:
@@ -192,12 +192,12 @@ def gossip_step(
     at = X if at is None else at
     linear = sums and p == 1
     if X.is_cuda and not linear:
-        from ngo.native import fused  # imports Triton
+        from ngo.native import triton_gossip  # imports Triton
 
-        if fused.available(X.device):
+        if triton_gossip.available(X.device):
             on_device = W.on(X.device, X.dtype)
             rows = *on_device.starts_and_senders, on_device.weights
-            new = fused.gossip_step(X, rows, gamma, p, at)
+            new = triton_gossip.gossip_step(X, rows, gamma, p, at)
             return new if out is None else out.copy_(new)
     out = torch.empty_like(X) if out is None else out
     if linear:

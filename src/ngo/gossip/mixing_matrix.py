@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -50,12 +50,6 @@ class MixingMatrix:
             return W
         receivers, senders = (W - torch.diag(W.diagonal())).nonzero().T
         return cls(len(W), receivers, senders, W[receivers, senders], W.diagonal())
-
-    @classmethod
-    def identity(cls, n: int) -> MixingMatrix:
-        """The matrix of n workers without an edge."""
-        none = torch.zeros(0, dtype=torch.long)
-        return cls(n, none, none, none, torch.ones(n))
 
     @property
     def n(self) -> int:
@@ -322,14 +316,6 @@ def checked_matrix(
     if not directed and _asymmetry(W) > tolerance:
         raise _refused(name, "is not symmetric; a directed topology is declared with directed=True")
     return W
-
-
-def without_workers(W: Matrix, lost: Collection[int], rule: WeightRule) -> MixingMatrix:
-    """Weights by a ``rule`` on the graph of ``W`` without the edges of the ``lost``."""
-    W = MixingMatrix.of(W)
-    edges = torch.stack(W.pairs[:2], 1)
-    kept = ~torch.isin(edges, torch.tensor(sorted(lost))).any(1)
-    return rule(W.n, edges[kept].numpy())
 
 
 def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[Tensor, Tensor]:

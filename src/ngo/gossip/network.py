@@ -15,10 +15,10 @@ from ngo.gossip.attack import Liars
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
-from ngo.gossip.mixing_matrix import METROPOLIS, Matrix, MixingMatrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL
 from ngo.native.gossip_step import relayed_sums
-from ngo.native.pool import Map, fits, in_order
+from ngo.native.threads import Map, fits, in_order
 
 
 def relay(X: Tensor, received: Tensor, i: Tensor, swap: Callable[[Tensor], Tensor]) -> Tensor:
@@ -64,8 +64,6 @@ class Network:
 
     #: Whether the graph is directed.
     directed = False
-    #: The rule for the weights of a graph that has lost workers.
-    weights = METROPOLIS
     #: The workers that lie in pulls and mixes to all others, if there are any.
     liars: Liars | None = None
     #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).

@@ -9,7 +9,7 @@ from ngo.common.lazy import Run, Tensor, torch
 from ngo.gossip.coupling import coupling
 from ngo.gossip.gossip_step import in_blocks, linear_step, step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.native.pool import Map
+from ngo.native.threads import Map
 
 DELTA = {
     "delta_max": number("largest weight of all liars near a worker, δ_max", 1 / 3, above(0, 1))

@@ -14,7 +14,7 @@ from ngo.gossip.compression import Codec
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.network import Network
 from ngo.native.elementwise import Chain, elementwise
-from ngo.native.pool import Map, in_order
+from ngo.native.threads import Map, in_order
 
 
 @dataclass(frozen=True)

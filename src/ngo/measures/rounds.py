@@ -27,7 +27,7 @@ from ngo.gossip.consensus import Chebyshev, Disturbance, Round, disturbed_rounds
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import Case, measured, measurement
-from ngo.native.pool import one_intra_op_thread
+from ngo.native.threads import one_intra_op_thread
 
 #: The name of accelerated linear gossip in the table's column ``coupling``.
 CHEBYSHEV = "chebyshev"

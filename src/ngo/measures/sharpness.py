@@ -18,7 +18,7 @@ from ngo.data.dataset import Dataset
 from ngo.gossip.consensus import synchronization_index
 from ngo.measures.measurement import drawn, kept, measurement
 from ngo.models.task import Task
-from ngo.native.pool import one_intra_op_thread
+from ngo.native.threads import one_intra_op_thread
 from ngo.training.spec import RunSpec
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import partial
 
 from ngo.common.lazy import Table
 from ngo.measures.measurement import Case, measured, measurement
-from ngo.native.pool import one_intra_op_thread
+from ngo.native.threads import one_intra_op_thread
 from ngo.theorems.table import KINDS, TheoryOptions, table_of
 
 COLUMNS = {column for kind in KINDS.values() for column in kind.columns}

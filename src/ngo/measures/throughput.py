@@ -16,7 +16,7 @@ from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.gossip.method import METHODS
 from ngo.measures.measurement import measurement
-from ngo.native.pool import cores, one_intra_op_thread
+from ngo.native.threads import cores, one_intra_op_thread
 from ngo.training.spec import RunSpec
 
 
@@ -96,7 +96,7 @@ def _clock(device: str) -> float:
 
 def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], object]:
     """A function that takes one training step with ``n`` workers; each has the whole data set."""
-    from ngo.training.problem import make_problem
+    from ngo.training.learning_problem import make_problem
     from ngo.training.stepper import Stepper
 
     spec = replace(spec, workers=n)

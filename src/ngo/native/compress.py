@@ -14,7 +14,7 @@ from typing import Any
 from ngo.common.lazy import torch
 from ngo.native import build
 from ngo.native.build import POINTER, SIZE, check_tensor, pointers
-from ngo.native.pool import Map, in_order, share
+from ngo.native.threads import Map, in_order, share
 
 ROWS = [POINTER, POINTER, SIZE, SIZE, SIZE]
 ADD_SIGNS = [*ROWS, *[POINTER] * 2]
@@ -79,7 +79,8 @@ def _round(
 ) -> torch.Tensor:
     if len(streams) != len(x):
         raise ValueError(f"there must be a stream for each of {len(x)} rows, not {len(streams)}")
-    done, states = x.new_empty(len(x), dtype=torch.uint8), [each.get_state() for each in streams]
+    done = x.new_empty(len(x), dtype=torch.uint8)
+    states = [stream.get_state() for stream in streams]
     addresses = (POINTER * len(states))(*pointers(*states))
     code = (*pointers(rounded), 1 << levels.bit_length())
     rounding = (levels, divisor, addresses, *code, *pointers(done))
@@ -92,14 +93,14 @@ def _round(
 @cache
 def draws_as_torch() -> bool:
     """Whether the compiled code draws what torch does, whose state has no documented form."""
-    own, torchs = (torch.Generator().manual_seed(1) for _ in range(2))
+    ours, torchs = (torch.Generator().manual_seed(1) for _ in range(2))
     if not build.available() or torchs.get_state().numel() != STATE_BYTES:
         return False
     alike = True
     for d, levels in ((400, 10), (1600, 20)):  # levels · |z| / ‖z‖ is 0.5
-        rounded = codes(torch.ones(1, d), levels, [own])
+        rounded = codes(torch.ones(1, d), levels, [ours])
         alike &= torch.equal(rounded == 1, torch.rand(1, d, generator=torchs) >= 0.5)
-    return alike and torch.equal(own.get_state(), torchs.get_state())
+    return alike and torch.equal(ours.get_state(), torchs.get_state())
 
 
 def largest(x: torch.Tensor, h: torch.Tensor, k: int, *, spread: Map = in_order) -> torch.Tensor:

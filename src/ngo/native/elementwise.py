@@ -14,7 +14,7 @@ from typing import Any
 from ngo.common.lazy import torch
 from ngo.native import build
 from ngo.native.build import POINTER, SIZE
-from ngo.native.pool import Map, share
+from ngo.native.threads import Map, share
 
 ARGUMENTS = [POINTER, SIZE, POINTER, *[SIZE] * 3, *[POINTER] * 2]
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from ngo.common.lazy import torch
 from ngo.native.build import DOUBLE, POINTER, SIZE, check_tensor, constant, function, pointers
-from ngo.native.pool import Map, in_order, share
+from ngo.native.threads import Map, in_order, share
 
 PULLS = [
     *[POINTER] * 6, SIZE, *[DOUBLE] * 2, SIZE, DOUBLE, POINTER, SIZE, DOUBLE, *[SIZE] * 2,
@@ -75,23 +75,23 @@ def sums(
     X: torch.Tensor | None,
     new: torch.Tensor,
     rows: Sequence[torch.Tensor],
-    own: tuple[float, float, torch.Tensor],
+    self_weights: tuple[float, float, torch.Tensor],
     gamma: float,
     *,
     spread: Map = in_order,
 ) -> None:
-    """new_i ← X_i + own_i seen_i + γ Σ_j W_ij seen_j; without X_i if ``X`` is None.
+    """new_i ← X_i + w_i seen_i + γ Σ_j W_ij seen_j; without X_i if ``X`` is None.
 
     ``rows`` are the starts ``[n + 1]`` of rows, the senders j ``[e]`` and the weights, in CSR.
-    ``own`` are a, b and v, float64 ``[n]``: own_i = a + b v_i.
+    ``self_weights`` are a, b and v, float64 ``[n]``: w_i = a + b v_i.
     """
     starts, senders, weights = rows
-    first, slope, values = own
+    first, slope, values = self_weights
     n, d = seen.shape
     _check_states((n, d), seen=seen, X=seen if X is None else X, new=new)
     check_tensor("starts", starts, (n + 1,), torch.int64)
     _check_edges(senders, senders, weights)
-    check_tensor("own", values, (n,), torch.float64)
+    check_tensor("self_weights", values, (n,), torch.float64)
     step = partial(
         function("ngo_sums", SUMS),
         *pointers(seen, X, new, starts, senders, weights, values), first, slope, gamma, n, d,

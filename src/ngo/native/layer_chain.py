@@ -11,7 +11,7 @@ import numpy as np
 from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
 from ngo.native.build import DOUBLE, POINTER, SIZE, check_tensor, function
-from ngo.native.pool import Map
+from ngo.native.threads import Map
 
 # In the order of their numbers in layer_chain.c.
 LOSSES = ("cross_entropy", "squared_error", "negative_elbo")

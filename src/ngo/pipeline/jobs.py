@@ -53,7 +53,7 @@ def cost(spec: RunSpec) -> float:
     images = part + ((evaluations - 2) * part + TEST_SAMPLES) * models(spec)
     images += evaluations * (m - spec.kept(m))
     size = math.prod(source.input_shape) / MNIST
-    return (steps * spec.per_step(owned) + images / 3) * size
+    return (steps * spec.per_step + images / 3) * size
 
 
 def models(spec: RunSpec) -> int:
@@ -65,7 +65,7 @@ def models(spec: RunSpec) -> int:
 def evaluation_count(spec: RunSpec, owned: int) -> int:
     """How often a run is evaluated (see ``training.evaluation.evaluation_steps``)."""
     steps = spec.steps(owned)
-    apart = spec.eval_every * owned / spec.per_step(owned)
+    apart = spec.eval_every * owned / spec.per_step
     return min(steps, max(1, math.ceil((steps - 0.5) / apart))) + 1
 
 

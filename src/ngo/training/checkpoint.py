@@ -95,8 +95,8 @@ def read(path: str | Path, about: Mapping[str, object]) -> State:
     if hashlib.sha256(content).digest() != digest:
         raise Refused("it is damaged")
     try:
-        found = load_tensors(io.BytesIO(content))
-        theirs, state = dict(found["about"]), dict(found["state"])
+        held = load_tensors(io.BytesIO(content))
+        theirs, state = dict(held["about"]), dict(held["state"])
         json.dumps(theirs)  # values of other types can't be shown in a line
     except (*UNREADABLE, RecursionError):
         raise Refused("it holds no run") from None
@@ -124,9 +124,6 @@ class Checkpoints:
     ``at_once``, which ends the process. ``tell`` is called with a line about a refused checkpoint
     or a failed write. The checkpoint of another run is replaced only with ``overwrite``; the error
     says what to do ``instead``. Without a ``path`` none is kept.
-
-    ``now`` returns those values of ``about`` that training may change. A checkpoint with changed
-    ones is that of another run.
     """
 
     def __init__(
@@ -138,19 +135,18 @@ class Checkpoints:
         *,
         overwrite: bool = True,
         instead: str = INSTEAD,
-        now: Callable[[], Mapping[str, object]] = dict,
         at_once: Callable[[int], None] = end_process,
     ) -> None:
         self.path = None if path is None else Path(path)
         self.about = about
         self.every = every
         self._tell, self._overwrite, self._instead = tell, overwrite, instead
-        self.now, self._at_once = now, at_once
+        self._at_once = at_once
         self._last, self._cost = time.perf_counter(), 0.0
         self._asked: tuple[int, float] | None = None  # the signal that asked to stop, and its time
-        self._told: set[str] = set()
+        self._told = False  # of a failed write
 
-    def found(self) -> State | None:
+    def load(self) -> State | None:
         """The state to resume from; None without a usable checkpoint.
 
         Raises a UserError for the checkpoint of another run, unless it may be overwritten.
@@ -193,28 +189,20 @@ class Checkpoints:
         if self.path:
             self.path.unlink(missing_ok=True)
 
-    def write(self, state: Callable[[], State], *, ended: bool = False) -> bool:
-        """Write the ``state`` now; False if none was written. ``ended``: the run is complete."""
+    def write(self, state: Callable[[], State]) -> bool:
+        """Write the ``state`` now; False if none was written."""
         if self.path is None:
             return False
         try:
-            about = self.about if ended else {**self.about, **self.now()}
-            if changed := [name for name in about if about[name] != self.about[name]]:
-                self._tell_once(
-                    f"out: the {changed[0]} has changed in training; no other start resumes the run"
-                )
-            write(self.path, about, state())
+            write(self.path, self.about, state())
         except (OSError, UserError) as error:
-            named = isinstance(error, UserError)  # its message names the file, or an argument
+            named = isinstance(error, UserError)  # its message names the file
             line = error if named else f"out: {str(self.path)!r} can't be written: {error}"
-            self._tell_once(f"{line}; training continues")
+            if not self._told:
+                self._tell(f"{line}; training continues")
+            self._told = True
             return False
         return True
-
-    def _tell_once(self, line: str) -> None:
-        if line not in self._told:
-            self._told.add(line)
-            self._tell(line)
 
     def __enter__(self) -> Checkpoints:
         # Only the main thread can handle signals. Ignored signals (nohup) stay ignored.

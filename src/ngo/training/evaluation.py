@@ -86,14 +86,13 @@ TIMED = ("virtual_seconds", "joules")
 reserve(f.name for f in fields(Evaluation))  # tables have them next to the fields of a run
 
 
-def evaluation_steps(spec: RunSpec, owned: int, per_step: int | None = None) -> list[int]:
+def evaluation_steps(spec: RunSpec, owned: int) -> list[int]:
     """The steps after which the run is evaluated, from 0 to the last one.
 
-    An epoch is as many steps as pass once over the ``owned`` samples of all workers together;
-    ``per_step`` is as in ``RunSpec.steps``.
+    An epoch is as many steps as pass once over the ``owned`` samples of all workers together.
     """
-    per_epoch = owned / (per_step or spec.per_step(owned))
-    steps = spec.steps(owned, per_step)
+    per_epoch = owned / spec.per_step
+    steps = spec.steps(owned)
     count = int(steps / (spec.eval_every * per_epoch)) + 1
     marks = {round(k * spec.eval_every * per_epoch) for k in range(count + 1)}
     return sorted({0, steps} | {mark for mark in marks if mark < steps})

@@ -6,7 +6,7 @@ import signal
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,25 +19,87 @@ from ngo.common.fields import Field, at_least, checked
 from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.registry import UserError, meant, shown
 from ngo.common.seeding import stream_seed
-from ngo.training.callbacks import Callback, Ended, RunState
+from ngo.gossip.consensus import synchronization_index
 from ngo.training.checkpoint import NAME, Checkpoints, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Inputs, Make, Pair, inputs_of, like
-from ngo.training.global_state import isolated, restored_modes, restored_streams
+from ngo.training.interpreter_state import isolated, restored_modes, restored_streams
+from ngo.training.learning_problem import Problem
+from ngo.training.object_digest import digests
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.problem import Problem
+from ngo.training.problem_checks import Loss, try_problem
 from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
-from ngo.training.trial import Loss, try_problem
 from ngo.training.validation import check_field
-from ngo.training.value_digest import digests, numbers_digest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _THREADS = Field(int, "threads", at_least(1))
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A run between two steps. Its models can be had until the callback returns."""
+
+    #: The number of steps taken.
+    step: int
+    #: The number of steps of the whole run.
+    steps: int
+    #: The passes over all workers' samples.
+    epoch: float
+    #: The evaluation at this step: a copy of a row of ``Fit.metrics``, without the fields of the
+    #: run. None in ``on_step``.
+    metrics: Mapping[str, Any] | None
+    _training: Training = field(repr=False)
+    _made: Callable[[nn.Module], nn.Module] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, training: Training, made: Callable[[nn.Module], nn.Module], *, evaluated: bool
+    ) -> RunState:
+        """The state of ``training`` now; ``made`` copies a module."""
+        row = asdict(training.rows[-1]) if evaluated else None
+        return cls(training.step, training.steps, training.epoch, row, training, made)
+
+    @property
+    def train_loss(self) -> float:
+        """The workers' mean loss on their batches in the last step; NaN before the first."""
+        return self._current().last_loss
+
+    @property
+    def V(self) -> float:
+        """The synchronization index: the sum of squared distances of workers from their mean."""
+        return float(synchronization_index(self._current().population.honest))
+
+    def consensus(self) -> nn.Module:
+        """A copy of the module with the mean of the workers' parameters, in eval mode."""
+        return self._made(self._current().population.models()[0])
+
+    def worker(self, i: int) -> nn.Module:
+        """A copy of the module of worker ``i``, in eval mode."""
+        modules = self._current().population.modules
+        if not isinstance(i, int) or not 0 <= i < len(modules):
+            raise UserError(f"worker: {i!r} is not a worker; they are 0 to {len(modules) - 1}.")
+        return self._made(modules[i])
+
+    def _current(self) -> Training:
+        if self._training.step != self.step:
+            raise UserError(
+                f"the run has gone on from step {self.step} to {self._training.step}; ask for "
+                f"models within the callback."
+            )
+        return self._training
+
+
+#: A function that ``fit`` calls. What it returns is ignored; ``raise StopIteration`` ends the run.
+Callback = Callable[[RunState], object]
+
+
+class Ended(Exception):
+    """A callback has ended the run."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,8 +182,8 @@ def fit(
         Another run in the folder is a UserError: one with other fields (more epochs too), data,
         module, ``loss`` or ``score``. Functions are compared by their code and the values that they
         hold and read, but not what they import inside, or read through ``getattr`` or from
-        ``os.environ`` or files; callbacks are not. A run whose functions hold values that change in
-        training, such as counts, is not resumed.
+        ``os.environ`` or files; callbacks are not. What a module counts in training is in a
+        checkpoint if it is a buffer; other values of functions are those of the start.
     ``device``
         ``cpu``, ``cuda`` or ``auto``.
     ``threads``
@@ -169,14 +231,17 @@ def fit(
         problem, draws = try_problem(spec, inputs.problem, functions)
         how: dict[str, Any] = {"threads": threads, "draws": draws}
         if draws:  # whose order must not depend on threads
-            _check_backend(spec)
+            if spec.backend not in ("auto", "loop"):
+                raise UserError(
+                    f"backend: {spec.backend!r} is not allowed for a module that draws from a "
+                    f"global random stream; it must be auto or loop (nn.Dropout draws from the "
+                    f"worker's own)."
+                )
             how |= {"threads": 1, "backend": "loop"}
         given = {"module": inputs.module, **functions, **unnumbered_entries(spec)}
         checkpoints = _checkpoints(out, spec, problem, device, given, stack)
         with checkpoints, named_in_errors(spec):
             training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
-            if out is not None:
-                checkpoints.now = _changing(training, given)
             stopped, number = _proceed(training, checkpoints, callbacks, inputs, progress)
         if number is not None and number != signal.SIGINT:
             signal.raise_signal(number)  # as it would have ended the process
@@ -199,16 +264,17 @@ def fit(
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields, with NumPy's numbers as Python's; a UserError for another keyword."""
-    for name in ("dataset", "model", "task"):
+    made = ("dataset", "model", "task")  # from the other arguments
+    for name in made:
         if name in fields:
             raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
-    own = [name for name in fit.__annotations__ if name not in ("fields", "return")]
-    allowed = [*own, *(name for name in FIELDS if name not in ("dataset", "model", "task", *own))]
+    arguments = [name for name in fit.__annotations__ if name not in ("fields", "return")]
+    allowed = [*arguments, *(name for name in FIELDS if name not in (*made, *arguments))]
     for name in fields:
         if name not in allowed:
             raise UserError(
                 f"fit: {name!r} is not an argument.{meant(name, allowed)} fit takes "
-                f"{', '.join(own)}, and the fields that `ngo fields` lists."
+                f"{', '.join(arguments)}, and the fields that `ngo fields` lists."
             )
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
 
@@ -223,14 +289,6 @@ def _check_callbacks(callbacks: Mapping[str, object]) -> None:
             )
 
 
-def _check_backend(spec: RunSpec) -> None:
-    if spec.backend not in ("auto", "loop"):
-        raise UserError(
-            f"backend: {spec.backend!r} is not allowed for a module that draws from a global "
-            f"random stream; it must be auto or loop (nn.Dropout draws from the worker's own)."
-        )
-
-
 def _checkpoints(
     out: Path | None,
     spec: RunSpec,
@@ -241,8 +299,8 @@ def _checkpoints(
 ) -> Checkpoints:
     """The checkpoints in the folder ``out``, locked until ``stack`` ends; none without one.
 
-    ``given`` are the caller's module and functions, a part of the run, whose values a checkpoint
-    does not hold. Raises a UserError for one without a digest.
+    ``given`` are the caller's module and functions, a part of the run. Raises a UserError for one
+    without a digest.
     """
 
     def tell(line: str) -> None:
@@ -260,29 +318,12 @@ def _checkpoints(
         raise UserError(f"out: {str(out)!r} is in use by this thread; give another.") from None
     return Checkpoints(
         out / NAME,
-        {**identity_of(spec, problem, device), **digests(given), "state of module": None},
+        {**identity_of(spec, problem, device), **digests(given)},
         tell=tell,
         overwrite=False,
         instead="choose another folder, or delete this one.",
         at_once=interrupt,
     )
-
-
-def _changing(
-    training: Training, given: Mapping[str, object]
-) -> Callable[[], Mapping[str, object]]:
-    """The digests of what the caller has ``given``, and whether a worker's numbers have changed.
-
-    Numbers in a module that are not its buffers are in no checkpoint either.
-    """
-    worker = training.population.modules[0]
-    begun = numbers_digest(worker)
-
-    def now() -> Mapping[str, object]:
-        changed = numbers_digest(worker) != begun
-        return {**digests(given), "state of module": "changed" if changed else None}
-
-    return now
 
 
 def _proceed(
@@ -322,7 +363,7 @@ def _proceed(
             return str(ended), None
         except Stopped as stopped:
             return "interrupt", stopped.number
-    checkpoints.write(training.state_dict, ended=True)
+    checkpoints.write(training.state_dict)
     return None, None
 
 

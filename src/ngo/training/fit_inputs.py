@@ -22,7 +22,7 @@ from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import IterableDataset, TensorDataset, default_collate
 
-from ngo.common.registry import Registry, UserError, nearest, shown
+from ngo.common.registry import Registry, UserError, shown
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
@@ -35,12 +35,12 @@ from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Batch, Task
-from ngo.training.global_state import restored_streams, seed_streams
-from ngo.training.problem import Problem, make_problem
+from ngo.training.interpreter_state import restored_streams, seed_streams
+from ngo.training.learning_problem import Problem, make_problem
+from ngo.training.object_digest import ObjectDigest
+from ngo.training.problem_checks import Loss, check_module, kind, refused, shape, type_name
 from ngo.training.spec import RunSpec
-from ngo.training.trial import Loss, check_module, kind, refused, shape, type_name
 from ngo.training.validation import resolve
-from ngo.training.value_digest import ValueDigest
 
 log = logging.getLogger("ngo")
 
@@ -77,9 +77,9 @@ def inputs_of(
     pair = with_partition(train, fields, stack)
     data, source = dataset_of(pair, test, device, any_targets=loss is not None)
     name, task = task_of(data, loss, score)
-    own = template(module, fields["seed"])
-    model = model_of(own, data, name)
-    fields |= {"dataset": NAME, "model": type(own).__name__, "task": name}
+    copied = template(module, fields["seed"])
+    model = model_of(copied, data, name)
+    fields |= {"dataset": NAME, "model": type(copied).__name__, "task": name}
     graph = with_topology(fields, stack)
     spec = resolve(fields, source=source, model=model)
     if spec.initialization not in (None, SAME):
@@ -87,9 +87,9 @@ def inputs_of(
             f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
             f"start from copies of the module; it must be {SAME}."
         )
-    spec = replace(spec, own=(*spec.own, ("module", ValueDigest(own.eval()).text[:8])))
+    spec = replace(spec, own=(*spec.own, ("module", ObjectDigest(copied.eval()).text[:8])))
     problem = make_problem(spec, data, model=model, task=task)
-    return Inputs(spec, problem, own, _node_names(graph, spec))
+    return Inputs(spec, problem, copied, _node_names(graph, spec))
 
 
 def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
@@ -100,8 +100,11 @@ def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tupl
     other data. ``score`` likewise returns a number for each sample, or their mean.
     """
     for key, function in (("loss", loss), ("score", score)):
-        if function is not None:
-            _check_function(key, function)
+        if function is not None and (not callable(function) or isinstance(function, type)):
+            raise UserError(
+                f"{key}: {shown(function)} is not a function (outputs, targets) or an object that "
+                f"can be called, such as torch.nn.MSELoss()."
+            )
     name = "regression" if data.classes is None else "classification"
     default = TASKS[name]
     task = replace(
@@ -117,38 +120,25 @@ def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Ba
     return inputs, targets
 
 
-def _check_function(key: str, function: object) -> None:
-    """Raise a UserError, with examples, unless a loss or a score can be called."""
-    if not callable(function) or isinstance(function, type):
-        examples = {
-            "loss": "torch.nn.functional.mse_loss or torch.nn.MSELoss()",
-            "score": "lambda outputs, targets: outputs.argmax(1) == targets",
-        }
-        raise UserError(
-            f"{key}: {shown(function)} is not a function (outputs, targets) or an object that can "
-            f"be called; for example {key}={examples[key]}."
-        )
-
-
 def _per_sample(key: str, function: Loss) -> Loss:
     """A user's loss or score, checked. If it returns a mean, each sample gets that number."""
 
-    def own_values(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
-        found = function(outputs, targets)
+    def checked(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
+        values = function(outputs, targets)
         if key == "score":
-            found = torch.as_tensor(found).float()
-        if not isinstance(found, torch.Tensor) or not found.is_floating_point():
-            raise UserError(f"{key}: it returned a {type_name(found)}; it must be a float tensor.")
-        if found.numel() == 1:
-            return found.reshape(()).expand(len(targets))
-        if len(found) != len(targets):
+            values = torch.as_tensor(values).float()
+        if not isinstance(values, torch.Tensor) or not values.is_floating_point():
+            raise UserError(f"{key}: it returned a {type_name(values)}; it must be a float tensor.")
+        if values.numel() == 1:
+            return values.reshape(()).expand(len(targets))
+        if len(values) != len(targets):
             raise UserError(
-                f"{key}: it returned {shape(found)} for {len(targets)} samples; it must be their "
+                f"{key}: it returned {shape(values)} for {len(targets)} samples; it must be their "
                 f"mean, or one number for each."
             )
-        return found.reshape(len(targets), -1).mean(1)
+        return values.reshape(len(targets), -1).mean(1)
 
-    return own_values
+    return checked
 
 
 def template(module: nn.Module | Make, seed: int) -> nn.Module:
@@ -194,16 +184,16 @@ def like(template: nn.Module, trained: nn.Module) -> nn.Module:
 
 def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
     """Replace torch's dropout layers by the package's, which draw from ``generator``."""
-    own: dict[nn.Module, Dropout] = {}
+    replacements: dict[nn.Module, Dropout] = {}
     for module in list(root.modules()):
         # Unlike named_children, this has a layer under each of its names.
         for name, child in module._modules.items():
             if (type(child) is nn.Dropout or type(child) is nn.Dropout2d) and 0 < child.p < 1:
-                if child not in own:
+                if child not in replacements:
                     channels = isinstance(child, nn.Dropout2d)
-                    own[child] = Dropout(generator, child.p, channels=channels)
-                    own[child].p = child.p  # type: ignore[assignment]  # modules may read it
-                module._modules[name] = own[child]
+                    replacements[child] = Dropout(generator, child.p, channels=channels)
+                    replacements[child].p = child.p  # type: ignore[assignment]  # modules may read it
+                module._modules[name] = replacements[child]
 
 
 #: Inputs and targets: two tensors or arrays, or a data set of torch.
@@ -329,11 +319,8 @@ def _tensor(key: str, value: object) -> torch.Tensor:
             raise UserError(f"{key}: {value.dtype} is not allowed; it must be {wanted}.") from error
     if not isinstance(value, torch.Tensor):
         raise UserError(f"{key}: a {type_name(value)} is not allowed; it must be {ARRAYS}.")
-    if value.is_nested or value.layout != torch.strided or value.is_quantized or value.is_meta:
-        raise UserError(
-            f"{key}: a tensor that is nested, sparse, quantized or meta is not allowed; it must be "
-            f"a dense one of plain numbers."
-        )
+    if value.is_nested or value.layout != torch.strided:
+        raise UserError(f"{key}: a sparse or nested tensor is not allowed; it must be dense.")
     if value.dim() == 0:
         raise UserError(f"{key}: a single number is not allowed; it must have a row per sample.")
     value = value.clone() if value.is_inference() else value.detach()  # for autograd
@@ -363,8 +350,6 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
                 f"{key}: a sample of the {type_name(data)} is a {type_name(sample)}; it must be a "
                 f"pair (input, target)."
             )
-        if any(isinstance(part, np.ma.MaskedArray) for part in sample):
-            raise UserError(f"{key}: a sample of the {type_name(data)} has a masked array.")
     if not samples:
         raise UserError(f"{key}: the {type_name(data)} has no samples.")
     with refused(f"{key}: the samples of the {type_name(data)} can't be stacked"):
@@ -401,11 +386,6 @@ def topology_of(given: Any, workers: int | None) -> tuple[Topology, int, dict[st
             content = _weights(graph)
     elif (pairs := _pairs(given)) is not None:
         content, n = pairs, workers or 1 + max(max(pair) for pair in pairs)
-    elif callable(given):
-        raise UserError(
-            f"topology: {shown(given)} is a function; register it with @ngo.topology('name') and "
-            f"give the name, {EXAMPLE}."
-        )
     else:
         content = _matrix(given)
         n, weighted = content.n, True
@@ -504,19 +484,13 @@ def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
 
     Returns what ``numbered`` says of a networkx graph; empty for anything else.
     """
-    given, file = fields.get("topology"), fields.get("graph", "")
-    if not isinstance(file, str):
-        raise UserError(
-            f"graph: {shown(file)} is not the path of a file; a graph itself is given as topology=…"
-        )
-    if isinstance(given, str):
-        check_name(given)
-    elif given is not None:
-        entry, n, about = topology_of(given, fields.get("workers"))
-        _registered(TOPOLOGIES, entry.name, entry, stack)
-        fields |= {"topology": entry.name, "workers": n}
-        return about
-    return {}
+    given = fields.get("topology")
+    if given is None or isinstance(given, str):
+        return {}
+    entry, n, about = topology_of(given, fields.get("workers"))
+    _registered(TOPOLOGIES, entry.name, entry, stack)
+    fields |= {"topology": entry.name, "workers": n}
+    return about
 
 
 def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:
@@ -526,20 +500,11 @@ def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitSt
         stack.callback(registry.pop, name, None)
 
 
-def check_name(name: str) -> None:
-    """Raise a UserError, with an example, for a name that no topology has."""
-    if name not in TOPOLOGIES:
-        raise UserError(
-            f"topology: {shown(name)} is unknown; allowed: {', '.join(sorted(TOPOLOGIES))}; or a "
-            f"graph, {EXAMPLE}.{nearest(name, TOPOLOGIES)}"
-        )
-
-
 def _node_names(graph: dict[str, Any], spec: RunSpec) -> list[Any] | None:
     """The nodes of a networkx graph (see ``with_topology``), or the names of a graph file's; None
     for another topology. What the user should know of the graph is logged.
     """
-    found = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
-    for note in found.get("notes", ()):
+    about = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
+    for note in about.get("notes", ()):
         log.warning(note)
-    return found.get("nodes" if graph else "names")
+    return about.get("nodes" if graph else "names")

@@ -27,7 +27,7 @@ from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.native.build import build
 from ngo.training import run_folder
 from ngo.training.evaluation import Evaluation, as_columns
-from ngo.training.problem import Problem
+from ngo.training.learning_problem import Problem
 from ngo.training.results_version import inputs_read, results_version
 from ngo.training.spec import RunSpec
 

@@ -75,14 +75,14 @@ def _has(plugin: str, module: str) -> bool:
 def unnumbered_entries(spec: RunSpec) -> dict[str, object]:
     """The run's entries for which neither a number nor a file stands: those of a script."""
     numbered = {"ngo", *(plugin.module.partition(".")[0] for plugin in plugins.loaded())}
-    found = {}
+    entries = {}
     for name, field in FIELDS.items():
         choice, registry = getattr(spec, name), field.names
         if registry is None or choice not in registry.definitions:
             continue
         if re.split("[.:]", registry.definitions[choice])[0] not in numbered:
-            found[f"code of {name}"] = registry[choice]
-    return found
+            entries[f"code of {name}"] = registry[choice]
+    return entries
 
 
 def data_digest(data: Dataset) -> str:
@@ -96,6 +96,7 @@ def data_digest(data: Dataset) -> str:
 
 def inputs_read(spec: RunSpec, data: Dataset) -> dict[str, str]:
     """The digests by what they are of: ``data``, and the fields that name files."""
-    files = named_files(spec.values()).items()
-    found = {name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for name, path in files}
-    return {name + DIGEST: each for name, each in {"data": data_digest(data), **found}.items()}
+    digests = {"data" + DIGEST: data_digest(data)}
+    for name, path in named_files(spec.values()).items():
+        digests[name + DIGEST] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return digests

@@ -17,7 +17,7 @@ from ngo.common.registry import UserError
 from ngo.data.partition import Parts
 from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
-from ngo.native.pool import one_intra_op_thread
+from ngo.native.threads import one_intra_op_thread
 from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.checkpoint import Checkpoints, State
@@ -28,13 +28,13 @@ from ngo.training.evaluation import (
     from_columns,
     make_evaluation,
 )
-from ngo.training.global_state import set_stream_states, stream_states
-from ngo.training.problem import Problem
+from ngo.training.interpreter_state import set_stream_states, stream_states
+from ngo.training.learning_problem import Problem
+from ngo.training.problem_checks import load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
 from ngo.training.stepper import Stepper
-from ngo.training.trial import load_problem
 from ngo.training.validation import check_snapshots
 from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
 from ngo.training.virtual.waiting_stepper import WaitingStepper
@@ -51,7 +51,7 @@ STEPPERS: dict[str, Callable[..., Stepper]] = {
 
 
 def stepper_of(spec: RunSpec, problem: Problem, stops: Collection[int], **how: Any) -> Stepper:
-    """The stepper of a run, by its clock; ``how`` has its backend and the number of threads.
+    """The stepper of a run, by its clock; ``how`` are its other arguments.
 
     At ``stops``, steps of the run, its state has to be known: asynchronous steps are taken ahead.
     """
@@ -69,21 +69,20 @@ class Training:
         problem: Problem,
         *,
         snapshots: Collection[int | str] = (),
-        backend: str | None = None,
-        threads: int | None = None,
         draws: bool = False,
+        **how: Any,
     ) -> None:
-        """``backend`` overrides the run's: it is the one that ``auto`` chose before a stop.
+        """``draws``: the model draws from global random streams, which checkpoints then have.
 
-        ``draws``: the model draws from global random streams, which checkpoints then have.
+        ``how`` are the ``backend``, ``threads`` and ``workers`` of a ``Stepper``.
         """
         self._start = time.perf_counter()
         self._spec = spec
         self._problem = problem
         self._snapshots = snapshots
-        self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
+        self._marks = evaluation_steps(spec, problem.owned)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
-        self.stepper = stepper_of(spec, problem, stops, backend=backend, threads=threads)
+        self.stepper = stepper_of(spec, problem, stops, **how)
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
@@ -182,27 +181,32 @@ class Training:
         """Add a row of this step, unless there is one; whether it was added."""
         if self.rows and self.rows[-1].step == self.step:
             return False
-        problem, population, losses = self._problem, self.population, self._losses
         start = time.perf_counter()
-        scores = population.evaluate(*problem.test_at(self.step), workers=problem.evaluated)
-        holdout = problem.holdout and population.evaluate(*problem.holdout, workers=())
+        measured = self._measured()
         self.seconds_evaluating += time.perf_counter() - start
         row = make_evaluation(
             self.step,
-            problem.owned,
+            self._problem.owned,
             samples=self.stepper.samples,
-            train_loss=float(torch.cat(losses).double().mean()) if losses else math.nan,
-            V=float(synchronization_index(population.honest)),
-            scores=scores,
-            holdout=holdout,
-            messages=self.stepper.network.messages,
-            bytes_sent=self.stepper.network.bytes_sent,
             seconds=self.seconds,
+            **measured,
             **self.stepper.spent(),
         )
         self.rows.append(row)
         self._losses = []
         return True
+
+    def _measured(self) -> dict[str, Any]:
+        """What ``make_evaluation`` takes of this step, but for samples and time."""
+        problem, population, losses = self._problem, self.population, self._losses
+        return {
+            "train_loss": float(torch.cat(losses).double().mean()) if losses else math.nan,
+            "V": float(synchronization_index(population.honest)),
+            "scores": population.evaluate(*problem.test_at(self.step), workers=problem.evaluated),
+            "holdout": problem.holdout and population.evaluate(*problem.holdout, workers=()),
+            "messages": self.stepper.network.messages,
+            "bytes_sent": self.stepper.network.bytes_sent,
+        }
 
 
 log = logging.getLogger("ngo")
@@ -258,9 +262,9 @@ def run(
         if unless():
             checkpoints.remove()
             return None
-        found = None if overwrite else run_folder.finished(out, origin.about)
-        if found and not (out / CHECKPOINT).exists():
-            seconds, line = found
+        finished = None if overwrite else run_folder.finished(out, origin.about)
+        if finished and not (out / CHECKPOINT).exists():
+            seconds, line = finished
             tell(line)
             return last_evaluation(out, seconds)
         for note in origin.notes:
@@ -295,7 +299,7 @@ def at_checkpoint(
 
     ``start`` makes the training; it takes the backend.
     """
-    state = checkpoints.found()
+    state = checkpoints.load()
     if state is None:
         return start(), False
     try:

@@ -121,7 +121,7 @@ def is_current(
     return (
         about.get("code") == version
         and is_run(about, spec)
-        and all(made.get(name) == each for name, each in made_with.items())
+        and all(made.get(name) == value for name, value in made_with.items())
         and set(map(str, snapshots)) <= kept
         and (not snapshots or is_zipfile(folder / MODELS))  # its end is there
         and record.get(SUM) == sum_of(folder / METRICS)
@@ -145,10 +145,10 @@ def sum_of(path: Path) -> str | None:
 def record_of(folder: Path) -> dict[str, Any]:
     """The record of the finished run in ``folder``; empty if it has none that can be read."""
     try:
-        found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def clear(out: Path) -> None:

@@ -23,7 +23,7 @@ from ngo.common.fields import (
 )
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
-from ngo.data.partition import PARTITIONS, REFUSED, SHORT_SHARES, WHOLE
+from ngo.data.partition import PARTITIONS, REFUSED, SHORT_SHARES
 from ngo.engine.backends import BACKENDS, INITIALIZATIONS, PRECISIONS, SAME
 from ngo.gossip.attack import ATTACKS, HONEST
 from ngo.gossip.compression import COMPRESSIONS
@@ -221,14 +221,14 @@ class RunSpec:
         rule = PARTITIONS[self.partition]
         return rule.owned(self.kept(m), self.workers, **rule.arguments(self))
 
-    def per_step(self, owned: int) -> int:
-        """The samples of a step; the most, where batches are whole shares, which may be unequal."""
-        samples = self.workers * self.batch_size
-        return min(samples, owned) if self.short_share == WHOLE else samples
+    @property
+    def per_step(self) -> int:
+        """The samples of a step of all workers together."""
+        return self.workers * self.batch_size
 
-    def steps(self, owned: int, per_step: int | None = None) -> int:
-        """The number of steps of ``per_step`` samples, if all workers own ``owned`` together."""
-        return max(1, round(self.epochs * (owned / (per_step or self.per_step(owned)))))
+    def steps(self, owned: int) -> int:
+        """The number of steps, if all workers own ``owned`` samples together."""
+        return max(1, round(self.epochs * (owned / self.per_step)))
 
     def kept(self, m: int) -> int:
         """How many of a data set's ``m`` training samples are not held out."""
@@ -254,7 +254,7 @@ NEUTRAL = {name: field.default for name, field in _CORE.items() if field.optiona
 _OPTIONS = (
     *("spec", "spec_file", "partition_file", "data_root", "device", "job", "key", "threads"),
     *("snapshot", "snapshots", "checkpoint_seconds", "distributed", "processes", "timeout"),
-    *("on_failure", "overwrite", "out", "plugin", "help", "loss", "protocol"),
+    *("overwrite", "out", "plugin", "help", "loss", "protocol"),
     *("progress", "module", "train", "test", "score", "on_evaluation", "on_step"),
 )
 _FACTS = (

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.engine.backends import SAME
@@ -21,15 +20,16 @@ from ngo.gossip.attack import ATTACKS, HONEST, Liars
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Failures, Network, unchanged
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import LOCAL_RULES, Step
+from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
+from ngo.training.learning_problem import Problem
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
-from ngo.training.problem import Batches, BatchStream, Problem, batch_sizes
+from ngo.training.problem_checks import check_memory, run_memory
 from ngo.training.spec import RunSpec
-from ngo.training.trial import check_memory, run_memory
 
 log = logging.getLogger("ngo")
 
@@ -52,28 +52,23 @@ class Stepper:
         ``backend`` overrides the run's: it is the one that ``auto`` chose before. ``workers`` are
         the numbers of the workers in this process, by default all.
         """
-        own = range(spec.workers) if workers is None else workers
-        sizes = batch_sizes(spec, problem.parts)
-        self._uneven = len(set(sizes)) > 1
-        if self._uneven:
-            backend = _by_worker(backend or spec.backend)
-        check_memory(spec, run_memory(spec, problem, len(own), threads), problem.device)
+        local = range(spec.workers) if workers is None else workers
+        check_memory(spec, run_memory(spec, problem, len(local), threads), problem.device)
         self.population = Population(
             problem.model,
-            len(own),
+            len(local),
             spec.seed,
             task=problem.task,
             device=problem.device,
             backend=backend or spec.backend,
             precision=spec.precision,
             threads=threads,
-            workers=own,
+            workers=local,
             initialization=spec.initialization or SAME,
             honest=spec.honest,
         )
         self.steps = problem.last_step if steps is None else steps
         self.t = 0  # the number of steps taken
-        self._per_step = problem.per_step
         self._spec = spec
         self._method = METHODS[spec.method]
         self._rule = LOCAL_RULES[spec.local_rule]
@@ -85,21 +80,20 @@ class Stepper:
         self._compressing: list[torch.Generator] = []
         if spec.compression is not None:
             X = self.population.X
-            self._compressing = [torch_stream(spec.seed, "compression", i, X.device) for i in own]
+            self._compressing = [torch_stream(spec.seed, "compression", i, X.device) for i in local]
             entry = COMPRESSIONS[spec.compression]
             self._codec = entry.codec(self.population.d, X.dtype, self._fields, self._compressing)
         self._streams = [
-            BatchStream(part, size, torch_stream(spec.seed, "batches", i))
-            for i, part, size in zip(own, problem.parts, sizes, strict=True)
+            BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
+            for i, part in zip(local, problem.parts, strict=True)
         ]
-        self._changes = [torch_stream(spec.seed, "augmentation", i) for i in own]
+        self._changes = [torch_stream(spec.seed, "augmentation", i) for i in local]
         self._batches = Batches(
             problem.task,
             problem.data,
             self._streams,
             augment=AUGMENTATIONS[spec.augmentation],
             changes=self._changes,
-            uneven=self._uneven,
         )
         self._graphs = torch_stream(spec.seed, "graphs")
         self._mixing = None
@@ -107,7 +101,8 @@ class Stepper:
             self._mixing = ScheduledMixing(spec, self.steps, self._graphs)
         self._W: MixingMatrix | None = None  # of the last step
         self._matrices: dict[str, torch.Tensor] = {}
-        self._own = own
+        self._local = local
+        self.honest = sum(i < spec.honest for i in local)  # workers in this process
         self._failures = Failures(
             spec.workers, spec.seed, link_failure=spec.link_failure or 0, absence=spec.absence or 0
         )
@@ -121,7 +116,6 @@ class Stepper:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
         self.network = network
         self.network.directed = self._mixing is not None and self._mixing.directed
-        self.network.weights = self._spec.weights or METROPOLIS
         if self._spec.liars:
             attack = ATTACKS[self._spec.attack or HONEST]
             self.network.liars = Liars(attack, self._fields, self._spec.seed, self._spec.honest)
@@ -134,7 +128,7 @@ class Stepper:
     @property
     def samples(self) -> int:
         """The samples of these steps."""
-        return self.taken * self._per_step // self._spec.workers
+        return self.taken * self._spec.batch_size
 
     def spent(self) -> dict[str, float]:
         """Virtual seconds and joules so far; empty without a clock."""
@@ -146,10 +140,10 @@ class Stepper:
         return spec.joules_step * self.taken + spec.joules_byte * self.network.bytes_sent
 
     def advance(self) -> torch.Tensor:
-        """Take one step; the losses of the workers that do not lie on their batches."""
+        """Take one step; the losses on their batches of the workers that do not lie."""
         losses = self.gradients()
         self.update()
-        return losses[: self._spec.honest]
+        return losses[: self.honest]
 
     def gradients(self) -> torch.Tensor:
         """The first half: the gradients on the next batches; the losses ``[n]``.
@@ -157,17 +151,13 @@ class Stepper:
         Those of absent workers have no effect.
         """
         self._absent = self._failures.absent(self.t)
-        self._absent_rows = [k for k, i in enumerate(self._own) if i in self._absent]
+        self._absent_rows = [k for k, i in enumerate(self._local) if i in self._absent]
         population = self.population
         with unchanged(self._absent_rows, population.buffers, population.counts):
             return self.population.gradients(self._batches)
 
-    def update(self, *, alone: bool = False) -> None:
-        """The second half: the method's update with the gradients.
-
-        The step counts as taken even if the network fails. With ``alone`` the workers exchange
-        nothing, and nothing is counted.
-        """
+    def update(self) -> None:
+        """The second half: the method's update with the gradients."""
         t, X = self.t, self.population.X
         W = None
         if self._mixing is not None:
@@ -175,8 +165,6 @@ class Stepper:
         self.t += 1
         self._W = W
         network: Any = self.network
-        if alone:
-            network, W = Network(self.population.spread), MixingMatrix.identity(len(X))
         network.set_matrix(W)
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")
@@ -203,11 +191,6 @@ class Stepper:
 
     def _samples(self) -> tuple[torch.Tensor, torch.Tensor]:
         """See ``Step.samples``."""
-        if self._uneven:
-            raise UserError(
-                f"short_share: 'whole' gives workers batches of different sizes, and method "
-                f"{self._spec.method!r} takes equal ones; it must be error or repeat."
-            )
         owned = [stream.owned for stream in self._streams]
         places = map(torch.searchsorted, owned, self._batches.drawn)
         counts = torch.tensor([len(samples) for samples in owned])
@@ -220,7 +203,7 @@ class Stepper:
 
     def _warn(self, line: str) -> None:
         """Log the first warning of a run, in the process of worker 0."""
-        if not self._warned and 0 in self._own:
+        if not self._warned and 0 in self._local:
             log.warning(line)
         self._warned = True
 
@@ -258,13 +241,3 @@ class Stepper:
         self.network.exchanges = state["exchanges"]
         self.network.messages = state["messages"]
         self.network.bytes_sent = state["bytes_sent"]
-
-
-def _by_worker(backend: str) -> str:
-    """The backend for batches of different sizes; a UserError for one that stacks batches."""
-    if backend not in ("auto", "loop", "threads"):
-        raise UserError(
-            f"short_share: 'whole' gives workers batches of different sizes, and backend "
-            f"{backend!r} takes equal ones; it must be auto, loop or threads."
-        )
-    return "threads" if backend == "auto" else backend

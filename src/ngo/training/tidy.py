@@ -136,9 +136,10 @@ def _different_versions(records: Iterable[Record]) -> list[str]:
     """
     recorded = [versions.recorded(record) for record in records]
     known = {name: {made_with.get(name) for made_with in recorded} for name in versions.LIBRARIES}
-    differ = [name for name, found in known.items() if len(found - {None}) > 1]
+    differ = [name for name, values in known.items() if len(values - {None}) > 1]
     if not differ:
         return []
     return [
-        ", ".join(f"{name} {found.get(name, 'unknown')}" for name in differ) for found in recorded
+        ", ".join(f"{name} {made_with.get(name, 'unknown')}" for name in differ)
+        for made_with in recorded
     ]

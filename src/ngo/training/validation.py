@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from ngo.common.fields import DECLARED, checked
 from ngo.common.registry import Registry, UserError, unknown, unknown_field
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS, Source
-from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, WHOLE, Parts, Rule, by_owner
+from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, Parts, Rule, by_owner
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, METHODS, NUMBERS, Method
 from ngo.gossip.mixing_matrix import METROPOLIS
@@ -46,11 +46,6 @@ def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> Non
         check_argument("partition", spec.partition, name)
     kept = spec.kept(source.train_samples)
     _check_samples(spec, kept)
-    if spec.short_share == WHOLE and spec.clock != "steps":
-        raise UserError(
-            f"short_share: 'whole' gives workers steps of different sizes, and with clock "
-            f"{spec.clock!r} all steps take as long; it must be error or repeat."
-        )
     _check_smallest(spec, rule, kept)
     _check_length(spec, spec.owned_of(source.train_samples))
 
@@ -114,7 +109,7 @@ def _check_samples(spec: RunSpec, m: int) -> None:
 
 def _check_length(spec: RunSpec, owned: int) -> None:
     """Raise for more steps or evaluations than a run may have."""
-    per_epoch = owned / spec.per_step(owned)
+    per_epoch = owned / spec.per_step
     steps = spec.steps(owned)
     if steps > MOST_STEPS:
         raise UserError(
@@ -160,7 +155,7 @@ def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
             f"{'a worker' if worker is None else f'worker {worker}'}'s share of {share} samples, "
             f"the smallest ({spec.dataset}, partition {spec.partition}, {spec.workers} workers, "
             f"seed {spec.seed}); it must be {share} or less, or short_share repeat (samples come "
-            f"again within a batch) or whole (the share is the batch)."
+            f"again within a batch)."
         )
 
 
@@ -285,21 +280,8 @@ def _check_matching(spec: RunSpec, topology: Topology, values: Mapping[str, obje
         raise UserError(
             f"coupling: {spec.coupling!r} needs at most one neighbour of each worker in a step, "
             f"and topology {topology.name!r} has more; topologies that can: "
-            f"{', '.join(_matchings(spec.workers))}."
+            f"{names_of(TOPOLOGIES, lambda g: g.connected and g.facts['matching'] is True)}."
         )
-
-
-def _matchings(n: int) -> Iterator[str]:
-    """The topologies that are matchings at the default values of their fields.
-
-    Where that depends on the values, they are named: "base_graph with peers 1".
-    """
-    for name, entry in sorted(TOPOLOGIES.items()):
-        values = {key: DEFAULTS.get(key) for key in entry.fields}
-        if entry.connected and entry.matching(n, **values):
-            depends = callable(entry.facts["matching"]) and values
-            named = " and ".join(f"{key} {value}" for key, value in values.items())
-            yield f"{name} with {named}" if depends else name
 
 
 def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:

@@ -14,7 +14,7 @@ from test_corrections import A, B
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
 
 RING = mixing_matrix(ring(by_worker.N))

@@ -13,8 +13,7 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import chain, star
-from ngo.native import pool
-from ngo.native.pool import in_order, threads
+from ngo.native.threads import fits, in_order, threads
 from ngo.training.validation import resolve
 
 
@@ -113,7 +112,7 @@ def test_the_compiled_step_is_that_of_float64(seed):
 
 def test_bytes_are_the_same_for_any_number_of_threads():
     X = torch.randn(7, 60_000, generator=torch_stream(0, "X"))
-    if not pool.fits(X):
+    if not fits(X):
         pytest.skip("nothing is compiled here")
     one, *others = (relayed(X, tree(7, 0), 2, spread) for spread in (in_order, threads(3)))
     for other in others:

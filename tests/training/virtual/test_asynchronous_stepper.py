@@ -17,7 +17,7 @@ from runs import (
 )
 
 from ngo.data import loading
-from ngo.training.problem import make_problem
+from ngo.training.learning_problem import make_problem
 from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
 
 RANDOM = {"clock": "asynchronous", "speed": "log_normal", "latency": 0.3}
@@ -158,7 +158,7 @@ def test_garbage_is_collected_again_whatever_happens(digits, monkeypatch):
         assert not gc.isenabled()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stepper._schedule, "window", interrupted)
+    monkeypatch.setattr(stepper._simulation, "window", interrupted)
     with pytest.raises(KeyboardInterrupt):
         stepper.advance()
     assert gc.isenabled()

@@ -17,7 +17,7 @@ from ngo.training.virtual.clock import (
     read_trace,
     worker_of,
 )
-from ngo.training.virtual.schedule import Wires
+from ngo.training.virtual.event_simulation import Wires
 
 
 def link(**values):

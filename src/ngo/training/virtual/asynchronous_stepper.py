@@ -17,12 +17,12 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, check_rows
 from ngo.gossip.schedule import CONSTANT, learning_rate
 from ngo.gossip.step import Step
-from ngo.native.pool import Map
+from ngo.native.threads import Map
 from ngo.training.checkpoint import State
-from ngo.training.problem import Problem
+from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
-from ngo.training.virtual.schedule import Arrangement, Batch, Graphs, Schedule
+from ngo.training.virtual.event_simulation import Arrangement, Batch, EventSimulation, Graphs
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Exchange:
     slots: torch.Tensor
     weights: torch.Tensor
     #: The weights of the rows themselves, in sums.
-    own: torch.Tensor
+    self_weights: torch.Tensor
     #: The mixing matrix of steps that all workers take together.
     W: MixingMatrix | None
     #: The rows that meet a partner, and the partners.
@@ -48,7 +48,7 @@ class Exchange:
 class VersionNetwork(Network):
     """Sent rows are kept in slots, from which later steps read them.
 
-    Messages are counted by the schedule.
+    Messages are counted by the simulation.
     """
 
     def __init__(self, X: torch.Tensor, spread: Map) -> None:
@@ -124,8 +124,8 @@ class VersionNetwork(Network):
         if now.W is not None:
             mix(rows, now.W, gamma, spread=self._spread)
             return
-        own, weights = (1 - gamma) + gamma * now.own, gamma * now.weights
-        rows *= own.to(rows)[:, None]
+        self_weights, weights = (1 - gamma) + gamma * now.self_weights, gamma * now.weights
+        rows *= self_weights.to(rows)[:, None]
         rows.index_add_(0, now.rows, self.slots[now.slots] * weights.to(rows)[:, None])
 
     def average(self, rows: torch.Tensor) -> None:
@@ -138,7 +138,7 @@ class VersionNetwork(Network):
     def _sent(self, rows: torch.Tensor) -> Exchange:
         """Keep the rows that others use."""
         now = self._taken()
-        check_rows(rows, len(now.own))
+        check_rows(rows, len(now.self_weights))
         if len(self.slots) < self._needed or self.slots.shape[1] != rows.shape[1]:
             before = self.slots
             self.slots = rows.new_zeros(max(self._needed, 2 * len(before)), rows.shape[1])
@@ -188,34 +188,34 @@ class AsynchronousStepper(Stepper):
         self.connect(VersionNetwork(X, self.population.spread))
         self._size = sum(sent(self._fields, X.shape[1], X.element_size()) or ())
         arrivals = METHODS[spec.method].arrivals
-        self._schedule = Schedule(spec, Graphs(spec, self.steps), arrivals, self._size)
+        self._simulation = EventSimulation(spec, Graphs(spec, self.steps), arrivals, self._size)
         # The slot of each sent model that may still be used, by its step.
         self._slots: dict[int, int] = {}
         # The models at which workers' gradients are taken, where others change models meanwhile.
-        self._started = X.clone() if self._schedule.arrivals == "pair" else None
+        self._started = X.clone() if self._simulation.arrivals == "pair" else None
         changing = spec.lr_schedule != "constant" or spec.schedule != CONSTANT
         self._by_number = changing or bool(spec.warmup or spec.gamma_decay)
 
     @property
     def taken(self) -> int:
         """The steps that all workers together have ended."""
-        return self._schedule.ended
+        return self._simulation.ended
 
     def spent(self) -> dict[str, float]:
         """Virtual seconds up to the last end of a step, and joules."""
-        return {"virtual_seconds": self._schedule.now, "joules": self._energy()}
+        return {"virtual_seconds": self._simulation.now, "joules": self._energy()}
 
     def advance(self) -> torch.Tensor:
         """Take the steps up to the next stop; the losses ``[steps]`` of all of them."""
         arranged = self._next()
         network = cast(VersionNetwork, self.network)
-        network.messages = self._schedule.wires.messages
+        network.messages = self._simulation.wires.messages
         network.bytes_sent = network.messages * self._size
         losses = self.population.X.new_zeros(len(arranged.worker))
         for batch in arranged.batches():
             if len(batch.gradients):
-                found = self._gradients(arranged.worker[batch.gradients])
-                losses[torch.from_numpy(batch.gradients).to(losses.device)] = found
+                batch_losses = self._gradients(arranged.worker[batch.gradients])
+                losses[torch.from_numpy(batch.gradients).to(losses.device)] = batch_losses
             try:
                 for part in self._together(arranged, batch):
                     self._update(arranged, *part)
@@ -234,8 +234,8 @@ class AsynchronousStepper(Stepper):
         collects = gc.isenabled()
         try:
             gc.disable()
-            window = self._schedule.window(self._until * self.population.n)
-            return Arrangement(window, self._slots, self._schedule.live())
+            window = self._simulation.window(self._until * self.population.n)
+            return Arrangement(window, self._slots, self._simulation.live())
         finally:
             if collects:
                 gc.enable()
@@ -323,14 +323,14 @@ class AsynchronousStepper(Stepper):
             rows=on_device(np.searchsorted(worker[steps], worker[arranged.user[used]])),
             slots=on_device(arranged.source[used]),
             weights=torch.from_numpy(arranged.weight[used]),
-            own=torch.from_numpy(arranged.own[steps]),
+            self_weights=torch.from_numpy(arranged.self_weights[steps]),
             W=arranged.matrices[whole] if whole >= 0 else None,
             meeting=on_device(meeting),
             partners=on_device(partners[meeting]),
         )
 
     def state_dict(self) -> State:
-        """Also the kept models, in the order of their steps; the schedule follows from the run."""
+        """Also the kept models, in the order of their steps. The events follow from the run."""
         network = cast(VersionNetwork, self.network)
         kept = {"sent": network.slots[[slot for _, slot in sorted(self._slots.items())]]}
         if self._started is not None:
@@ -338,7 +338,7 @@ class AsynchronousStepper(Stepper):
         return {**super().state_dict(), **kept}
 
     def load_state_dict(self, state: State) -> None:
-        """Restore from ``state``. The schedule is simulated again, without its models."""
+        """Restore from ``state``. The events are simulated again, without models."""
         self.t = 0
         while self.t < state["step"]:
             arranged = self._next()

@@ -57,7 +57,7 @@ def read_trace(path: str, key: str, columns: Mapping[str, Read]) -> list[tuple[A
     file that is anything else.
     """
     check_readable(path, key, LARGEST)
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     try:
         with open(path, encoding="utf-8", newline="") as file:
             lines = csv.reader(file)
@@ -70,12 +70,12 @@ def read_trace(path: str, key: str, columns: Mapping[str, Read]) -> list[tuple[A
                 if len(line) != len(columns):
                     raise ValueError(f"{len(line)} values, where {len(columns)} are needed")
                 row = tuple(read(text) for read, text in zip(columns.values(), line, strict=True))
-                if found and row[0] < found[-1][0]:
+                if rows and row[0] < rows[-1][0]:
                     raise ValueError("its time is before that of the row before")
-                found.append(row)
+                rows.append(row)
     except (ValueError, csv.Error) as error:
-        raise UserError(f"{key}: {path!r}, row {len(found) + 1}: {in_a_line(error)}.") from None
-    return found
+        raise UserError(f"{key}: {path!r}, row {len(rows) + 1}: {in_a_line(error)}.") from None
+    return rows
 
 
 def from_zero(text: str) -> float:

@@ -10,7 +10,7 @@ from ngo.common.lazy import np, torch
 from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.training.checkpoint import State
-from ngo.training.problem import Problem
+from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 from ngo.training.virtual.clock import CHURN, LINKS, SPEEDS, Presence
@@ -87,12 +87,12 @@ class WaitingTimes:
         np.maximum.at(self._out, senders, ends)
         begin = ends - transfer + messages * latency
         order = np.lexsort((begin, receivers))
-        found = np.empty_like(begin)
-        found[order] = _queued(
+        arrival = np.empty_like(begin)
+        arrival[order] = _queued(
             np.maximum(begin, self._in[receivers])[order], transfer[order], receivers[order]
         )
-        np.maximum.at(self._in, receivers, found)
-        return found
+        np.maximum.at(self._in, receivers, arrival)
+        return arrival
 
     def _at_server(self, half: np.ndarray, size: float) -> np.ndarray:
         """All workers send to a server, whose link carries one message at a time, to it and back.
@@ -161,11 +161,11 @@ class WaitingStepper(Stepper):
         """Virtual seconds until the last worker has taken the step, and joules."""
         return {"virtual_seconds": float(self._times.done.max()), "joules": self._energy()}
 
-    def update(self, *, alone: bool = False) -> None:
+    def update(self) -> None:
         """The second half of the step, and its time."""
         network = self.network
         messages, sent = network.messages, network.bytes_sent
-        super().update(alone=alone)
+        super().update()
         messages, sent = network.messages - messages, network.bytes_sent - sent
         self._times.step(self._W, self._absent, messages, sent)
 

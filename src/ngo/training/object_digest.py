@@ -9,7 +9,6 @@ what ``pickle`` would keep of it.
 from __future__ import annotations
 
 import hashlib
-import random
 import sys
 import weakref
 from collections.abc import Iterable, Mapping
@@ -21,20 +20,17 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from ngo.common.registry import UserError
-from ngo.models.layers import RandomLayer
 
 _PLAIN = (bool, int, float, complex, str, type(None), type(...))
 _SETS = (set, frozenset)
-_NUMBERS = (int, float, random.Random, np.random.Generator, torch.Generator)
 _WRAPPERS = (MethodType, staticmethod, classmethod, property, cached_property)
 
 
-class ValueDigest:
+class ObjectDigest:
     """The digest of a value, in hex digits: ``text``."""
 
     #: The type of a part that has no digest, such as an open file; None if there is none.
@@ -67,28 +63,16 @@ def digests(values: Mapping[str, object]) -> dict[str, str | None]:
 
     Raises a UserError for a value with a part that has no digest.
     """
-    found: dict[str, str | None] = {}
+    by_name: dict[str, str | None] = {}
     for name, value in values.items():
-        digest = ValueDigest(value)
+        digest = ObjectDigest(value)
         if digest.unknown is not None:
             raise UserError(
                 f"{name}: it holds or reads a {digest.unknown}, which can't be compared with that "
                 f"of another start; with out it must be made of code and of plain values."
             )
-        found[name] = None if value is None else digest.text[:16]
-    return found
-
-
-def numbers_digest(module: nn.Module) -> str:
-    """A digest of the numbers and generators that a module's layers hold, other than tensors."""
-    held = [
-        (layer, name, value)
-        for layer, each in module.named_modules()
-        if not isinstance(each, RandomLayer)  # the package's own, whose streams are kept
-        for name, value in vars(each).items()
-        if isinstance(value, _NUMBERS) and name != "training"
-    ]
-    return ValueDigest(held).text
+        by_name[name] = None if value is None else digest.text[:16]
+    return by_name
 
 
 def _parts(value: Any) -> Iterable[object]:
@@ -114,8 +98,8 @@ def _parts(value: Any) -> Iterable[object]:
         value = getattr(value, "_orig_mod", value)  # what torch.compile wraps
         # Hooks count without their numbers. Two names of one tensor are not two equal tensors.
         state = [
-            (name, [*each.values()] if "_hooks" in name and each else each)
-            for name, each in sorted(vars(value).items())
+            (name, [*part.values()] if "_hooks" in name and part else part)
+            for name, part in sorted(vars(value).items())
         ]
         return type(value), state, [name for name, _ in value.named_parameters()]
     if isinstance(name, str) and _installed(home) and not hasattr(value, "__wrapped__"):

@@ -29,10 +29,10 @@ from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Task, correct
-from ngo.native.pool import cores, one_intra_op_thread
-from ngo.training.global_state import restored_streams, streams
+from ngo.native.threads import cores, one_intra_op_thread
+from ngo.training.interpreter_state import restored_streams, streams
+from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.partition_file import parts_by_owner
-from ngo.training.problem import Problem, batch_sizes, make_problem
 from ngo.training.spec import RunSpec
 
 # Bytes of a process that has imported torch, and of a worker's module and random streams beside its
@@ -57,7 +57,7 @@ def run_memory(
     ``workers`` is the number of those in this process, by default all. The model is built once,
     and passes one test sample; global random streams do not change.
     """
-    n, b = workers or spec.workers, max(batch_sizes(spec, problem.parts))
+    n, b = workers or spec.workers, spec.batch_size
     sample = problem.test[0][0][:1]
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         module = problem.model.build(torch.Generator()).eval()
@@ -107,16 +107,16 @@ def _edges(spec: RunSpec) -> int:
 
 def _outputs(module: nn.Module, inputs: torch.Tensor) -> int:
     """The bytes of the outputs of all layers, for ``inputs``."""
-    found: list[int] = []
+    sizes: list[int] = []
 
     def note(layer: nn.Module, given: object, outputs: object) -> None:
         if isinstance(outputs, torch.Tensor):
-            found.append(outputs.nbytes)
+            sizes.append(outputs.nbytes)
 
     for layer in module.modules():
         layer.register_forward_hook(note)
     module(inputs)
-    return sum(found)
+    return sum(sizes)
 
 
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
@@ -134,11 +134,9 @@ def check_outputs(
         and task.loss is TASKS["classification"].loss
         and not has_logits(outputs, classes)
     ):
-        from_one = min(int(data.train_targets.min()), int(data.test_targets.min())) == 1
-        hint = f" (targets are 0 to {classes - 1}; the smallest here is 1)" if from_one else ""
         raise UserError(
-            f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be "
-            f"logits of shape [b, {classes}]{hint}."
+            f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be logits "
+            f"of shape [b, {classes}] (classes are 0 to {classes - 1})."
         )
     same = isinstance(outputs, torch.Tensor) and outputs.shape == targets.shape
     if task.loss is TASKS["regression"].loss and not same:
@@ -160,12 +158,6 @@ def check_module(key: str, made: object) -> nn.Module:
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
     if not parameters:
         raise UserError(f"{key}: it has no parameters to train.")
-    for name, tensor in chain(made.named_parameters(), made.named_buffers()):
-        if tensor.is_meta:
-            raise UserError(
-                f"{key}: {name!r} is on the meta device, without values; make the module on the "
-                f"CPU, or call its to_empty(device='cpu') and set them."
-            )
     floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
     dtypes = {_name(tensor.dtype) for tensor in chain(made.parameters(), floats)}
     if dtypes != {"float32"}:
@@ -173,11 +165,6 @@ def check_module(key: str, made: object) -> nn.Module:
             f"{key}: its parameters and buffers are {', '.join(sorted(dtypes))}; they must be "
             f"float32: module.float()"
         )
-    for name, parameter in made.named_parameters():
-        if parameter.requires_grad and not bool(parameter.isfinite().all()):
-            raise UserError(
-                f"{key}: its parameter {name!r} has initial values that are NaN or inf."
-            )
     return made
 
 
@@ -250,7 +237,9 @@ def try_out(
         what, batch = f"it failed on inputs of {kind(samples[0])}", partial(task.batch, data)
         given = {"inputs": samples[0], "targets": samples[1]}
         inputs, targets = _called(names.of("batch"), what, batch, given)
-        module = built(model, inputs.device, names)
+        with refused(f"{names.module}: it can't be built"):
+            module = model.build(torch.Generator(inputs.device))
+        module = check_module(names.module, module).to(inputs.device)
         before = streams()
         for training in (True, False):
             module.train(training)
@@ -289,11 +278,11 @@ def _called(key: str, what: str, function: Callable[..., Any], values: dict[str,
         value.clone() if isinstance(value, torch.Tensor) else value for value in values.values()
     ]
     with refused(f"{key}: {what}"):
-        found = function(*given)
+        returned = function(*given)
     for (name, value), passed in zip(values.items(), given, strict=True):
         if isinstance(value, torch.Tensor) and not _equal(passed, value):
             raise UserError(f"{key}: it changes its {name} in place; copy them first.")
-    return found
+    return returned
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -318,16 +307,9 @@ def _steady_buffers(key: str, module: nn.Module) -> Iterator[None]:
         if buffer.dtype not in (torch.float32, torch.int64):
             raise UserError(
                 f"{key}: its buffer {name!r} changes in a forward pass, and the consensus model "
-                f"can't have one for all workers: it is {str(buffer.dtype).removeprefix('torch.')}"
-                f"; it must be float32 (their mean) or int64 (their maximum)."
+                f"can't have one for all workers: it is {_name(buffer.dtype)}; it must be float32 "
+                f"(their mean) or int64 (their maximum)."
             )
-
-
-def built(model: Model, device: torch.device, names: Names) -> nn.Module:
-    """The module of a model; a one-line UserError if it can't be trained."""
-    with refused(f"{names.module}: it can't be built"):
-        module = model.build(torch.Generator(device))
-    return check_module(names.module, module).to(device)
 
 
 @torch.no_grad()
@@ -358,53 +340,25 @@ def refuse_sum(
         )
 
 
-def refuse_not_finite(
-    model: Model, data: Dataset, task: Task, size: int, names: Names = OWN
-) -> None:
-    """Raise a UserError for inputs or targets that are not finite, and make a loss or gradient so.
+def check_finite(data: Dataset, task: Task, names: Names = OWN) -> None:
+    """Raise a UserError for inputs or targets that are NaN or infinite.
 
-    A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of
-    these samples with NaN, and with each infinity, are tried.
+    A loss of the user's may leave out such targets.
     """
-    for key, inputs, targets in (
-        ("train", data.train_inputs, data.train_targets),
-        ("test", data.test_inputs, data.test_targets),
-    ):
-        for name, values in (("inputs", inputs), ("targets", targets)):
-            if not values.is_floating_point():
-                continue
-            wrong = ~values.isfinite()
-            kinds = [values.isnan(), values == math.inf, values == -math.inf]
-            of_kinds = [kind.reshape(len(kind), -1).any(1).nonzero()[:size, 0] for kind in kinds]
-            rows = torch.cat(of_kinds).unique()
-            if len(rows) and not _finite(model, data, task, inputs[rows], targets[rows], names):
-                count = int(wrong.sum())
-                raise UserError(
-                    f"{names.data}{key}: the {name} have {count:,} value{'s' * (count > 1)} that "
-                    f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or "
-                    f"replace the values."
-                )
-
-
-def _finite(
-    model: Model,
-    data: Dataset,
-    task: Task,
-    inputs: torch.Tensor,
-    targets: torch.Tensor,
-    names: Names,
-) -> bool:
-    """Whether the loss on these samples, and its gradient, are finite; False if it fails."""
-    with restored_streams():
-        module = built(model, inputs.device, names).eval()
-        try:
-            inputs, targets = task.batch(data, inputs, targets)
-            losses = task.loss(in_float32(module(inputs)), targets)
-            losses.mean().backward()
-        except Exception:  # any error of the module or the loss, at such values
-            return False
-    gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
-    return all(bool(tensor.isfinite().all()) for tensor in (losses, *gradients))
+    is_own_loss = task.loss not in [entry.loss for entry in TASKS.values()]
+    for name, values in {
+        "train: the inputs": data.train_inputs,
+        "test: the inputs": data.test_inputs,
+        "train: the targets": data.train_targets,
+        "test: the targets": data.test_targets,
+    }.items():
+        count = int((~values.isfinite()).sum()) if values.is_floating_point() else 0
+        if count and not (is_own_loss and "targets" in name):
+            raise UserError(
+                f"{names.data}{name} have {count:,} value{'s' * (count > 1)} that "
+                f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or replace "
+                f"the values."
+            )
 
 
 #: The number of test samples on which a score is tried.
@@ -421,9 +375,9 @@ def try_problem(
     Global random streams do not change. Raises a one-line UserError for a mistake.
     """
     model, data = problem.model, problem.data
-    size = min(batch_sizes(spec, problem.parts))
+    size = spec.batch_size
     task, draws = try_out(model, data, problem.task, size, names)
-    refuse_not_finite(model, data, problem.task, size, names)
+    check_finite(data, problem.task, names)
     samples = {"loss": (data.train_inputs[:size], data.train_targets[:size])}
     # On more samples: of a few, an untrained model may get none right.
     samples["score"] = data.test_inputs[:SCORED], data.test_targets[:SCORED]

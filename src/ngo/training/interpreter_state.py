@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from ngo.common.devices import float32_parts
-from ngo.native.pool import one_intra_op_thread, quick_switching
-from ngo.training.value_digest import ValueDigest
+from ngo.native.threads import one_intra_op_thread, quick_switching
+from ngo.training.object_digest import ObjectDigest
 
 # All threads of a process share this state.
 _ALONE = threading.RLock()
@@ -85,7 +85,7 @@ def seed_streams(seed: int) -> None:
 
 def streams() -> str:
     """A digest of the state of the global random streams, for comparison."""
-    return ValueDigest(stream_states()).text
+    return ObjectDigest(stream_states()).text
 
 
 def stream_states() -> dict[str, object]:

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from ngo.native import build, pool
+from ngo.native import build, threads
 
 
 @pytest.fixture(params=[True, False], ids=["compiled", "not compiled"])
@@ -14,12 +14,12 @@ def compiled(request, monkeypatch):
     """With the compiled library, whose threads spin before they sleep, and without it."""
     if request.param and build.march() == "none":
         pytest.skip("NGO_MARCH=none")
-    monkeypatch.setattr(pool, "available", lambda: request.param)
+    monkeypatch.setattr(threads, "available", lambda: request.param)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_a_map_returns_results_in_order(compiled, count):
-    spread = pool.threads(count)
+    spread = threads.threads(count)
     for k in (0, 1, 2, 3, 100):
         for _ in range(20):
             assert spread(lambda i: i * i, k) == [i * i for i in range(k)]
@@ -27,14 +27,14 @@ def test_a_map_returns_results_in_order(compiled, count):
 
 def test_threads_work_at_the_same_time(compiled):
     both = threading.Barrier(2, timeout=60)
-    here = pool.threads(2)(lambda i: (both.wait(), threading.get_ident())[1], 2)
+    here = threads.threads(2)(lambda i: (both.wait(), threading.get_ident())[1], 2)
     assert len(set(here)) == 2
     assert threading.get_ident() in here
 
 
 @pytest.mark.parametrize("who", ["caller", "helper"])
 def test_an_error_is_raised_in_the_calling_thread(compiled, who):
-    spread = pool.threads(2)
+    spread = threads.threads(2)
     both = threading.Barrier(2, timeout=60)
 
     def fail(i):
@@ -56,7 +56,7 @@ def test_helpers_end_with_their_map_and_keep_no_references(compiled):
     tensor = Tensor()
     kept = weakref.ref(tensor)
     before = set(threading.enumerate())
-    spread = pool.threads(3)
+    spread = threads.threads(3)
     helpers = set(threading.enumerate()) - before
     assert len(helpers) == 2
     assert spread(lambda i, tensor=tensor: i, 3) == [0, 1, 2]

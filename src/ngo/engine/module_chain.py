@@ -1,4 +1,4 @@
-"""Modules as chains of layers that the compiled executor knows, found by inspection."""
+"""Modules as chains of layers that the compiled executor knows: read layer by layer."""
 
 from __future__ import annotations
 

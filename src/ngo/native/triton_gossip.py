@@ -82,11 +82,11 @@ if triton is not None:
         columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
         inside = columns < d
         row = i.to(tl.int64) * d + columns
-        own = tl.load(at + row, inside)
+        here = tl.load(at + row, inside)
         total = tl.load(x + row, inside)
         for edge in range(tl.load(starts + i), tl.load(starts + i + 1)):
             j = tl.load(senders + edge)
-            z = tl.load(at + j * d + columns, inside) - own
+            z = tl.load(at + j * d + columns, inside) - here
             size = tl.abs(z)
             tiny = size < 2.0**-126  # subnormal: the GPU's log2 flushes it to 0
             log = tl.log2(tl.where(tiny, size * 2.0**32, size)) - tl.where(tiny, 32.0, 0.0)

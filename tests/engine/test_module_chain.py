@@ -11,7 +11,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from ngo.common.seeding import torch_stream
 from ngo.engine.backends import Stacked
-from ngo.engine.inspection import find_chain
+from ngo.engine.module_chain import find_chain
 from ngo.engine.population import Population
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, RandomLayer
 from ngo.models.model import MODELS, Model

@@ -4,14 +4,14 @@ from runs import digits_run
 
 from ngo.common.registry import UserError
 from ngo.gossip.method import METHODS
-from ngo.training.virtual.schedule import Graphs, Schedule
+from ngo.training.virtual.event_simulation import EventSimulation, Graphs
 
 SIZE = 100
 
 
-def schedule(**values):
+def simulation(**values):
     spec = digits_run(**{"clock": "asynchronous", "workers": 2, **values})
-    return Schedule(spec, Graphs(spec, 9), METHODS[spec.method].arrivals, SIZE)
+    return EventSimulation(spec, Graphs(spec, 9), METHODS[spec.method].arrivals, SIZE)
 
 
 def ends(window):
@@ -34,10 +34,10 @@ def staleness(window):
 
 
 def test_workers_of_equal_speed_step_together():
-    each = schedule(workers=4, step_seconds=0.5)
-    window = each.window(8)
+    events = simulation(workers=4, step_seconds=0.5)
+    window = events.window(8)
     assert ends(window) == [(i, t) for t in (0, 1) for i in range(4)]
-    assert each.now == 1.0
+    assert events.now == 1.0
     assert staleness(window) == {i: [0] * 4 for i in range(4)}
     assert window.whole == [0] * 4 + [1] * 4
     assert (window.gradient, window.round) == ([0] * 4 + [1] * 4,) * 2
@@ -48,9 +48,9 @@ def test_two_workers_one_of_them_three_times_slower():
 
     At those times the slow one, whose number is lower, comes first.
     """
-    each = schedule(slow_workers=1, slow_factor=3.0)
-    window = each.window(8)
-    assert each.now == 6.0
+    events = simulation(slow_workers=1, slow_factor=3.0)
+    window = events.window(8)
+    assert events.now == 6.0
     assert ends(window) == [(1, 0), (1, 1), (0, 0), (1, 2), (1, 3), (1, 4), (0, 1), (1, 5)]
     # The slow one sees what the fast one ended a second before; the fast one what was sent at 3.
     assert uses(window) == [
@@ -61,7 +61,7 @@ def test_two_workers_one_of_them_three_times_slower():
 
 @pytest.mark.parametrize(("latency", "stale"), [(0.0, 0), (1.0, 1), (1.5, 2)])
 def test_equal_workers_are_as_stale_as_the_latency(latency, stale):
-    window = schedule(latency=latency).window(40)
+    window = simulation(latency=latency).window(40)
     found = staleness(window)
     assert found[0] == found[1] == [stale] * (20 - stale)
     assert (max(window.whole) >= 0) == (latency == 0)
@@ -73,45 +73,26 @@ def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
     Step 0 ends at 1 and is there at 5. The model that leaves then is that of step 3, ended at 4;
     it is there at 9, as step 8 ends, and is used until step 11.
     """
-    each = schedule(bandwidth=SIZE / 4)
-    window = each.window(160)
+    events = simulation(bandwidth=SIZE / 4)
+    window = events.window(160)
     assert {t for _, (_, t) in uses(window)} == {0, *range(3, 75, 4)}
     assert set(staleness(window)[0]) == {4, 5, 6, 7, 8}
-    assert each.wires.messages == pytest.approx(2 * 80 / 4, abs=4)
-
-
-@pytest.mark.parametrize("latency", [0.0, 1.5])
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"topology": "star", "speed": "log_normal_workers", "slow_workers": 2, "slow_factor": 5},
-        {"topology": "ring", "speed": "log_normal", "method": "local_sgd", "local_steps": 3},
-    ],
-)
-def test_messages_that_arrive_together_are_those_that_arrive_one_by_one(fields, latency):
-    together, each = (schedule(workers=9, latency=latency, **fields) for _ in range(2))
-    assert together._together
-    each._together = False
-    for until in (50, 51, 400):
-        found, expected = (vars(one.window(until)) for one in (together, each))
-        assert len(found.pop("matrices")) == len(expected.pop("matrices"))
-        assert found == expected
-    assert (together.now, together.wires.messages) == (each.now, each.wires.messages)
+    assert events.wires.messages == pytest.approx(2 * 80 / 4, abs=4)
 
 
 def test_all_messages_are_used_once_and_none_is_used_twice():
-    each = schedule(method="async_push_sum", topology="directed_ring", workers=5,
+    events = simulation(method="async_push_sum", topology="directed_ring", workers=5,
                     speed="log_normal", latency=0.7)  # fmt: skip
-    window = each.window(500)
+    window = events.window(500)
     sent = list(zip(window.source, [window.worker[k] for k in window.user], strict=True))
     assert len(set(sent)) == len(sent)
-    waiting = sum(1 for _ in each.wires.live())
-    assert len(sent) + waiting == each.wires.messages == 500
-    assert set(window.own) == {0.5}
+    waiting = sum(1 for _ in events.wires.live())
+    assert len(sent) + waiting == events.wires.messages == 500
+    assert set(window.self_weights) == {0.5}
 
 
 def test_pairs_meet_at_random_neighbours_only():
-    window = schedule(method="ad_psgd", workers=5, speed="log_normal").window(500)
+    window = simulation(method="ad_psgd", workers=5, speed="log_normal").window(500)
     met = {(i, j) for i, j in zip(window.worker, window.partner, strict=True)}
     assert met == {(i, (i + s) % 5) for i in range(5) for s in (-1, 1)}
     counts = np.unique(window.partner, return_counts=True)[1]
@@ -126,19 +107,19 @@ def test_pairs_meet_at_random_neighbours_only():
 
 
 def test_a_pair_without_its_messages_is_none():
-    window = schedule(method="ad_psgd", message_loss=0.5).window(400)
+    window = simulation(method="ad_psgd", message_loss=0.5).window(400)
     assert window.partner.count(-1) == pytest.approx(300, rel=0.1)
 
 
 def churned(tmp_path, *rows, **values):
     path = tmp_path / "churn.csv"
     path.write_text("\n".join(["time,worker,event", *rows]))
-    return schedule(churn="churn_trace", churn_file=str(path), **values)
+    return simulation(churn="churn_trace", churn_file=str(path), **values)
 
 
 def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
-    each = churned(tmp_path, "2.5,0,leaves", "10.25,0,comes", workers=3)
-    window = each.window(40)
+    events = churned(tmp_path, "2.5,0,leaves", "10.25,0,comes", workers=3)
+    window = events.window(40)
     slow = [k for k, worker in enumerate(window.worker) if worker == 0]
     assert [window.t[k] for k in slow] == list(range(len(slow)))
     # Worker 0 ends steps at 1, 2, then 11.25, 12.25, …; the others at 1, 2, 3, …
@@ -151,22 +132,22 @@ def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
 
 
 def test_a_run_whose_workers_all_leave_for_good_ends_in_one_line(tmp_path):
-    each = churned(tmp_path, "2.5,0,leaves", "3.5,1,leaves")
+    events = churned(tmp_path, "2.5,0,leaves", "3.5,1,leaves")
     with pytest.raises(UserError, match="churn: all workers are away"):
-        each.window(20)
+        events.window(20)
 
 
 def test_nothing_is_sent_to_a_worker_that_is_away(tmp_path):
-    each = churned(tmp_path, "0,2,leaves", workers=3, method="async_push_sum", topology="ring")
-    window = each.window(20)
-    assert each.wires.messages == 20
-    assert window.own == pytest.approx([2 / 3] * 20)
+    events = churned(tmp_path, "0,2,leaves", workers=3, method="async_push_sum", topology="ring")
+    window = events.window(20)
+    assert events.wires.messages == 20
+    assert window.self_weights == pytest.approx([2 / 3] * 20)
 
 
 def test_the_weight_of_a_model_that_is_not_there_goes_to_the_own_one():
-    window = schedule(workers=3, topology="chain", latency=1.5).window(6)
+    window = simulation(workers=3, topology="chain", latency=1.5).window(6)
     # Two steps later the first models have arrived.
-    assert window.own == pytest.approx([1.0] * 6)
-    later = schedule(workers=3, topology="chain", latency=1.5)
+    assert window.self_weights == pytest.approx([1.0] * 6)
+    later = simulation(workers=3, topology="chain", latency=1.5)
     later.window(6)
-    assert later.window(9).own == pytest.approx([2 / 3, 1 / 3, 2 / 3])
+    assert later.window(9).self_weights == pytest.approx([2 / 3, 1 / 3, 2 / 3])

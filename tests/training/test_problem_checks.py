@@ -1,5 +1,6 @@
 """A module, a loss and data are tried on a few samples: mistakes, draws and sums are found."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -18,15 +19,19 @@ from own_modules import (
     quick,
     told,
 )
+from running import finished, start
 from runs import digits_run
 from torch import nn
 from torch.nn import functional as F
 
+from ngo.common.registry import UserError
 from ngo.models.model import Model, mnist_cnn
 from ngo.models.task import TASKS
+from ngo.training import problem_checks
 from ngo.training.fit_inputs import dataset_of, template
-from ngo.training.problem import make_problem
-from ngo.training.trial import check_problem, try_out
+from ngo.training.learning_problem import make_problem
+from ngo.training.problem_checks import check_memory, check_problem, run_memory, try_out
+from ngo.training.stepper import Stepper
 
 
 def tried(module, pair=PAIR, loss=None, size=4):
@@ -95,13 +100,12 @@ def test_draws_from_global_streams_are_detected(module, draws):
     assert (np.random.get_state()[1] == before[1]).all()
 
 
-@pytest.mark.parametrize("size", [1, 4, 16])
+@pytest.mark.parametrize("size", [1, 16])
 @pytest.mark.parametrize(
     "loss",
     [
         nn.CrossEntropyLoss(reduction="sum"),
         lambda outputs, targets: F.cross_entropy(outputs, targets, reduction="sum") / 3,
-        lambda outputs, targets: -outputs.log_softmax(1)[range(len(targets)), targets].sum()[None],
     ],
 )
 def test_a_sum_is_refused(loss, size):
@@ -113,16 +117,8 @@ def test_a_sum_is_refused(loss, size):
     )
 
 
-@pytest.mark.parametrize(
-    "score",
-    [
-        lambda outputs, targets: (outputs.argmax(1) == targets).sum(),
-        lambda outputs, targets: int((outputs.argmax(1) == targets).sum()),
-        lambda outputs, targets: (outputs.argmax(1) == targets).float().sum()[None],
-    ],
-)
-def test_a_score_that_is_a_sum_is_refused(score):
-    line = told(score=score)
+def test_a_score_that_is_a_sum_is_refused():
+    line = told(score=lambda outputs, targets: int((outputs.argmax(1) == targets).sum()))
     assert line.startswith("score: it is ")
     assert "on 48 samples and " in line
     assert line.endswith("a sum; it must be their mean, or one number for each.")
@@ -132,13 +128,9 @@ def penalized(outputs, targets):
     return F.cross_entropy(outputs, targets) + outputs.square().mean()
 
 
-@pytest.mark.parametrize("size", [1, 2, 4])
-@pytest.mark.parametrize(
-    "loss",
-    [nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="none"), nn.MultiMarginLoss(), penalized],
-)
-def test_means_and_numbers_for_each_are_taken(loss, size):
-    assert len(quick(loss=loss, batch_size=size).models) == 3
+@pytest.mark.parametrize("loss", [nn.CrossEntropyLoss(reduction="none"), penalized])
+def test_means_and_numbers_for_each_are_taken(loss):
+    assert len(quick(loss=loss, batch_size=1).models) == 3
 
 
 @pytest.mark.parametrize("name", ["outputs", "targets"])
@@ -156,7 +148,6 @@ def test_a_loss_or_score_that_changes_what_it_gets_is_refused(key, name):
     ("train", "parts"),
     [
         (X, ["train: a Tensor is not a pair (inputs, targets)"]),
-        ((X.tolist(), CLASSES), ["train inputs: a list is not allowed", "tensor or a NumPy array"]),
         ((X.double(), CLASSES), ["train inputs: float64 is not allowed", ".float()", "float32"]),
         ((X, torch.tensor(1)), ["train targets: a single number", "a row per sample"]),
         ((X, CLASSES[:7]), ["train: there are 8 inputs and 7 targets", "equal"]),
@@ -229,26 +220,11 @@ def with_value(value, place, tensor):
         ),
         (PAIR, (with_value(torch.nan, 5, X), CLASSES), "test: the inputs have 1 value that is not"),
         ((X, with_value(torch.nan, 2, X)), (X, X), "train: the targets have 1 value that is not"),
-        (
-            (torch.full((8, 3), torch.nan).index_fill(0, torch.tensor(7), torch.inf), CLASSES),
-            PAIR,
-            "train: the inputs have 24 values that",
-        ),
     ],
 )
 def test_values_that_are_not_finite_are_told_before_training(train, test, part):
     arguments = {"module": nn.Linear(3, 3 if train[1].dim() > 1 else 4), "train": train}
     assert part in told(**arguments, test=test, workers=2, batch_size=2)
-
-
-def test_a_module_may_replace_values_that_are_not_finite():
-    class Filled(nn.Linear):
-        def forward(self, x):
-            return super().forward(x.nan_to_num())
-
-    train = (with_value(torch.nan, 5, X), CLASSES)
-    run = quick(Filled(3, 4), train, workers=2, batch_size=2, lr=0.001)
-    assert run.metrics["consensus_loss"].notna().all()
 
 
 def digits_problem(digits, **parts):
@@ -304,3 +280,53 @@ def test_the_trial_of_a_run_leaves_streams_and_data_alone(digits):
     with line("its outputs are [16, 10]; for 11 classes they must be logits of shape [b, 11]"):
         check_problem(spec, make_problem(spec, replace(digits, classes=11)))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+# By how much a run of 80 workers raises the largest memory of a process that has made a small one,
+# and the estimate.
+MEASURED = """
+import pathlib, torch
+from ngo.data.dataset import Dataset, Source
+from ngo.training.learning_problem import make_problem
+from ngo.training.validation import resolve
+from ngo.training.problem_checks import PROGRAM, run_memory
+from ngo.training.stepper import Stepper
+
+def largest(n):
+    given = {"dataset": "own", "model": "mnist_fc", "workers": n, "batch_size": 2, "lr": 0.05}
+    spec = resolve(given, source=Source(None, None, 4 * n, (1, 28, 28), 10))
+    images = [torch.randint(256, (m, 1, 28, 28), dtype=torch.uint8) for m in (4 * n, 9)]
+    classes = [torch.randint(10, (m,)) for m in (4 * n, 9)]
+    norm = [torch.full((1, 1, 1), value) for value in (0.5, 0.3)]
+    data = Dataset("own", 10, images[0], classes[0], images[1], classes[1], *norm)
+    problem = make_problem(spec, data)
+    Stepper(spec, problem).advance()
+    estimate = sum(run_memory(spec, problem).values()) - PROGRAM
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024, estimate
+
+torch.set_num_threads(1)
+before, _ = largest(2)
+after, estimate = largest(80)
+print(after - before, estimate)
+"""
+
+
+def test_a_run_that_cannot_fit_is_refused_before_it_allocates(digits, monkeypatch):
+    monkeypatch.setattr(problem_checks, "memory_limit", lambda: 2 * 10**9)
+    monkeypatch.setattr("ngo.training.stepper.Population", None)
+    spec = digits_run(workers=4)
+    problem = make_problem(spec, digits)
+    check_memory(spec, run_memory(spec, problem), torch.device("cpu"))
+    monkeypatch.setattr(problem_checks, "WORKER", 10**9)
+    line = (
+        "workers: 4 with model '.*' need about 4.3 GB .*modules 4.0 GB.* may use 2.0 GB; use fewer"
+    )
+    with pytest.raises(UserError, match=line):
+        Stepper(spec, problem)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_the_estimate_is_about_what_a_run_takes():
+    found, estimate = map(int, finished(start([sys.executable, "-c", MEASURED])).split())
+    assert 0.7 * estimate < found < 1.3 * estimate

@@ -11,7 +11,7 @@ from ngo.common.seeding import torch_stream
 FUSED = """
 import sys, torch
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.native import fused
+from ngo.native import triton_gossip
 
 
 def rows(W):
@@ -20,7 +20,7 @@ def rows(W):
 
 
 steps = torch.load(sys.argv[1])
-torch.save([fused.gossip_step(X, rows(W), *rest) for X, W, *rest in steps], sys.argv[1])
+torch.save([triton_gossip.gossip_step(X, rows(W), *rest) for X, W, *rest in steps], sys.argv[1])
 """
 
 
@@ -30,7 +30,7 @@ def fused_steps(tmp_path_factory):
     GPU.
     """
     pytest.importorskip("triton")
-    path = tmp_path_factory.mktemp("fused") / "steps.pt"
+    path = tmp_path_factory.mktemp("triton_gossip") / "steps.pt"
     steps = [*small_steps(), *steps_of_all_sizes()]
     torch.save(steps, path)
     command = [sys.executable, "-c", FUSED, path]

@@ -135,7 +135,7 @@ class Graph:
     #: From whom each worker receives, and the weights.
     into: list[dict[int, float]]
     #: The weights of the workers' own models.
-    own: list[float]
+    self_weights: list[float]
     W: MixingMatrix
 
 
@@ -164,8 +164,6 @@ class Graphs:
         self._next = 0
         #: Whether graphs are made one after another, and forgotten.
         self.drawn = self._period is None
-        #: Whether there is one graph.
-        self.constant = self._period == 1
 
     def at(self, t: int, oldest: int = 0) -> Graph:
         """The graph of a worker's step ``t``; no later call asks for one before ``oldest``."""
@@ -204,7 +202,7 @@ class Window:
     whole: list[int] = field(default_factory=list)
     matrices: list[MixingMatrix] = field(default_factory=list)
     #: The weight of its worker's own row in a sum.
-    own: list[float] = field(default_factory=list)
+    self_weights: list[float] = field(default_factory=list)
     #: The worker with which it averages; -1 without one.
     partner: list[int] = field(default_factory=list)
     #: For each message that a step uses: the step, that which sent it, and the weight.
@@ -216,7 +214,7 @@ class Window:
         return len(self.worker)
 
 
-class Schedule:
+class EventSimulation:
     """The events of a run in virtual time, window after window."""
 
     def __init__(self, spec: RunSpec, graphs: Graphs, arrivals: str, size: int) -> None:
@@ -232,19 +230,7 @@ class Schedule:
         self._events: list[tuple[float, int, int, int]] = []
         # The newest message from each neighbour: the step that sent it.
         self._newest: list[dict[int, int]] = [{} for _ in range(n)]
-        # Where all messages of a worker's step arrive together: its newest step that has arrived,
-        # if any, and those on their way, with the times of arrival.
-        self._sent: list[deque[tuple[float, int]]] = [deque() for _ in range(n)]
-        self._latency: float = spec.latency or 0.0
-        self._together = (
-            (arrivals, spec.links) == ("newest", "uniform")
-            and not spec.bandwidth
-            and not spec.slow_links
-            and graphs.constant
-            and not spec.message_loss
-            and self._presence.always
-        )
-        self._own = [0] * n  # steps ended by each worker
+        self._steps_by = [0] * n  # steps ended by each worker
         self._partners = [_draws(spec.seed, i) for i in range(n)] if arrivals == "pair" else []
         self.now = 0.0
         self.ended = 0
@@ -255,11 +241,11 @@ class Schedule:
         end = self._presence.end(worker, start, self._seconds[worker](start))
         if end < math.inf:
             partner = -2 if self.arrivals == "pair" else -1
-            heappush(self._events, (end, self._own[worker], worker, partner))
+            heappush(self._events, (end, self._steps_by[worker], worker, partner))
 
     def window(self, until: int) -> Window:
         """The next steps, up to ``until`` since the start, and those that end with the last one."""
-        found = Window(self.ended)
+        window = Window(self.ended)
         # By worker: the round of its last step in this window, or that in which it was averaged.
         self._last = [-1] * self._n
         self._touched = [(-1, 0)] * self._n
@@ -275,58 +261,56 @@ class Schedule:
             if self.arrivals != "pair":
                 while events and events[0][0] == self.now and events[0][1] == t:
                     group.append(heappop(events)[2])
-            self._end(group, t, partner, found)
+            self._end(group, t, partner, window)
             for i in group:
-                self._own[i] += 1
+                self._steps_by[i] += 1
                 self._begin(i, self.now)
-        return found
+        return window
 
     def live(self) -> set[int]:
         """The steps whose messages may still be used."""
-        newest = {source for each in self._newest for source in each.values()}
-        newest |= {step for sent in self._sent for _, step in sent}
+        newest = {source for by_sender in self._newest for source in by_sender.values()}
         return newest | {content[0] for content in self.wires.live()}
 
-    def _end(self, group: list[int], t: int, partner: int, found: Window) -> None:
+    def _end(self, group: list[int], t: int, partner: int, window: Window) -> None:
         """End the steps number ``t`` of a group of workers."""
         first = self.ended
         self.ended += len(group)
         count, gradients = len(group), [self._last[i] + 1 for i in group]
-        at, turn, used, whole = max(gradients), 0, len(found.user), -1
+        at, turn, used, whole = max(gradients), 0, len(window.user), -1
         shares = [1.0] * count
         if self.arrivals == "pair":
             at, turn = self._after([group[0], *([partner] if partner >= 0 else [])], at)
         elif (t + 1) % self._every == 0:
-            graph = self.graphs.at(t, min(self._own) if self.graphs.drawn else 0)
-            exchange = self._exchange_together if self._together else self._exchange
-            shares = exchange(group, graph, first, found)
-            sources = found.source[used:]
-            at, turn = self._placed(found, sources, first, at)
+            graph = self.graphs.at(t, min(self._steps_by) if self.graphs.drawn else 0)
+            shares = self._exchange(group, graph, first, window)
+            sources = window.source[used:]
+            at, turn = self._placed(window, sources, first, at)
             if (
                 count == self._n
                 and len(sources) == graph.W.edges
                 and min(sources, default=first) >= first
             ):
-                whole = len(found.matrices)
-                found.matrices.append(graph.W)
+                whole = len(window.matrices)
+                window.matrices.append(graph.W)
         for i in group:
             self._last[i] = at
-        found.worker += group
-        found.t += [t] * count
-        found.gradient += gradients
-        found.round += [at] * count
-        found.turn += [turn] * count
-        found.partner += [partner] * count
-        found.own += shares
-        found.whole += [whole] * count
+        window.worker += group
+        window.t += [t] * count
+        window.gradient += gradients
+        window.round += [at] * count
+        window.turn += [turn] * count
+        window.partner += [partner] * count
+        window.self_weights += shares
+        window.whole += [whole] * count
 
-    def _exchange(self, group: list[int], graph: Graph, first: int, found: Window) -> list[float]:
+    def _exchange(self, group: list[int], graph: Graph, first: int, window: Window) -> list[float]:
         """Send the models of a group, and take what has arrived.
 
         Nothing is sent to a worker that is away: in a sum, its share stays with the sender. Returns
         the weights of the own rows.
         """
-        shares = [graph.own[i] for i in group]
+        shares = [graph.self_weights[i] for i in group]
         now, wires, away = self.now, self.wires, self._presence
         for k, i in enumerate(group, first):
             for j, weight in graph.out[i]:
@@ -351,51 +335,26 @@ class Schedule:
                     missing = sum(into.values()) - sum(weight for _, weight in used)
                     shares[k - first] += missing
             for source, weight in used:
-                found.user.append(k)
-                found.source.append(source)
-                found.weight.append(weight)
+                window.user.append(k)
+                window.source.append(source)
+                window.weight.append(weight)
         return shares
 
-    def _exchange_together(
-        self, group: list[int], graph: Graph, first: int, found: Window
-    ) -> list[float]:
-        """As ``_exchange``, where all messages of a step arrive together, and none is lost."""
-        now, sent = self.now, self._sent
-        for k, i in enumerate(group, first):
-            if receivers := len(graph.out[i]):
-                sent[i].append((now + self._latency, k))
-                self.wires.messages += receivers
-        shares = [graph.own[i] for i in group]
-        for k, i in enumerate(group, first):
-            before = len(found.source)
-            for j, weight in graph.into[i].items():
-                its = sent[j]
-                while len(its) > 1 and its[1][0] <= now:
-                    its.popleft()
-                if its and its[0][0] <= now:
-                    found.user.append(k)
-                    found.source.append(its[0][1])
-                    found.weight.append(weight)
-            weights = graph.into[i].values()
-            if len(found.source) - before < len(weights):
-                shares[k - first] += sum(weights) - sum(found.weight[before:])
-        return shares
-
-    def _placed(self, found: Window, sources: list[int], first: int, at: int) -> tuple[int, int]:
+    def _placed(self, window: Window, sources: list[int], first: int, at: int) -> tuple[int, int]:
         """The round, ``at`` or a later one, and the turn of steps that use these messages."""
-        turn, start = 0, found.first
+        turn, start = 0, window.first
         for source in sources:
             if start <= source < first:
-                its = found.round[source - start]
-                if its > at:
-                    at, turn = its, found.turn[source - start] + 1
-                elif its == at:
-                    turn = max(turn, found.turn[source - start] + 1)
+                sent_in = window.round[source - start]
+                if sent_in > at:
+                    at, turn = sent_in, window.turn[source - start] + 1
+                elif sent_in == at:
+                    turn = max(turn, window.turn[source - start] + 1)
         return at, turn
 
     def _meet(self, worker: int, t: int) -> None:
         """The gradient of a step is there: exchange models with a random neighbour."""
-        near = self.graphs.at(t, min(self._own) if self.graphs.drawn else 0).into[worker]
+        near = self.graphs.at(t, min(self._steps_by) if self.graphs.drawn else 0).into[worker]
         there = [j for j in near if not self._presence.away(j, self.now)]
         partner, end = -1, self.now
         if there:
@@ -440,7 +399,7 @@ class Arrangement:
         self.worker, self.t = np.array(window.worker), np.array(window.t)
         self.partner = np.array(window.partner)
         self.whole, self.matrices = np.array(window.whole), window.matrices
-        self.own = np.array(window.own)
+        self.self_weights = np.array(window.self_weights)
         self.user = np.array(window.user, dtype=np.int64) - window.first
         self.weight = np.array(window.weight, dtype=float)
         self._gradient, self._round = np.array(window.gradient), np.array(window.round)

@@ -1,0 +1,139 @@
+"""Which samples each worker trains on in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from ngo.common.devices import sent
+from ngo.data.augmentation import Augment
+from ngo.data.dataset import Dataset
+from ngo.engine.backends import Rows, Stacked
+from ngo.models.task import Batch, Task, image_batch, normalised_batch
+
+# The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
+# once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
+# a step.
+SAMPLES, BATCHES = 64, 256
+
+
+class BatchStream:
+    """Endless batches of one worker's sample indices, ``[batch_size]`` each.
+
+    Each pass over the samples has a new random order. Every batch is full: the last batch of a pass
+    is completed from the next pass. So workers with unequal shares step together.
+    """
+
+    def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
+        self._samples = torch.from_numpy(owned)
+        self._batches: list[torch.Tensor] = []  # the next ones, the next of all last
+        self._waiting = self._samples[:0]  # the samples after them
+        self._size = batch_size
+        self._generator = generator
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return self
+
+    def __next__(self) -> torch.Tensor:
+        if not self._batches:
+            self._draw()
+        return self._batches.pop()
+
+    def _draw(self) -> None:
+        passes, count, owned = [self._waiting], self._waiting.numel(), self._samples.numel()
+        while count < max(self._size, SAMPLES):
+            order = torch.randperm(owned, generator=self._generator)
+            passes.append(self._samples[order])
+            count += owned
+        drawn = torch.cat(passes)
+        k = min(count // self._size, BATCHES)
+        self._batches = list(drawn[: k * self._size].view(k, self._size).unbind()[::-1])
+        self._waiting = drawn[k * self._size :]
+
+    @cached_property
+    def owned(self) -> torch.Tensor:
+        """The worker's samples, in order."""
+        return self._samples.sort().values
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """The state that decides the next batches."""
+        waiting = torch.cat([*self._batches[::-1], self._waiting])
+        return {"waiting": waiting, "stream": self._generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Restore from ``state``."""
+        self._batches, self._waiting = [], state["waiting"]
+        self._generator.set_state(state["stream"])
+
+
+class Batches:
+    """The samples of the workers' next step (see ``backend.Batches``)."""
+
+    #: The workers that take the next step, by row; None: all.
+    workers: Sequence[int] | None = None
+    #: The samples ``[k, b]`` of their last step.
+    drawn: torch.Tensor
+
+    def __init__(
+        self,
+        task: Task,
+        data: Dataset,
+        streams: Sequence[Iterator[torch.Tensor]],
+        *,
+        augment: Augment | None = None,
+        changes: Sequence[torch.Generator] = (),
+    ) -> None:
+        """``streams`` are the workers' sample indices. ``augment`` changes images, at random from
+        the worker's stream in ``changes``.
+        """
+        self._task = task
+        self._data = data
+        self._streams = streams
+        self._augment = augment
+        self._changes = changes
+
+    def rows(self) -> Rows:
+        """The same samples as rows of the data set, unless they are augmented."""
+        data, images = self._data, self._task.batch is image_batch
+        plain = images or self._task.batch is normalised_batch
+        if self._augment is not None or not plain or (images and self._shades is None):
+            return Stacked(*self.all()).rows()
+        targets = data.train_inputs if images else data.train_targets
+        samples = self._indices()
+        return Rows(len(samples), data.train_inputs, targets, samples, self._shades)
+
+    @cached_property
+    def _shades(self) -> torch.Tensor | None:
+        """What each value of a pixel becomes, by channel ``[c, 256]``; None for float inputs."""
+        inputs = self._data.train_inputs
+        if inputs.is_floating_point():
+            return None
+        values = torch.arange(256, dtype=torch.uint8, device=inputs.device)
+        values = values[:, None, None, None].expand(-1, inputs.shape[1], 1, 1)
+        shades, _ = self._task.batch(self._data, values, values)
+        return shades.flatten(1).T.contiguous()
+
+    def _indices(self) -> torch.Tensor:
+        """The next samples ``[k, b]``."""
+        self.drawn = torch.stack([next(self._streams[i]) for i in self._numbers()])
+        return self.drawn
+
+    def _numbers(self) -> Sequence[int]:
+        return range(len(self._streams)) if self.workers is None else self.workers
+
+    def all(self) -> Batch:
+        """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
+        indices = self._indices()
+        data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
+        # Faster than [samples].
+        inputs, targets = (
+            x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
+        )
+        if self._augment is not None:
+            images_of = zip(inputs.split(indices.shape[1]), self._numbers(), strict=True)
+            inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in images_of])
+        inputs, targets = self._task.batch(data, inputs, targets)
+        return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

@@ -1,0 +1,118 @@
+"""The learning problem of a run: its data, their partition among workers, its model and loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from ngo.data.dataset import Dataset, test_samples
+from ngo.data.partition import Parts, samples_by_class
+from ngo.models.model import MODELS, Model
+from ngo.models.task import TASKS, Task
+from ngo.training.evaluation import evaluated_workers
+from ngo.training.partition_file import draw, held_out
+from ngo.training.spec import RunSpec
+from ngo.training.validation import check_filled, check_share, smallest_share
+
+#: Inputs and targets as one forward pass after another takes them.
+Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The data, the partition, the model and the loss of a run."""
+
+    model: Model
+    task: Task
+    #: Training and test tensors, on the run's device.
+    data: Dataset
+    #: The training samples of each worker, as indices into ``data``.
+    parts: Parts
+    #: The number of samples that workers own, and of their classes (None without classes).
+    owned: int
+    classes_covered: int | None
+    #: The workers that evaluations score.
+    evaluated: list[int]
+    #: The step after which the run ends.
+    last_step: int
+    #: The samples of evaluations: the test set at the last step, a part of it (or all) before
+    #: that, and the held-out training samples, if there are any.
+    test: Chunks
+    test_part: Chunks
+    holdout: Chunks | None
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the data."""
+        return self.data.train_inputs.device
+
+    def test_at(self, step: int) -> Chunks:
+        """The test samples of the evaluation at ``step``."""
+        return self.test if step == self.last_step else self.test_part
+
+    def restricted_to(self, workers: Sequence[int]) -> Problem:
+        """The same problem with the training samples of some ``workers`` only."""
+        kept = np.concatenate([self.parts[i] for i in workers])
+        rows = torch.from_numpy(kept).to(self.device)
+        inputs, targets = self.data.train_inputs[rows], self.data.train_targets[rows]
+        ends = np.cumsum([0, *(len(self.parts[i]) for i in workers)])
+        return replace(
+            self,
+            data=replace(self.data, train_inputs=inputs, train_targets=targets),
+            parts=[np.arange(*pair) for pair in pairwise(ends)],
+        )
+
+
+def make_problem(
+    spec: RunSpec,
+    data: Dataset,
+    parts: Parts | None = None,
+    *,
+    model: Model | None = None,
+    task: Task | None = None,
+) -> Problem:
+    """The problem of a run on its data set; a UserError if a worker cannot fill a batch.
+
+    Without ``parts`` the partition is drawn here: the same that a partition file holds. Without
+    ``model`` and ``task``, the run names them.
+    """
+    model = model or MODELS[spec.model]
+    task = task or TASKS[spec.task]
+    labels = data.labels
+    parts = draw(spec, labels) if parts is None else parts
+    check_filled(spec, parts)
+    share, worker = smallest_share(parts)
+    check_share(spec, share, worker)
+    held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(data.train_inputs.device)
+
+    def chunks(inputs: torch.Tensor, targets: torch.Tensor) -> Chunks:
+        size = model.chunk_on(inputs.device)
+        pairs = zip(inputs.split(size), targets.split(size), strict=True)
+        chunks = [task.batch(data, *pair) for pair in pairs]
+        return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
+
+    owned = sum(len(part) for part in parts)
+    covered = None
+    if data.classes is not None:
+        covered = int(samples_by_class(labels, parts, data.classes).any(0).sum())
+    test = test_part = chunks(data.test_inputs, data.test_targets)
+    if 0 < spec.eval_images < len(data.test_inputs):
+        part = torch.from_numpy(test_samples(data, spec.eval_images)).to(data.test_inputs.device)
+        test_part = chunks(data.test_inputs[part], data.test_targets[part])
+    return Problem(
+        model,
+        task,
+        data,
+        parts,
+        owned=owned,
+        classes_covered=covered,
+        evaluated=evaluated_workers(spec),
+        last_step=spec.steps(owned),
+        test=test,
+        test_part=test_part,
+        holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
+    )
