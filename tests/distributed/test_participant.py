@@ -19,7 +19,7 @@ from participants import (
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.engine.population import Population
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.mixing_matrix import metropolis_hastings, without_workers
 from ngo.gossip.topology import Mixing
 from ngo.training.problem import make_problem

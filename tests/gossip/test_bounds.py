@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip import bounds
 from ngo.gossip.bounds import delay_limit
-from ngo.gossip.consensus import delayed_tolerance, integrate, simulate, synchronization_index
-from ngo.gossip.least_squares import LeastSquares, gaussian_problem, sgd
+from ngo.gossip.consensus_dynamics import integrate, simulate, synchronization_index
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.spectrum import laplacian
 from ngo.gossip.topologies.static import complete, ring
 from ngo.native.pool import one_intra_op_thread
+from ngo.theorems.least_squares import LeastSquares, gaussian_problem, sgd_on
+from ngo.theorems.rounds import delayed_tolerance
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
 
@@ -243,7 +244,7 @@ def test_sgd_equals_algorithm_1_term_by_term(settings):
     problem = gaussian_problem(2, 30, 3, noise=0.5, heterogeneity=1.0, seed=1)
     a = bounds.step_offset(problem.mu, problem.L)
     common = {"a": a, "batch": 2, "repeats": 3, "seed": 5, "record": [1, 12]}
-    run = sgd(problem, 12, **common, **settings)
+    run = sgd_on(problem, 12, **common, **settings)
     stream = numpy_stream(5, "batches")
     X = torch.zeros(3, 2, 3, dtype=torch.float64)
     total, S = torch.zeros(3, 3, dtype=torch.float64), 0.0

@@ -12,7 +12,7 @@ from stepping import Stepping, ring_matrix, states
 from weighted import random_weights
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix

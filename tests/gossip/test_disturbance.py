@@ -7,7 +7,7 @@ from numpy.polynomial import chebyshev
 from stepping import ring_matrix
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import Chebyshev, Disturbance, disturbed_rounds, simulate
+from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, disturbed_rounds, simulate
 from ngo.gossip.coupling import COUPLINGS
 
 N, D, GAMMA = 6, 40, 0.7

@@ -2,8 +2,8 @@ import pytest
 import torch
 from rates import check_rate
 
+from ngo.gossip.exchange import Failures
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix, outgoing_shares
-from ngo.gossip.network import Failures
 from ngo.gossip.topologies.static import complete, ring
 
 N, STEPS = 6, 150

@@ -12,7 +12,7 @@ from ngo.common.fields import number, within
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.schedule import SCHEDULES, schedule, scheduled
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.problem import Batches, BatchStream, make_problem

@@ -9,9 +9,9 @@ from stepping import D, N, Stepping, fields, ring_matrix, states
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.exchange import Network
 from ngo.gossip.method import METHODS, NUMBERS, sent
 from ngo.gossip.mixing_matrix import mixing_matrix
-from ngo.gossip.network import Network
 from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topologies.static import chain, ring
 

@@ -13,8 +13,8 @@ from torch import nn
 from ngo.common.registry import UserError
 from ngo.measures.consensus import ConsensusOptions, consensus_table
 from ngo.measures.measurement import MEASUREMENTS
+from ngo.measures.model_outputs import class_means_loss, reconstruction_loss, workers_variance
 from ngo.measures.rounds import RoundsOptions, rounds_table
-from ngo.measures.samples import class_means_loss, reconstruction_loss, workers_variance
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.measures.theory import theory_table
 from ngo.theorems.table import KINDS, TheoryOptions, rows_of

@@ -12,9 +12,9 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.engine.population import Population
-from ngo.measures.alignment import AlignmentOptions, alignment_table
+from ngo.measures.gradient_alignment import AlignmentOptions, alignment_table
 from ngo.measures.lora import LoraOptions, lora_table, merge_products
-from ngo.measures.samples import SamplesOptions, samples_table
+from ngo.measures.model_outputs import SamplesOptions, samples_table
 from ngo.measures.sharpness import Loss, SharpnessOptions, largest_eigenvalue, sharpness_table
 from ngo.models.layers import Dropout
 from ngo.models.model import Model

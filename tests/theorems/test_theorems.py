@@ -12,14 +12,14 @@ from small_theory import OPTIONS, asked, holds, small_rows
 from ngo.common.registry import UserError
 from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.theorems.continuous import distance_from_line, rate
-from ngo.theorems.descent import curved_problem, sides, spaced
-from ngo.theorems.rounds import chatter_floors
-from ngo.theorems.setting import (
+from ngo.theorems.graphs import (
     graph,
     graphs,
     residual,
     sgd_graph,
 )
+from ngo.theorems.least_squares import curved_problem, sides, spaced
+from ngo.theorems.rounds import chatter_floors
 from ngo.theorems.table import table_of
 from verdicts.statistics.judgement import hardest
 
@@ -168,7 +168,7 @@ def test_graphs_are_connected_and_listed_once(monkeypatch):
     assert all(torch.equal(a[2], b[2]) for a, b in zip(found, graphs(OPTIONS), strict=True))
     complete = sgd_graph(replace(OPTIONS, sgd_topology="complete"))
     assert torch.allclose(complete, torch.full((5, 5), 0.2).double())
-    monkeypatch.setattr("ngo.theorems.setting.MAX_DRAWS", 50)
+    monkeypatch.setattr("ngo.theorems.graphs.MAX_DRAWS", 50)
     with pytest.raises(UserError, match="u: 1e-09 gave no connected random graph of 2 workers in"):
         graph("random", 2, 1e-9, seed=0)
 

@@ -24,8 +24,8 @@ import pandas as pd
 from ngo.analysis.combinations import TUNED, case_names
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.seeding import numpy_stream, torch_stream
+from ngo.gossip.exchange import Failures
 from ngo.gossip.method import METHODS
-from ngo.gossip.network import Failures
 from ngo.gossip.schedule import ScheduledMixing
 from ngo.training.spec import FIELDS
 from verdicts.rows.best_fields import at_best

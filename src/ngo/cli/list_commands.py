@@ -8,8 +8,8 @@ from textwrap import fill
 import click
 
 from ngo.common.fields import wanted
-from ngo.gossip.catalog import REGISTRIES, MethodPart, Part, parts
-from ngo.gossip.catalog import methods as all_methods
+from ngo.gossip.compatibility import REGISTRIES, MethodPart, Part, parts
+from ngo.gossip.compatibility import methods as all_methods
 from ngo.gossip.method import ATTACKED, DECENTRALIZED
 from ngo.gossip.step import LOCAL_RULES
 from ngo.training.spec import FIELDS

@@ -15,7 +15,7 @@ from ngo.common.fields import above, at_least, number, whole, within
 from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.measures.measurement import drawn, kept, measurement
 from ngo.models.task import Task
 from ngo.native.pool import one_intra_op_thread

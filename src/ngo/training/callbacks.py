@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from ngo.common.registry import UserError
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.run import Training
 
 

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 import torch
 from stepping import Stepping, ring_matrix, states
-from test_corrections import LR, grad, trained
+from test_drift_corrections import LR, grad, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
 from ngo.training.validation import resolve

@@ -6,10 +6,10 @@ import pytest
 import torch
 from by_worker import D, N
 from stepping import Stepping
-from test_corrections import A, B, gradients
+from test_drift_corrections import A, B, gradients
 
+from ngo.gossip.exchange import Failures, unchanged
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
-from ngo.gossip.network import Failures, unchanged
 from ngo.gossip.topologies.static import ring
 
 W = MixingMatrix.of(mixing_matrix(ring(N)))

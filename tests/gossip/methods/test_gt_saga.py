@@ -9,7 +9,7 @@ import pytest
 import torch
 from runs import CONVEX, digits_run
 from stepping import Stepping
-from test_corrections import A, B
+from test_drift_corrections import A, B
 
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 from stepping import D, N, Stepping, ring_matrix, states
-from test_corrections import LR, grad, gradients, trained
+from test_drift_corrections import LR, grad, gradients, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix

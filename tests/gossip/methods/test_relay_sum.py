@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 from stepping import Stepping
-from test_corrections import LR, grad, trained
+from test_drift_corrections import LR, grad, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.gossip.exchange import Network
 from ngo.gossip.mixing_matrix import mixing_matrix
-from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import chain, star
 from ngo.native import pool
 from ngo.native.pool import in_order, threads

@@ -1,4 +1,4 @@
-"""The network on which methods exchange rows; links that fail and workers that are away."""
+"""How methods exchange rows; links that fail and workers that are away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import Liars
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import METROPOLIS, Matrix, MixingMatrix

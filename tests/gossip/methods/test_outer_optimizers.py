@@ -6,12 +6,12 @@ import pytest
 import torch
 from by_worker import D, N, gradient, pulled
 from stepping import Stepping, ring_matrix, states
-from test_corrections import A, B, gradients
+from test_drift_corrections import A, B, gradients
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.gossip.exchange import Network
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
-from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_matching
 from ngo.training.validation import resolve

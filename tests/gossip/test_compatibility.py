@@ -3,7 +3,7 @@
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.gossip.catalog import REGISTRIES, methods
+from ngo.gossip.compatibility import REGISTRIES, methods
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import FAILURES, METHODS
 from ngo.gossip.topology import TOPOLOGIES
