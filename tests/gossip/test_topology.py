@@ -47,7 +47,7 @@ def test_an_edge_to_an_unknown_worker_is_named(own_topology, edge):
 def test_the_matrices_of_a_declared_period_are_made_once(own_entries):
     asked = []
 
-    @topology("pairs", period=lambda n: n - 1, matching=True, exact=lambda n, u: u == 1)
+    @topology("pairs", period=lambda n: n - 1, matching=True)
     def pairs(n, t, u):
         asked.append(t)
         return [(0, 1 + t % (n - 1))]
@@ -59,7 +59,6 @@ def test_the_matrices_of_a_declared_period_are_made_once(own_entries):
     assert mixing.at(100) is matrices[1]
     entry = TOPOLOGIES["pairs"]
     assert (entry.period(9, u=0.4), entry.matching(9, u=0.4)) == (8, True)
-    assert (entry.exact(9, u=0.4), entry.exact(9, u=1)) == (False, True)
 
 
 def test_a_check_refuses_a_graph_before_it_is_made(own_entries):

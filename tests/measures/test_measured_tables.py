@@ -52,22 +52,6 @@ def test_a_random_topology_has_means_over_draws_and_the_others_one_graph():
     assert table.equals(spectral_table(options))
 
 
-def test_effective_neighbours_are_measured_where_a_decay_is_given():
-    options = SpectraOptions(topology=("ring", "random", "one_peer_hypercube"), workers=(8,), u=0.9)
-    plain = spectral_table(options)
-    assert "decay" not in plain
-    table = spectral_table(replace(options, decay=(0.0, 0.99)))
-    assert table["topology"].value_counts().unique().tolist() == [2]
-    pd.testing.assert_frame_equal(
-        table[table["decay"] == 0][[*plain]].reset_index(drop=True), plain
-    )
-    found = table.set_index(["topology", "decay"])["effective_neighbours"]
-    assert found["ring", 0.0] == pytest.approx(3)
-    assert found["one_peer_hypercube", 0.0] == pytest.approx(2)
-    assert 6 < found["random", 0.0] < 8
-    assert (found.xs(0.99, level="decay") > found.xs(0.0, level="decay")).all()
-
-
 @pytest.fixture(scope="module")
 def rounds():
     return rounds_table(

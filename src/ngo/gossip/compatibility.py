@@ -1,6 +1,6 @@
 """The parts that make up a run's step, and which of them go together.
 
-What a part declares is a fact of its registry's entry; its summary and source are in its docstring.
+The summary and the source of a part are in its docstring.
 """
 
 from __future__ import annotations
@@ -32,9 +32,6 @@ REGISTRIES: Mapping[str, Registry[Any]] = {
 #: The kinds of parts that every method uses.
 ALWAYS_USED = ("local_rule", "lr_schedule")
 
-#: What a method declares of itself.
-DECLARED = ("sends", "graph", "asynchronous", "arrivals", "needs_every_message")
-
 _NAME = r"[A-ZÀ-Þ][\w'’-]+"
 _WORK = re.compile(rf"{_NAME}(?:(?:, {_NAME})* and {_NAME}| et al\.)? \(?\d{{4}}\)?")
 _IN_THE_PAPER = re.compile(r'Algorithm \d+|Figure \d+|equation "\w+"|Eq\. \(\w+\)')
@@ -53,72 +50,32 @@ class Part:
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class MethodPart(Part):
-    """A method, with its fixed fields and the names of the other parts that it goes with."""
-
-    fixed: Mapping[str, object]
-    coupling: tuple[str, ...]
-    compression: tuple[str, ...]
-    local_rule: tuple[str, ...]
-    lr_schedule: tuple[str, ...]
-    schedule: tuple[str, ...]
-    topology: tuple[str, ...]
-    attack: tuple[str, ...]
-    #: The numbers in each message along an edge, in a step with an exchange (``method.sent``).
-    sends: tuple[str, ...]
-    #: The graphs that it allows: ``any``, ``fixed`` or ``tree``.
-    graph: str
-    #: Whether no worker has to wait for others.
-    asynchronous: bool
-    #: What a step takes in virtual time, if none does (``method.ARRIVALS``).
-    arrivals: str
-    #: Whether links may fail and workers be away; if not, why.
-    failures: bool
-    needs_every_message: str
-
-
 def parts(kind: str) -> list[Part]:
-    """The entries of the registry ``kind``, including plugins'. For methods, see ``methods``."""
+    """The entries of the registry ``kind``, including plugins'."""
     return [_part(kind, name) for name in sorted(REGISTRIES[kind])]
 
 
-def methods() -> list[MethodPart]:
-    """The methods, including plugins'."""
-    return [_method(name) for name in sorted(METHODS)]
+def going_with(method: str, kind: str) -> tuple[str, ...]:
+    """The names of the parts of a ``kind`` that go with a method."""
+    entry = METHODS[method]
+    if kind in entry.fixed:
+        return (str(entry.fixed[kind]),)
+    if kind not in (*entry.fields, *ALWAYS_USED):
+        return ()
+    names = sorted(REGISTRIES[kind])
+    if kind == "local_rule" and entry.linear_rule:
+        names = [name for name in names if LOCAL_RULES[name].linear]
+    if kind == "topology" and not entry.directed:
+        names = [name for name in names if not TOPOLOGIES[name].directed]
+    if kind == "topology" and entry.graph != "any":
+        names = [name for name in names if not TOPOLOGIES[name].varies]
+    return tuple(names)
 
 
 def _part(kind: str, name: str) -> Part:
     of_entry, of_file = _docstrings(REGISTRIES[kind].definitions.get(name, ":"))
     return Part(
         name, _sentence(of_entry), _source(of_entry, of_file), REGISTRIES[kind][name].fields
-    )
-
-
-def _method(name: str) -> MethodPart:
-    entry = METHODS[name]
-    able: dict[str, Any] = {kind: REGISTRIES[kind] for kind in REGISTRIES if kind != "method"}
-    able["local_rule"] = (
-        name for name, rule in LOCAL_RULES.items() if rule.linear or not entry.linear_rule
-    )
-    able["topology"] = (
-        name
-        for name, graph in TOPOLOGIES.items()
-        if (entry.directed or not graph.directed) and (entry.graph == "any" or not graph.varies)
-    )
-    for kind in able:
-        if kind in entry.fixed:
-            able[kind] = (entry.fixed[kind],)
-        elif kind in entry.fields or kind in ALWAYS_USED:
-            able[kind] = tuple(sorted(able[kind]))
-        else:
-            able[kind] = ()
-    return MethodPart(
-        **vars(_part("method", name)),
-        **able,
-        **{key: getattr(entry, key) for key in DECLARED},
-        fixed=dict(entry.fixed),
-        failures=entry.decentralized and not entry.needs_every_message,
     )
 
 

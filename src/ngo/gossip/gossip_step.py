@@ -84,9 +84,8 @@ def step_along_edges(
     ``pull(z, weights)`` returns the pulls ``[edges, k]`` for differences z ``[edges, k]``, which it
     may overwrite, and weights ``[edges, 1]``. ``W`` is symmetric.
     """
-    on_device = W.on(at.device, at.dtype)
-    (i, j, weights), ends = on_device.pairs, on_device.ends
-    starts, weights = on_device.starts_and_senders[0], weights[:, None]
+    (i, j, weights), ends, starts = (W.on(at, name) for name in ("pairs", "ends", "starts"))
+    weights = weights[:, None]
 
     def step(part: slice) -> None:
         x = at[:, part]
@@ -139,11 +138,10 @@ def _sums(
         rows = W.starts, W.senders, W.weights
         compiled.sums(at, X, out, rows, (a, b, getattr(W, v)), gamma, spread=spread)
         return out
-    on_device = W.on(at.device, at.dtype)
-    factors = a + b * getattr(on_device, v)
+    factors = a + b * W.on(at, v)
     if W.crowded or W.n <= DENSE:
         count = W.n
-        factor = gamma * on_device.dense
+        factor = gamma * W.on(at, "dense")
         factor.diagonal().copy_(factors)
 
         def sums(seen: Tensor) -> Tensor:
@@ -151,8 +149,8 @@ def _sums(
 
     else:
         count = W.edges
-        starts, senders = on_device.starts_and_senders
-        weights, own_weights = gamma * on_device.weights[:, None], factors[:, None]
+        starts, senders, weights = (W.on(at, name) for name in ("starts", "senders", "weights"))
+        weights, own_weights = gamma * weights[:, None], factors[:, None]
 
         def sums(seen: Tensor) -> Tensor:
             terms = seen[senders].mul_(weights)
@@ -200,8 +198,7 @@ def gossip_step(
         from ngo.native import fused  # imports Triton
 
         if fused.available(X.device):
-            on_device = W.on(X.device, X.dtype)
-            rows = *on_device.starts_and_senders, on_device.weights
+            rows = tuple(W.on(X, name) for name in ("starts", "senders", "weights"))
             new = fused.gossip_step(X, rows, gamma, p, at)
             return new if out is None else out.copy_(new)
     out = torch.empty_like(X) if out is None else out

@@ -78,6 +78,11 @@ class Method:
         """Whether workers talk to neighbours, over a topology."""
         return "topology" in self.fields
 
+    @property
+    def bears_failures(self) -> bool:
+        """Whether links may fail and workers be away."""
+        return self.decentralized and not self.needs_every_message
+
 
 METHODS: Registry[Method] = Registry("method")
 

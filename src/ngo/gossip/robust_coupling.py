@@ -21,7 +21,7 @@ def fast_clipped(
     X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
 ) -> Tensor:
     """The step along edges, after the lengths ‖x_j − x_i‖ of all edges, which need whole rows."""
-    i, j, _ = W.on(at.device, at.dtype).pairs
+    i, j, _ = W.on(at, "pairs")
     lengths = _lengths(at, i, j, spread)
     factors = (gamma * run.clip / lengths.clamp_min(run.clip))[:, None]
 

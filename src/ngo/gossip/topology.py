@@ -1,7 +1,7 @@
 """Topologies: who exchanges models with whom, exchange by exchange.
 
 A topology is a function that returns edges, or a mixing matrix; weights, networkx graphs and
-spectra follow from it (see ``weights`` and ``spectrum``).
+spectra follow from it (see ``mixing_matrix`` and ``spectrum``).
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ class Topology:
     weighted: bool
     #: The names of the function's parameters after n.
     arguments: tuple[str, ...]
-    #: ``period``, ``exact``, ``matching`` and ``density``: each a value, or a function of n and of
-    #: fields.
+    #: ``period``, ``matching`` and ``density``: each a value, or a function of n and of fields.
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
     #: A function of n and of fields: a UserError if they have no graph. None if all have one.
     check: Callable[..., object] | None = None
@@ -67,10 +66,6 @@ class Topology:
     def period(self, n: int, **values: object) -> int | None:
         """After how many exchanges the matrices repeat; None if they may never repeat."""
         return self._fact("period", n, values) if self.varies and n > 1 else 1
-
-    def exact(self, n: int, **values: object) -> bool:
-        """Whether the product of the matrices of one period is the mean, 1/n everywhere."""
-        return self._fact("exact", n, values)
 
     def matching(self, n: int, **values: object) -> bool:
         """Whether each worker has at most one neighbour in each step."""
@@ -138,7 +133,6 @@ def topology(
     directed: bool = False,
     weighted: bool = False,
     period: int | Callable[..., int] | None = None,
-    exact: bool | Callable[..., bool] = False,
     matching: bool | Callable[..., bool] = False,
     density: float | Callable[..., float] = 0.0,
     check: Callable[..., object] | None = None,
@@ -164,20 +158,20 @@ def topology(
     column-stochastic if it is directed. It may be dense or one of SciPy's sparse arrays.
     ``options`` are new fields of a run. The decorated function returns the networkx graph.
 
-    Four facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
-    exchanges after which the matrices of a topology with ``t`` repeat. One period is ``exact`` if
-    every worker then has the mean of all. Each step is a ``matching`` if a worker has at most one
-    neighbour in it. ``density`` is the share of all pairs that are edges, on average; without it,
-    the memory of a run is estimated without edges. ``check`` takes the same arguments, and raises a
-    UserError if they have no graph. Graphs of a period that together do not connect all workers are
-    an error, unless ``connected=False`` declares that this is meant.
+    Three facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
+    exchanges after which the matrices of a topology with ``t`` repeat. Each step is a ``matching``
+    if a worker has at most one neighbour in it. ``density`` is the share of all pairs that are
+    edges, on average; without it, the memory of a run is estimated without edges. ``check`` takes
+    the same arguments, and raises a UserError if they have no graph. Graphs of a period that
+    together do not connect all workers are an error, unless ``connected=False`` declares that this
+    is meant.
     ``version`` is raised when its results change.
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
         declare("topology", name, options)
         arguments = tuple(inspect.signature(function).parameters)[1:]
-        facts = {"period": period, "exact": exact, "matching": matching, "density": density}
+        facts = {"period": period, "matching": matching, "density": density}
         entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)
         TOPOLOGIES.add(name, entry, function, version)
 

@@ -8,7 +8,6 @@ number is one: networkx takes 1, ``np.int64(1)``, 1.0 and True for the same node
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -125,10 +124,8 @@ def read_graph(path: str, directed: bool) -> nx.Graph:
     """
     formats: dict[str, Callable[[], nx.Graph]] = {
         ".edgelist": lambda: _edge_list(_text(path), directed),
-        ".adjlist": lambda: _adjacency_list(_text(path), directed),
         ".graphml": lambda: nx.read_graphml(path),
         ".gml": lambda: _gml(_text(path)),
-        ".json": lambda: _node_link(_text(path)),
         ".mtx": lambda: _matrix_market(path, directed),
     }
     ending = Path(path).suffix.lower()
@@ -163,34 +160,20 @@ def _gml(text: str) -> nx.Graph:
 
 
 def _edge_list(text: str, directed: bool) -> nx.Graph:
-    """Each line has two nodes, and perhaps a weight or a dictionary."""
+    """Each line has two nodes, and perhaps a weight or a dictionary.
+
+    Comments begin with #, or a line with %.
+    """
     kind = nx.MultiDiGraph if directed else nx.MultiGraph
-    lines = _lines(text)
-    for line in lines:
-        if len(line) < 2:
-            raise ValueError(f"a line has one node, {line[0]!r}; an edge has two")
-    edges = [" ".join(line) for line in lines]
+    lines = (line.partition("#")[0].split() for line in text.split("\n"))
+    words = [line for line in lines if line and not line[0].startswith("%")]
+    if alone := next((line[0] for line in words if len(line) < 2), None):
+        raise ValueError(f"a line has one node, {alone!r}; an edge has two")
+    edges = [" ".join(line) for line in words]
     try:
         return nx.parse_edgelist(edges, create_using=kind)
     except TypeError:
         return nx.parse_edgelist(edges, create_using=kind, data=[("weight", float)])
-
-
-def _lines(text: str) -> list[list[str]]:
-    """The words of each line that has any; comments begin with #, or a line with %."""
-    words = (line.partition("#")[0].split() for line in text.split("\n"))
-    return [line for line in words if line and not line[0].startswith("%")]
-
-
-def _adjacency_list(text: str, directed: bool) -> nx.Graph:
-    """Each line has a node, then its neighbours."""
-    kind = nx.DiGraph if directed else nx.Graph
-    return nx.parse_adjlist([" ".join(line) for line in _lines(text)], create_using=kind)
-
-
-def _node_link(text: str) -> nx.Graph:
-    data = json.loads(text)
-    return nx.node_link_graph(data, edges="links" if "links" in data else "edges")
 
 
 def _matrix_market(path: str, directed: bool) -> nx.Graph:
@@ -217,7 +200,7 @@ def _matrix_market(path: str, directed: bool) -> nx.Graph:
     return graph
 
 
-GRAPH = {"graph": file("file of the graph: .edgelist, .adjlist, .graphml, .gml, .json or .mtx")}
+GRAPH = {"graph": file("file of the graph: .edgelist, .graphml, .gml or .mtx")}
 
 #: The largest file, in bytes.
 LARGEST = 1 << 26
