@@ -111,7 +111,7 @@ def test_no_output_replaces_an_input(tmp_path, name, param, option):
     assert (tmp_path / "in.tar").read_text() == "mine"
 
 
-def test_no_output_replaces_a_plugin_or_another_output(own_entries, tmp_path):
+def test_no_output_replaces_a_plugin(own_entries, tmp_path):
     (tmp_path / "mine.py").write_text("")
     for words in (
         ["--plugin", tmp_path / "mine.py", "data", "digits"],
@@ -120,8 +120,6 @@ def test_no_output_replaces_a_plugin_or_another_output(own_entries, tmp_path):
         more = [tmp_path / "mine.py"] if words[0] == "data" else []
         line = mistake(*words, *more, "--out", tmp_path / "mine.py")
         assert "is the file of plugin" in line
-    both = ["--out", tmp_path / "a.csv", "--plot", tmp_path / "a.csv"]
-    assert "plot: " in mistake("partition", "--dataset", "digits", *both)
 
 
 def test_a_name_with_a_line_break_stays_on_one_line(tmp_path):

@@ -1,7 +1,6 @@
 """Each coupling: its pulls by hand, V along its course, and its compiled form."""
 
 import math
-from dataclasses import replace
 from types import SimpleNamespace
 
 import networkx as nx
@@ -9,12 +8,9 @@ import numpy as np
 import pytest
 import torch
 from stepping import Stepping, ring_matrix, states
-from weighted import random_weights
 
-from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.robust_coupling import trimmed_step
 from ngo.gossip.topology import TOPOLOGIES, Mixing
@@ -90,18 +86,6 @@ def test_v_never_rises_the_mean_stays_and_v_reaches_rounding(coupling, topology,
     assert (np.diff(V) <= 1e-14 * V[0]).all()
     assert torch.allclose(before.mean(0), after.mean(0), rtol=0, atol=1e-13)
     assert V[-1] < 1e-27
-
-
-@pytest.mark.parametrize("p", [0.5, 0.8, 1])
-def test_the_fast_step_of_power_is_that_of_the_pull(p):
-    X, Y = torch.randn(2, 6, 50, generator=torch_stream(0, "X"))
-    W, run = random_weights(6, 0.5, 1), SimpleNamespace(p=p)
-    power = COUPLINGS["power"]
-    for at in (None, Y):
-        fast = power.step(X, W, 0.3, run, at=at)
-        assert torch.equal(fast, gossip_step(X, W, 0.3, p, at=at))
-        plain = replace(power, fast=None).step(X, W, 0.3, run, at=at)
-        assert torch.allclose(fast, plain, atol=1e-5)
 
 
 @pytest.mark.parametrize(("cap", "p"), [(1.0, 0.5), (0.4, 0.8)])

@@ -1,19 +1,14 @@
 """What a method is given, what it declares, and what it sends."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from stepping import D, N, Stepping, fields, ring_matrix, states
 
-from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.exchange import Network
 from ngo.gossip.method import METHODS, NUMBERS, sent
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.step import LOCAL_RULES
-from ngo.gossip.topologies.static import chain, ring
+from ngo.gossip.topologies.static import chain
 
 TOGETHER = [name for name, each in METHODS.items() if each.arrivals != "pair"]
 PAIRS = [*((name, "sgd") for name in TOGETHER), *(("ngo", rule) for rule in LOCAL_RULES)]
@@ -130,36 +125,3 @@ def test_numbers_are_wide_as_told():
     assert sent(fields(method="push_sum"), SIZE, number=8) == [8 * (SIZE + 1)]
     assert sent(fields(method="relay_sum"), SIZE) == [4 * SIZE + 4]
     assert {each for entry in METHODS.values() for each in entry.sends} <= set(NUMBERS)
-
-
-RUN = SimpleNamespace(p=0.8)
-
-
-def rows(width=7, dtype=torch.float32):
-    return torch.randn(N, width, generator=torch_stream(0, "rows"), dtype=dtype)
-
-
-@pytest.fixture
-def network():
-    network = Network()
-    network.set_matrix(mixing_matrix(ring(N)))
-    return network
-
-
-def counted(network):
-    return network.messages, network.bytes_sent
-
-
-def test_messages_and_bytes_are_counted_by_the_shape_of_a_row(network):
-    assert counted(network) == (0, 0)
-    network.send(rows())
-    assert counted(network) == (10, 10 * 7 * 4)
-    network.mix(rows(1))
-    assert counted(network) == (20, 10 * 7 * 4 + 10 * 4)
-    network.pull(rows(3, torch.float64), COUPLINGS["power"], 0.1, RUN)
-    assert counted(network) == (30, 10 * 7 * 4 + 10 * 4 + 10 * 3 * 8)
-    before = network.bytes_sent
-    network.mean(rows(2))  # a row to the server and a row back for each worker
-    assert counted(network) == (40, before + 10 * 2 * 4)
-    network.index(rows())
-    assert network.messages == 40

@@ -66,19 +66,8 @@ def test_without_a_worker_the_weights_are_those_of_the_rest():
     assert torch.equal(W[rest][:, rest], mixing_matrix(nx.path_graph(4)))
 
 
-KITE = [(0, 1), (0, 2), (0, 3), (3, 4)]  # degrees 3, 1, 1, 2, 1
-
-
 def matrix(rule, n, edges):
     return WEIGHT_RULES[rule](n, np.array(edges, np.int64).reshape(-1, 2)).dense()
-
-
-def test_the_weights_of_a_small_graph():
-    W = {rule: matrix(rule, 5, KITE) for rule in WEIGHT_RULES}
-    assert W["metropolis"][0, 1:4].tolist() == [1 / 4] * 3
-    assert W["metropolis"][3, 4] == 1 / 3
-    assert {float(W["uniform"][edge]) for edge in KITE} == {1 / 4}
-    assert W["uniform"].diagonal().tolist() == [1 / 4, 3 / 4, 3 / 4, 1 / 2, 3 / 4]
 
 
 @settings(deadline=None, max_examples=50)

@@ -7,7 +7,6 @@ spectra follow from it (see ``mixing_matrix`` and ``spectrum``).
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
@@ -255,68 +254,40 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
     return simple(n, pairs, directed=directed)
 
 
-log = logging.getLogger("ngo")
-
-#: The number of graphs that are checked, if the topology may never repeat.
-GRAPHS = 1000
-
-
 def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
     """Raise a UserError unless the graphs of one period together connect ``n`` workers.
 
     In directed graphs, a path must lead from each worker to each other. ``values`` are the fields
-    of a run that the topology reads. Of a topology that may never repeat, the first ``GRAPHS``
-    graphs are checked. For this topology, and for one that declares ``connected=False``, a warning
-    takes the place of the error, once in a process. The package's topologies are not checked: tests
-    show that they connect all workers.
+    of a run that the topology reads. A topology that may never repeat is not checked, nor one that
+    declares ``connected=False``, nor the package's: tests show that they connect all workers.
     """
-    if not TOPOLOGIES.definitions.get(name, "").startswith("ngo."):
-        _check(TOPOLOGIES[name], n, tuple(sorted(values.items())))
+    topology = TOPOLOGIES[name]
+    own = TOPOLOGIES.definitions.get(name, "").startswith("ngo.")
+    if topology.connected and not own and topology.period(n, **values) is not None:
+        _check_period(topology, n, tuple(sorted(values.items())))
 
 
 @lru_cache(maxsize=1000)
-def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
-    period = topology.period(n, **dict(values))
-    apart = _apart(topology, n, dict(values), period or GRAPHS)
-    if apart is None:
-        return
-    where = {1: "", None: f" in its first {GRAPHS} graphs"}.get(period, f" in its {period} graphs")
-    given = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
-    what = "the given graph" if given else repr(topology.name)
-    message = (
-        f"topology: {what} does not connect the {n} workers: there are no paths "
-        f"both ways between worker 0 and worker {apart}{where}"
-    )
-    if period is None or not topology.connected:
-        log.warning(f"{message}, so that they may never agree")
-    else:
-        how = "declare it with connected=False if that is meant"
-        if given:
-            how = (
-                "join its parts or, if that is meant, register it with @ngo.topology('name', "
-                "connected=False) and give the name"
-            )
-        raise UserError(f"{message}; {how}.")
-
-
-def _apart(topology: Topology, n: int, values: Mapping[str, object], count: int) -> int | None:
-    """A worker without paths both to and from worker 0 in the union of the first graphs; or None.
-
-    Random graphs are drawn from a stream that no run uses.
-    """
+def _check_period(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    random = GENERATOR in topology.arguments
-    drawn = {GENERATOR: torch.Generator().manual_seed(0)} if random else {}
-    union, labels = np.empty((0, 2), np.int64), np.arange(n)
-    for t in range(count):
-        edges = np.concatenate([union, topology.pairs(n, t=t, **drawn, **values)])
-        edges = simple(n, edges, directed=topology.directed)
-        if len(edges) > len(union):
-            union = edges
-            graph = coo_array((np.ones(len(union)), union.T), shape=(n, n))
-            parts, labels = connected_components(graph, topology.directed, connection="strong")
-            if parts == 1:
-                return None
-    return int((labels != labels[0]).argmax())
+    period = topology.period(n, **dict(values)) or 1
+    edges = np.concatenate([topology.pairs(n, t=t, **dict(values)) for t in range(period)])
+    graph = coo_array((np.ones(len(edges)), edges.T), shape=(n, n))
+    parts, labels = connected_components(graph, topology.directed, connection="strong")
+    if parts == 1:
+        return
+    where = "" if period == 1 else f" in its {period} graphs"
+    given = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
+    what = "the given graph" if given else repr(topology.name)
+    how = "declare it with connected=False if that is meant"
+    if given:
+        how = (
+            "join its parts or, if that is meant, register it with @ngo.topology('name', "
+            "connected=False) and give the name"
+        )
+    raise UserError(
+        f"topology: {what} does not connect the {n} workers: there are no paths both ways between "
+        f"worker 0 and worker {(labels != labels[0]).argmax()}{where}; {how}."
+    )

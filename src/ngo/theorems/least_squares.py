@@ -57,11 +57,6 @@ class LeastSquares:
         """The minimizer x* of f, ``[d]``."""
         return torch.linalg.lstsq(self.A.flatten(0, 1), self.b.flatten()[:, None]).solution[:, 0]
 
-    def loss(self, x: Tensor) -> Tensor:
-        """The loss f at the points ``x`` ``[…, d]``."""
-        residuals = x @ self.A.flatten(0, 1).T - self.b.flatten()
-        return residuals.square().mean(-1) / 2
-
     def gap(self, x: Tensor) -> Tensor:
         """The gap f − f* at the points ``x`` ``[…, d]``, without cancellation near x*."""
         A = self.A.flatten(0, 1)

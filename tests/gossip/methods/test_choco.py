@@ -7,13 +7,11 @@ import torch
 from stepping import Stepping, ring_matrix, states
 from test_drift_corrections import LR, grad, trained
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
-from ngo.training.validation import resolve
 
 KEPT = {"kept_share": 0.5}
 OPTIONS = {**KEPT, "levels": 5}
@@ -63,16 +61,3 @@ def test_the_mean_is_conserved_and_the_workers_agree(name):
         stepping.advance()
     assert torch.allclose(stepping.X.mean(0), X.mean(0), atol=1e-12)
     assert synchronization_index(stepping.X) < 1e-4 * synchronization_index(X)
-
-
-def test_it_needs_a_fixed_graph():
-    assert resolve({"method": "choco"}).compression == "none"
-    assert resolve({"method": "choco", "topology": "erdos_renyi"}).topology == "erdos_renyi"
-    for topology in ("random", "one_peer_hypercube"):
-        with pytest.raises(UserError) as error:
-            resolve({"method": "choco", "topology": topology, "workers": 8})
-        assert str(error.value).startswith(
-            f"topology: {topology!r} may change at each step, and method 'choco' builds on "
-            f"earlier steps with the same neighbours; fixed topologies: chain, complete, "
-        )
-        assert "\n" not in str(error.value)

@@ -8,13 +8,11 @@ from by_worker import D, N, gradient, pulled
 from stepping import Stepping, ring_matrix, states
 from test_drift_corrections import A, B, gradients
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_matching
-from ngo.training.validation import resolve
 
 LR, H, OUTER = 0.03, 4, 20
 RING = mixing_matrix(ring(N))
@@ -166,15 +164,3 @@ def test_after_a_failed_exchange_no_drift_is_followed_twice(method):
     other = Stepping("dsgd", before - 0.1 * G, ring_matrix())
     other.advance(G)
     assert torch.allclose(stepping.X, other.X, rtol=0, atol=1e-12)
-
-
-def test_options_are_those_of_the_outer_step():
-    spec = resolve({"method": "diloco", "local_rule": "adamw", "local_steps": 20})
-    assert (spec.outer_rule, spec.outer_lr, spec.outer_momentum) == ("nesterov", 0.7, 0.9)
-    assert (spec.topology, spec.outer_momentum_of) == (None, None)
-    assert resolve({"method": "gasloc"}).outer_momentum_of == "sent"
-    for key, value in (("outer_momentum", 1.0), ("outer_lr", 0.0)):
-        with pytest.raises(UserError, match=f"{key}: {value:g}"):
-            resolve({"method": "outer", key: value})
-    with pytest.raises(UserError, match=r"outer_rule: 'adam' is unknown.*momentum, nesterov"):
-        resolve({"method": "outer", "outer_rule": "adam"})

@@ -14,7 +14,6 @@ from ngo.analysis.calibration import (
     ranking,
     rankings,
 )
-from ngo.common.registry import UserError
 
 EVERY = 2.0
 
@@ -126,14 +125,6 @@ def test_the_nearest_candidate_is_found():
     assert best["confirmed"] == pytest.approx(3)
 
 
-def test_each_half_may_have_its_own_number_of_epochs():
-    best = first(accuracies(trials(), TABLE1), common=False)
-    assert (best["epochs_iid"], best["epochs_noniid"]) == (2, 4)
-    assert best["calibrated_iid"] == pytest.approx(3)
-    assert best["calibrated_noniid"] == pytest.approx(1)
-    assert best["calibrated"] == pytest.approx(math.sqrt(5))
-
-
 def test_the_workers_mean_wins_where_it_is_nearer():
     runs = pd.DataFrame(candidate(lambda half, epoch: 20.0))
     best = first(accuracies(runs, TABLE1))
@@ -143,17 +134,6 @@ def test_the_workers_mean_wins_where_it_is_nearer():
     runs.loc[shared, "workers_accuracy_mean"] = runs["consensus_accuracy"]
     best = first(accuracies(runs, TABLE1))
     assert best["calibrated"] == pytest.approx(math.sqrt(20**2 / 3))  # one cell of three
-
-
-def test_cells_that_confirm_take_no_part_in_the_choice():
-    near = pd.DataFrame(candidate(lambda half, epoch: 1.0, cells=CALIBRATED))
-    far = pd.DataFrame(candidate(lambda half, epoch: 30.0, cells=CONFIRMED))
-    other = pd.DataFrame(candidate(lambda half, epoch: 2.0, lr=0.1))
-    ranked = ranking(accuracies(pd.concat([near, far, other]), TABLE1))
-    ranked = ranked[ranked["reading"] == "consensus"]
-    assert ranked["lr"].tolist() == [0.05, 0.1]
-    assert ranked["calibrated"].tolist() == pytest.approx([1, 2])
-    assert ranked["confirmed"].tolist() == pytest.approx([30, 2])
 
 
 def test_every_field_that_is_free_is_in_the_ranking():
@@ -168,13 +148,6 @@ def test_every_field_that_is_free_is_in_the_ranking():
         ranked = ranking(accuracies(runs, TABLE1))
         assert value in set(ranked[name]), name
         assert len(ranked) == 4, name
-
-
-def test_runs_that_differ_elsewhere_are_refused():
-    runs = trials()
-    again = runs.assign(workers=20, run=runs["run"] + "-n20")
-    with pytest.raises(UserError, match="put runs that differ in other fields into another"):
-        accuracies(pd.concat([runs, again]), TABLE1)
 
 
 calibration = functions("calibration")

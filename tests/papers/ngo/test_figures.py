@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from figure_files import drawn, executed, functions, numbers
 from made_up import (
@@ -26,26 +25,14 @@ from made_up import (
     sine_fits,
     sines,
     sizes,
-    thresholds,
     tuned_delays,
 )
-from made_up_speed import speeding_up, throughputs, trajectories
+from made_up_speed import speeding_up, throughputs
 
 from ngo.analysis.seed_means import part, scores
 from ngo.common.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
-
-
-def test_fig1_shows_the_thresholds_and_the_ring():
-    figure, _ = drawn("fig1", thresholds())
-    index = panel(figure, "least squares:\nsynchronization")
-    across = [a.get_ydata()[0] for a in index.lines if len(set(a.get_ydata())) == 1]
-    assert {1.0, 5.0} <= set(across)
-    assert panel(figure, "ring, $n = 5$").texts[0].get_text() == "0"
-    assert line(panel(figure, "communication"), "sine net") == ([1, 5], [400, 400])
-    loss = line(panel(figure, "sine net:\nconsensus model"), r"$V_\mathrm{th} = 5$")
-    assert loss == ([10, 20], pytest.approx([1 / 2, 1 / 3]))
 
 
 def test_fig4_marks_the_best_gamma_of_each_p():
@@ -105,55 +92,6 @@ def test_fig_a1_shows_each_step_with_a_column_for_each_worker():
     own = table[(table["step"] == 200) & (table["kind"] == "generation") & (table["worker"] == 1)]
     third = own[own["image"] == 2].sort_values(["row", "column"])["value"]
     assert late.images[0].get_array()[10:14, 6:11].ravel().tolist() == third.tolist()
-
-
-@pytest.fixture(scope="module")
-def delayed():
-    return trajectories((0.75, 1.0), (0, 20, 50, 70), rounds=300)
-
-
-def test_fig_s1_shows_v_for_all_delays_and_states_on_either_side_of_the_limit(delayed):
-    figure, _ = drawn("figS1", delayed, consensus_share=0.1)
-    index, *states = figure.axes[4:]
-    assert [axis.get_title() for axis in states] == [
-        "$p=1$, $\\tau=0$", "$p=1$, $\\tau=50$", "$p=1$, $\\tau=70$"
-    ]  # fmt: skip
-    assert [len(axis.lines) for axis in states] == [10, 10, 10]
-    curves = [line for line in index.lines if line.get_linestyle() != "None"]
-    assert len({line.get_linestyle() for line in curves}) == 4
-    labels = [line.get_label() for line in curves]
-    assert labels[0] == "$\\tau=0$"
-    assert labels[3] == "$\\tau=70=1.2\\,\\tau^*$"
-    part = delayed[(delayed["p"] == 1) & (delayed["delay"] == 50)].drop_duplicates("round")
-    assert curves[2].get_ydata().tolist() == part["V"].tolist()
-
-
-@pytest.fixture
-def counts():
-    grid = [(w, k, 3 * (w == k)) for w in range(4) for k in range(5)]
-    frame = pd.DataFrame(grid, columns=["worker", "label", "samples"])
-    return frame.assign(dataset="digits", partition="shards", seed=0)
-
-
-def test_fig_s2_shows_the_counts_and_the_classes_covered(counts):
-    figure, _ = drawn("figS2", counts)
-    axis = figure.axes[0]
-    assert axis.get_title() == "digits, shards,\nseed 0: 4 of 5 classes"
-    assert axis.collections[0].get_array().sum() == 12
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("worker", "class")
-
-
-def test_fig_s5_shows_the_last_step_in_grey_and_colour():
-    grey, colour = pictures(2, (1, 4, 5)), pictures(3, (3, 4, 5), dataset="cifar10")
-    figure, _ = drawn("figS5", pd.concat([grey, colour], ignore_index=True))
-    left, right, left_colour, right_colour = figure.axes
-    assert left.images[0].get_array().shape == (4 * 5 - 1, 2 * 6 - 1)
-    assert right.images[0].get_array().shape == (3 * 5 - 1, 2 * 6 - 1)
-    assert right_colour.images[0].get_array().shape == (3 * 5 - 1, 3 * 6 - 1, 3)
-    last = colour[(colour["step"] == 200) & (colour["kind"] == "reconstruction")]
-    first = last[last["image"] == 0].sort_values(["row", "column", "channel"])["value"]
-    shown = left_colour.images[0].get_array()[5:9, :5]  # below its original
-    assert shown.ravel().tolist() == first.tolist()
 
 
 def test_fig_s6_draws_the_fits_over_the_sine():
@@ -286,23 +224,6 @@ def test_means_are_over_seeds_and_v_is_geometric():
     assert workers["greatest"].tolist() == pytest.approx([1.02, 0.52, 1 / 3 + 0.02])
 
 
-def test_fig3_shows_each_worker_and_v():
-    table = trajectories((0.5, 1.0, 2.0))
-    figure, _ = drawn("fig3", table, consensus_share=0.5)
-    *states, index = figure.axes
-    assert [axis.get_title() for axis in states] == [
-        "sublinear, $p=0.5$", "linear, $p=1$", "superlinear, $p=2$"
-    ]  # fmt: skip
-    assert [len(axis.lines) for axis in states] == [10, 10, 10]
-    V = table[table["p"] == 1].drop_duplicates("round")["V"]
-    shown = next(line for line in index.lines if line.get_label() == "$p=1$")
-    assert shown.get_ydata().tolist() == V.tolist()
-    styles = {line.get_linestyle() for line in index.lines if line.get_linestyle() != "None"}
-    assert len(styles) == 3  # told apart without colour
-    assert index.get_yscale() == "log"
-    assert all(axis.get_xlabel() == "round" for axis in figure.axes)
-
-
 def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
     figure, shown = drawn("fig5", random_graphs())
     assert panel(figure, "accuracy, $u = 0.5$")
@@ -330,19 +251,6 @@ def test_V_is_its_mean_over_training_beside_the_course():
     assert V["ring"] == pytest.approx(12)  # of 12 and 12: the start does not count
     assert len(equal) == len(ends)
     assert "V_mean" not in set(found["course"]["value"])
-
-
-def test_fig6_has_all_couplings_in_one_panel_for_each_half():
-    figure, _ = drawn("fig6", periods())
-    noniid = panel(figure, "accuracy, non-iid (shards)")
-    assert labels(noniid) == [
-        "gossip, $H = 1$", "gossip, $H = 2$", "gossip, $H = 5$",
-        "NGO, $H = 1$", "NGO, $H = 2$", "NGO, $H = 5$",
-        "averaging, $H = 2$", "averaging, $H = 5$",
-    ]  # fmt: skip
-    assert line(noniid, "gossip, $H = 1$")[1] == pytest.approx([10, 70, 60])
-    assert labels(panel(figure, "accuracy, iid")) == labels(noniid)
-    assert not any("averaging" in name for name in labels(panel(figure, "(b) synchronization")))
 
 
 def test_couplings_are_named_whatever_the_method():

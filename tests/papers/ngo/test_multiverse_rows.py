@@ -152,20 +152,3 @@ def test_cells_that_no_universe_meets_are_named():
     assert "ring gossip (cifar10, shards)" in found["caption"]["nearest_setting_cells"]
     printed = found["printed"]["nearest_setting_cells"].set_index("Cell")
     assert printed.loc["ring gossip", "Met by"] == "none of 2"
-
-
-def test_a_diverged_run_has_chance_level():
-    found = nearest([0.0], diverged=[(0, "gossip")])["numbers"]
-    cells = found["nearest_setting_cells"].set_index("cell")
-    assert cells.loc["ring gossip", "most"] == 10
-    assert cells.loc["ring ngo", "most"] == pytest.approx(34.14)
-
-
-def test_samples_without_all_cells_are_left_out():
-    ring = {cell: value for cell, value in PRINTED.items() if cell[0] in (None, "ring")}
-    found = nearest([0.0], ring)
-    assert all(part.empty for part in found["numbers"].values())
-    assert all(part.empty for part in found["printed"].values())
-    assert set(found["caption"].values()) == {
-        "No sample of universes has all seven cells of Table 1."
-    }

@@ -20,7 +20,6 @@ from typing import Any
 from ngo.common.fields import file
 from ngo.common.files import check_readable
 from ngo.common.lazy import nx, torch
-from ngo.common.limits import check_declared
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.gossip.mixing_matrix import MixingMatrix, metropolis_hastings, outgoing_shares
 from ngo.gossip.topology import topology
@@ -126,7 +125,6 @@ def read_graph(path: str, directed: bool) -> nx.Graph:
         ".edgelist": lambda: _edge_list(_text(path), directed),
         ".graphml": lambda: nx.read_graphml(path),
         ".gml": lambda: _gml(_text(path)),
-        ".mtx": lambda: _matrix_market(path, directed),
     }
     ending = Path(path).suffix.lower()
     if ending not in formats:
@@ -176,31 +174,7 @@ def _edge_list(text: str, directed: bool) -> nx.Graph:
         return nx.parse_edgelist(edges, create_using=kind, data=[("weight", float)])
 
 
-def _matrix_market(path: str, directed: bool) -> nx.Graph:
-    """An entry in row i and column j is an edge from node i to j, and its weight.
-
-    Nodes have the names 1 … n, as the rows. A matrix that is not symmetric is a directed graph.
-    """
-    from scipy.io import mminfo, mmread
-    from scipy.sparse import coo_array
-
-    rows, columns, entries = mminfo(path)[:3]
-    if rows != columns:
-        raise ValueError(f"the matrix has {rows} rows and {columns} columns")
-    check_declared(Path(path), "graph", 1000 * rows + 16 * entries)
-    A = coo_array(mmread(path))
-    A.eliminate_zeros()
-    triples = list(zip((A.row + 1).tolist(), (A.col + 1).tolist(), A.data.tolist(), strict=True))
-    if not directed and set(triples) == {(j, i, w) for i, j, w in triples}:
-        graph, triples = nx.MultiGraph(), [(i, j, w) for i, j, w in triples if i <= j]
-    else:
-        graph = nx.MultiDiGraph()
-    graph.add_nodes_from(range(1, rows + 1))
-    graph.add_weighted_edges_from(triples)
-    return graph
-
-
-GRAPH = {"graph": file("file of the graph: .edgelist, .graphml, .gml or .mtx")}
+GRAPH = {"graph": file("file of the graph: .edgelist, .graphml or .gml")}
 
 #: The largest file, in bytes.
 LARGEST = 1 << 26
