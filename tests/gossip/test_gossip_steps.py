@@ -93,6 +93,6 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     expected = gossip_step(X, W, 0.1, p, at=at)
     for count in (1, 2, 5):
         mine = X.clone()
-        found = gossip_step(mine, W, 0.1, p, at=at, out=mine, spread=pool.threads(count))
-        assert found is mine
+        actual = gossip_step(mine, W, 0.1, p, at=at, out=mine, spread=pool.threads(count))
+        assert actual is mine
         assert torch.equal(mine, expected)

@@ -10,7 +10,7 @@ from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topologies.static import chain
 
-TOGETHER = [name for name, each in METHODS.items() if each.arrivals != "pair"]
+TOGETHER = [name for name, entry in METHODS.items() if entry.arrivals != "pair"]
 PAIRS = [*((name, "sgd") for name in TOGETHER), *(("ngo", rule) for rule in LOCAL_RULES)]
 
 
@@ -68,7 +68,7 @@ def test_a_matrix_is_made_at_its_first_use_and_kept_across_steps():
 
 
 def test_pulls_that_are_added_are_those_of_gossip_and_opposite_bit_for_bit():
-    X, to = (each.float() for each in states(d=1500))
+    X, to = (rows.float() for rows in states(d=1500))
     for p in (1.0, 0.8):
         stepping, sums, before = Stepping("d2", X, ring_matrix(), p=p), torch.zeros_like(to), to
         stepping.network.set_matrix(ring_matrix())
@@ -124,4 +124,4 @@ def test_compressed_messages(name):
 def test_numbers_are_wide_as_told():
     assert sent(fields(method="push_sum"), SIZE, number=8) == [8 * (SIZE + 1)]
     assert sent(fields(method="relay_sum"), SIZE) == [4 * SIZE + 4]
-    assert {each for entry in METHODS.values() for each in entry.sends} <= set(NUMBERS)
+    assert {numbers for entry in METHODS.values() for numbers in entry.sends} <= set(NUMBERS)

@@ -32,7 +32,7 @@ def facts(name, n):
 @cache
 def courses(name):
     """For each possible n: n, its facts, and the matrices of two periods, or of ``DRAWS`` steps."""
-    found, entry = [], TOPOLOGIES[name]
+    actual, entry = [], TOPOLOGIES[name]
     for n in SIZES:
         try:
             entry.check_values(n, **{key: getattr(FIELDS, key) for key in entry.fields})
@@ -40,8 +40,8 @@ def courses(name):
         except UserError:
             continue
         its = facts(name, n)
-        found.append((n, its, [mixing.at(t).dense() for t in range(2 * (its[0] or DRAWS))]))
-    return found
+        actual.append((n, its, [mixing.at(t).dense() for t in range(2 * (its[0] or DRAWS))]))
+    return actual
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -45,10 +45,10 @@ def test_the_gradients_of_least_squares_are_those_of_the_formula(tmp_path):
         assert rows["worker"].tolist() == [-1, 0, 1, 2]
         V0 = ((X - mean) ** 2).sum().item()
         assert rows["V"].to_numpy() == pytest.approx(scale**2 * V0, rel=1e-5)
-        own = torch.stack([gradient(mean + scale * (x - mean)) for x in X])
-        cosines = torch.cosine_similarity(own, at_mean[None])
+        of_workers = torch.stack([gradient(mean + scale * (x - mean)) for x in X])
+        cosines = torch.cosine_similarity(of_workers, at_mean[None])
         assert rows["cosine"].iloc[1:].tolist() == pytest.approx(cosines.tolist(), abs=1e-5)
-        norms = own.norm(dim=1) / at_mean.norm()
+        norms = of_workers.norm(dim=1) / at_mean.norm()
         assert rows["relative_norm"].iloc[1:].tolist() == pytest.approx(norms.tolist(), rel=1e-4)
         assert rows["accuracy"].isna().all()  # regression has none
         # The gradient is affine in w: the mean of the workers' is that at their mean.
@@ -94,12 +94,12 @@ def test_predictions_of_a_regression(tmp_path):
     assert points["y"].tolist() == data.test_targets[:200, 0].tolist()
     modules = [m.eval() for m in restored(spec, snapshots[3]).models()]
     for worker, module in enumerate(modules, start=-1):
-        own = table[(table["kind"] == "prediction") & (table["worker"] == worker)]
-        assert set(own["who"]) == {"consensus" if worker < 0 else "worker"}
+        curve = table[(table["kind"] == "prediction") & (table["worker"] == worker)]
+        assert set(curve["who"]) == {"consensus" if worker < 0 else "worker"}
         ends = [data.test_inputs.min().item(), data.test_inputs.max().item()]
-        assert [own["x"].iloc[0], own["x"].iloc[-1]] == ends
-        x = torch.tensor(own["x"].to_numpy(), dtype=torch.float32)[:, None]
-        assert own["y"].tolist() == pytest.approx(module(x)[:, 0].tolist(), abs=1e-6)
+        assert [curve["x"].iloc[0], curve["x"].iloc[-1]] == ends
+        x = torch.tensor(curve["x"].to_numpy(), dtype=torch.float32)[:, None]
+        assert curve["y"].tolist() == pytest.approx(module(x)[:, 0].tolist(), abs=1e-6)
 
 
 def sharpness_of(folder, **values):
@@ -117,8 +117,8 @@ def symmetric(eigenvalues, seed=0):
 def test_the_largest_eigenvalue_is_that_of_the_dense_matrix(eigenvalues):
     """Also where a negative one has the largest modulus, which power iteration would find."""
     H = symmetric(eigenvalues)
-    found = largest_eigenvalue(lambda v: H @ v, len(H), 1e-8)
-    assert found == pytest.approx(max(eigenvalues), rel=1e-6)
+    actual = largest_eigenvalue(lambda v: H @ v, len(H), 1e-8)
+    assert actual == pytest.approx(max(eigenvalues), rel=1e-6)
 
 
 def test_a_product_that_is_not_finite_has_no_eigenvalue():
@@ -146,8 +146,8 @@ def test_the_hessian_of_a_small_network_is_the_dense_one():
     H = torch.autograd.functional.hessian(by_hand, loss.mean)
     v = torch.randn(loss.d, dtype=torch.float64)
     assert torch.allclose(loss.hessian_product(v), H @ v, rtol=1e-9, atol=1e-12)
-    found = largest_eigenvalue(loss.hessian_product, loss.d, 1e-8)
-    assert found == pytest.approx(float(torch.linalg.eigvalsh(H)[-1]), rel=1e-6)
+    actual = largest_eigenvalue(loss.hessian_product, loss.d, 1e-8)
+    assert actual == pytest.approx(float(torch.linalg.eigvalsh(H)[-1]), rel=1e-6)
     assert loss.at(loss.mean) == pytest.approx(float(by_hand(loss.mean)))
     assert model.training
 
@@ -166,7 +166,7 @@ def test_least_squares_has_the_eigenvalue_and_the_losses_of_the_formula(tmp_path
     for row in table.to_dict("records"):
         X = snapshots[row["step"]]["X"].double()
         mean = X.mean(0).float().double()
-        r, own = row["radius"], X - mean
+        r, distances = row["radius"], X - mean
 
         def loss(w):
             return float((A @ w - b).square().mean())
@@ -174,10 +174,10 @@ def test_least_squares_has_the_eigenvalue_and_the_losses_of_the_formula(tmp_path
         def increase(moves, here=mean, loss=loss):
             return np.mean([loss(here + move) - loss(here) for move in moves])
 
-        assert row["V"] == pytest.approx(float(own.square().sum()), rel=1e-5)
+        assert row["V"] == pytest.approx(float(distances.square().sum()), rel=1e-5)
         assert row["loss"] == pytest.approx(loss(mean), rel=1e-6)
-        assert row["own_increase"] == pytest.approx(increase(own), rel=1e-6)
-        moved = r * own / own.norm(dim=1, keepdim=True)
+        assert row["own_increase"] == pytest.approx(increase(distances), rel=1e-6)
+        moved = r * distances / distances.norm(dim=1, keepdim=True)
         assert row["workers_increase"] == pytest.approx(increase(moved), rel=1e-6)
         # ∇F is odd in the direction: the mean of δᵀHδ/2 is left, r² tr(H)/(2d)
         curvature = r**2 * float(H.trace()) / len(mean) / 2

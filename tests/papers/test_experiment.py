@@ -62,9 +62,9 @@ def test_there_is_a_bar_with_an_interval_for_each_case():
 
 def test_what_diverged_is_marked_and_one_seed_has_no_interval():
     for table in (runs(lambda seed: seed == 1), runs(lambda seed: True), runs(seeds=[0])):
-        found = executed("experiment", table)
-        found["figure"].canvas.draw()
-        assert len(found["printed"]) == 4
+        actual = executed("experiment", table)
+        actual["figure"].canvas.draw()
+        assert len(actual["printed"]) == 4
     lost = executed("experiment", runs(lambda seed: seed == 1))["printed"]
     assert lost["Diverged"].tolist() == ["", "", "1", "1"]
 

@@ -12,12 +12,7 @@ from small_theory import OPTIONS, asked, holds, small_rows
 from ngo.common.registry import UserError
 from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.theorems.continuous import distance_from_line, rate
-from ngo.theorems.graphs import (
-    graph,
-    graphs,
-    residual,
-    sgd_graph,
-)
+from ngo.theorems.graphs import graph, graphs, residual, sgd_graph
 from ngo.theorems.least_squares import curved_problem, sides
 from ngo.theorems.rounds import chatter_floors
 from ngo.theorems.table import table_of
@@ -160,11 +155,11 @@ def test_what_can_not_be_asked_is_one_line(name, kind, rows, arguments, message)
 
 
 def test_graphs_are_connected_and_listed_once(monkeypatch):
-    found = list(graphs(OPTIONS))
-    assert [n for _, n, _ in found].count(2) == 1  # all topologies of two workers are the same
-    assert {"ring", "complete"} <= {name for name, _, _ in found}
-    assert all(algebraic_connectivity(W) > 1e-9 for _, _, W in found)
-    assert all(torch.equal(a[2], b[2]) for a, b in zip(found, graphs(OPTIONS), strict=True))
+    actual = list(graphs(OPTIONS))
+    assert [n for _, n, _ in actual].count(2) == 1  # all topologies of two workers are the same
+    assert {"ring", "complete"} <= {name for name, _, _ in actual}
+    assert all(algebraic_connectivity(W) > 1e-9 for _, _, W in actual)
+    assert all(torch.equal(a[2], b[2]) for a, b in zip(actual, graphs(OPTIONS), strict=True))
     complete = sgd_graph(replace(OPTIONS, sgd_topology="complete"))
     assert torch.allclose(complete, torch.full((5, 5), 0.2).double())
     monkeypatch.setattr("ngo.theorems.graphs.MAX_DRAWS", 50)
@@ -197,8 +192,8 @@ def test_a_smaller_p_may_be_slower_from_a_distant_start():
     assert (times[1] < times[2]).all()
     assert times[1].nunique() == 4
     assert (times[0.5] > times[1]).tolist() == [True, False, False, False]
-    found = asked("theory_order", "orders", measured)
-    assert found["met"].tolist() == [False, True, True, True]
+    actual = asked("theory_order", "orders", measured)
+    assert actual["met"].tolist() == [False, True, True, True]
 
 
 def test_linear_coupling_is_straight_and_what_is_not_exponential_is_not():
@@ -267,8 +262,8 @@ def gaps(method="gossip", **columns):
 
 def test_a_bound_is_judged_in_its_form_and_from_its_least_t():
     printed = {"method": "gossip", "form": "printed"}
-    found = asked("theory_bound", "gaps", gaps(), **printed)
-    assert found["met"].tolist() == [False, True, True, True]
+    actual = asked("theory_bound", "gaps", gaps(), **printed)
+    assert actual["met"].tolist() == [False, True, True, True]
     assert asked("theory_bound", "gaps", gaps(), method="gossip", form="amended")["met"].all()
     late = asked("theory_bound", "gaps", gaps(printed=0.01), **printed, least_T=100)
     assert late["met"].tolist() == [False, True]
@@ -282,8 +277,8 @@ def test_v_must_be_zero_and_the_gap_must_fall():
     assert not asked("theory_index_vanishes", "gaps", gaps("ngo"))["met"].any()
     assert asked("theory_index_vanishes", "gaps", gaps("ngo", V=0.0))["met"].all()
     rows = pd.concat([gaps("ngo"), gaps(gap=[5.0, 1, 0.5, 0.3]), gaps("centralized", gap=1.0)])
-    found = asked("theory_convergence", "gaps", rows).set_index("case")["met"]
-    assert found.to_dict() == {
+    actual = asked("theory_convergence", "gaps", rows).set_index("case")["met"]
+    assert actual.to_dict() == {
         "method gossip, topology ring, distance 3": False,
         "method ngo, topology ring, distance 3": True,
     }
@@ -307,9 +302,9 @@ def test_the_left_side_of_the_descent_lemma_is_the_mean_over_simulated_steps():
 
 
 def test_more_workers_have_a_smaller_gap():
-    found = small_rows("speedup").pivot(index="seed", columns="n", values="gap")
-    assert found.shape == (3, 2)
-    assert (found[8] < found[2]).all()
+    actual = small_rows("speedup").pivot(index="seed", columns="n", values="gap")
+    assert actual.shape == (3, 2)
+    assert (actual[8] < actual[2]).all()
     rows = [(s, n, 3 * n**power) for s, power in ((4, -1.0), (5, -0.5)) for n in (2, 4, 16)]
     slopes = asked("theory_speedup_slope", "speedup", table("seed n gap", *rows))
     assert slopes.to_dict() == pytest.approx({4: -1, 5: -0.5})

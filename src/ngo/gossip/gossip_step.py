@@ -123,17 +123,17 @@ def mix(X: Tensor, W: MixingMatrix, gamma: float = 1.0, *, spread: Map) -> None:
 def _sums(
     X: Tensor | None,
     W: MixingMatrix,
-    own: tuple[float, float, str],
+    diagonal: tuple[float, float, str],
     gamma: float,
     at: Tensor,
     out: Tensor,
     spread: Map,
 ) -> Tensor:
-    """``X`` + own_i at_i + γ Σ_j W_ij at_j: a dense product where most pairs are edges.
+    """``X`` + c_i at_i + γ Σ_j W_ij at_j: a dense product where most pairs are edges.
 
-    ``own`` are a, b and the name of v: own_i = a + b v_i.
+    ``diagonal`` are a, b and the name of v: c_i = a + b v_i.
     """
-    a, b, v = own
+    a, b, v = diagonal
     if (not W.crowded or W.n <= FEW) and fits(at, out, at if X is None else X):
         rows = W.starts, W.senders, W.weights
         compiled.sums(at, X, out, rows, (a, b, getattr(W, v)), gamma, spread=spread)

@@ -122,7 +122,7 @@ class Loss:
         chunks = zip(inputs.split(CHUNK), targets.split(CHUNK), strict=True)
         self._chunks = [(in_float64(x), in_float64(y)) for x, y in chunks]
         self.mean = _flat(self._model)
-        self._shapes = {name: each.shape for name, each in self._model.named_parameters()}
+        self._shapes = {name: p.shape for name, p in self._model.named_parameters()}
         self._split = torch.Size(shape.numel() for shape in self._shapes.values())
 
     @property

@@ -16,13 +16,7 @@ from ngo.gossip.consensus_dynamics import simulate, synchronization_index
 from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 from ngo.gossip.topology import Mixing
-from ngo.theorems.graphs import (
-    Rows,
-    graphs,
-    residual,
-    states,
-    unit_spread,
-)
+from ngo.theorems.graphs import Rows, graphs, residual, states, unit_spread
 from ngo.theorems.table import TheoryOptions
 
 # Section 2.1: a step of linear gossip shrinks the distance to the mean by 1 − γλ₂ or less.

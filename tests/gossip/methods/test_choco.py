@@ -19,9 +19,9 @@ OPTIONS = {**KEPT, "levels": 5}
 
 def reference_of(name):
     """C(i, z), as in its paper; random codecs draw like the codec of worker i alone."""
-    own = {"none": lambda z: z, "top_k": lambda z: by_worker.top(z, 2), "sign": by_worker.signs}
-    if name in own:
-        return lambda i, z: own[name](z)
+    exact = {"none": lambda z: z, "top_k": lambda z: by_worker.top(z, 2), "sign": by_worker.signs}
+    if name in exact:
+        return lambda i, z: exact[name](z)
     run = Stepping("choco", torch.zeros(1, by_worker.D), **OPTIONS).run
     codecs = [
         COMPRESSIONS[name].codec(
@@ -36,9 +36,9 @@ def reference_of(name):
 @pytest.mark.parametrize("name", sorted(COMPRESSIONS))
 def test_it_is_its_reference(name, graph, p):
     W = mixing_matrix(graph(by_worker.N))
-    found = trained("choco", W, 50, lr=LR, gamma=0.3, p=p, compression=name, **OPTIONS)
+    actual = trained("choco", W, 50, lr=LR, gamma=0.3, p=p, compression=name, **OPTIONS)
     expected = by_worker.choco(W.numpy(), grad, 50, LR, 0.3, p, reference_of(name))
-    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-6)
+    assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("coupling", ["power", "capped"])

@@ -34,9 +34,9 @@ def weights(graph):
 
 @pytest.mark.parametrize("graph", TREES.values(), ids=TREES)
 def test_it_is_its_reference(graph):
-    found = trained("relay_sum", weights(graph), 50, lr=LR)
+    actual = trained("relay_sum", weights(graph), 50, lr=LR)
     expected = by_worker.relay_sum(list(graph.edges), grad, 50, LR)
-    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+    assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("graph", TREES.values(), ids=TREES)

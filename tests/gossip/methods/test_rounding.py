@@ -10,7 +10,7 @@ from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import chain, complete
 
 N, D = 10, 4
-TOGETHER = [name for name, each in METHODS.items() if each.arrivals != "pair"]
+TOGETHER = [name for name, entry in METHODS.items() if entry.arrivals != "pair"]
 
 
 def after(method, dtype, steps):
@@ -23,7 +23,9 @@ def after(method, dtype, steps):
     stepping, seen = Stepping(method, X, W, lr=0.05, gamma=0.5, p=1.0, local_steps=2), None
     for t in range(1, steps + 1):
         stepping.advance(curvature * (stepping.X - best))
-        state = torch.cat([each.flatten() for each in (stepping.X, *stepping.matrices.values())])
+        state = torch.cat(
+            [matrix.flatten() for matrix in (stepping.X, *stepping.matrices.values())]
+        )
         if t & (t - 1) == 0:
             seen = state
         elif method != "proxskip" and torch.equal(state, seen):
@@ -35,6 +37,6 @@ def after(method, dtype, steps):
 @pytest.mark.parametrize("method", TOGETHER)
 def test_a_long_run_in_float32_does_not_drift(method):
     """Float64 has reached its fixed point in a few steps. On this graph no row's weights add up."""
-    exact, found = after(method, torch.float64, 1000), after(method, torch.float32, 30_000)
-    assert torch.allclose(found, exact, rtol=0, atol=1e-4)
-    assert torch.allclose(found.mean(0), exact.mean(0), rtol=0, atol=3e-5)
+    exact, actual = after(method, torch.float64, 1000), after(method, torch.float32, 30_000)
+    assert torch.allclose(actual, exact, rtol=0, atol=1e-4)
+    assert torch.allclose(actual.mean(0), exact.mean(0), rtol=0, atol=3e-5)

@@ -58,8 +58,8 @@ def test_a_directed_graph_shares_mass_equally(tmp_path, ending):
     circle = nx.DiGraph([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
     expected = TOPOLOGIES["directed_ring"].matrix(4).dense()
     expected[:, 0] = torch.tensor([1, 1, 1, 0]) / 3
-    found = matrix(written(tmp_path, ending, circle), directed=True)
-    assert torch.allclose(found, expected, atol=1e-7)
+    actual = matrix(written(tmp_path, ending, circle), directed=True)
+    assert torch.allclose(actual, expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -178,8 +178,6 @@ def path_of(*nodes):
     [
         ("abcd", "abcd"),
         (["0", "1", "2", "10"], ["0", "1", "2", "10"]),  # not as text
-        ([1, 2, 3, 4], "1234"),
-        ([-2, -1, 0, 1], ["-2", "-1", "0", "1"]),
         (["-2", "-1", "0", "1"], ["-2", "-1", "0", "1"]),
         ([0.5, 1, 10.5, 11], ["0.5", "1", "10.5", "11"]),
         ([(0, 0), (0, 2), (0, 10), (1, 0)], ["(0, 0)", "(0, 2)", "(0, 10)", "(1, 0)"]),

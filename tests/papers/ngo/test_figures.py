@@ -89,8 +89,10 @@ def test_fig_a1_shows_each_step_with_a_column_for_each_worker():
     early, late = figure.axes
     assert early.get_title() == "after 2 steps, diverged"
     assert late.get_title() == "after 200 steps"
-    own = table[(table["step"] == 200) & (table["kind"] == "generation") & (table["worker"] == 1)]
-    third = own[own["image"] == 2].sort_values(["row", "column"])["value"]
+    generated = table[
+        (table["step"] == 200) & (table["kind"] == "generation") & (table["worker"] == 1)
+    ]
+    third = generated[generated["image"] == 2].sort_values(["row", "column"])["value"]
     assert late.images[0].get_array()[10:14, 6:11].ravel().tolist() == third.tolist()
 
 
@@ -160,16 +162,16 @@ def correlations(runs):
 
 
 def test_the_pooled_correlation_differs_from_that_within_a_seed():
-    found = correlations(levels())
+    actual = correlations(levels())
     ends = levels().query("step == 20")
     r = np.corrcoef(np.log(ends["V"]), ends["consensus_accuracy"])[0, 1]
-    assert found["pearson"] == pytest.approx(r)
-    assert found["pearson_low"] < r < found["pearson_high"]
-    assert found["pearson"] > 0.3  # the seeds' levels
-    assert found["within_seed"] == pytest.approx(-1)
-    assert math.isnan(found["within_seed_low"])  # straight lines leave no interval
-    assert found["seeds"] == 3
-    assert found["runs"] == 18
+    assert actual["pearson"] == pytest.approx(r)
+    assert actual["pearson_low"] < r < actual["pearson_high"]
+    assert actual["pearson"] > 0.3  # the seeds' levels
+    assert actual["within_seed"] == pytest.approx(-1)
+    assert math.isnan(actual["within_seed_low"])  # straight lines leave no interval
+    assert actual["seeds"] == 3
+    assert actual["runs"] == 18
 
 
 figA2 = functions("figA2")
@@ -191,12 +193,12 @@ def test_the_panels_show_steps_and_speed_up():
 def test_a_run_that_never_gets_there_is_no_point():
     lost = speeding_up()
     short = (lost["method"] == "ngo") & (lost["seed"] == 2) & (lost["step"] > 10)
-    found = figA2.steps_to_targets(lost[~short], TARGETS)
-    late = found[(found["target"] == "late") & (found["method"] == "ngo")]
+    actual = figA2.steps_to_targets(lost[~short], TARGETS)
+    late = actual[(actual["target"] == "late") & (actual["method"] == "ngo")]
     late = late[late["workers"] == 2].set_index("seed")
     assert late["steps"].tolist() == pytest.approx([20, 20, math.inf])
     assert late["speedup"].tolist() == pytest.approx([4, 4, 0])
-    means = figA2.speedup_means(found).set_index(["target", "method", "workers"])
+    means = figA2.speedup_means(actual).set_index(["target", "method", "workers"])
     row = means.loc[("late", "ngo", 2)]
     assert (row["seeds"], row["reached"]) == (3, 2)
     assert math.isnan(row["steps"])
@@ -215,8 +217,8 @@ def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():
 
 
 def test_means_are_over_seeds_and_v_is_geometric():
-    found = fig2.alignment(aligned(), "cosine", log=False)
-    workers, mean = found["workers"], found["mean"]
+    actual = fig2.alignment(aligned(), "cosine", log=False)
+    workers, mean = actual["workers"], actual["mean"]
     assert workers["V"].tolist() == pytest.approx([0, 2**0.5, 4 * 2**0.5])
     assert workers["mean"].tolist() == pytest.approx([1.01, 0.51, 1 / 3 + 0.01])
     assert mean["mean"].tolist() == pytest.approx([0.99, 0.49, 1 / 3 - 0.01])
@@ -244,13 +246,13 @@ def test_at_equal_bytes_a_run_that_sends_more_is_shown_earlier():
 
 def test_V_is_its_mean_over_training_beside_the_course():
     _, shown = drawn("fig5", random_graphs())
-    found = {name: part(shown, name) for name in ("course", "ends", "equal")}
-    assert all(set(table["value"]) >= {"accuracy"} for table in found.values())
-    ends, equal = (found[name].query("value == 'V_mean'") for name in ("ends", "equal"))
+    actual = {name: part(shown, name) for name in ("course", "ends", "equal")}
+    assert all(set(table["value"]) >= {"accuracy"} for table in actual.values())
+    ends, equal = (actual[name].query("value == 'V_mean'") for name in ("ends", "equal"))
     V = ends[ends["method"].eq("ngo")].set_index("topology")["mean"]
     assert V["ring"] == pytest.approx(12)  # of 12 and 12: the start does not count
     assert len(equal) == len(ends)
-    assert "V_mean" not in set(found["course"]["value"])
+    assert "V_mean" not in set(actual["course"]["value"])
 
 
 def test_couplings_are_named_whatever_the_method():
@@ -263,11 +265,11 @@ def test_couplings_are_named_whatever_the_method():
         run(0.5, method="local_sgd", p=1.0, gamma=1, local_steps=5),
         run(0.5, method="centralized", local_steps=None),
     )
-    found = functions("fig6").with_coupling(rows).drop_duplicates("run")
-    assert found["coupling"].tolist() == [
+    actual = functions("fig6").with_coupling(rows).drop_duplicates("run")
+    assert actual["coupling"].tolist() == [
         "gossip", "averaging", "ngo, whole steps", "gossip", "ngo", "averaging", "centralized",
     ]  # fmt: skip
-    assert found["local_steps"].tolist() == [1, 1, 1, 5, 5, 5, 1]
+    assert actual["local_steps"].tolist() == [1, 1, 1, 5, 5, 5, 1]
 
 
 def test_accuracy_at_the_end_and_at_equal_bytes():
