@@ -100,7 +100,7 @@ def test_the_cycle_of_two_workers_and_of_an_even_ring(p, gamma):
     w = 0.5
     run = simulate(torch.tensor([[0.7], [-0.4]], dtype=torch.float64), TWO, p, gamma, 1000)
     before, after = (run.states[-2:, 0] - run.states[-2:, 1]).flatten().tolist()
-    assert abs(after) == pytest.approx(bounds.chatter_floor(gamma, w, p), rel=1e-6)
+    assert abs(after) == pytest.approx((gamma * w) ** (1 / (2 - 2 * p)), rel=1e-6)
     assert before == pytest.approx(-after, rel=1e-6)
     assert float(run.V[-1]) == pytest.approx(bounds.chatter_V(gamma, TWO, p), rel=1e-6)
     eight = mixing_matrix(ring(8))

@@ -1,14 +1,15 @@
-"""What a method is given, what it declares, and what it sends."""
+"""What a method is given, what it declares, what it sends, and how it rounds."""
 
 import pytest
 import torch
 from stepping import D, N, Stepping, fields, ring_matrix, states
 
+from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.method import METHODS, NUMBERS, sent
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.step import LOCAL_RULES
-from ngo.gossip.topologies.static import chain
+from ngo.gossip.topologies.static import chain, complete
 
 TOGETHER = [name for name, entry in METHODS.items() if entry.arrivals != "pair"]
 PAIRS = [*((name, "sgd") for name in TOGETHER), *(("ngo", rule) for rule in LOCAL_RULES)]
@@ -125,3 +126,32 @@ def test_numbers_are_wide_as_told():
     assert sent(fields(method="push_sum"), SIZE, number=8) == [8 * (SIZE + 1)]
     assert sent(fields(method="relay_sum"), SIZE) == [4 * SIZE + 4]
     assert {numbers for entry in METHODS.values() for numbers in entry.sends} <= set(NUMBERS)
+
+
+def after(method, dtype, steps):
+    """The workers' states after ``steps`` steps on quadratics, each with a minimum of its own."""
+    stream = torch_stream(0, "quadratics")
+    best, curvature = torch.randn(2, 10, 4, generator=stream, dtype=torch.float64).to(dtype)
+    best, curvature = 1 + 2 * best, 1 + 0.2 * curvature
+    W = mixing_matrix((chain if METHODS[method].graph == "tree" else complete)(10))
+    X = torch.zeros(10, 4, dtype=dtype)
+    stepping, seen = Stepping(method, X, W, lr=0.05, gamma=0.5, p=1.0, local_steps=2), None
+    for t in range(1, steps + 1):
+        stepping.advance(curvature * (stepping.X - best))
+        state = torch.cat(
+            [matrix.flatten() for matrix in (stepping.X, *stepping.matrices.values())]
+        )
+        if t & (t - 1) == 0:
+            seen = state
+        elif method != "proxskip" and torch.equal(state, seen):
+            break  # what follows is the same again: only ProxSkip's steps depend on their number
+    return stepping.X.double()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", TOGETHER)
+def test_a_long_run_in_float32_does_not_drift(method):
+    """Float64 has reached its fixed point in a few steps. On this graph no row's weights add up."""
+    exact, actual = after(method, torch.float64, 1000), after(method, torch.float32, 30_000)
+    assert torch.allclose(actual, exact, rtol=0, atol=1e-4)
+    assert torch.allclose(actual.mean(0), exact.mean(0), rtol=0, atol=3e-5)

@@ -74,17 +74,11 @@ def delay_limit(W: Matrix, gamma: float = 0.0) -> float:
     return gamma * (math.pi / (2 * math.asin(min(1.0, gamma * largest / 2))) - 1) / 2
 
 
-def chatter_floor(gamma: float, w: float, p: float) -> float:
-    """|x₁ − x₂| = (γw)^(1/(2−2p)): the two-cycle of two workers on an edge of weight ``w``.
-
-    For p < 1, φ_p is infinitely steep at 0. So rounds of length γ overshoot 0 in both directions:
-    z − 2γw φ_p(z) = −z. In each coordinate, V is half the square of this distance.
-    """
-    return (gamma * w) ** (1 / (2 - 2 * p))
-
-
 def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
     """The chatter floor: V of the largest two-cycle of NGO on ``W``, in ``d`` coordinates.
+
+    For p < 1, φ_p is infinitely steep at 0, so that rounds of length γ overshoot 0 in both
+    directions.
 
     A cycle x ↦ −x satisfies 2x_i = γ Σ_j W_ij φ_p(x_i − x_j). In each coordinate the largest cycle
     has ‖x‖² = (γΛ_p/2)^(1/(1−p)), where Λ_p is the maximum of Σ_{i<j} W_ij |y_i − y_j|^(2p) over
