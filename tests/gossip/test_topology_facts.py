@@ -39,8 +39,10 @@ def courses(name):
             mixing = Mixing(name, n, FIELDS, torch_stream(0, "graphs"))
         except UserError:
             continue
-        its = facts(name, n)
-        actual.append((n, its, [mixing.at(t).dense() for t in range(2 * (its[0] or DRAWS))]))
+        declared = facts(name, n)
+        actual.append(
+            (n, declared, [mixing.at(t).dense() for t in range(2 * (declared[0] or DRAWS))])
+        )
     return actual
 
 

@@ -153,8 +153,8 @@ def _sums(
         weights, own_weights = gamma * weights[:, None], factors[:, None]
 
         def sums(seen: Tensor) -> Tensor:
-            terms = seen[senders].mul_(weights)
-            new = torch.segment_reduce(terms, "sum", offsets=starts, axis=0, unsafe=True)
+            received = seen[senders].mul_(weights)
+            new = torch.segment_reduce(received, "sum", offsets=starts, axis=0, unsafe=True)
             return new.addcmul_(seen, own_weights)
 
     def step(part: slice) -> None:

@@ -275,8 +275,8 @@ def _check_period(topology: Topology, n: int, values: tuple[tuple[str, object], 
     period = topology.period(n, **dict(values)) or 1
     edges = np.concatenate([topology.pairs(n, t=t, **dict(values)) for t in range(period)])
     graph = coo_array((np.ones(len(edges)), edges.T), shape=(n, n))
-    parts, labels = connected_components(graph, topology.directed, connection="strong")
-    if parts == 1:
+    components, labels = connected_components(graph, topology.directed, connection="strong")
+    if components == 1:
         return
     where = "" if period == 1 else f" in its {period} graphs"
     given = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
