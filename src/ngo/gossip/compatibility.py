@@ -52,7 +52,12 @@ class Part:
 
 def parts(kind: str) -> list[Part]:
     """The entries of the registry ``kind``, including plugins'."""
-    return [_part(kind, name) for name in sorted(REGISTRIES[kind])]
+    registry, entries = REGISTRIES[kind], []
+    for name in sorted(registry):
+        docstrings = _docstrings(registry.definitions.get(name, ":"))
+        summary, source = _sentence(docstrings[0]), _source(*docstrings)
+        entries.append(Part(name, summary, source, registry[name].fields))
+    return entries
 
 
 def going_with(method: str, kind: str) -> tuple[str, ...]:
@@ -70,13 +75,6 @@ def going_with(method: str, kind: str) -> tuple[str, ...]:
     if kind == "topology" and entry.graph != "any":
         names = [name for name in names if not TOPOLOGIES[name].varies]
     return tuple(names)
-
-
-def _part(kind: str, name: str) -> Part:
-    of_entry, of_file = _docstrings(REGISTRIES[kind].definitions.get(name, ":"))
-    return Part(
-        name, _sentence(of_entry), _source(of_entry, of_file), REGISTRIES[kind][name].fields
-    )
 
 
 def _docstrings(definition: str) -> tuple[str, str]:

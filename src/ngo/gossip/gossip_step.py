@@ -1,8 +1,8 @@
 """One gossip step with φ_p or another pull, by the implementation that suits the state.
 
 Where γ is applied: here, and nowhere else for φ_p. ``gossip_step`` multiplies the pull along each
-edge by it, ``linear_step`` and ``mix`` the weights; other couplings multiply in their functions in
-``coupling``. Which value γ has in step t, ``step.Step.gamma`` says.
+edge by it, ``linear_step`` and ``mix`` the weights. Another coupling multiplies in its own function
+(``coupling``, ``robust_coupling``). Which value γ has in step t, ``step.Step.gamma`` says.
 """
 
 from __future__ import annotations
