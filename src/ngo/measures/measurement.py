@@ -136,7 +136,10 @@ MEASUREMENTS: Registry[Measurement] = Registry("measurement")
 def measurement(
     name: str, options: type, *, version: int = 1, **facts: Any
 ) -> Callable[[Measure], Measure]:
-    """Register a function as a measurement; ``facts`` are further fields of ``Measurement``.
+    """Register a function as a measurement.
+
+    ``facts`` are further fields of ``Measurement``: ``on_models``, ``run_fields``, ``exclusive``,
+    ``summary``, ``columns`` and ``cases``.
 
     With ``columns``, a claim that names another column is refused before anything is trained.
     ``version`` is raised when its results change.
