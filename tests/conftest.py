@@ -32,12 +32,8 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
-<<<<<<< HEAD
-from ngo.native import pool
-from ngo.pipeline.paths import REPOSITORY
-=======
 from ngo.native import threads
->>>>>>> s_train
+from ngo.pipeline.paths import REPOSITORY
 from ngo.training.virtual.clock import CHURN, CLOCKS, LINKS, SPEEDS
 from verdicts.quantity_registry import QUANTITIES
 

@@ -34,7 +34,7 @@ def trajectories(exponents, delays=(0,), rounds=100, gamma=0.02):
     import torch
 
     from ngo.common.seeding import torch_stream
-    from ngo.gossip.consensus import simulate
+    from ngo.gossip.consensus_dynamics import simulate
     from ngo.gossip.mixing_matrix import mixing_matrix
     from ngo.gossip.topologies.static import ring
 

@@ -7,9 +7,9 @@ import torch
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.exchange import Network
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
-from ngo.gossip.network import Network
 from ngo.gossip.step import LOCAL_RULES, Step
 from ngo.gossip.topologies.static import ring
 from ngo.training.spec import DEFAULTS

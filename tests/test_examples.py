@@ -33,5 +33,3 @@ def test_the_config_of_text_has_each_method_on_one_dialect_and_on_own_ones():
         for data in ((1, "iid"), (8, "shards"))
     }
     assert {spec.model for spec in planned.training["adapted"]} == {"gpt_char_lora"}
-    assert planned.measures["lora"] == {"adapted": {}}
-    assert "lora_adapted" in planned.made

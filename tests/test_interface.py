@@ -38,7 +38,7 @@ def test_importing_the_package_imports_nothing_heavy():
 def test_the_order_of_entries_does_not_depend_on_what_is_imported_first():
     first, other = (
         json.loads(finished(start([sys.executable, "-c", REGISTRIES, name])))
-        for name in ("ngo.training.spec", "ngo.gossip.methods.sums")
+        for name in ("ngo.training.spec", "ngo.gossip.methods.push_and_relay_sums")
     )
     assert all(first)
     assert first == other

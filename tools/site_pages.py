@@ -41,13 +41,13 @@ COPIES = {
 PARTS = {
     "A step, as a method sees it": [
         ("class", "ngo.gossip.step.Step"),
-        ("class", "ngo.gossip.network.Network"),
+        ("class", "ngo.gossip.exchange.Network"),
     ],
     "Mixing matrices": [
         ("class", "ngo.gossip.mixing_matrix.MixingMatrix"),
         ("function", "ngo.gossip.spectrum.spectral_gap"),
     ],
-    "Consensus without learning": [("function", "ngo.gossip.consensus.simulate")],
+    "Consensus without learning": [("function", "ngo.gossip.consensus_dynamics.simulate")],
     "Kept models": [
         ("function", "ngo.training.snapshots.load_snapshots"),
         ("function", "ngo.training.snapshots.module"),

@@ -7,7 +7,7 @@ import torch
 
 from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
 from ngo.common.registry import UserError
-from ngo.gossip.network import Failures
+from ngo.gossip.exchange import Failures
 from ngo.gossip.topology import topology
 
 N, ROW = 4, 1000.0

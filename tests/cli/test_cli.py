@@ -43,7 +43,7 @@ def helps():
 
 
 # Of measurements that take longest; ``samples`` measures a run's models as they do.
-LONG = {"alignment", "lora", "sharpness", "theory", "throughput"}
+LONG = {"alignment", "sharpness", "theory", "throughput"}
 
 
 @pytest.mark.parametrize(

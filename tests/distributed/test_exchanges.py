@@ -16,7 +16,7 @@ from ngo.distributed.process_network import ProcessNetwork
 from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.attack import HONEST as NO_ATTACK
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.network import Network
+from ngo.gossip.exchange import Network
 from ngo.native.threads import in_order
 
 LIMIT = 20.0  # seconds that a message may take

@@ -34,8 +34,8 @@ def sent(codec, z):
 def mean_of_draws(name, z, draws=4000, **options):
     """The mean of C(z), and of ‖C(z) − z‖², over draws, for one row ``z`` ``[d]``."""
     codec = codec_of(name, n=draws, d=len(z), **options)
-    found = sent(codec, z.expand(draws, -1).contiguous())
-    return found.mean(0), float((found - z).square().sum(1).mean())
+    actual = sent(codec, z.expand(draws, -1).contiguous())
+    return actual.mean(0), float((actual - z).square().sum(1).mean())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -46,8 +46,8 @@ def test_payloads_have_the_size_of_the_formula(name, d, dtype):
     payload = codec.encode(rows(d=d, dtype=dtype))
     assert payload.dtype == torch.uint8
     assert payload.shape == (N, codec.size(d, codec.run, dtype.itemsize))
-    found = codec.decode(payload)
-    assert (found.shape, found.dtype) == ((N, d), dtype)
+    actual = codec.decode(payload)
+    assert (actual.shape, actual.dtype) == ((N, d), dtype)
 
 
 def test_sizes_in_bytes():
@@ -86,8 +86,8 @@ def test_a_worker_is_compressed_alike_in_any_company(name):
     for stream, state in zip(together.streams, states, strict=True):
         stream.set_state(state)
     second = [alone.encode(rows(seed=seed)[2:3]) for seed in (0, 1)]
-    for all_rows, own in zip(first, second, strict=True):
-        assert torch.equal(all_rows[2:3], own)
+    for all_rows, row_alone in zip(first, second, strict=True):
+        assert torch.equal(all_rows[2:3], row_alone)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -111,10 +111,10 @@ def test_without_a_payload_the_bytes_are_those_of_one(name, dtype):
 @pytest.mark.parametrize("kept", [0.01, 0.2, 1.0])
 def test_top_k_sends_the_largest_entries_as_they_are(kept):
     z = rows()
-    found = sent(codec_of("top_k", kept_share=kept), z)
-    assert ((found != 0).sum(1) == max(1, round(kept * D))).all()
-    assert torch.equal(found[found != 0], z[found != 0])
-    for row, left in zip(found, z - found, strict=True):
+    actual = sent(codec_of("top_k", kept_share=kept), z)
+    assert ((actual != 0).sum(1) == max(1, round(kept * D))).all()
+    assert torch.equal(actual[actual != 0], z[actual != 0])
+    for row, left in zip(actual, z - actual, strict=True):
         assert row[row != 0].abs().min() >= left.abs().max()
 
 
@@ -149,6 +149,6 @@ def test_qsgd_is_unbiased_before_it_is_divided(d, levels):
 def test_rows_whose_squares_leave_the_range_are_compressed_as_others(factor):
     z = rows(dtype=torch.float32)
     expected = sent(codec_of("qsgd", dtype=torch.float32), z)
-    found = sent(codec_of("qsgd", dtype=torch.float32), z * factor)
-    assert torch.allclose(found / factor, expected, rtol=1e-4)
-    assert found.any()
+    actual = sent(codec_of("qsgd", dtype=torch.float32), z * factor)
+    assert torch.allclose(actual / factor, expected, rtol=1e-4)
+    assert actual.any()

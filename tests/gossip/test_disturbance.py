@@ -7,7 +7,7 @@ from numpy.polynomial import chebyshev
 from stepping import ring_matrix
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import Chebyshev, Disturbance, disturbed_rounds, simulate
+from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, disturbed_rounds, simulate
 from ngo.gossip.coupling import COUPLINGS
 
 N, D, GAMMA = 6, 40, 0.7
@@ -37,31 +37,31 @@ def modes():
 
 @pytest.mark.parametrize("p", [1.0, 0.75])
 def test_undisturbed_rounds_are_the_consensus_dynamics(p):
-    found = index(Disturbance(), 20, lambda X, W, at: linear(X, W, at, p))
-    assert np.allclose(found, simulate(X0, W, p, GAMMA, 20).V.numpy(), rtol=1e-12)
+    actual = index(Disturbance(), 20, lambda X, W, at: linear(X, W, at, p))
+    assert np.allclose(actual, simulate(X0, W, p, GAMMA, 20).V.numpy(), rtol=1e-12)
 
 
 def test_a_delay_is_the_consensus_dynamics_whose_first_rounds_are_silent():
-    found = index(Disturbance(delay=3), 20)
-    assert np.allclose(found[:4], found[0])
+    actual = index(Disturbance(delay=3), 20)
+    assert np.allclose(actual[:4], actual[0])
     # States before the first equal it; then a round compares what it was three rounds before.
     states = [X0] * 4
     for t in range(3, 20):
         states.append(linear(states[-1], W, states[t - 3]))
     V = [float((X - X.mean(0)).square().sum()) for X in states[4:]]
-    assert np.allclose(found[4:], V, rtol=1e-9)
+    assert np.allclose(actual[4:], V, rtol=1e-9)
 
 
 def test_drift_leaves_the_distance_of_the_closed_form():
     """In each mode, x = μ (x + b): V is Σ (μ / (1 − μ))² b²."""
-    found = index(Disturbance(drift=0.1), 400)[-1]
+    actual = index(Disturbance(drift=0.1), 400)[-1]
     mu, vectors = modes()
     still = index(Disturbance(drift=0.1), 1, lambda X, W, at: X - X0, X=X0)
     b = torch.randn(N, D, generator=torch_stream(0, "drift"), dtype=torch.float64)
     b = 0.1 * (b - b.mean(0)).numpy()
     assert np.isclose(still[-1], (b**2).sum())
     expected = ((mu / (1 - mu))[:, None] * (vectors.T @ b)) ** 2
-    assert np.isclose(found, expected.sum(), rtol=1e-9)
+    assert np.isclose(actual, expected.sum(), rtol=1e-9)
 
 
 def test_noise_leaves_the_variance_of_the_closed_form():
@@ -79,14 +79,14 @@ def test_failing_links_conserve_the_mean_and_slow_gossip_down():
         seen.append(W)
         return linear(X, W, at)
 
-    found = index(Disturbance(loss=0.4), 300, take)
+    actual = index(Disturbance(loss=0.4), 300, take)
     stacked = torch.stack(seen)
     assert torch.allclose(stacked.sum(1), torch.ones(300, N).double())
     assert torch.equal(stacked, stacked.mT)
     kept = (stacked[:, W.triu(1) > 0] > 0).double().mean()
     assert abs(kept - 0.6) < 0.05  # 1,800 edges: 4 standard errors
-    assert found[100] > index(Disturbance(), 100)[-1]
-    assert found[-1] < 1e-12
+    assert actual[100] > index(Disturbance(), 100)[-1]
+    assert actual[-1] < 1e-12
 
 
 def test_compression_sends_the_largest_changes_until_all_is_known():

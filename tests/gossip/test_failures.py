@@ -2,8 +2,8 @@ import pytest
 import torch
 from rates import check_rate
 
+from ngo.gossip.exchange import Failures
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix, outgoing_shares
-from ngo.gossip.network import Failures
 from ngo.gossip.topologies.static import complete, ring
 
 N, STEPS = 6, 150
@@ -23,23 +23,23 @@ def drawn(W, link_failure=0.0, absence=0.0, seed=0, steps=STEPS):
 
 @pytest.mark.parametrize("W", [RING, COMPLETE], ids=["ring", "complete"])
 def test_a_symmetric_matrix_stays_symmetric_and_doubly_stochastic(W):
-    for found, absent in drawn(W, 0.3, 0.2, steps=100):
-        assert torch.equal(found, found.T)
-        assert torch.allclose(found.sum(0), torch.ones(N).double(), rtol=0, atol=1e-15)
+    for actual, absent in drawn(W, 0.3, 0.2, steps=100):
+        assert torch.equal(actual, actual.T)
+        assert torch.allclose(actual.sum(0), torch.ones(N).double(), rtol=0, atol=1e-15)
         edges = ~torch.eye(N, dtype=torch.bool)
-        assert ((found == W) | (found == 0))[edges].all()
-        assert torch.equal(found[absent], torch.eye(N).double()[absent])
+        assert ((actual == W) | (actual == 0))[edges].all()
+        assert torch.equal(actual[absent], torch.eye(N).double()[absent])
 
 
 def test_a_directed_edges_share_stays_with_its_sender():
     lost = 0
-    for found, _ in drawn(DIRECTED, 0.3, 0.2, steps=100):
-        assert torch.allclose(found.sum(0), torch.ones(N).double(), rtol=0, atol=1e-15)
+    for actual, _ in drawn(DIRECTED, 0.3, 0.2, steps=100):
+        assert torch.allclose(actual.sum(0), torch.ones(N).double(), rtol=0, atol=1e-15)
         for j in range(N):
-            kept = [i for i in range(N) if i != j and found[i, j]]
-            assert all(found[i, j] == DIRECTED[i, j] for i in kept)
+            kept = [i for i in range(N) if i != j and actual[i, j]]
+            assert all(actual[i, j] == DIRECTED[i, j] for i in kept)
             lost += int(DIRECTED[:, j].count_nonzero()) - 1 - len(kept)
-        assert bool(found[0, 2]) == bool(found[2, 0])  # the two directions of one link
+        assert bool(actual[0, 2]) == bool(actual[2, 0])  # the two directions of one link
     assert lost > 0
 
 

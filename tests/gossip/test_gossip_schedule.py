@@ -12,7 +12,7 @@ from ngo.common.fields import number, within
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.schedule import SCHEDULES, schedule, scheduled
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.batches import Batches, BatchStream
@@ -83,11 +83,11 @@ def test_v_is_held_at_the_level_of_each_phase(least_squares):
     """Linear gossip on the complete graph averages exactly, where V_th is small enough."""
     levels = {"v_threshold": 0.05, "second_v_threshold": 1e-8, "third_v_threshold": 0.01}
     stepper = made(least_squares, method="gossip_until", gamma=1.0, lr=0.1, **THREE, **levels)
-    found = []
+    actual = []
     for _ in range(STEPS):
         stepper.advance()
-        found.append(float(synchronization_index(stepper.population.X)))
-    of_phases = found[:20], found[20:35], found[35:]
+        actual.append(float(synchronization_index(stepper.population.X)))
+    of_phases = actual[:20], actual[20:35], actual[35:]
     for V, level in zip(of_phases, levels.values(), strict=True):
         assert max(V) <= level
     assert max(of_phases[0]) > 0.01

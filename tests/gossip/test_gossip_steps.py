@@ -6,14 +6,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensor_sizes import Largest
 from weighted import naive_step, random_weights
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip import gossip_step as steps
 from ngo.gossip.gossip_step import exponent, gossip_step, phi
-from ngo.gossip.mixing_matrix import mixing_matrix
-from ngo.gossip.topologies.static import complete
 from ngo.native import threads
 
 
@@ -83,17 +80,6 @@ def test_differences_can_be_those_of_another_state(p):
     assert torch.allclose(gossip_step(X, W, 0.3, p, at=X), gossip_step(X, W, 0.3, p), atol=1e-14)
 
 
-@pytest.mark.parametrize("stale", [False, True])
-@pytest.mark.parametrize("p", [0.9, 1])
-def test_memory_stays_linear_in_the_state(p, stale):
-    """Never [n, n, d]: no tensor larger than the state, at n = 32 on the complete graph."""
-    X = torch.randn(32, 10_000, generator=torch_stream(0, "X"))
-    W = mixing_matrix(complete(32))
-    with Largest() as largest:
-        gossip_step(X, W, 0.1, p, at=X if stale else None)
-    assert largest.numel == X.numel()
-
-
 @pytest.mark.parametrize("p", [0.5, 0.8, 1])
 @pytest.mark.parametrize("stale", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -107,6 +93,6 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     expected = gossip_step(X, W, 0.1, p, at=at)
     for count in (1, 2, 5):
         mine = X.clone()
-        found = gossip_step(mine, W, 0.1, p, at=at, out=mine, spread=threads.threads(count))
-        assert found is mine
+        actual = gossip_step(mine, W, 0.1, p, at=at, out=mine, spread=threads.threads(count))
+        assert actual is mine
         assert torch.equal(mine, expected)

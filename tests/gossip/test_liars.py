@@ -117,9 +117,9 @@ def test_a_lie_enters_mixes_and_past_models_as_well():
         values = {"delay": 2} if method == "delayed" else {}
         values |= {"gamma": 0.2, "qg_momentum": 0.9}
         truth = lying.found("none", "power", start, method, **values)
-        found = lying.found("sign_flip", "power", start, method, **values)
-        assert np.isfinite(found).all(), method
-        assert np.abs(found - truth)[: lying.HONEST].max() > 0.01, method
+        actual = lying.found("sign_flip", "power", start, method, **values)
+        assert np.isfinite(actual).all(), method
+        assert np.abs(actual - truth)[: lying.HONEST].max() > 0.01, method
 
 
 def test_exchanges_in_which_nobody_would_lie_are_refused():

@@ -26,17 +26,17 @@ OPTIMIZERS = {
 @pytest.mark.parametrize("rule", OPTIMIZERS)
 def test_each_worker_moves_as_with_torchs_optimizer(rule, decay):
     X, G = states()
-    found = Stepping("ngo", X, rule=rule, lr=0.1, momentum=0.8, weight_decay=decay)
+    actual = Stepping("ngo", X, rule=rule, lr=0.1, momentum=0.8, weight_decay=decay)
     rows = [torch.nn.Parameter(row.clone()) for row in X]
     optimizers = [OPTIMIZERS[rule]([row], lr=0.1, weight_decay=decay) for row in rows]
     for k in range(50):
         gradients = G * (-1) ** k + 0.1 * k
-        found.step(gradients).descend()
-        found.t += 1
-        for row, own, optimizer in zip(rows, gradients, optimizers, strict=True):
-            row.grad = own.clone()
+        actual.step(gradients).descend()
+        actual.t += 1
+        for row, gradient_of_row, optimizer in zip(rows, gradients, optimizers, strict=True):
+            row.grad = gradient_of_row.clone()
             optimizer.step()
-    assert torch.allclose(found.X, torch.stack([row.data for row in rows]), rtol=0, atol=1e-11)
+    assert torch.allclose(actual.X, torch.stack([row.data for row in rows]), rtol=0, atol=1e-11)
 
 
 ETA, GAMMA, ORDER_STEPS, MASS = 0.05, 0.3, 8, 0.9
@@ -91,12 +91,12 @@ def torchs(make):
     """The learning rates of a schedule of torch, which ``make`` gives for an optimizer."""
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.4)
     scheduler = make(optimizer)
-    found = []
+    actual = []
     for _ in range(T):
-        found.append(optimizer.param_groups[0]["lr"])
+        actual.append(optimizer.param_groups[0]["lr"])
         optimizer.step()
         scheduler.step()
-    return found
+    return actual
 
 
 def test_cosine_is_torchs():

@@ -10,9 +10,9 @@ from tensor_sizes import Largest
 from ngo.common.fields import DECLARED
 from ngo.common.seeding import torch_stream
 from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.exchange import Network
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import Network
 from ngo.gossip.spectrum import laplacian
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 

@@ -23,25 +23,27 @@ NAMES = sorted(name for name, entry in TOPOLOGIES.items() if "graph" not in entr
 
 
 def facts(name, n):
-    """The period, whether it is exact, and whether it is of matchings."""
+    """The period, and whether it is of matchings."""
     entry = TOPOLOGIES[name]
     values = {key: getattr(FIELDS, key) for key in entry.fields}
-    return tuple(getattr(entry, fact)(n, **values) for fact in ("period", "exact", "matching"))
+    return tuple(getattr(entry, fact)(n, **values) for fact in ("period", "matching"))
 
 
 @cache
 def courses(name):
     """For each possible n: n, its facts, and the matrices of two periods, or of ``DRAWS`` steps."""
-    found, entry = [], TOPOLOGIES[name]
+    actual, entry = [], TOPOLOGIES[name]
     for n in SIZES:
         try:
             entry.check_values(n, **{key: getattr(FIELDS, key) for key in entry.fields})
             mixing = Mixing(name, n, FIELDS, torch_stream(0, "graphs"))
         except UserError:
             continue
-        its = facts(name, n)
-        found.append((n, its, [mixing.at(t).dense() for t in range(2 * (its[0] or DRAWS))]))
-    return found
+        declared = facts(name, n)
+        actual.append(
+            (n, declared, [mixing.at(t).dense() for t in range(2 * (declared[0] or DRAWS))])
+        )
+    return actual
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,7 +80,7 @@ def test_one_worker_keeps_what_it_has(name):
 def test_matrices_repeat_after_the_period_and_not_before(name):
     """Computed in each step, without the memory of ``Mixing``."""
     entry = TOPOLOGIES[name]
-    for n, (period, _, _), matrices in courses(name):
+    for n, (period, _), matrices in courses(name):
         if period is None:
             complete = (matrices[0] != 0).all()
             assert not all(torch.equal(W, matrices[0]) for W in matrices) or n == 2 or complete
@@ -93,21 +95,7 @@ def test_matrices_repeat_after_the_period_and_not_before(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_period_is_the_mean_where_it_is_declared_and_nowhere_else(name):
-    """Except in small graphs of which all pairs are neighbours: these average in each step."""
-    for n, (period, exact, _), matrices in courses(name):
-        if period is None:
-            assert not exact
-            continue
-        product = torch.eye(n, dtype=torch.float64)
-        for W in matrices[:period]:
-            product = W @ product
-        is_mean = (product - 1 / n).abs().max() < 1e-12
-        assert is_mean == exact or (matrices[0] != 0).all(), n
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_workers_have_one_neighbour_at_most_where_it_is_declared_and_nowhere_else(name):
-    for n, (_, _, matching), matrices in courses(name):
+    for n, (_, matching), matrices in courses(name):
         neighbours = [((W + W.T).fill_diagonal_(0) != 0).sum(1).max() for W in matrices]
         assert (max(neighbours) <= 1) == matching, n

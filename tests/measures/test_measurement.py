@@ -30,16 +30,16 @@ class Sizes:
         limit_product(self, "size", "rounds")
 
 
-SIZES = Measurement("sizes", Sizes, print, False, (), False, print)
+SIZES = Measurement("sizes", Sizes, print)
 
 
 def entry_of(kind):
     """A config's entry with all defaults."""
-    found = {
+    actual = {
         name: list(field.default) if field.many else field.default
         for name, field in fields_of(MEASUREMENTS[kind].options).items()
     }
-    return {"setting": "mnist_iid", **found} if MEASUREMENTS[kind].run_fields else found
+    return {"setting": "mnist_iid", **actual} if MEASUREMENTS[kind].run_fields else actual
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,11 @@ from torch import nn
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.engine.population import Population
-from ngo.measures.alignment import AlignmentOptions, alignment_table
-from ngo.measures.lora import LoraOptions, lora_table, merge_products
-from ngo.measures.samples import SamplesOptions, samples_table
+from ngo.measures.gradient_alignment import AlignmentOptions, alignment_table
+from ngo.measures.model_outputs import SamplesOptions, samples_table
 from ngo.measures.sharpness import Loss, SharpnessOptions, largest_eigenvalue, sharpness_table
 from ngo.models.layers import Dropout
-from ngo.models.model import Model
 from ngo.models.task import TASKS
-from ngo.models.transformer import SCALE, with_lora
 from ngo.training.snapshots import restored
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -49,10 +45,10 @@ def test_the_gradients_of_least_squares_are_those_of_the_formula(tmp_path):
         assert rows["worker"].tolist() == [-1, 0, 1, 2]
         V0 = ((X - mean) ** 2).sum().item()
         assert rows["V"].to_numpy() == pytest.approx(scale**2 * V0, rel=1e-5)
-        own = torch.stack([gradient(mean + scale * (x - mean)) for x in X])
-        cosines = torch.cosine_similarity(own, at_mean[None])
+        of_workers = torch.stack([gradient(mean + scale * (x - mean)) for x in X])
+        cosines = torch.cosine_similarity(of_workers, at_mean[None])
         assert rows["cosine"].iloc[1:].tolist() == pytest.approx(cosines.tolist(), abs=1e-5)
-        norms = own.norm(dim=1) / at_mean.norm()
+        norms = of_workers.norm(dim=1) / at_mean.norm()
         assert rows["relative_norm"].iloc[1:].tolist() == pytest.approx(norms.tolist(), rel=1e-4)
         assert rows["accuracy"].isna().all()  # regression has none
         # The gradient is affine in w: the mean of the workers' is that at their mean.
@@ -98,12 +94,12 @@ def test_predictions_of_a_regression(tmp_path):
     assert points["y"].tolist() == data.test_targets[:200, 0].tolist()
     modules = [m.eval() for m in restored(spec, snapshots[3]).models()]
     for worker, module in enumerate(modules, start=-1):
-        own = table[(table["kind"] == "prediction") & (table["worker"] == worker)]
-        assert set(own["who"]) == {"consensus" if worker < 0 else "worker"}
+        curve = table[(table["kind"] == "prediction") & (table["worker"] == worker)]
+        assert set(curve["who"]) == {"consensus" if worker < 0 else "worker"}
         ends = [data.test_inputs.min().item(), data.test_inputs.max().item()]
-        assert [own["x"].iloc[0], own["x"].iloc[-1]] == ends
-        x = torch.tensor(own["x"].to_numpy(), dtype=torch.float32)[:, None]
-        assert own["y"].tolist() == pytest.approx(module(x)[:, 0].tolist(), abs=1e-6)
+        assert [curve["x"].iloc[0], curve["x"].iloc[-1]] == ends
+        x = torch.tensor(curve["x"].to_numpy(), dtype=torch.float32)[:, None]
+        assert curve["y"].tolist() == pytest.approx(module(x)[:, 0].tolist(), abs=1e-6)
 
 
 def sharpness_of(folder, **values):
@@ -121,8 +117,8 @@ def symmetric(eigenvalues, seed=0):
 def test_the_largest_eigenvalue_is_that_of_the_dense_matrix(eigenvalues):
     """Also where a negative one has the largest modulus, which power iteration would find."""
     H = symmetric(eigenvalues)
-    found = largest_eigenvalue(lambda v: H @ v, len(H), 1e-8)
-    assert found == pytest.approx(max(eigenvalues), rel=1e-6)
+    actual = largest_eigenvalue(lambda v: H @ v, len(H), 1e-8)
+    assert actual == pytest.approx(max(eigenvalues), rel=1e-6)
 
 
 def test_a_product_that_is_not_finite_has_no_eigenvalue():
@@ -150,8 +146,8 @@ def test_the_hessian_of_a_small_network_is_the_dense_one():
     H = torch.autograd.functional.hessian(by_hand, loss.mean)
     v = torch.randn(loss.d, dtype=torch.float64)
     assert torch.allclose(loss.hessian_product(v), H @ v, rtol=1e-9, atol=1e-12)
-    found = largest_eigenvalue(loss.hessian_product, loss.d, 1e-8)
-    assert found == pytest.approx(float(torch.linalg.eigvalsh(H)[-1]), rel=1e-6)
+    actual = largest_eigenvalue(loss.hessian_product, loss.d, 1e-8)
+    assert actual == pytest.approx(float(torch.linalg.eigvalsh(H)[-1]), rel=1e-6)
     assert loss.at(loss.mean) == pytest.approx(float(by_hand(loss.mean)))
     assert model.training
 
@@ -170,7 +166,7 @@ def test_least_squares_has_the_eigenvalue_and_the_losses_of_the_formula(tmp_path
     for row in table.to_dict("records"):
         X = snapshots[row["step"]]["X"].double()
         mean = X.mean(0).float().double()
-        r, own = row["radius"], X - mean
+        r, distances = row["radius"], X - mean
 
         def loss(w):
             return float((A @ w - b).square().mean())
@@ -178,10 +174,10 @@ def test_least_squares_has_the_eigenvalue_and_the_losses_of_the_formula(tmp_path
         def increase(moves, here=mean, loss=loss):
             return np.mean([loss(here + move) - loss(here) for move in moves])
 
-        assert row["V"] == pytest.approx(float(own.square().sum()), rel=1e-5)
+        assert row["V"] == pytest.approx(float(distances.square().sum()), rel=1e-5)
         assert row["loss"] == pytest.approx(loss(mean), rel=1e-6)
-        assert row["own_increase"] == pytest.approx(increase(own), rel=1e-6)
-        moved = r * own / own.norm(dim=1, keepdim=True)
+        assert row["own_increase"] == pytest.approx(increase(distances), rel=1e-6)
+        moved = r * distances / distances.norm(dim=1, keepdim=True)
         assert row["workers_increase"] == pytest.approx(increase(moved), rel=1e-6)
         # ∇F is odd in the direction: the mean of δᵀHδ/2 is left, r² tr(H)/(2d)
         curvature = r**2 * float(H.trace()) / len(mean) / 2
@@ -200,55 +196,3 @@ def test_more_samples_than_there_are_is_an_error(tmp_path):
     keep_models(tmp_path / "m.pt", dataset="digits", model="mnist_cnn")
     with pytest.raises(UserError, match="samples: 1438 is more than digits's 1437 training"):
         sharpness_of(tmp_path, samples=1438)
-
-
-def pairs(*factors):
-    """Workers whose models are x ↦ SCALE · b·a·x, with these pairs (a, b)."""
-
-    def build(generator):
-        linear = nn.Linear(1, 1, bias=False)
-        nn.init.zeros_(linear.weight)
-        return with_lora(nn.Sequential(linear), rank=1)
-
-    model = Model(build, input_shape=(1,), task="regression")
-    population = Population(model, len(factors), seed=0)
-    population.X.copy_(torch.tensor(factors))
-    return population
-
-
-def slope(population):
-    return population.models()[0](torch.ones(1, 1)).item()
-
-
-def test_the_mean_of_products_is_not_the_product_of_means():
-    """Factors 1, 1 and 3, 3: the products' mean is (1 + 9)/2 = 5, and that of the means 4."""
-    population = pairs((1.0, 1.0), (3.0, 3.0))
-    assert slope(population) == pytest.approx(4 * SCALE)
-    assert merge_products(population) == pytest.approx(1 / 5)
-    assert slope(population) == pytest.approx(5 * SCALE)
-
-
-def test_they_coincide_if_the_workers_agree_or_share_one_factor():
-    for factors in ([(2.0, 3.0)] * 3, [(2.0, 1.0), (2.0, 5.0), (2.0, 3.0)]):
-        population = pairs(*factors)
-        before = slope(population)
-        assert merge_products(population) == pytest.approx(0, abs=1e-12)
-        assert slope(population) == pytest.approx(before) == 6 * SCALE
-    assert merge_products(pairs((1.0, 0.0))) == 0
-
-
-def table(folder, **given):
-    text = {"dataset": "markov_text", "model": "gpt_char_lora", "dialects": 2, **given}
-    keep_models(folder / "m.pt", **text)
-    return lora_table(LoraOptions(), [folder / "m.pt"], folder)
-
-
-def test_the_table_has_both_means(tmp_path):
-    rows = table(tmp_path, steps=(1, 2), spread=0.3)
-    assert rows["mean_of"].tolist() == ["factors", "products"] * 2
-    assert rows["step"].tolist() == [1, 1, 2, 2]
-    assert (rows["dialects"] == 2).all()
-    assert rows["product_distance"].between(0.01, 10).all()
-    assert rows.groupby("step")["loss"].nunique().tolist() == [2, 2]
-    assert rows["accuracy"].between(0, 1).all()
-    assert rows["loss"].between(0, math.inf).all()

@@ -40,12 +40,12 @@ def samples(name, *shape):
 
 def shapes(module, x):
     """The shape after each layer that changes it."""
-    found = []
+    actual = []
     for layer in module:
         before, x = x.shape, layer(x)
         if x.shape != before:
-            found.append(tuple(x.shape[1:]))
-    return found
+            actual.append(tuple(x.shape[1:]))
+    return actual
 
 
 # Counted by hand from the supplement's tables: weights and biases, and 2 per unit of a batch

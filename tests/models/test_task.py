@@ -38,8 +38,8 @@ def test_the_loss_is_the_mean_over_the_characters_after_the_first():
     outputs = torch.zeros(2, 3, 2)
     outputs[1, 0, 0] = math.log(3)
     outputs[:, 2] = 1e3  # of a character after the last, which is not known
-    found = NEXT_CHARACTER.loss(outputs, characters).tolist()
-    assert found == pytest.approx([math.log(2), (math.log(4 / 3) + math.log(2)) / 2])
+    actual = NEXT_CHARACTER.loss(outputs, characters).tolist()
+    assert actual == pytest.approx([math.log(2), (math.log(4 / 3) + math.log(2)) / 2])
 
 
 def test_the_score_is_the_share_of_correct_characters():
@@ -66,8 +66,8 @@ def test_negative_elbo_of_a_case_by_hand():
     mean, log_variance = torch.tensor([[2.0]]), torch.tensor([[math.log(0.25)]])
     divergence = 0.5 * (2.0**2 + 0.25 - 1 - math.log(0.25))
     expected = math.log(2) + math.log(4 / 3) + divergence
-    found = TASKS["vae"].loss((logits, mean, log_variance), images)
-    assert found.tolist() == [pytest.approx(expected, rel=1e-6)]
+    actual = TASKS["vae"].loss((logits, mean, log_variance), images)
+    assert actual.tolist() == [pytest.approx(expected, rel=1e-6)]
 
 
 def test_negative_elbo_of_a_categorical_by_hand():

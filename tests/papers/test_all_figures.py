@@ -57,10 +57,10 @@ def test_every_notebook_is_a_figure_of_a_config_and_takes_what_that_gives():
         planned = plan(read_config(configs))
         for name, entry in planned.artefacts.items():
             book = json.loads(entry.notebook.read_text())
-            found: dict = {}
-            exec("".join(book["cells"][1]["source"]), found)
-            found.pop("__builtins__")
-            assert set(found) == set(planned.parameters(name)), name
+            actual: dict = {}
+            exec("".join(book["cells"][1]["source"]), actual)
+            actual.pop("__builtins__")
+            assert set(actual) == set(planned.parameters(name)), name
             used.add(entry.notebook.resolve())
     assert used == set(BOOKS)
 
@@ -86,7 +86,7 @@ def test_every_figure_is_drawn_whatever_diverges(name, lost):
 @pytest.mark.parametrize("name", ["fig4", "fig8", "figS3"])
 def test_one_seed_makes_a_figure_without_intervals(name):
     runs, more = FIGURES[name]
-    more = [each.query("seed == 0") if isinstance(each, pd.DataFrame) else each for each in more]
+    more = [x.query("seed == 0") if isinstance(x, pd.DataFrame) else x for x in more]
     figure, shown = drawn(name, runs().query("seed == 0"), *more)
     figure.canvas.draw()
     assert "low" not in shown or shown["low"].isna().all()

@@ -66,21 +66,23 @@ def with_effect(rows, runs, effect):
     """The rows, with ``effect`` on the logarithm of all that is measured in these runs."""
     level = rows["level"] + effect * rows["run"].isin(runs)
     better = 0.4 * rows["share"] * np.exp(level)
-    found = {
+    actual = {
         name: better for name in ("consensus_accuracy", "workers_accuracy_mean", "holdout_accuracy")
     }
     losses = ("consensus_loss", "holdout_loss", "workers_loss_mean", "V")
-    found |= {name: np.exp(level) for name in losses}
-    return rows.assign(**found).drop(columns=["level", "share"])
+    actual |= {name: np.exp(level) for name in losses}
+    return rows.assign(**actual).drop(columns=["level", "share"])
 
 
 def favoured(claim, rows):
     """The runs of the side of which the claim says something."""
-    found = selected(rows, claim.where)
+    actual = selected(rows, claim.where)
     if "terms" not in claim.arguments:
-        return set(selected(found, claim.arguments.get("of", {}))["run"])
+        return set(selected(actual, claim.arguments.get("of", {}))["run"])
     parts = [{**term} for term in claim.arguments["terms"]]
-    return {run for part in parts if part.pop("weight") > 0 for run in selected(found, part)["run"]}
+    return {
+        run for part in parts if part.pop("weight") > 0 for run in selected(actual, part)["run"]
+    }
 
 
 def verdict(paper, name, effect):
@@ -113,12 +115,12 @@ def test_a_papers_runs_have_ten_seeds_that_no_trial_has(paper):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_table_of_a_claim_is_planned(paper):
-    tables = {each for claim in planned(paper).ledger.claims.values() for each in claim.tables}
+    tables = {table for claim in planned(paper).ledger.claims.values() for table in claim.tables}
     assert tables <= {*planned(paper).tables("claims")}
 
 
 def first_of_a_paper(case):
-    return case == next(each for each in OF_RUNS if each[0] == case[0])
+    return case == next(other for other in OF_RUNS if other[0] == case[0])
 
 
 @pytest.mark.parametrize(
@@ -130,9 +132,9 @@ def test_a_claim_holds_in_one_world_and_is_reversed_in_another(paper, name, monk
     monkeypatch.setattr("verdicts.ledger.detectable", lambda *given: math.nan)  # slow, not asked
     expected = planned(paper).ledger.claims[name].expectation
     worlds = {"above": (EFFECT, -EFFECT), "below": (-EFFECT, EFFECT), "near": (0, EFFECT)}
-    found = [verdict(paper, name, effect) for effect in worlds[expected.relation]]
-    assert found[0] == HOLDS
-    assert found[1] in (FAILS, REVERSED)  # a bound fails
+    actual = [verdict(paper, name, effect) for effect in worlds[expected.relation]]
+    assert actual[0] == HOLDS
+    assert actual[1] in (FAILS, REVERSED)  # a bound fails
 
 
 @pytest.mark.parametrize("paper", FIELD)
@@ -144,7 +146,7 @@ def test_both_sides_of_a_tuned_claim_have_as_many_values(paper):
         sides = claim.arguments.get("terms") or [claim.arguments["of"], claim.arguments["minus"]]
         sides = [{key: wanted for key, wanted in side.items() if key != "weight"} for side in sides]
         chosen = [selected(rows, side)[claim.arguments["choose"]] for side in sides]
-        assert len({len(each.drop_duplicates()) for each in chosen}) == 1, name
+        assert len({len(values.drop_duplicates()) for values in chosen}) == 1, name
 
 
 @pytest.mark.slow
@@ -172,9 +174,9 @@ def test_the_schema_of_claims_files_accepts_it_and_its_filters_name_columns(fold
 @pytest.mark.parametrize("folder", TOLD)
 def test_its_findings_are_about_claims_of_its_ledger(folder):
     listed = read_findings(REPOSITORY / folder / "findings.yaml")
-    told = [each for topic in listed["topics"] for each in topic["claims"]]
-    asked = [each for question in listed["questions"] for each in question["claims"]]
+    told = [claim for topic in listed["topics"] for claim in topic["claims"]]
+    asked = [claim for question in listed["questions"] for claim in question["claims"]]
     claims = read_claims(REPOSITORY / folder / "claims.yaml").claims
-    assert [each for each in (*told, *asked) if each not in claims] == []
+    assert [claim for claim in (*told, *asked) if claim not in claims] == []
     assert len(told) == len(set(told))
     assert len(asked) == len(set(asked))

@@ -47,6 +47,6 @@ def test_claims_and_their_cells_are_saved(tmp_path, reference):
 
 def test_a_file_without_claims_makes_empty_tables(tmp_path):
     (tmp_path / "claims.yaml").write_text("claims: {}\n")
-    found = made("claims", tmp_path, metrics=[], claims=tmp_path / "claims.yaml")
-    assert [len(table) for table in found.tables] == [0, 0]
+    actual = made("claims", tmp_path, metrics=[], claims=tmp_path / "claims.yaml")
+    assert [len(table) for table in actual.tables] == [0, 0]
     assert "Of 0 claims, 0 hold," in (tmp_path / "tables/claims.md").read_text()

@@ -32,22 +32,6 @@ def test_cases_are_told_apart_by_the_fields_that_vary():
     assert set(cases(one)) == {"gossip"}
 
 
-@pytest.mark.parametrize(
-    ("field", "values", "told"),
-    [
-        ("outer_rule", ("nesterov", "sgd"), ["outer rule = nesterov", "outer rule = sgd"]),
-        ("outer_lr", (0.5, 0.7), ["outer lr = 0.5", "outer lr = 0.7"]),
-        ("outer_momentum", (0.0, 0.9), ["outer momentum = 0", "outer momentum = 0.9"]),
-        ("outer_momentum_of", ("drift", "mean"), ["drift", "mean"]),
-    ],
-)
-def test_cases_that_differ_in_one_outer_field_have_names_of_their_own(field, values, told):
-    outer = {"method": "outer", "local_steps": 5, "local_rule": "sgd"}
-    table = metrics(*(run(0.5, seed=k, **outer, **{field: v}) for v in values for k in SEEDS))
-    assert list(cases(table).unique()) == told
-    assert list(executed("experiment", table)["printed"]["Case"]) == told
-
-
 def test_there_is_a_bar_with_an_interval_for_each_case():
     figure, shown = drawn("experiment", runs())
     ends = part(shown, "ends").query("value == 'accuracy'")
@@ -62,9 +46,9 @@ def test_there_is_a_bar_with_an_interval_for_each_case():
 
 def test_what_diverged_is_marked_and_one_seed_has_no_interval():
     for table in (runs(lambda seed: seed == 1), runs(lambda seed: True), runs(seeds=[0])):
-        found = executed("experiment", table)
-        found["figure"].canvas.draw()
-        assert len(found["printed"]) == 4
+        actual = executed("experiment", table)
+        actual["figure"].canvas.draw()
+        assert len(actual["printed"]) == 4
     lost = executed("experiment", runs(lambda seed: seed == 1))["printed"]
     assert lost["Diverged"].tolist() == ["", "", "1", "1"]
 

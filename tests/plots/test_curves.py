@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 from made_up import seeds_of as rows
@@ -65,24 +64,6 @@ def test_limits_hold_the_means_and_a_percentage_its_range():
     assert -2 <= low < 51 < high <= 102
     assert table["low"].unique() == [0]
     assert table["high"].unique() == [100]
-
-
-def test_two_seeds_have_neither_bars_nor_bands():
-    frames = [rows([3.0, 99.0], name="accuracy").assign(step=k) for k in (0, 1)]
-    table = points(pd.concat(frames), ["method", "step"], ["accuracy"])
-    cases = curves.by_method(table)
-    figure = plots.new_figure(2)
-    left, right = figure.subplots(1, 2)
-    curves.lines(left, cases, "step", "accuracy")
-    curves.dots(right, cases, "step", "accuracy", levels=[(cases[0][0], table[:1])])
-    assert not right.patches  # the level's span
-    (bar,) = right.containers[0].lines[2]
-    assert not any(len(ends) and np.isfinite(ends).all() for ends in bar.get_segments())
-    for cap in right.containers[0].lines[1]:
-        assert np.isnan(np.asarray(cap.get_ydata(), float)).all()
-    drawn = [path.vertices for band in left.collections for path in band.get_paths()]
-    assert not any(np.isfinite(ends).any() for ends in drawn)
-    figure.canvas.draw()
 
 
 def test_the_line_of_the_runs_left_is_thin():

@@ -10,8 +10,8 @@ pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings
 
 def test_images_have_their_channels_last():
     table = pictures(2, (3, 4, 5), steps=(3,))
-    found = images(pixel_rows(table), "generation", 1)
-    assert found.shape == (3, 4, 5, 3)
+    actual = images(pixel_rows(table), "generation", 1)
+    assert actual.shape == (3, 4, 5, 3)
     where = (table["kind"] == "generation") & (table["worker"] == 1) & (table["image"] == 2)
     pixel = table[where & (table["row"] == 3) & (table["column"] == 1) & (table["channel"] == 2)]
-    assert found[2, 3, 1, 2] == pixel["value"].item()
+    assert actual[2, 3, 1, 2] == pixel["value"].item()

@@ -11,7 +11,7 @@ from conftest import REPOSITORY
 from py_mini_racer import MiniRacer
 
 from ngo.gossip.bounds import chatter_V, delay_limit, finite_time_bound
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.gossip.spectrum import laplacian_range

@@ -6,7 +6,7 @@ import torch
 from runs import CONVEX, digits_run, tiny, trained
 
 from ngo.common.registry import UserError
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.method import METHODS
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.learning_problem import make_problem

@@ -7,8 +7,8 @@ import torch
 from runs import CONVEX, digits_run
 from torch import nn
 
+from ngo.gossip.exchange import Failures
 from ngo.gossip.method import METHODS
-from ngo.gossip.network import Failures
 from ngo.models.model import MODELS, Model
 from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper

@@ -4,8 +4,8 @@ import pytest
 import torch
 from runs import CONVEX, digits_run
 
+from ngo.gossip.exchange import Network
 from ngo.gossip.method import METHODS, method
-from ngo.gossip.network import Network
 from ngo.gossip.topology import GENERATOR, STEP, TOPOLOGIES, Mixing
 from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper

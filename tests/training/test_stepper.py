@@ -6,7 +6,7 @@ from runs import CONVEX, digits_run
 from torch.nn import functional as F
 
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring

@@ -12,7 +12,7 @@ from ngo.analysis.seed_means import points
 from ngo.common.fields import DECLARED
 from ngo.common.lazy import torch
 from ngo.gossip.bounds import finite_time_bound
-from ngo.gossip.consensus import Chebyshev
+from ngo.gossip.consensus_dynamics import Chebyshev
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from verdicts.rows.best_fields import best
 

@@ -25,8 +25,8 @@ from ngo.analysis.combinations import TUNED, case_names
 from ngo.analysis.graphs import known_fields
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.seeding import numpy_stream, torch_stream
+from ngo.gossip.exchange import Failures
 from ngo.gossip.method import METHODS
-from ngo.gossip.network import Failures
 from ngo.gossip.schedule import ScheduledMixing
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final, time_to

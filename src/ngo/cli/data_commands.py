@@ -137,17 +137,11 @@ def _role(text: str) -> tuple[str, str]:
 @click.option("--key", help="The hash of the file --job.")
 @data_root_option
 @click.option("--out", type=RESULT, required=True, help="Partition file to write (parquet).")
-@click.option(
-    "--plot",
-    type=RESULT,
-    help="Draw who owns how many samples of each class: FILE.png, FILE.pdf and FILE.csv.",
-)
 def partition(
     job: Path | None,
     key: str | None,
     data_root: Path | None,
     out: Path,
-    plot: Path | None,
     **given: object,
 ) -> None:
     r"""Assign each training sample to a worker.
@@ -164,8 +158,6 @@ def partition(
         return
     spec = _spec(given)
     classes = DATASETS[spec.dataset].classes
-    if plot is not None and classes is None:
-        raise UserError(f"plot: dataset {spec.dataset!r} has no classes to draw.")
 
     from ngo.training.partition_file import read, write
 
@@ -183,12 +175,6 @@ def partition(
             f"label entropy {label_entropy(counts):.2f} nats",
         ]
     click.echo(f"{spec.partition_id}: {', '.join(facts)}")
-    if plot is not None:
-        from ngo.plots.partition_plot import save_partition_plot
-
-        stem = plot.with_suffix("") if plot.suffix in (".png", ".pdf", ".csv") else plot
-        title = f"{spec.dataset}, partition {spec.partition}, seed {spec.seed}"
-        click.echo(f"→ {save_partition_plot(counts, title, stem)}")
 
 
 def _draw_all(job: Path, key: str, out: Path, root: Path) -> None:

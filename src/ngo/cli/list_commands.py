@@ -8,9 +8,8 @@ from textwrap import fill
 import click
 
 from ngo.common.fields import wanted
-from ngo.gossip.catalog import REGISTRIES, MethodPart, Part, parts
-from ngo.gossip.catalog import methods as all_methods
-from ngo.gossip.method import ATTACKED, DECENTRALIZED
+from ngo.gossip.compatibility import REGISTRIES, Part, going_with, parts
+from ngo.gossip.method import ATTACKED, DECENTRALIZED, METHODS, Method
 from ngo.gossip.step import LOCAL_RULES
 from ngo.training.spec import FIELDS
 from ngo.training.validation import default_in_words
@@ -109,12 +108,10 @@ def methods() -> None:
     List them with the entries of your own file:
       ngo methods --plugin examples/plugins/cliques.py
     """
-    parts_by_kind = {kind: parts(kind) for kind in REGISTRIES}
-    parts_by_kind["method"] = all_methods()
-    for kind, entries in parts_by_kind.items():
-        click.echo(_listed(kind, entries))
+    for kind in REGISTRIES:
+        click.echo(_listed(kind, parts(kind)))
     click.echo("What goes together\n")
-    click.echo(_table(parts_by_kind["method"]))
+    click.echo(_table())
 
 
 def _listed(kind: str, entries: Sequence[Part]) -> str:
@@ -142,29 +139,30 @@ def _about(part: Part) -> str:
     return f"{part.summary}.{source}{reads}" if part.summary else f"{source}{reads}".strip()
 
 
-def _table(listed: Sequence[MethodPart]) -> str:
+def _table() -> str:
     """A row for each method, what the columns mean, and why no link may fail in some."""
     from tabulate import tabulate
 
+    entries = dict(sorted(METHODS.items()))
     rows = [
         {
-            "method": method.name,
-            "couplings": _couplings(method),
-            "local rules": _among(method.local_rule, REGISTRIES["local_rule"]),
-            "topologies": _topologies(method),
-            "sends": " and ".join(method.sends) or "until V ≤ V_th",
-            "asynchronous": _asynchronous(method),
-            "failures": "yes" if method.failures else "no",
+            "method": name,
+            "couplings": _couplings(name),
+            "local rules": _among(going_with(name, "local_rule"), REGISTRIES["local_rule"]),
+            "topologies": _topologies(name),
+            "sends": " and ".join(entry.sends) or "until V ≤ V_th",
+            "asynchronous": _asynchronous(entry),
+            "failures": "yes" if entry.bears_failures else "no",
         }
-        for method in listed
+        for name, entry in entries.items()
     ]
     matching = (name for name, entry in sorted(REGISTRIES["coupling"].items()) if entry.matching)
     reasons = [
-        f"{method.name} {method.needs_every_message or 'has no links between workers'}"
-        for method in listed
-        if not method.failures
+        f"{name} {entry.needs_every_message or 'has no links between workers'}"
+        for name, entry in entries.items()
+        if not entry.bears_failures
     ]
-    attacked = ", ".join(method.name for method in listed if method.attack)
+    attacked = ", ".join(name for name in entries if going_with(name, "attack"))
     meanings = (
         f"couplings: {', '.join(matching)} on matchings only.",
         "topologies: a fixed one is the same in all steps; a tree has no cycles.",
@@ -180,29 +178,25 @@ def _table(listed: Sequence[MethodPart]) -> str:
     return f"{tabulate(rows, headers='keys')}\n\n{text}"
 
 
-def _asynchronous(method: MethodPart) -> str:
-    return "yes" if method.asynchronous else "no" if method.arrivals == "newest" else "virtual"
+def _asynchronous(entry: Method) -> str:
+    return "yes" if entry.asynchronous else "no" if entry.arrivals == "newest" else "virtual"
 
 
-def _couplings(method: MethodPart) -> str:
-    names = _among(method.coupling, REGISTRIES["coupling"])
-    return f"{names}, p = {method.fixed['p']:g}" if "p" in method.fixed else names
+def _couplings(method: str) -> str:
+    names, fixed = going_with(method, "coupling"), METHODS[method].fixed
+    listed = _among(names, REGISTRIES["coupling"])
+    return f"{listed}, p = {fixed['p']:g}" if "p" in fixed else listed
 
 
 def _among(names: Collection[str], known: Collection[str]) -> str:
     return "all" if len(names) == len(known) else ", ".join(names) or "none"
 
 
-def _topologies(method: MethodPart) -> str:
-    if method.graph == "tree":
+def _topologies(method: str) -> str:
+    entry, names = METHODS[method], going_with(method, "topology")
+    if entry.graph == "tree":
         return "trees"
-    known = REGISTRIES["topology"]
-    kinds = {
-        "all": set(known),
-        "undirected": {name for name, graph in known.items() if not graph.directed},
-        "undirected, fixed": {
-            name for name, graph in known.items() if not (graph.directed or graph.varies)
-        },
-    }
-    named = [kind for kind, names in kinds.items() if names == set(method.topology)]
-    return named[0] if named else _among(method.topology, known)
+    if not names:
+        return "none"
+    words = [*([] if entry.directed else ["undirected"]), *(["fixed"] * (entry.graph == "fixed"))]
+    return ", ".join(words) or "all"

@@ -147,11 +147,7 @@ def train(
             processes=processes,
             device=device,
             timeout=timeout,
-<<<<<<< HEAD
-            on_failure=on_failure,
             threads=threads,
-=======
->>>>>>> s_train
             **common,
         )
         return

@@ -23,18 +23,6 @@ def hellinger_to_global(counts: np.ndarray) -> float:
     return float(_hellinger(overlaps).mean())
 
 
-def hellinger_pairwise(counts: np.ndarray) -> float:
-    """The mean Hellinger distance of two workers' label distributions, over all pairs of workers.
-
-    0 if only one worker has samples.
-    """
-    roots = np.sqrt(label_distributions(counts))
-    first, second = np.triu_indices(len(roots), k=1)
-    if not len(first):
-        return 0.0
-    return float(_hellinger((roots @ roots.T)[first, second]).mean())
-
-
 def label_entropy(counts: np.ndarray) -> float:
     """The mean entropy of the workers' label distributions, −Σ_k p_k log p_k, in nats.
 

@@ -17,9 +17,9 @@ from ngo.common.lazy import Run
 from ngo.distributed.rendezvous import Group
 from ngo.gossip.attack import Liars
 from ngo.gossip.coupling import Coupling
+from ngo.gossip.exchange import Network, check_rows, relay
 from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import Network, check_rows, relay
 from ngo.native.threads import Map
 
 

@@ -150,10 +150,10 @@ class Liars:
         lied, told = (i < h) & (j >= h), (i >= h) & (j < h)
         seen = X if at is None else at
         lies = self._lies(seen, W, lied, t)
-        tellers, places = j[told].unique(return_inverse=True)
+        tellers, rows = j[told].unique(return_inverse=True)
         sources = j.clone()
         sources[lied] = W.n + torch.arange(len(lies))
-        sources[told] = W.n + len(lies) + places
+        sources[told] = W.n + len(lies) + rows
         apart = lied | told
         more = len(lies) + len(tellers)
         among = MixingMatrix(

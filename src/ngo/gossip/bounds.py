@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ngo.common.lazy import torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
-from ngo.gossip.spectrum import DENSE, algebraic_connectivity, laplacian, laplacian_range
+from ngo.gossip.spectrum import algebraic_connectivity, laplacian, laplacian_range
 
 # Starts and steps of the search for the largest two-cycle; with more, it finds no larger one.
 CYCLE_STARTS = 64
@@ -74,17 +74,11 @@ def delay_limit(W: Matrix, gamma: float = 0.0) -> float:
     return gamma * (math.pi / (2 * math.asin(min(1.0, gamma * largest / 2))) - 1) / 2
 
 
-def chatter_floor(gamma: float, w: float, p: float) -> float:
-    """|x₁ − x₂| = (γw)^(1/(2−2p)): the two-cycle of two workers on an edge of weight ``w``.
-
-    For p < 1, φ_p is infinitely steep at 0. So rounds of length γ overshoot 0 in both directions:
-    z − 2γw φ_p(z) = −z. In each coordinate, V is half the square of this distance.
-    """
-    return (gamma * w) ** (1 / (2 - 2 * p))
-
-
 def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
     """The chatter floor: V of the largest two-cycle of NGO on ``W``, in ``d`` coordinates.
+
+    For p < 1, φ_p is infinitely steep at 0, so that rounds of length γ overshoot 0 in both
+    directions.
 
     A cycle x ↦ −x satisfies 2x_i = γ Σ_j W_ij φ_p(x_i − x_j). In each coordinate the largest cycle
     has ‖x‖² = (γΛ_p/2)^(1/(1−p)), where Λ_p is the maximum of Σ_{i<j} W_ij |y_i − y_j|^(2p) over
@@ -93,10 +87,9 @@ def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
 
     For p ≥ 1/2 the sum is convex in y, so the iteration y ← normalised gradient converges to a
     local maximum. The result is the largest maximum from ``CYCLE_STARTS`` random starts, and from
-    the Laplacian's eigenvectors for up to ``DENSE`` workers. In some
-    coordinates, gossip may end in a smaller cycle: on rings, complete and random graphs with
-    p > 1/2, V is 0.6 to 1 times this floor. At p = 1/2, V depends on the initial state, and may be
-    twice the floor.
+    the Laplacian's eigenvectors. In some coordinates, gossip may end in a smaller cycle: on rings,
+    complete and random graphs with p > 1/2, V is 0.6 to 1 times this floor. At p = 1/2, V depends
+    on the initial state, and may be twice the floor.
     """
     if not 0.5 <= p < 1:
         raise ValueError(f"p is {p!r}; the two-cycle needs p in [1/2, 1)")
@@ -106,8 +99,7 @@ def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
         n, CYCLE_STARTS, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )
     y = starts - starts.mean(0)
-    if n <= DENSE:
-        y = torch.cat([torch.linalg.eigh(laplacian(W))[1][:, 1:], y], dim=1)
+    y = torch.cat([torch.linalg.eigh(laplacian(W))[1][:, 1:], y], dim=1)
     for _ in range(CYCLE_STEPS):
         z = y[i] - y[j]
         pull = w[:, None] * z.sign() * z.abs() ** (2 * p - 1)

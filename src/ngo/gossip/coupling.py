@@ -97,9 +97,9 @@ def coupling(
     ``version`` is raised when its results change.
     """
 
-    def entry(function: Any, own: tuple[str, ...]) -> Coupling:
+    def entry(function: Any, declared: tuple[str, ...]) -> Coupling:
         pull, step = (None, function) if whole else (function, fast)
-        return Coupling(pull, (*fields, *own), step, matching, exact)
+        return Coupling(pull, (*fields, *declared), step, matching, exact)
 
     return registers(COUPLINGS, name, entry, options, version)
 

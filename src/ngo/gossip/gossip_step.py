@@ -1,4 +1,9 @@
-"""One gossip step with φ_p or another pull, by the implementation that suits the state."""
+"""One gossip step with φ_p or another pull, by the implementation that suits the state.
+
+Where γ is applied: here, and nowhere else for φ_p. ``gossip_step`` multiplies the pull along each
+edge by it, ``linear_step`` and ``mix`` the weights. Another coupling multiplies in its own function
+(``coupling``, ``robust_coupling``). Which value γ has in step t, ``step.Step.gamma`` says.
+"""
 
 from __future__ import annotations
 
@@ -79,9 +84,8 @@ def step_along_edges(
     ``pull(z, weights)`` returns the pulls ``[edges, k]`` for differences z ``[edges, k]``, which it
     may overwrite, and weights ``[edges, 1]``. ``W`` is symmetric.
     """
-    on_device = W.on(at.device, at.dtype)
-    (i, j, weights), ends = on_device.pairs, on_device.ends
-    starts, weights = on_device.starts_and_senders[0], weights[:, None]
+    (i, j, weights), ends, starts = (W.on(at, name) for name in ("pairs", "ends", "starts"))
+    weights = weights[:, None]
 
     def step(part: slice) -> None:
         x = at[:, part]
@@ -119,26 +123,25 @@ def mix(X: Tensor, W: MixingMatrix, gamma: float = 1.0, *, spread: Map) -> None:
 def _sums(
     X: Tensor | None,
     W: MixingMatrix,
-    own: tuple[float, float, str],
+    diagonal: tuple[float, float, str],
     gamma: float,
     at: Tensor,
     out: Tensor,
     spread: Map,
 ) -> Tensor:
-    """``X`` + own_i at_i + γ Σ_j W_ij at_j: a dense product where most pairs are edges.
+    """``X`` + c_i at_i + γ Σ_j W_ij at_j: a dense product where most pairs are edges.
 
-    ``own`` are a, b and the name of v: own_i = a + b v_i.
+    ``diagonal`` are a, b and the name of v: c_i = a + b v_i.
     """
-    a, b, v = own
+    a, b, v = diagonal
     if (not W.crowded or W.n <= FEW) and fits(at, out, at if X is None else X):
         rows = W.starts, W.senders, W.weights
         compiled.sums(at, X, out, rows, (a, b, getattr(W, v)), gamma, spread=spread)
         return out
-    on_device = W.on(at.device, at.dtype)
-    factors = a + b * getattr(on_device, v)
+    factors = a + b * W.on(at, v)
     if W.crowded or W.n <= DENSE:
         count = W.n
-        factor = gamma * on_device.dense
+        factor = gamma * W.on(at, "dense")
         factor.diagonal().copy_(factors)
 
         def sums(seen: Tensor) -> Tensor:
@@ -146,12 +149,12 @@ def _sums(
 
     else:
         count = W.edges
-        starts, senders = on_device.starts_and_senders
-        weights, own_weights = gamma * on_device.weights[:, None], factors[:, None]
+        starts, senders, weights = (W.on(at, name) for name in ("starts", "senders", "weights"))
+        weights, own_weights = gamma * weights[:, None], factors[:, None]
 
         def sums(seen: Tensor) -> Tensor:
-            terms = seen[senders].mul_(weights)
-            new = torch.segment_reduce(terms, "sum", offsets=starts, axis=0, unsafe=True)
+            received = seen[senders].mul_(weights)
+            new = torch.segment_reduce(received, "sum", offsets=starts, axis=0, unsafe=True)
             return new.addcmul_(seen, own_weights)
 
     def step(part: slice) -> None:
@@ -195,8 +198,7 @@ def gossip_step(
         from ngo.native import triton_gossip  # imports Triton
 
         if triton_gossip.available(X.device):
-            on_device = W.on(X.device, X.dtype)
-            rows = *on_device.starts_and_senders, on_device.weights
+            rows = tuple(W.on(X, name) for name in ("starts", "senders", "weights"))
             new = triton_gossip.gossip_step(X, rows, gamma, p, at)
             return new if out is None else out.copy_(new)
     out = torch.empty_like(X) if out is None else out

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from ngo.common.fields import Options, registers
@@ -23,6 +24,10 @@ GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
 
 #: What a method fixes that exchanges once in each step.
 ONE_EXCHANGE: dict[str, Any] = {"local_steps": 1, "delay": 0}
+
+#: What a method fixes whose pulls are linear, and one that takes W X in an exchange.
+LINEAR: dict[str, Any] = {"coupling": "power", "p": 1.0}
+WHOLE_AVERAGES: dict[str, Any] = {**LINEAR, "gamma": 1.0, "gamma_decay": 0.0}
 
 # The graphs that a method may ask for.
 GRAPHS = ("any", "fixed", "tree")
@@ -78,14 +83,16 @@ class Method:
         """Whether workers talk to neighbours, over a topology."""
         return "topology" in self.fields
 
+    @property
+    def bears_failures(self) -> bool:
+        """Whether links may fail and workers be away."""
+        return self.decentralized and not self.needs_every_message
+
 
 METHODS: Registry[Method] = Registry("method")
 
 # What a method states of itself, apart from the fields that it reads or fixes.
-STATED = (
-    *("asynchronous", "arrivals", "directed", "graph", "sends", "linear_rule", "matrices"),
-    "needs_every_message",
-)
+STATED = tuple(fact.name for fact in dataclass_fields(Method)[3:])
 
 
 def method(

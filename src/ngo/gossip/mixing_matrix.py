@@ -41,7 +41,7 @@ class MixingMatrix:
         self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
         degrees = torch.bincount(receivers, minlength=n)
         self.starts = torch.cat([degrees.new_zeros(1), degrees.cumsum(0)])
-        self._on_device: dict[tuple[torch.device, torch.dtype], OnDevice] = {}
+        self._on_device: dict[tuple[Any, ...], Any] = {}
 
     @classmethod
     def of(cls, W: Tensor | MixingMatrix) -> MixingMatrix:
@@ -101,6 +101,15 @@ class MixingMatrix:
         return numbers, int(counted[-1]) if self.edges else 0
 
     @cached_property
+    def ends(self) -> Tensor:
+        """``[edges]``: where a symmetric matrix's directed edges are in ``pairs``, twice in a row.
+
+        The first of the two are edges to i, the second to j.
+        """
+        numbers, count = self.links
+        return numbers + count * (self.receivers > self.senders)
+
+    @cached_property
     def transposed(self) -> MixingMatrix:
         """Wᵀ, in which receivers are senders."""
         return MixingMatrix(self.n, self.senders, self.receivers, self.weights, self.diagonal)
@@ -131,62 +140,19 @@ class MixingMatrix:
             in_order=True,
         )
 
-    def on(self, device: torch.device, dtype: torch.dtype) -> OnDevice:
-        """The matrix on a device, with weights of type ``dtype``; each tensor is sent once."""
-        if (device, dtype) not in self._on_device:
-            self._on_device[device, dtype] = OnDevice(self, device, dtype)
-        return self._on_device[device, dtype]
+    def on(self, like: Tensor, name: str) -> Any:
+        """``dense`` or an attribute, on the device of ``like`` and of its type; it is sent once."""
+        key = name, like.device, like.dtype
+        if key not in self._on_device:
+            value = self.dense() if name == "dense" else getattr(self, name)
+            self._on_device[key] = _sent(value, like)
+        return self._on_device[key]
 
 
-class OnDevice:
-    """The tensors of a matrix on a device, each sent when it is first used."""
-
-    def __init__(self, W: MixingMatrix, device: torch.device, dtype: torch.dtype) -> None:
-        self._W, self._device, self._dtype = W, device, dtype
-
-    @cached_property
-    def starts_and_senders(self) -> tuple[Tensor, Tensor]:
-        """``starts`` and ``senders``."""
-        return sent(self._W.starts, self._device), sent(self._W.senders, self._device)
-
-    @cached_property
-    def weights(self) -> Tensor:
-        """``[edges]``."""
-        return self._sent(self._W.weights)
-
-    @cached_property
-    def received(self) -> Tensor:
-        """``[n]``."""
-        return self._sent(self._W.received)
-
-    @cached_property
-    def diagonal(self) -> Tensor:
-        """``[n]``."""
-        return self._sent(self._W.diagonal)
-
-    @cached_property
-    def dense(self) -> Tensor:
-        """``[n, n]``."""
-        return self._sent(self._W.dense())
-
-    @cached_property
-    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """``pairs``."""
-        i, j, weights = self._W.pairs
-        return sent(i, self._device), sent(j, self._device), self._sent(weights)
-
-    @cached_property
-    def ends(self) -> Tensor:
-        """``[edges]``: where a symmetric matrix's directed edges are in ``pairs``, twice in a row.
-
-        The first of the two are edges to i, the second to j.
-        """
-        numbers, count = self._W.links
-        later = self._W.receivers > self._W.senders
-        return sent(numbers + count * later, self._device)
-
-    def _sent(self, floats: Tensor) -> Tensor:
-        return sent(floats.to(self._dtype), self._device)
+def _sent(value: Any, like: Tensor) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_sent(part, like) for part in value)
+    return sent(value.to(like.dtype) if value.is_floating_point() else value, like.device)
 
 
 def _ordered(n: int, first: Tensor, second: Tensor) -> bool:

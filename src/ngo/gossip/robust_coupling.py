@@ -17,11 +17,16 @@ DELTA = {
 CLIP = {"clip": number("largest length of a difference that counts in full, τ", 1.0, above(0))}
 
 
-def fast_clipped(
+@coupling("clipped", options=CLIP, whole=True)
+def clipped(
     X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
 ) -> Tensor:
-    """The step along edges, after the lengths ‖x_j − x_i‖ of all edges, which need whole rows."""
-    i, j, _ = W.on(at.device, at.dtype).pairs
+    """ClippedGossip (He, Karimireddy and Jaggi 2022): γ W_ij z, for the whole difference z of two
+    models, shortened to the length τ = ``clip`` at most.
+
+    This is Algorithm 1 with one τ for all workers and steps.
+    """
+    i, j, _ = W.on(at, "pairs")
     lengths = _lengths(at, i, j, spread)
     factors = (gamma * run.clip / lengths.clamp_min(run.clip))[:, None]
 
@@ -29,17 +34,6 @@ def fast_clipped(
         return z.mul_(factors * weights)
 
     return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
-
-
-@coupling("clipped", options=CLIP, fast=fast_clipped)
-def clipped(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
-    """ClippedGossip (He, Karimireddy and Jaggi 2022): γ W_ij z, for the whole difference z of two
-    models, shortened to the length τ = ``clip`` at most.
-
-    This is Algorithm 1 with one τ for all workers and steps.
-    """
-    length = z.norm(dim=1, keepdim=True)
-    return z * (run.clip / length.clamp_min(run.clip) * weights * gamma)
 
 
 @coupling("clipped_adaptive", options=DELTA, whole=True)
@@ -65,8 +59,8 @@ def clipped_adaptive(
     squares = torch.where(near, W.weights * lengths.square(), 0) / run.delta_max
     radius = torch.bincount(W.receivers, squares, W.n).sqrt()[W.receivers]
     kept = torch.where(lengths <= radius, 1, radius / lengths)
-    clipped = MixingMatrix(W.n, W.receivers, W.senders, W.weights * kept, W.diagonal, in_order=True)
-    return linear_step(X, clipped, gamma, at=at, out=out, spread=spread)
+    shorter = MixingMatrix(W.n, W.receivers, W.senders, W.weights * kept, W.diagonal, in_order=True)
+    return linear_step(X, shorter, gamma, at=at, out=out, spread=spread)
 
 
 def _lengths(at: Tensor, i: Tensor, j: Tensor, spread: Map) -> Tensor:

@@ -12,7 +12,7 @@ from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registry import Registry
 from ngo.gossip.compression import Codec
 from ngo.gossip.coupling import Coupling
-from ngo.gossip.network import Network
+from ngo.gossip.exchange import Network
 from ngo.native.elementwise import Chain, elementwise
 from ngo.native.threads import Map, in_order
 
@@ -59,7 +59,10 @@ class Step:
 
     @property
     def gamma(self) -> float:
-        """The synchronization rate γ_t = γ / (1 + t)^decay: constant where the decay is 0."""
+        """The synchronization rate γ_t = γ / (1 + t)^decay: constant where the decay is 0.
+
+        It goes through ``network.pull`` to the coupling, and is applied in ``gossip_step``.
+        """
         gamma, decay = self.run.gamma, self.run.gamma_decay
         return gamma / (1 + self.t) ** decay if decay else gamma
 

@@ -1,13 +1,12 @@
 """Topologies: who exchanges models with whom, exchange by exchange.
 
 A topology is a function that returns edges, or a mixing matrix; weights, networkx graphs and
-spectra follow from it (see ``weights`` and ``spectrum``).
+spectra follow from it (see ``mixing_matrix`` and ``spectrum``).
 """
 
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
@@ -46,8 +45,7 @@ class Topology:
     weighted: bool
     #: The names of the function's parameters after n.
     arguments: tuple[str, ...]
-    #: ``period``, ``exact``, ``matching`` and ``density``: each a value, or a function of n and of
-    #: fields.
+    #: ``period``, ``matching`` and ``density``: each a value, or a function of n and of fields.
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
     #: A function of n and of fields: a UserError if they have no graph. None if all have one.
     check: Callable[..., object] | None = None
@@ -67,10 +65,6 @@ class Topology:
     def period(self, n: int, **values: object) -> int | None:
         """After how many exchanges the matrices repeat; None if they may never repeat."""
         return self._fact("period", n, values) if self.varies and n > 1 else 1
-
-    def exact(self, n: int, **values: object) -> bool:
-        """Whether the product of the matrices of one period is the mean, 1/n everywhere."""
-        return self._fact("exact", n, values)
 
     def matching(self, n: int, **values: object) -> bool:
         """Whether each worker has at most one neighbour in each step."""
@@ -138,7 +132,6 @@ def topology(
     directed: bool = False,
     weighted: bool = False,
     period: int | Callable[..., int] | None = None,
-    exact: bool | Callable[..., bool] = False,
     matching: bool | Callable[..., bool] = False,
     density: float | Callable[..., float] = 0.0,
     check: Callable[..., object] | None = None,
@@ -164,20 +157,20 @@ def topology(
     column-stochastic if it is directed. It may be dense or one of SciPy's sparse arrays.
     ``options`` are new fields of a run. The decorated function returns the networkx graph.
 
-    Four facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
-    exchanges after which the matrices of a topology with ``t`` repeat. One period is ``exact`` if
-    every worker then has the mean of all. Each step is a ``matching`` if a worker has at most one
-    neighbour in it. ``density`` is the share of all pairs that are edges, on average; without it,
-    the memory of a run is estimated without edges. ``check`` takes the same arguments, and raises a
-    UserError if they have no graph. Graphs of a period that together do not connect all workers are
-    an error, unless ``connected=False`` declares that this is meant.
+    Three facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
+    exchanges after which the matrices of a topology with ``t`` repeat. Each step is a ``matching``
+    if a worker has at most one neighbour in it. ``density`` is the share of all pairs that are
+    edges, on average; without it, the memory of a run is estimated without edges. ``check`` takes
+    the same arguments, and raises a UserError if they have no graph. Graphs of a period that
+    together do not connect all workers are an error, unless ``connected=False`` declares that this
+    is meant.
     ``version`` is raised when its results change.
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
         declare("topology", name, options)
         arguments = tuple(inspect.signature(function).parameters)[1:]
-        facts = {"period": period, "exact": exact, "matching": matching, "density": density}
+        facts = {"period": period, "matching": matching, "density": density}
         entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)
         TOPOLOGIES.add(name, entry, function, version)
 
@@ -261,68 +254,40 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
     return simple(n, pairs, directed=directed)
 
 
-log = logging.getLogger("ngo")
-
-#: The number of graphs that are checked, if the topology may never repeat.
-GRAPHS = 1000
-
-
 def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
     """Raise a UserError unless the graphs of one period together connect ``n`` workers.
 
     In directed graphs, a path must lead from each worker to each other. ``values`` are the fields
-    of a run that the topology reads. Of a topology that may never repeat, the first ``GRAPHS``
-    graphs are checked. For this topology, and for one that declares ``connected=False``, a warning
-    takes the place of the error, once in a process. The package's topologies are not checked: tests
-    show that they connect all workers.
+    of a run that the topology reads. A topology that may never repeat is not checked, nor one that
+    declares ``connected=False``, nor the package's: tests show that they connect all workers.
     """
-    if not TOPOLOGIES.definitions.get(name, "").startswith("ngo."):
-        _check(TOPOLOGIES[name], n, tuple(sorted(values.items())))
+    topology = TOPOLOGIES[name]
+    own = TOPOLOGIES.definitions.get(name, "").startswith("ngo.")
+    if topology.connected and not own and topology.period(n, **values) is not None:
+        _check_period(topology, n, tuple(sorted(values.items())))
 
 
 @lru_cache(maxsize=1000)
-def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
-    period = topology.period(n, **dict(values))
-    apart = _apart(topology, n, dict(values), period or GRAPHS)
-    if apart is None:
-        return
-    where = {1: "", None: f" in its first {GRAPHS} graphs"}.get(period, f" in its {period} graphs")
-    given = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
-    what = "the given graph" if given else repr(topology.name)
-    message = (
-        f"topology: {what} does not connect the {n} workers: there are no paths "
-        f"both ways between worker 0 and worker {apart}{where}"
-    )
-    if period is None or not topology.connected:
-        log.warning(f"{message}, so that they may never agree")
-    else:
-        how = "declare it with connected=False if that is meant"
-        if given:
-            how = (
-                "join its parts or, if that is meant, register it with @ngo.topology('name', "
-                "connected=False) and give the name"
-            )
-        raise UserError(f"{message}; {how}.")
-
-
-def _apart(topology: Topology, n: int, values: Mapping[str, object], count: int) -> int | None:
-    """A worker without paths both to and from worker 0 in the union of the first graphs; or None.
-
-    Random graphs are drawn from a stream that no run uses.
-    """
+def _check_period(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    random = GENERATOR in topology.arguments
-    drawn = {GENERATOR: torch.Generator().manual_seed(0)} if random else {}
-    union, labels = np.empty((0, 2), np.int64), np.arange(n)
-    for t in range(count):
-        edges = np.concatenate([union, topology.pairs(n, t=t, **drawn, **values)])
-        edges = simple(n, edges, directed=topology.directed)
-        if len(edges) > len(union):
-            union = edges
-            graph = coo_array((np.ones(len(union)), union.T), shape=(n, n))
-            parts, labels = connected_components(graph, topology.directed, connection="strong")
-            if parts == 1:
-                return None
-    return int((labels != labels[0]).argmax())
+    period = topology.period(n, **dict(values)) or 1
+    edges = np.concatenate([topology.pairs(n, t=t, **dict(values)) for t in range(period)])
+    graph = coo_array((np.ones(len(edges)), edges.T), shape=(n, n))
+    components, labels = connected_components(graph, topology.directed, connection="strong")
+    if components == 1:
+        return
+    where = "" if period == 1 else f" in its {period} graphs"
+    given = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
+    what = "the given graph" if given else repr(topology.name)
+    how = "declare it with connected=False if that is meant"
+    if given:
+        how = (
+            "join its parts or, if that is meant, register it with @ngo.topology('name', "
+            "connected=False) and give the name"
+        )
+    raise UserError(
+        f"topology: {what} does not connect the {n} workers: there are no paths both ways between "
+        f"worker 0 and worker {(labels != labels[0]).argmax()}{where}; {how}."
+    )

@@ -9,7 +9,7 @@ from functools import partial
 from ngo.common.fields import above, at_least, choice, limit_product, number, whole, within
 from ngo.common.lazy import Table, pd, torch
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import Trajectory, simulate
+from ngo.gossip.consensus_dynamics import simulate
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import Case, measured, measurement
 
@@ -67,19 +67,8 @@ def _measured(options: ConsensusOptions, p: float, delay: int) -> Table:
     mixing = Mixing(options.topology, n, options, torch_stream(seed, "graphs"))
     matrices = map(mixing.at, range(options.rounds))
     run = simulate(X0, matrices, p, options.gamma, options.rounds, delay)
-    return trajectory_table(run, p, delay=delay, topology=options.topology, gamma=options.gamma)
-
-
-def trajectory_table(
-    run: Trajectory, p: float, *, delay: int = 0, topology: str = "ring", gamma: float = 1.0
-) -> Table:
-    """A trajectory with states ``[rounds + 1, n, 1]`` as rows of (round, worker, x, V).
-
-    Further columns are p, ``delay`` (in rounds), ``topology``, the number of workers, and
-    ``gamma``, the length of a round.
-    """
-    rounds, n = run.states.shape[:2]
-    index = pd.MultiIndex.from_product([range(rounds), range(n)], names=["round", "worker"])
+    index = pd.MultiIndex.from_product([range(len(run.V)), range(n)], names=["round", "worker"])
     table = index.to_frame(index=False).assign(x=run.states.numpy().ravel())
-    facts = {"p": p, "delay": delay, "topology": topology, "workers": n, "gamma": gamma}
+    facts = {"p": p, "delay": delay, "topology": options.topology, "workers": n}
+    facts |= {"gamma": options.gamma}
     return pd.DataFrame({**facts, **table, "V": run.V.numpy()[table["round"]]})

@@ -67,16 +67,16 @@ class Measurement:
     #: ``data_root`` and ``device``.
     measure: Measure
     #: Whether it reads the models that the training experiment of the same name kept.
-    on_models: bool
+    on_models: bool = False
     #: The fields of a run that it needs: from a setting in a config, or as options. They name the
     #: data set. ``make_run(**values)`` returns a RunSpec with these fields and ``values``.
-    run_fields: tuple[str, ...]
+    run_fields: Sequence[str] = ()
     #: Whether no other job may run on the machine meanwhile; it has the GPU if there is one.
-    exclusive: bool
+    exclusive: bool = False
     #: The lines that the command prints about the table.
-    summary: Summary
+    summary: Summary = lambda table: ()
     #: The columns of the table other than options and fields of runs; empty if not known.
-    columns: tuple[str, ...] = ()
+    columns: Sequence[str] = ()
     #: ``cases(options)`` returns the cases of the table in the order of its rows, if they can be
     #: measured one by one.
     cases: Callable[..., Iterable[Case]] | None = None
@@ -94,10 +94,10 @@ class Measurement:
         of_runs = FIELDS if self.on_models or self.run_fields else ()
         return {*self.columns, *fields_of(self.options), *of_runs}
 
-    def check_columns(self, found: Iterable[str]) -> None:
+    def check_columns(self, columns: Iterable[str]) -> None:
         """Raise a UserError for a column of the table that is not declared."""
         known = self.known_columns()
-        for name in found:
+        for name in columns:
             if known and name not in known:
                 raise UserError(
                     f"measurement: the table of {self.name!r} has a column {name!r}, which its "
@@ -134,18 +134,12 @@ MEASUREMENTS: Registry[Measurement] = Registry("measurement")
 
 
 def measurement(
-    name: str,
-    options: type,
-    *,
-    on_models: bool = False,
-    run_fields: Iterable[str] = (),
-    exclusive: bool = False,
-    summary: Summary = lambda table: (),
-    columns: Iterable[str] = (),
-    cases: Callable[..., Iterable[Case]] | None = None,
-    version: int = 1,
+    name: str, options: type, *, version: int = 1, **facts: Any
 ) -> Callable[[Measure], Measure]:
-    """Register a function as a measurement; the arguments are the fields of ``Measurement``.
+    """Register a function as a measurement.
+
+    ``facts`` are further fields of ``Measurement``: ``on_models``, ``run_fields``, ``exclusive``,
+    ``summary``, ``columns`` and ``cases``.
 
     With ``columns``, a claim that names another column is refused before anything is trained.
     ``version`` is raised when its results change.
@@ -156,7 +150,7 @@ def measurement(
         raise UserError(
             f"measurement: {name!r} is a name of a command or of a config's key; choose another."
         )
-    taken = (*RESERVED, *run_fields)
+    taken = (*RESERVED, *facts.get("run_fields", ()))
     declared = fields_of(options)
     for option in dataclasses.fields(options):
         if option.name in taken:
@@ -167,13 +161,11 @@ def measurement(
                 f"measurement: the option {option.name!r} of {name!r} is not declared; use number, "
                 f"whole or choice."
             )
-    if on_models and run_fields:
+    if facts.get("on_models") and facts.get("run_fields"):
         raise UserError(f"measurement: {name!r} has both models and run fields; choose one.")
 
-    given = on_models, tuple(run_fields), exclusive, summary, tuple(columns), cases
-
     def register(measure: Measure) -> Measure:
-        MEASUREMENTS.add(name, Measurement(name, options, measure, *given), measure, version)
+        MEASUREMENTS.add(name, Measurement(name, options, measure, **facts), measure, version)
         return measure
 
     return register

@@ -23,7 +23,7 @@ from ngo.common.fields import (
 from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import Chebyshev, Disturbance, Round, disturbed_rounds
+from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, Round, disturbed_rounds
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import Case, measured, measurement

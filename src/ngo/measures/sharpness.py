@@ -15,7 +15,7 @@ from ngo.common.fields import above, at_least, number, whole, within
 from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.measures.measurement import drawn, kept, measurement
 from ngo.models.task import Task
 from ngo.native.threads import one_intra_op_thread
@@ -122,7 +122,7 @@ class Loss:
         chunks = zip(inputs.split(CHUNK), targets.split(CHUNK), strict=True)
         self._chunks = [(in_float64(x), in_float64(y)) for x, y in chunks]
         self.mean = _flat(self._model)
-        self._shapes = {name: each.shape for name, each in self._model.named_parameters()}
+        self._shapes = {name: p.shape for name, p in self._model.named_parameters()}
         self._split = torch.Size(shape.numel() for shape in self._shapes.values())
 
     @property

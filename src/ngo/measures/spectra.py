@@ -1,4 +1,4 @@
-"""Degrees, spectral gaps and effective neighbours of topologies (Table S1)."""
+"""Degrees and spectral gaps of topologies (Table S1)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from ngo.common.fields import above, at_least, below, choice, number, whole, within
+from ngo.common.fields import above, at_least, choice, number, whole, within
 from ngo.common.lazy import Table, pd
 from ngo.common.seeding import torch_stream
-from ngo.gossip.spectrum import effective_neighbours, spectral_gap
+from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import Case, measured, measurement
 from verdicts.statistics.estimates import estimate
@@ -27,14 +27,11 @@ class SpectraOptions:
     u: float = number("probability of an edge in a random graph", 0.4, above(0, 1))
     draws: int = whole("random graphs per mean", 200, within(1, 100_000))
     seed: int = whole("seed of random graphs", 0, at_least(0))
-    decay: tuple[float, ...] = number(
-        "decay of the random walk of effective neighbours", (), below(0, 1), optional=True
-    )
 
 
 COLUMNS = (
     *("topology", "u", "n", "draws", "degree", "spectral_gap", "spectral_gap_std", "connected"),
-    *("connected_gap", "effective_neighbours"),
+    "connected_gap",
 )
 
 
@@ -50,8 +47,7 @@ def spectral_table(options: SpectraOptions) -> Table:
 
     The table has a row for each --topology and --workers. Values of random graphs are means over
     --draws graphs, with the standard deviation of the gap, the share of connected graphs, and the
-    mean gap of those. With --decay, there is a row for each of its values, with the effective
-    number of neighbours: one number for all graphs of a period, or for all draws in turn.
+    mean gap of those.
 
     Compare a ring with a torus of 16 workers:
       ngo spectra --topology ring --topology torus --workers 16 --out gaps.parquet
@@ -78,10 +74,4 @@ def _measured(options: SpectraOptions, name: str, n: int) -> Table:
         "connected": len(connected) / draws,
         "connected_gap": estimate(connected).mean if connected else float("nan"),
     }
-    if not options.decay:
-        return pd.DataFrame([facts])
-    cycle = mixing.cycle(draws)
-    return pd.DataFrame(
-        {**facts, "decay": decay, "effective_neighbours": effective_neighbours(cycle, decay)}
-        for decay in options.decay
-    )
+    return pd.DataFrame([facts])

@@ -66,10 +66,10 @@ def by_exponent(table: pd.DataFrame, label: Callable[[Style, pd.DataFrame], str]
     """The rows of each method and p with a style, named by ``label``; NGO's p have shades."""
     cases: Cases = []
     for style, rows in by_method(table):
-        parts = [own for _, own in rows.groupby("p", dropna=False)][::-1]
-        looks = _shades(len(parts)) if style == METHOD_STYLES["ngo"] else [style] * len(parts)
-        names = [label(style, own) for own in parts]
-        cases += zip(map(Style.named, looks, names), parts, strict=True)
+        by_p = [group for _, group in rows.groupby("p", dropna=False)][::-1]
+        looks = _shades(len(by_p)) if style == METHOD_STYLES["ngo"] else [style] * len(by_p)
+        names = [label(style, group) for group in by_p]
+        cases += zip(map(Style.named, looks, names), by_p, strict=True)
     return cases
 
 

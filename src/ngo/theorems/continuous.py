@@ -11,16 +11,10 @@ from scipy.integrate import solve_ivp
 
 from ngo.common.lazy import Tensor
 from ngo.common.seeding import torch_stream
-from ngo.gossip import consensus
 from ngo.gossip.bounds import finite_time_bound
+from ngo.gossip.consensus_dynamics import integrate, synchronization_index
 from ngo.gossip.spectrum import algebraic_connectivity, laplacian
-from ngo.theorems.setting import (
-    Rows,
-    graph,
-    graphs,
-    sgd_graph,
-    states,
-)
+from ngo.theorems.graphs import Rows, graph, graphs, sgd_graph, states
 from ngo.theorems.table import TIMES, TheoryOptions
 
 # Much longer than any coupling takes.
@@ -43,9 +37,9 @@ def consensus_times(s: TheoryOptions) -> Rows:
         starts = states(n, s.draws, s.seed, "theory states", n)
         for p in s.p:
             for draw, X0 in enumerate(starts):
-                V0 = float(consensus.synchronization_index(X0))
+                V0 = float(synchronization_index(X0))
                 bounds = {form: finite_time_bound(V0, W, p, GAMMA, form) for form in TIMES}
-                flow = consensus.integrate(X0, W, p, GAMMA, t_end=4 * bounds["sharp"], tol=s.tol)
+                flow = integrate(X0, W, p, GAMMA, t_end=4 * bounds["sharp"], tol=s.tol)
                 measured = math.inf if flow.consensus_time is None else flow.consensus_time
                 yield topology, n, p, GAMMA, draw, V0, measured, *bounds.values()
 
@@ -63,7 +57,7 @@ def exponential_decay(s: TheoryOptions) -> Rows:
     """
     for topology, n, W in graphs(s):
         for draw, X0 in enumerate(states(n, s.draws, s.seed, "theory logs", n)):
-            flow = consensus.integrate(X0, W, 1.0, t_end=T_END, tol=s.tol, samples=SAMPLES)
+            flow = integrate(X0, W, 1.0, t_end=T_END, tol=s.tol, samples=SAMPLES)
             measured = distance_from_line(flow.times.numpy(), flow.V.log().numpy())
             yield topology, n, 1.0, draw, measured
 
@@ -93,7 +87,7 @@ def consensus_order(s: TheoryOptions) -> Rows:
     for seed in range(s.seed, s.seed + s.starts):
         (X0,) = states(n, 1, seed, "theory orders", None)
         for p in s.order_p:
-            flow = consensus.integrate(X0, W, p, t_end=T_END, tol=s.order_share)
+            flow = integrate(X0, W, p, t_end=T_END, tol=s.order_share)
             time = math.inf if flow.consensus_time is None else flow.consensus_time
             yield seed, n, p, time
 

@@ -11,17 +11,12 @@ import torch
 from ngo.common.lazy import Tensor
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip import bounds, consensus
+from ngo.gossip import bounds
+from ngo.gossip.consensus_dynamics import simulate, synchronization_index
 from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 from ngo.gossip.topology import Mixing
-from ngo.theorems.setting import (
-    Rows,
-    graphs,
-    residual,
-    states,
-    unit_spread,
-)
+from ngo.theorems.graphs import Rows, graphs, residual, states, unit_spread
 from ngo.theorems.table import TheoryOptions
 
 # Section 2.1: a step of linear gossip shrinks the distance to the mean by 1 − γλ₂ or less.
@@ -44,7 +39,7 @@ def decays(s: TheoryOptions) -> Rows:
         starts = torch.cat([drawn, vectors[:, [1, -1]]], dim=1)
         connectivity = algebraic_connectivity(W)
         for gamma in s.floor_gamma:
-            states = consensus.simulate(starts, W, 1.0, gamma, STEPS).states
+            states = simulate(starts, W, 1.0, gamma, STEPS).states
             spread = (states - states.mean(1, keepdim=True)).norm(dim=1)
             share = spread / spread[0]
             ratio = (share[1:] / share[:-1])[share[:-1] > LEAST_SHARE]
@@ -94,7 +89,7 @@ def chatter_floors(s: TheoryOptions) -> Rows:
     for topology, n, W in graphs(s):
         generator = torch_stream(s.seed, "theory states", n)
         X0 = torch.randn(n, dimension, generator=generator, dtype=torch.float64)
-        V0 = float(consensus.synchronization_index(X0))
+        V0 = float(synchronization_index(X0))
         for p, gamma in product([p for p in s.p if p != 0.5], s.floor_gamma):
             bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
             if 2 * bound * X0.numel() > MAX_NUMBERS:
@@ -102,7 +97,7 @@ def chatter_floors(s: TheoryOptions) -> Rows:
                     f"floor_gamma: {gamma!r} takes {2 * bound:,.0f} rounds at p = {p!r} on {n} "
                     f"workers in {dimension} dimensions; it must be larger."
                 )
-            run = consensus.simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
+            run = simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
             measured = float(run.V[-FLOOR_ROUNDS:].mean())
             predicted = bounds.chatter_V(gamma, W, p, dimension)
             yield topology, n, p, gamma, dimension, measured, predicted
@@ -187,7 +182,7 @@ def delays(s: TheoryOptions) -> Rows:
         limit, limit_of_rounds = bounds.delay_limit(W), bounds.delay_limit(W, gamma)
         for p in (*s.p, 1.0):
             share = 1.0 if p == 1 else s.delay_share
-            tolerated = consensus.delayed_tolerance(X0, W, p, gamma, rounds, share)
+            tolerated = delayed_tolerance(X0, W, p, gamma, rounds, share)
             left = residual(X0, W, p, gamma, rounds, round(limit / 2 / gamma))
             floor = residual(X0, W, p, gamma, rounds)
             yield topology, n, p, gamma, tolerated, limit, limit_of_rounds, left, floor
@@ -202,8 +197,32 @@ def limits(s: TheoryOptions) -> Rows:
         X0 = _eigen(W)[1] * math.sqrt(n)
         for divisor in DIVISORS:
             step, rounds = s.delay_step / divisor, s.delay_rounds * divisor
-            tolerated = consensus.delayed_tolerance(X0, W, 1.0, step, rounds)
+            tolerated = delayed_tolerance(X0, W, 1.0, step, rounds)
             yield topology, n, step, tolerated, bounds.delay_limit(W)
+
+
+def delayed_tolerance(
+    X0: Tensor, W: Tensor, p: float, gamma: float, rounds: int, share: float = 1.0
+) -> float:
+    """The largest delay, in units of time, under which V decays.
+
+    A round is a step of length ``gamma`` of the delayed continuous system (for p = 1, dx/dt =
+    −L x(t − τ)), so a delay of k rounds is a time kγ. V decays if its maximum over the last tenth
+    of the ``rounds`` is below ``share`` times its maximum over the first tenth. A bisection finds
+    the delay, in whole rounds from 0 to a tenth of the run. The result is −γ if V does not decay
+    without a delay either.
+    """
+    tenth = max(1, rounds // 10)
+
+    def decays(delay: int) -> bool:
+        V = simulate(X0, W, p, gamma, rounds, delay).V
+        return bool(V[-tenth:].max() < share * V[:tenth].max())  # NaN does not decay
+
+    held, broken = -1, tenth
+    while broken - held > 1:
+        middle = (held + broken) // 2
+        held, broken = (middle, broken) if decays(middle) else (held, middle)
+    return held * gamma
 
 
 def unit_steps(s: TheoryOptions) -> Rows:

@@ -394,7 +394,7 @@ def topology_of(given: Any, workers: int | None) -> tuple[Topology, int, dict[st
     data = content.dense().numpy().tobytes() if weighted else repr(content).encode()
     name = f"own-{hashlib.sha256(data + bytes([directed])).hexdigest()[:8]}"
     matching = weighted and bool((content.starts.diff() <= 1).all())
-    facts = {"period": 1, "exact": False, "matching": matching, "density": 0.0}
+    facts = {"period": 1, "matching": matching, "density": 0.0}
     return Topology(name, lambda n: content, directed, weighted, (), facts), n, about
 
 

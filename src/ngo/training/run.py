@@ -16,7 +16,7 @@ from ngo.common.files import file_lock, remove_partial, writable_folder
 from ngo.common.registry import UserError
 from ngo.data.partition import Parts
 from ngo.engine.population import Population
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.native.threads import one_intra_op_thread
 from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT

@@ -19,9 +19,9 @@ from ngo.engine.population import Population
 from ngo.gossip.attack import ATTACKS, HONEST, Liars
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.exchange import Failures, Network, unchanged
 from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import Failures, Network, unchanged
+from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import LOCAL_RULES, Step
 from ngo.training.batches import Batches, BatchStream

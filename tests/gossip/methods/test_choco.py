@@ -5,15 +5,13 @@ import numpy as np
 import pytest
 import torch
 from stepping import Stepping, ring_matrix, states
-from test_corrections import LR, grad, trained
+from test_drift_corrections import LR, grad, trained
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import complete, ring
-from ngo.training.validation import resolve
 
 KEPT = {"kept_share": 0.5}
 OPTIONS = {**KEPT, "levels": 5}
@@ -21,9 +19,9 @@ OPTIONS = {**KEPT, "levels": 5}
 
 def reference_of(name):
     """C(i, z), as in its paper; random codecs draw like the codec of worker i alone."""
-    own = {"none": lambda z: z, "top_k": lambda z: by_worker.top(z, 2), "sign": by_worker.signs}
-    if name in own:
-        return lambda i, z: own[name](z)
+    exact = {"none": lambda z: z, "top_k": lambda z: by_worker.top(z, 2), "sign": by_worker.signs}
+    if name in exact:
+        return lambda i, z: exact[name](z)
     run = Stepping("choco", torch.zeros(1, by_worker.D), **OPTIONS).run
     codecs = [
         COMPRESSIONS[name].codec(
@@ -38,9 +36,9 @@ def reference_of(name):
 @pytest.mark.parametrize("name", sorted(COMPRESSIONS))
 def test_it_is_its_reference(name, graph, p):
     W = mixing_matrix(graph(by_worker.N))
-    found = trained("choco", W, 50, lr=LR, gamma=0.3, p=p, compression=name, **OPTIONS)
+    actual = trained("choco", W, 50, lr=LR, gamma=0.3, p=p, compression=name, **OPTIONS)
     expected = by_worker.choco(W.numpy(), grad, 50, LR, 0.3, p, reference_of(name))
-    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-6)
+    assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("coupling", ["power", "capped"])
@@ -63,16 +61,3 @@ def test_the_mean_is_conserved_and_the_workers_agree(name):
         stepping.advance()
     assert torch.allclose(stepping.X.mean(0), X.mean(0), atol=1e-12)
     assert synchronization_index(stepping.X) < 1e-4 * synchronization_index(X)
-
-
-def test_it_needs_a_fixed_graph():
-    assert resolve({"method": "choco"}).compression == "none"
-    assert resolve({"method": "choco", "topology": "erdos_renyi"}).topology == "erdos_renyi"
-    for topology in ("random", "one_peer_hypercube"):
-        with pytest.raises(UserError) as error:
-            resolve({"method": "choco", "topology": topology, "workers": 8})
-        assert str(error.value).startswith(
-            f"topology: {topology!r} may change at each step, and method 'choco' builds on "
-            f"earlier steps with the same neighbours; fixed topologies: chain, complete, "
-        )
-        assert "\n" not in str(error.value)

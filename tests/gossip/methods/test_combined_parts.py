@@ -6,10 +6,10 @@ import pytest
 import torch
 from by_worker import D, N
 from stepping import Stepping
-from test_corrections import A, B, gradients
+from test_drift_corrections import A, B, gradients
 
+from ngo.gossip.exchange import Failures, unchanged
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
-from ngo.gossip.network import Failures, unchanged
 from ngo.gossip.topologies.static import ring
 
 W = MixingMatrix.of(mixing_matrix(ring(N)))
@@ -55,16 +55,16 @@ def test_adam_goes_with_gradient_tracking_and_not_with_d2():
 @pytest.mark.parametrize("method", UNBIASED)
 def test_weight_decay_is_that_of_the_regularised_problem(method):
     """½λ‖x‖² in each worker's objective; counted twice or not at all, it would be another one."""
-    found = trained(method, 500, lr=0.05, rule="momentum", weight_decay=DECAY)
-    assert np.abs(found - regularised(DECAY)).max() < 1e-8
+    actual = trained(method, 500, lr=0.05, rule="momentum", weight_decay=DECAY)
+    assert np.abs(actual - regularised(DECAY)).max() < 1e-8
     assert np.abs(regularised(DECAY) - BEST).max() > 0.05
 
 
 def test_weight_decay_of_adam_is_that_of_the_regularised_problem_and_adamws_is_not():
     """AdamW ends near the minimum of the mean objective itself."""
 
-    def relative_distance(found, to):
-        return np.linalg.norm(found - to, axis=1).max() / np.linalg.norm(to)
+    def relative_distance(actual, to):
+        return np.linalg.norm(actual - to, axis=1).max() / np.linalg.norm(to)
 
     adam, adamw = (
         trained("gradient_tracking", 1000, lr=0.01, rule=rule, weight_decay=0.3)
@@ -79,5 +79,5 @@ def test_weight_decay_of_adam_is_that_of_the_regularised_problem_and_adamws_is_n
 def test_corrections_stay_without_bias_where_links_fail_and_workers_are_away(method):
     """Also after a drop of the learning rate."""
     away = {"link_failure": 0.3, "absence": 0.2}
-    found = trained(method, 700, lr=0.03, rule="momentum", drop=690, **away)
-    assert np.abs(found - BEST).max() < 1e-6
+    actual = trained(method, 700, lr=0.03, rule="momentum", drop=690, **away)
+    assert np.abs(actual - BEST).max() < 1e-6

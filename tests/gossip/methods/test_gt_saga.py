@@ -9,7 +9,7 @@ import pytest
 import torch
 from runs import CONVEX, digits_run
 from stepping import Stepping
-from test_corrections import A, B
+from test_drift_corrections import A, B
 
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
@@ -67,9 +67,9 @@ def reference(steps, gamma, p, pull):
 
 @pytest.mark.parametrize(("coupling", "p"), [("power", 1.0), ("power", 0.9), ("capped", 0.8)])
 def test_it_is_its_reference(coupling, p):
-    found = trained("gt_saga", 50, coupling=coupling, gamma=0.4, p=p, cap=0.5)
+    actual = trained("gt_saga", 50, coupling=coupling, gamma=0.4, p=p, cap=0.5)
     expected = reference(50, 0.4, p, getattr(by_worker, coupling))
-    assert np.allclose(found, expected, rtol=0, atol=1e-9)
+    assert np.allclose(actual, expected, rtol=0, atol=1e-9)
 
 
 def test_it_reaches_the_minimum_where_gradient_tracking_goes_on_moving():
@@ -78,11 +78,11 @@ def test_it_reaches_the_minimum_where_gradient_tracking_goes_on_moving():
     best = np.linalg.solve(
         sum(a.T @ a / m for a, _, m in parts), sum(a.T @ b / m for a, b, m in parts)
     )
-    found, noisy = (
+    actual, noisy = (
         trained(name, steps, gamma=0.8, p=1.0)
         for name, steps in (("gt_saga", 3000), ("gradient_tracking", 500))
     )
-    assert np.abs(found - best).max() < 1e-4
+    assert np.abs(actual - best).max() < 1e-4
     assert np.abs(noisy - best).max() > 0.01
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 from stepping import D, N, Stepping, ring_matrix, states
-from test_corrections import LR, grad, gradients, trained
+from test_drift_corrections import LR, grad, gradients, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
@@ -57,17 +57,17 @@ def run(method, X=None, steps=100, **values):
 
 @pytest.mark.parametrize("together", [0.0, 0.3, 1.0])
 def test_post_local_sgd_is_gossip_and_then_local_sgd(together):
-    first, own = int(100 * together), {"together": together, "local_steps": 4}
-    sent, found = run("post_local_sgd", **own)
+    first, options = int(100 * together), {"together": together, "local_steps": 4}
+    sent, actual = run("post_local_sgd", **options)
     rest = 100 - first
-    assert [each / 2 / N for each in sent] == [1] * first + [0, 0, 0, 1] * (rest // 4) + [0] * (
-        rest % 4
-    )
+    assert [messages / 2 / N for messages in sent] == [1] * first + [0, 0, 0, 1] * (rest // 4) + [
+        0
+    ] * (rest % 4)
     expected = [*run("ngo")][1][:first]
     if rest:
-        start = found[first - 1] if first else None
+        start = actual[first - 1] if first else None
         expected += [*run("local_sgd", start, rest, local_steps=4)][1]
-    assert all(map(torch.equal, found, expected))
+    assert all(map(torch.equal, actual, expected))
 
 
 @pytest.mark.parametrize("threshold", [0.5, 5.0])
@@ -161,9 +161,9 @@ def clique_averaging(grad, steps, lr, gamma, p, clique, pull):
 @pytest.mark.parametrize(("coupling", "p"), [("power", 1.0), ("capped", 0.8)])
 def test_clique_averaging_is_its_reference(coupling, p):
     given = {"coupling": coupling, "cap": 0.5, "clique": 3}
-    found = trained("clique_averaging", CLIQUES, 50, lr=LR, gamma=0.6, p=p, **given)
+    actual = trained("clique_averaging", CLIQUES, 50, lr=LR, gamma=0.6, p=p, **given)
     expected = clique_averaging(grad, 50, LR, 0.6, p, 3, getattr(by_worker, coupling))
-    assert np.allclose(found, expected, rtol=0, atol=1e-9)
+    assert np.allclose(actual, expected, rtol=0, atol=1e-9)
 
 
 def test_models_cross_all_edges_and_gradients_those_within_cliques():
@@ -230,11 +230,11 @@ def by_cosine(method, noise=0.0, **values):
 def test_dsgd_ac_is_its_reference(coupling, p, power, start):
     """With x + γ_t Σ_j W_ij φ(x_j − x_i) − η_t g; γ_t falls with η_t from step s on."""
     given = {"coupling": coupling, "cap": 0.5, "gamma": 0.4, "p": p, "warmup": 0.1}
-    found = by_cosine("dsgd_ac", ac_power=power, ac_start=start, **given)
+    actual = by_cosine("dsgd_ac", ac_power=power, ac_start=start, **given)
     x, etas, s = by_worker.start(), rates(LR, 0.1), round(max(start, 0.1) * COSINE_STEPS)
     for t, eta in enumerate(etas):
         gamma = 0.4 * (eta / etas[s]) ** power if t >= s else 0.4
         g = {i: grad(i, x[i]) for i in x}
         pulled = by_worker.pulled(RING.numpy(), x, gamma, p, getattr(by_worker, coupling))
         x = {i: pulled[i] - eta * g[i] for i in x}
-        assert np.allclose(found[t], np.stack(list(x.values())), rtol=0, atol=1e-9)
+        assert np.allclose(actual[t], np.stack(list(x.values())), rtol=0, atol=1e-9)

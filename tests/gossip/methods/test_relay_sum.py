@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 from stepping import Stepping
-from test_corrections import LR, grad, trained
+from test_drift_corrections import LR, grad, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.gossip.exchange import Network
 from ngo.gossip.mixing_matrix import mixing_matrix
-from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import chain, star
 from ngo.native.threads import fits, in_order, threads
 from ngo.training.validation import resolve
@@ -33,9 +33,9 @@ def weights(graph):
 
 @pytest.mark.parametrize("graph", TREES.values(), ids=TREES)
 def test_it_is_its_reference(graph):
-    found = trained("relay_sum", weights(graph), 50, lr=LR)
+    actual = trained("relay_sum", weights(graph), 50, lr=LR)
     expected = by_worker.relay_sum(list(graph.edges), grad, 50, LR)
-    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+    assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("graph", TREES.values(), ids=TREES)

@@ -61,15 +61,15 @@ def test_random_graphs_have_edges_at_their_rate(n):
 
 def test_each_pair_of_many_workers_is_an_edge_equally_often():
     generator, n = torch_stream(0, "test"), 300
-    found = torch.zeros(n, n)
+    actual = torch.zeros(n, n)
     for _ in range(200):
         i, j = TOPOLOGIES["random"].pairs(n, u=0.05, generator=generator).T
         assert (i < j).all()
-        found[i, j] += 1
-    counts = found[torch.ones(n, n).triu(1).bool()]
+        actual[i, j] += 1
+    counts = actual[torch.ones(n, n).triu(1).bool()]
     assert float(counts.mean()) == pytest.approx(10, rel=0.01)
     assert float(counts.var()) == pytest.approx(9.5, rel=0.02)  # of a binomial distribution
-    by_first = (found.sum(1) / torch.arange(n - 1, -1, -1))[: n // 2]
+    by_first = (actual.sum(1) / torch.arange(n - 1, -1, -1))[: n // 2]
     assert (by_first - 10).abs().max() < 1.5
     assert len(TOPOLOGIES["random"].pairs(n, u=1.0, generator=generator)) == n * (n - 1) // 2
 
@@ -112,18 +112,20 @@ def test_each_worker_sends_to_so_many_others(n, receivers):
 
 def test_all_sets_of_receivers_are_equally_likely():
     """Each worker's, and not only each receiver: ten sets of two out of five others."""
-    found = draws("epidemic_out", 6, 1500, receivers=2)
-    counts = Counter((i, tuple(j for a, j in edges if a == i)) for edges in found for i in range(6))
+    actual = draws("epidemic_out", 6, 1500, receivers=2)
+    counts = Counter(
+        (i, tuple(j for a, j in edges if a == i)) for edges in actual for i in range(6)
+    )
     assert len(counts) == 60
     assert max(abs(count / 150 - 1) for count in counts.values()) < 0.35
 
 
 @pytest.mark.parametrize(("n", "degree"), [(10, 1), (7, 2), (96, 7)])
 def test_a_regular_graph_in_each_step(n, degree):
-    found = draws("epidemic_regular", n, 5, degree=degree)
-    for edges in found:
+    actual = draws("epidemic_regular", n, 5, degree=degree)
+    for edges in actual:
         assert (np.bincount(np.array(edges).flatten(), minlength=n) == degree).all()
-    assert len({tuple(edges) for edges in found}) == 5
+    assert len({tuple(edges) for edges in actual}) == 5
 
 
 @pytest.mark.parametrize(

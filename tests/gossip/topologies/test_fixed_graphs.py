@@ -55,8 +55,8 @@ SPECTRA = {
 def test_known_eigenvalues(name, n):
     L, degree = SPECTRA[name, n]
     expected = 1 - torch.tensor(L, dtype=torch.float64) / (degree + 1)
-    found = torch.linalg.eigvalsh(matrix(name, n))
-    assert torch.allclose(found, expected.sort().values, atol=1e-12)
+    actual = torch.linalg.eigvalsh(matrix(name, n))
+    assert torch.allclose(actual, expected.sort().values, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "printed"), [(4, "0.67"), (16, "0.05"), (36, "0.01"), (64, "0.003")])

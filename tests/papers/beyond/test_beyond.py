@@ -122,9 +122,9 @@ def test_a_config_without_a_network_is_refused():
 
 
 def test_each_case_has_its_costs_at_its_best_gamma():
-    found = priced(prices(), NETWORKS)
-    assert found["gamma"].dropna().unique().tolist() == [0.4]
-    last = found[found["step"] == 100].drop_duplicates("case").set_index("case")
+    actual = priced(prices(), NETWORKS)
+    assert actual["gamma"].dropna().unique().tolist() == [0.4]
+    last = actual[actual["step"] == 100].drop_duplicates("case").set_index("case")
     assert last.loc["linear, ring", "sent_per_worker"] == 8 * 100 * ROW / N
     assert np.isclose(last.loc["linear, ring", "near"], 100, rtol=1e-3)
     assert np.isclose(last.loc["linear, ring", "far"], 100 * (1 + 0.5))
@@ -178,11 +178,11 @@ def test_a_row_for_each_partition_with_its_fields_and_measures(digits, tmp_path)
     for k, spec in enumerate(specs):
         write(tmp_path / f"{k}.parquet", [spec], tmp_path)
     counts = class_counts(tmp_path / f"{k}.parquet" for k in range(4))
-    found = functions("beyond/skew").heterogeneity(counts)
-    assert found["partition"].tolist() == [spec.partition for spec in specs]
-    assert found["beta"].tolist()[:3] == [0.1, 1.0, 10.0]
-    assert np.isnan(found["beta"][3])
+    actual = functions("beyond/skew").heterogeneity(counts)
+    assert actual["partition"].tolist() == [spec.partition for spec in specs]
+    assert actual["beta"].tolist()[:3] == [0.1, 1.0, 10.0]
+    assert np.isnan(actual["beta"][3])
     wanted = [hellinger_to_global(samples_by_class(digits.labels, parts, 10)) for parts in drawn]
-    assert found["hellinger"].tolist() == pytest.approx(wanted)
-    assert (np.diff(found["hellinger"][:3]) < 0).all()
-    assert (np.diff(found["label_entropy"][:3]) > 0).all()
+    assert actual["hellinger"].tolist() == pytest.approx(wanted)
+    assert (np.diff(actual["hellinger"][:3]) < 0).all()
+    assert (np.diff(actual["label_entropy"][:3]) > 0).all()

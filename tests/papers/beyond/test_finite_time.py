@@ -39,13 +39,13 @@ def test_the_figure_and_the_table_are_saved(tables, tmp_path):
 
 
 def test_the_comparison_with_linear_gossip_is_paired_by_seed():
-    found = comparison(rounds(by_gamma))
-    found = found.set_index(["disturbance", "mixer"])
+    actual = comparison(rounds(by_gamma))
+    actual = actual.set_index(["disturbance", "mixer"])
     levels = 1 + 0.1 * np.array([4, 5, 6, 7])
-    assert np.isclose(found.loc[("drift", "linear"), "mean"], 2 * np.exp(np.log(levels).mean()))
-    assert np.isclose(found.loc[("drift", "NGO"), "ratio_mean"], 4)
-    assert np.isclose(found.loc[("drift", "capped"), "ratio_mean"], 0.5)
-    assert (found["seeds"] == 4).all()
+    assert np.isclose(actual.loc[("drift", "linear"), "mean"], 2 * np.exp(np.log(levels).mean()))
+    assert np.isclose(actual.loc[("drift", "NGO"), "ratio_mean"], 4)
+    assert np.isclose(actual.loc[("drift", "capped"), "ratio_mean"], 0.5)
+    assert (actual["seeds"] == 4).all()
 
 
 N, T = 10, 8
@@ -55,18 +55,18 @@ LAPLACE = [2 / 3 * (1 - math.cos(2 * math.pi * k / N)) for k in range(1, N)]
 
 def theory(mixer, topology="ring", gamma=1.0, p=1.0, V0=900.0):
     row = pd.DataFrame([{"mixer": mixer, "topology": topology, "p": p, "gamma": gamma}])
-    (found,) = with_theory(row, N, T, V0).to_dict("records")
-    return found["V_bound"], found["T_star"]
+    (actual,) = with_theory(row, N, T, V0).to_dict("records")
+    return actual["V_bound"], actual["T_star"]
 
 
 def test_linear_gossip_keeps_the_slowest_mode():
     bound, time = theory("linear", gamma=1.3)
-    assert bound == pytest.approx(900 * max(abs(1 - 1.3 * each) for each in LAPLACE) ** (2 * T))
+    assert bound == pytest.approx(900 * max(abs(1 - 1.3 * value) for value in LAPLACE) ** (2 * T))
     assert math.isnan(time)
 
 
 def test_accelerated_gossip_has_the_smallest_polynomial():
-    sigma = max(abs(1 - 1.3 * each) for each in LAPLACE)
+    sigma = max(abs(1 - 1.3 * value) for value in LAPLACE)
     bound, _ = theory("chebyshev", gamma=1.3)
     assert bound == pytest.approx(900 / math.cosh(T * math.acosh(1 / sigma)) ** 2)
 

@@ -47,7 +47,7 @@ def run(method, seed, gamma=1.0, **fields):
 
 def runs(*methods, gammas=(1.0,), **fields):
     rows = [run(m, seed, gamma, **fields) for m in methods for seed in SEEDS for gamma in gammas]
-    return pd.DataFrame([each for part in rows for each in part])
+    return pd.DataFrame([row for evaluations in rows for row in evaluations])
 
 
 def tables(**more):
@@ -68,36 +68,36 @@ def rows_of(setting, metrics):
 
 
 def test_the_best_those_within_its_interval_and_those_above_dsgd():
-    found = rows_of("iid", runs("centralized", "gossip", "ngo", "d2", "quasi_global"))
-    assert found.index[found["best"]].tolist() in (["D²"], ["NGO"])
-    assert set(found.index[found["within"]]) == {"NGO", "D²"}  # the reference is no choice
-    assert set(found.index[found["beats_dsgd"]]) == {"NGO", "D²"}
-    assert (found.loc["DSGD", ["seeds", "measure"]] == [6, "accuracy"]).all()
-    assert found.loc["DSGD", "estimate"] == pytest.approx(80.1)
-    ends = found.loc["NGO", ["low", "high"]]
+    actual = rows_of("iid", runs("centralized", "gossip", "ngo", "d2", "quasi_global"))
+    assert actual.index[actual["best"]].tolist() in (["D²"], ["NGO"])
+    assert set(actual.index[actual["within"]]) == {"NGO", "D²"}  # the reference is no choice
+    assert set(actual.index[actual["beats_dsgd"]]) == {"NGO", "D²"}
+    assert (actual.loc["DSGD", ["seeds", "measure"]] == [6, "accuracy"]).all()
+    assert actual.loc["DSGD", "estimate"] == pytest.approx(80.1)
+    ends = actual.loc["NGO", ["low", "high"]]
     assert ends["low"] < 90.1 < ends["high"]
 
 
 def test_a_method_that_was_not_run_is_a_row_without_an_estimate():
-    found = rows_of("iid", runs("gossip", "ngo"))
-    assert list(found.index) == list(board.METHODS)
-    absent = found.drop(index=["DSGD", "NGO"])
+    actual = rows_of("iid", runs("gossip", "ngo"))
+    assert list(actual.index) == list(board.METHODS)
+    absent = actual.drop(index=["DSGD", "NGO"])
     assert absent[["estimate", "low", "high"]].isna().all(axis=None)
     assert not absent[["best", "within", "beats_dsgd"]].any(axis=None)
     assert (absent["seeds"] == 0).all()
 
 
 def test_the_best_values_are_chosen_by_held_out_accuracy():
-    found = rows_of("iid", runs("gossip", gammas=(1.0, 2.0)))
-    assert found.loc["DSGD", "chosen"] == "γ = 1, p = 1, η = 0.1"
-    assert found.loc["DSGD", "estimate"] == pytest.approx(80.1)
+    actual = rows_of("iid", runs("gossip", gammas=(1.0, 2.0)))
+    assert actual.loc["DSGD", "chosen"] == "γ = 1, p = 1, η = 0.1"
+    assert actual.loc["DSGD", "estimate"] == pytest.approx(80.1)
 
 
 def test_a_method_whose_runs_diverge_is_measured_and_last():
-    found = rows_of("iid", runs("gossip", "extra"))
-    assert found.loc["EXTRA", "estimate"] == -np.inf
-    assert not found.loc["EXTRA", ["within", "beats_dsgd"]].any()
-    assert found.loc["DSGD", "best"]
+    actual = rows_of("iid", runs("gossip", "extra"))
+    assert actual.loc["EXTRA", "estimate"] == -np.inf
+    assert not actual.loc["EXTRA", ["within", "beats_dsgd"]].any()
+    assert actual.loc["DSGD", "best"]
 
 
 def test_budgets_are_equal_where_bytes_or_seconds_are():
@@ -109,8 +109,8 @@ def test_budgets_are_equal_where_bytes_or_seconds_are():
     slow = pd.concat(
         [short[short["step"] <= 50], runs("gossip", clock="waiting")], ignore_index=True
     )
-    found = rows_of("slow worker", slow)
-    assert found.loc[["DSGD", "asynchronous gossip"], "estimate"].tolist() == [
+    actual = rows_of("slow worker", slow)
+    assert actual.loc[["DSGD", "asynchronous gossip"], "estimate"].tolist() == [
         pytest.approx(40.05),
         pytest.approx(40.05),
     ]

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from figure_files import drawn, executed, functions, numbers
 from made_up import (
@@ -27,26 +26,14 @@ from made_up import (
     sine_fits,
     sines,
     sizes,
-    thresholds,
     tuned_delays,
 )
-from made_up_speed import speeding_up, throughputs, trajectories
+from made_up_speed import speeding_up, throughputs
 
 from ngo.analysis.seed_means import part, scores
 from ngo.common.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
-
-
-def test_fig1_shows_the_thresholds_and_the_ring():
-    figure, _ = drawn("fig1", thresholds())
-    index = panel(figure, "least squares:\nsynchronization")
-    across = [a.get_ydata()[0] for a in index.lines if len(set(a.get_ydata())) == 1]
-    assert {1.0, 5.0} <= set(across)
-    assert panel(figure, "ring, $n = 5$").texts[0].get_text() == "0"
-    assert line(panel(figure, "communication"), "sine net") == ([1, 5], [400, 400])
-    loss = line(panel(figure, "sine net:\nconsensus model"), r"$V_\mathrm{th} = 5$")
-    assert loss == ([10, 20], pytest.approx([1 / 2, 1 / 3]))
 
 
 def test_fig4_marks_the_best_gamma_of_each_p():
@@ -115,58 +102,11 @@ def test_fig_a1_shows_each_step_with_a_column_for_each_worker():
     early, late = figure.axes
     assert early.get_title() == "after 2 steps, diverged"
     assert late.get_title() == "after 200 steps"
-    own = table[(table["step"] == 200) & (table["kind"] == "generation") & (table["worker"] == 1)]
-    third = own[own["image"] == 2].sort_values(["row", "column"])["value"]
+    generated = table[
+        (table["step"] == 200) & (table["kind"] == "generation") & (table["worker"] == 1)
+    ]
+    third = generated[generated["image"] == 2].sort_values(["row", "column"])["value"]
     assert late.images[0].get_array()[10:14, 6:11].ravel().tolist() == third.tolist()
-
-
-@pytest.fixture(scope="module")
-def delayed():
-    return trajectories((0.75, 1.0), (0, 20, 50, 70), rounds=300)
-
-
-def test_fig_s1_shows_v_for_all_delays_and_states_on_either_side_of_the_limit(delayed):
-    figure, _ = drawn("figS1", delayed, consensus_share=0.1)
-    index, *states = figure.axes[4:]
-    assert [axis.get_title() for axis in states] == [
-        "$p=1$, $\\tau=0$", "$p=1$, $\\tau=50$", "$p=1$, $\\tau=70$"
-    ]  # fmt: skip
-    assert [len(axis.lines) for axis in states] == [10, 10, 10]
-    curves = [line for line in index.lines if line.get_linestyle() != "None"]
-    assert len({line.get_linestyle() for line in curves}) == 4
-    labels = [line.get_label() for line in curves]
-    assert labels[0] == "$\\tau=0$"
-    assert labels[3] == "$\\tau=70=1.2\\,\\tau^*$"
-    part = delayed[(delayed["p"] == 1) & (delayed["delay"] == 50)].drop_duplicates("round")
-    assert curves[2].get_ydata().tolist() == part["V"].tolist()
-
-
-@pytest.fixture
-def counts():
-    grid = [(w, k, 3 * (w == k)) for w in range(4) for k in range(5)]
-    frame = pd.DataFrame(grid, columns=["worker", "label", "samples"])
-    return frame.assign(dataset="digits", partition="shards", seed=0)
-
-
-def test_fig_s2_shows_the_counts_and_the_classes_covered(counts):
-    figure, _ = drawn("figS2", counts)
-    axis = figure.axes[0]
-    assert axis.get_title() == "digits, shards,\nseed 0: 4 of 5 classes"
-    assert axis.collections[0].get_array().sum() == 12
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("worker", "class")
-
-
-def test_fig_s5_shows_the_last_step_in_grey_and_colour():
-    grey, colour = pictures(2, (1, 4, 5)), pictures(3, (3, 4, 5), dataset="cifar10")
-    figure, _ = drawn("figS5", pd.concat([grey, colour], ignore_index=True))
-    left, right, left_colour, right_colour = figure.axes
-    assert left.images[0].get_array().shape == (4 * 5 - 1, 2 * 6 - 1)
-    assert right.images[0].get_array().shape == (3 * 5 - 1, 2 * 6 - 1)
-    assert right_colour.images[0].get_array().shape == (3 * 5 - 1, 3 * 6 - 1, 3)
-    last = colour[(colour["step"] == 200) & (colour["kind"] == "reconstruction")]
-    first = last[last["image"] == 0].sort_values(["row", "column", "channel"])["value"]
-    shown = left_colour.images[0].get_array()[5:9, :5]  # below its original
-    assert shown.ravel().tolist() == first.tolist()
 
 
 def test_fig_s6_draws_the_fits_over_the_sine():
@@ -235,16 +175,16 @@ def correlations(runs):
 
 
 def test_the_pooled_correlation_differs_from_that_within_a_seed():
-    found = correlations(levels())
+    actual = correlations(levels())
     ends = levels().query("step == 20")
     r = np.corrcoef(np.log(ends["V"]), ends["consensus_accuracy"])[0, 1]
-    assert found["pearson"] == pytest.approx(r)
-    assert found["pearson_low"] < r < found["pearson_high"]
-    assert found["pearson"] > 0.3  # the seeds' levels
-    assert found["within_seed"] == pytest.approx(-1)
-    assert math.isnan(found["within_seed_low"])  # straight lines leave no interval
-    assert found["seeds"] == 3
-    assert found["runs"] == 18
+    assert actual["pearson"] == pytest.approx(r)
+    assert actual["pearson_low"] < r < actual["pearson_high"]
+    assert actual["pearson"] > 0.3  # the seeds' levels
+    assert actual["within_seed"] == pytest.approx(-1)
+    assert math.isnan(actual["within_seed_low"])  # straight lines leave no interval
+    assert actual["seeds"] == 3
+    assert actual["runs"] == 18
 
 
 figA2 = functions("figA2")
@@ -266,12 +206,12 @@ def test_the_panels_show_steps_and_speed_up():
 def test_a_run_that_never_gets_there_is_no_point():
     lost = speeding_up()
     short = (lost["method"] == "ngo") & (lost["seed"] == 2) & (lost["step"] > 10)
-    found = figA2.steps_to_targets(lost[~short], TARGETS)
-    late = found[(found["target"] == "late") & (found["method"] == "ngo")]
+    actual = figA2.steps_to_targets(lost[~short], TARGETS)
+    late = actual[(actual["target"] == "late") & (actual["method"] == "ngo")]
     late = late[late["workers"] == 2].set_index("seed")
     assert late["steps"].tolist() == pytest.approx([20, 20, math.inf])
     assert late["speedup"].tolist() == pytest.approx([4, 4, 0])
-    means = figA2.speedup_means(found).set_index(["target", "method", "workers"])
+    means = figA2.speedup_means(actual).set_index(["target", "method", "workers"])
     row = means.loc[("late", "ngo", 2)]
     assert (row["seeds"], row["reached"]) == (3, 2)
     assert math.isnan(row["steps"])
@@ -290,30 +230,13 @@ def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():
 
 
 def test_means_are_over_seeds_and_v_is_geometric():
-    found = fig2.alignment(aligned(), "cosine", log=False)
-    workers, mean = found["workers"], found["mean"]
+    actual = fig2.alignment(aligned(), "cosine", log=False)
+    workers, mean = actual["workers"], actual["mean"]
     assert workers["V"].tolist() == pytest.approx([0, 2**0.5, 4 * 2**0.5])
     assert workers["mean"].tolist() == pytest.approx([1.01, 0.51, 1 / 3 + 0.01])
     assert mean["mean"].tolist() == pytest.approx([0.99, 0.49, 1 / 3 - 0.01])
     assert workers["least"].tolist() == pytest.approx([1, 0.5, 1 / 3])
     assert workers["greatest"].tolist() == pytest.approx([1.02, 0.52, 1 / 3 + 0.02])
-
-
-def test_fig3_shows_each_worker_and_v():
-    table = trajectories((0.5, 1.0, 2.0))
-    figure, _ = drawn("fig3", table, consensus_share=0.5)
-    *states, index = figure.axes
-    assert [axis.get_title() for axis in states] == [
-        "sublinear, $p=0.5$", "linear, $p=1$", "superlinear, $p=2$"
-    ]  # fmt: skip
-    assert [len(axis.lines) for axis in states] == [10, 10, 10]
-    V = table[table["p"] == 1].drop_duplicates("round")["V"]
-    shown = next(line for line in index.lines if line.get_label() == "$p=1$")
-    assert shown.get_ydata().tolist() == V.tolist()
-    styles = {line.get_linestyle() for line in index.lines if line.get_linestyle() != "None"}
-    assert len(styles) == 3  # told apart without colour
-    assert index.get_yscale() == "log"
-    assert all(axis.get_xlabel() == "round" for axis in figure.axes)
 
 
 def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
@@ -336,26 +259,13 @@ def test_at_equal_bytes_a_run_that_sends_more_is_shown_earlier():
 
 def test_V_is_its_mean_over_training_beside_the_course():
     _, shown = drawn("fig5", random_graphs())
-    found = {name: part(shown, name) for name in ("course", "ends", "equal")}
-    assert all(set(table["value"]) >= {"accuracy"} for table in found.values())
-    ends, equal = (found[name].query("value == 'V_mean'") for name in ("ends", "equal"))
+    actual = {name: part(shown, name) for name in ("course", "ends", "equal")}
+    assert all(set(table["value"]) >= {"accuracy"} for table in actual.values())
+    ends, equal = (actual[name].query("value == 'V_mean'") for name in ("ends", "equal"))
     V = ends[ends["method"].eq("ngo")].set_index("topology")["mean"]
     assert V["ring"] == pytest.approx(12)  # of 12 and 12: the start does not count
     assert len(equal) == len(ends)
-    assert "V_mean" not in set(found["course"]["value"])
-
-
-def test_fig6_has_all_couplings_in_one_panel_for_each_half():
-    figure, _ = drawn("fig6", periods())
-    noniid = panel(figure, "accuracy, non-iid (shards)")
-    assert labels(noniid) == [
-        "gossip, $H = 1$", "gossip, $H = 2$", "gossip, $H = 5$",
-        "NGO, $H = 1$", "NGO, $H = 2$", "NGO, $H = 5$",
-        "averaging, $H = 2$", "averaging, $H = 5$",
-    ]  # fmt: skip
-    assert line(noniid, "gossip, $H = 1$")[1] == pytest.approx([10, 70, 60])
-    assert labels(panel(figure, "accuracy, iid")) == labels(noniid)
-    assert not any("averaging" in name for name in labels(panel(figure, "(b) synchronization")))
+    assert "V_mean" not in set(actual["course"]["value"])
 
 
 def test_couplings_are_named_whatever_the_method():
@@ -368,11 +278,11 @@ def test_couplings_are_named_whatever_the_method():
         run(0.5, method="local_sgd", p=1.0, gamma=1, local_steps=5),
         run(0.5, method="centralized", local_steps=None),
     )
-    found = functions("fig6").with_coupling(rows).drop_duplicates("run")
-    assert found["coupling"].tolist() == [
+    actual = functions("fig6").with_coupling(rows).drop_duplicates("run")
+    assert actual["coupling"].tolist() == [
         "gossip", "averaging", "ngo, whole steps", "gossip", "ngo", "averaging", "centralized",
     ]  # fmt: skip
-    assert found["local_steps"].tolist() == [1, 1, 1, 5, 5, 5, 1]
+    assert actual["local_steps"].tolist() == [1, 1, 1, 5, 5, 5, 1]
 
 
 def test_accuracy_at_the_end_and_at_equal_bytes():

@@ -84,12 +84,12 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
 def test_the_claims_ask_what_they_say(monkeypatch):
     monkeypatch.setattr("verdicts.ledger.detectable", lambda *given: math.nan)  # slow, not asked
     claims = read_claims(REPOSITORY / "papers/stale/claims.yaml")
-    found = {row.claim: row for row in judged(claims, runs()) if not row.cell}
+    actual = {row.claim: row for row in judged(claims, runs()) if not row.cell}
     wanted = {
         "mean-equal": 5.05, "workers-slow-10": 7.05, "interaction-mean-links": 2.0,
         "not-waiting-ngo-churn": 0.8 * 81.55, "ngo-over-push-sum": 10.05,
         "ngo-over-pairwise": 20.05, "sanity-links": 2.0,
     }  # fmt: skip
     for name, points in wanted.items():
-        assert found[name].estimate == pytest.approx(points), name
-    assert NOT_RUN not in {row.verdict for row in found.values()}
+        assert actual[name].estimate == pytest.approx(points), name
+    assert NOT_RUN not in {row.verdict for row in actual.values()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ngo.common.fields import at_least, number, whole, within
 from ngo.common.lazy import torch
-from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, ORDERS, method
+from ngo.gossip.method import GOSSIP_FIELDS, LINEAR, ONE_EXCHANGE, ORDERS, WHOLE_AVERAGES, method
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.step import Step
@@ -14,8 +14,7 @@ from ngo.gossip.step import Step
     "gossip",
     fields=("topology", "gamma", "gamma_decay", "order"),
     asynchronous=True,
-    coupling="power",
-    p=1.0,
+    **LINEAR,
     **ONE_EXCHANGE,
 )
 @method("ngo", fields=(*GOSSIP_FIELDS, "order"), asynchronous=True, **ONE_EXCHANGE)
@@ -30,16 +29,7 @@ def gossip(step: Step) -> None:
     ORDERS[step.run.order](step)
 
 
-@method(
-    "dsgd",
-    fields=("topology",),
-    asynchronous=True,
-    coupling="power",
-    p=1.0,
-    gamma=1.0,
-    gamma_decay=0.0,
-    **ONE_EXCHANGE,
-)
+@method("dsgd", fields=("topology",), asynchronous=True, **WHOLE_AVERAGES, **ONE_EXCHANGE)
 def dsgd(step: Step) -> None:
     """Decentralized SGD (DSGD; Lian et al. 2017): linear gossip at γ = 1.
 
@@ -108,8 +98,7 @@ def delayed(step: Step) -> None:
     fields=("topology", "gamma", "gamma_decay", "v_threshold"),
     sends=(),
     needs_every_message="gossips until all workers agree",
-    coupling="power",
-    p=1.0,
+    **LINEAR,
     **ONE_EXCHANGE,
 )
 def gossip_until(step: Step) -> None:

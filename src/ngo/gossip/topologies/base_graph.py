@@ -36,7 +36,6 @@ def _rounds(n: int, k: int) -> list[Round]:
     "base_graph",
     weighted=True,
     period=lambda n, peers: len(_rounds(n, peers)),
-    exact=True,
     matching=lambda n, peers: peers == 1,
     options=PEERS,
 )

@@ -8,7 +8,6 @@ number is one: networkx takes 1, ``np.int64(1)``, 1.0 and True for the same node
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -21,7 +20,6 @@ from typing import Any
 from ngo.common.fields import file
 from ngo.common.files import check_readable
 from ngo.common.lazy import nx, torch
-from ngo.common.memory import check_declared
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.gossip.mixing_matrix import MixingMatrix, metropolis_hastings, outgoing_shares
 from ngo.gossip.topology import topology
@@ -125,11 +123,8 @@ def read_graph(path: str, directed: bool) -> nx.Graph:
     """
     formats: dict[str, Callable[[], nx.Graph]] = {
         ".edgelist": lambda: _edge_list(_text(path), directed),
-        ".adjlist": lambda: _adjacency_list(_text(path), directed),
         ".graphml": lambda: nx.read_graphml(path),
         ".gml": lambda: _gml(_text(path)),
-        ".json": lambda: _node_link(_text(path)),
-        ".mtx": lambda: _matrix_market(path, directed),
     }
     ending = Path(path).suffix.lower()
     if ending not in formats:
@@ -163,61 +158,23 @@ def _gml(text: str) -> nx.Graph:
 
 
 def _edge_list(text: str, directed: bool) -> nx.Graph:
-    """Each line has two nodes, and perhaps a weight or a dictionary."""
+    """Each line has two nodes, and perhaps a weight or a dictionary.
+
+    Comments begin with #, or a line with %.
+    """
     kind = nx.MultiDiGraph if directed else nx.MultiGraph
-    lines = _lines(text)
-    for line in lines:
-        if len(line) < 2:
-            raise ValueError(f"a line has one node, {line[0]!r}; an edge has two")
-    edges = [" ".join(line) for line in lines]
+    lines = (line.partition("#")[0].split() for line in text.split("\n"))
+    words = [line for line in lines if line and not line[0].startswith("%")]
+    if alone := next((line[0] for line in words if len(line) < 2), None):
+        raise ValueError(f"a line has one node, {alone!r}; an edge has two")
+    edges = [" ".join(line) for line in words]
     try:
         return nx.parse_edgelist(edges, create_using=kind)
     except TypeError:
         return nx.parse_edgelist(edges, create_using=kind, data=[("weight", float)])
 
 
-def _lines(text: str) -> list[list[str]]:
-    """The words of each line that has any; comments begin with #, or a line with %."""
-    words = (line.partition("#")[0].split() for line in text.split("\n"))
-    return [line for line in words if line and not line[0].startswith("%")]
-
-
-def _adjacency_list(text: str, directed: bool) -> nx.Graph:
-    """Each line has a node, then its neighbours."""
-    kind = nx.DiGraph if directed else nx.Graph
-    return nx.parse_adjlist([" ".join(line) for line in _lines(text)], create_using=kind)
-
-
-def _node_link(text: str) -> nx.Graph:
-    data = json.loads(text)
-    return nx.node_link_graph(data, edges="links" if "links" in data else "edges")
-
-
-def _matrix_market(path: str, directed: bool) -> nx.Graph:
-    """An entry in row i and column j is an edge from node i to j, and its weight.
-
-    Nodes have the names 1 … n, as the rows. A matrix that is not symmetric is a directed graph.
-    """
-    from scipy.io import mminfo, mmread
-    from scipy.sparse import coo_array
-
-    rows, columns, entries = mminfo(path)[:3]
-    if rows != columns:
-        raise ValueError(f"the matrix has {rows} rows and {columns} columns")
-    check_declared(Path(path), "graph", 1000 * rows + 16 * entries)
-    A = coo_array(mmread(path))
-    A.eliminate_zeros()
-    triples = list(zip((A.row + 1).tolist(), (A.col + 1).tolist(), A.data.tolist(), strict=True))
-    if not directed and set(triples) == {(j, i, w) for i, j, w in triples}:
-        graph, triples = nx.MultiGraph(), [(i, j, w) for i, j, w in triples if i <= j]
-    else:
-        graph = nx.MultiDiGraph()
-    graph.add_nodes_from(range(1, rows + 1))
-    graph.add_weighted_edges_from(triples)
-    return graph
-
-
-GRAPH = {"graph": file("file of the graph: .edgelist, .adjlist, .graphml, .gml, .json or .mtx")}
+GRAPH = {"graph": file("file of the graph: .edgelist, .graphml or .gml")}
 
 #: The largest file, in bytes.
 LARGEST = 1 << 26

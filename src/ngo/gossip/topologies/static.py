@@ -43,7 +43,7 @@ def empty(n: int) -> Edges:
     return []
 
 
-@topology("complete", exact=True, density=1.0)
+@topology("complete", density=1.0)
 def complete(n: int) -> np.ndarray:
     """Every pair of workers is connected."""
     return np.stack(np.triu_indices(n, 1), 1)

@@ -61,7 +61,6 @@ def random_matching(n: int, generator: torch.Generator) -> Tensor:
 @topology(
     "alternating_matching",
     period=lambda n: 3 if n % 2 else 2,
-    exact=lambda n: n in (2, 4),
     matching=True,
 )
 def alternating_matching(n: int, t: int) -> Edges:
@@ -80,7 +79,6 @@ def alternating_matching(n: int, t: int) -> Edges:
     directed=True,
     weighted=True,
     period=digits,
-    exact=lambda n: n & (n - 1) == 0,
 )
 def one_peer_exponential(n: int, t: int) -> MixingMatrix:
     """The one-peer exponential graph (Ying et al. 2021): from i to i + 1, i + 2, i + 4, … in turn.
@@ -95,7 +93,6 @@ def one_peer_exponential(n: int, t: int) -> MixingMatrix:
 @topology(
     "one_peer_hypercube",
     period=lambda n: dimension("one_peer_hypercube", n),
-    exact=True,
     matching=True,
     check=lambda n: dimension("one_peer_hypercube", n),
 )

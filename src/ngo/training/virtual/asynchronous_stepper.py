@@ -11,10 +11,10 @@ from typing import Any, NoReturn, cast
 from ngo.common.lazy import Run, np, torch
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import Coupling
+from ngo.gossip.exchange import Network, check_rows
 from ngo.gossip.gossip_step import mix
 from ngo.gossip.method import METHODS, sent
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import Network, check_rows
 from ngo.gossip.schedule import CONSTANT, learning_rate
 from ngo.gossip.step import Step
 from ngo.native.threads import Map

@@ -177,30 +177,6 @@ def integrate(
     )
 
 
-def delayed_tolerance(
-    X0: Tensor, W: Tensor, p: float, gamma: float, rounds: int, share: float = 1.0
-) -> float:
-    """The largest delay, in units of time, under which V decays.
-
-    A round is a step of length ``gamma`` of the delayed continuous system (for p = 1, dx/dt =
-    −L x(t − τ)), so a delay of k rounds is a time kγ. V decays if its maximum over the last tenth
-    of the ``rounds`` is below ``share`` times its maximum over the first tenth. A bisection finds
-    the delay, in whole rounds from 0 to a tenth of the run. The result is −γ if V does not decay
-    without a delay either.
-    """
-    tenth = max(1, rounds // 10)
-
-    def decays(delay: int) -> bool:
-        V = simulate(X0, W, p, gamma, rounds, delay).V
-        return bool(V[-tenth:].max() < share * V[:tenth].max())  # NaN does not decay
-
-    held, broken = -1, tenth
-    while broken - held > 1:
-        middle = (held + broken) // 2
-        held, broken = (middle, broken) if decays(middle) else (held, middle)
-    return held * gamma
-
-
 #: ``(X, W, at)`` → the state ``[n, d]`` after a round; the differences are those of ``at``.
 Round = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -10,8 +10,13 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, ORDERS, method
 from ngo.gossip.step import Step
 
+#: Methods whose correction adds up pulls on one graph.
+ON_ONE_GRAPH: dict[str, Any] = {"fields": GOSSIP_FIELDS, "graph": "fixed", "linear_rule": True}
+#: Methods that also mix what they track.
+TRACKING: dict[str, Any] = {"fields": GOSSIP_FIELDS, "sends": ("d", "d"), "matrices": 3}
 
-@method("d2", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, matrices=2, **ONE_EXCHANGE)
+
+@method("d2", matrices=2, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def d2(step: Step) -> None:
     """D² (Tang et al. 2018): gossip with a correction that removes the bias of heterogeneous data.
 
@@ -21,14 +26,7 @@ def d2(step: Step) -> None:
     _correct(step, 1)
 
 
-@method(
-    "exact_diffusion",
-    fields=GOSSIP_FIELDS,
-    graph="fixed",
-    linear_rule=True,
-    matrices=2,
-    **ONE_EXCHANGE,
-)
+@method("exact_diffusion", matrices=2, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def exact_diffusion(step: Step) -> None:
     """Exact diffusion (Yuan et al. 2019): D² that goes half the way of each pull.
 
@@ -66,7 +64,7 @@ def _pull_and_correct(step: Step, c: Tensor, at: Tensor, of_x: float, of_c: floa
     step.elementwise((correct, step.X, c, pulls))
 
 
-@method("extra", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, matrices=3, **ONE_EXCHANGE)
+@method("extra", matrices=3, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def extra(step: Step) -> None:
     """EXTRA (Shi et al. 2015): pull(x) − η g + η c, where ηc is half the sum of all pulls so far.
 
@@ -82,14 +80,7 @@ def extra(step: Step) -> None:
     _pull_and_correct(step, c, before, 1.0, 0.5)
 
 
-@method(
-    "admm",
-    fields=(*GOSSIP_FIELDS, "local_steps"),
-    graph="fixed",
-    linear_rule=True,
-    matrices=5,
-    delay=0,
-)
+@method("admm", matrices=5, **{**ON_ONE_GRAPH, "fields": (*GOSSIP_FIELDS, "local_steps")}, delay=0)
 def admm(step: Step) -> None:
     """Decentralized ADMM by gradient steps (DLM; Ling et al. 2015): each worker has a multiplier.
 
@@ -121,15 +112,7 @@ CHANCE = {
 }
 
 
-@method(
-    "proxskip",
-    fields=GOSSIP_FIELDS,
-    options=CHANCE,
-    graph="fixed",
-    linear_rule=True,
-    matrices=3,
-    **ONE_EXCHANGE,
-)
+@method("proxskip", options=CHANCE, matrices=3, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def proxskip(step: Step) -> None:
     """ProxSkip (Mishchenko et al. 2022): local steps with control variates, seldom an exchange.
 
@@ -147,7 +130,7 @@ def proxskip(step: Step) -> None:
         _pull_and_correct(step, h, step.X, 1.0, q)
 
 
-@method("gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), matrices=3, **ONE_EXCHANGE)
+@method("gradient_tracking", **TRACKING, **ONE_EXCHANGE)
 def gradient_tracking(step: Step) -> None:
     """Gradient tracking (DSGT; Pu and Nedić 2021): pull(x − η y), with y ← mix(y) + g^t − g^(t−1).
 
@@ -176,11 +159,9 @@ TRACKED = {"tracked_momentum": number("momentum μ, which is tracked", 0.9, belo
 
 @method(
     "momentum_tracking",
-    fields=(*GOSSIP_FIELDS, "order"),
     options=TRACKED,
-    sends=("d", "d"),
-    matrices=3,
     local_rule="sgd",
+    **{**TRACKING, "fields": (*GOSSIP_FIELDS, "order")},
     **ONE_EXCHANGE,
 )
 def momentum_tracking(step: Step) -> None:
@@ -213,14 +194,7 @@ def matrices(run: Any) -> int:
     return 6 + (run.owned // run.workers if run.dataset in DATASETS else 0)
 
 
-@method(
-    "gt_saga",
-    fields=GOSSIP_FIELDS,
-    sends=("d", "d"),
-    matrices=matrices,
-    batch_size=1,
-    **ONE_EXCHANGE,
-)
+@method("gt_saga", batch_size=1, **{**TRACKING, "matrices": matrices}, **ONE_EXCHANGE)
 def gt_saga(step: Step) -> None:
     """GT-SAGA (GT-VR; Xin et al. 2020): gradient tracking of gradients without noise in the end.
 

@@ -11,7 +11,7 @@ from ngo.common.fields import at_least, number, whole, within
 from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.measures.measurement import drawn, kept, measurement
 from ngo.training.spec import RunSpec
 

@@ -37,25 +37,25 @@ def gradients(X):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_is_its_reference(method, graph, p):
     W = mixing_matrix(graph(by_worker.N))
-    found = trained(method, W, 50, lr=LR, gamma=0.4, p=p, qg_momentum=0.9)
+    actual = trained(method, W, 50, lr=LR, gamma=0.4, p=p, qg_momentum=0.9)
     expected = getattr(by_worker, method)(W.numpy(), grad, 50, LR, 0.4, p)
-    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+    assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("p", [1.0, 0.9])
 def test_quasi_global_momentum_with_two_coefficients_is_its_reference(p):
     W = mixing_matrix(ring(by_worker.N))
-    found = trained("quasi_global_apart", W, 50, lr=LR, gamma=0.4, p=p, qg_beta=0.5, qg_mu=0.8)
+    actual = trained("quasi_global_apart", W, 50, lr=LR, gamma=0.4, p=p, qg_beta=0.5, qg_mu=0.8)
     expected = by_worker.quasi_global(W.numpy(), grad, 50, LR, 0.4, p, mu=0.8, beta=0.5)
-    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+    assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
 def test_push_sum_is_its_reference():
     n = by_worker.N
     W = outgoing_shares(n, [*((i, (i + 1) % n) for i in range(n)), (0, 2), (3, 1)]).dense()
     expected = by_worker.push_sum(W.numpy(), grad, 50, LR)
-    found = trained("push_sum", W, 50, lr=LR)
-    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+    actual = trained("push_sum", W, 50, lr=LR)
+    assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
 RING = mixing_matrix(ring(by_worker.N))
@@ -131,22 +131,22 @@ def admm(W, rounds, lr, gamma):
 
 @pytest.mark.parametrize("W", [RING, CHAIN], ids=["ring", "chain"])
 def test_admm_with_one_step_is_dlm(W):
-    found = trained("admm", W, 50, lr=LR, gamma=0.4, p=1.0, local_steps=1)
-    assert np.allclose(found, dlm(W.numpy(), grad, 50, LR, 0.4), rtol=0, atol=1e-9)
+    actual = trained("admm", W, 50, lr=LR, gamma=0.4, p=1.0, local_steps=1)
+    assert np.allclose(actual, dlm(W.numpy(), grad, 50, LR, 0.4), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("W", [RING, CHAIN], ids=["ring", "chain"])
 def test_admm_with_many_steps_is_its_reference(W):
-    found = trained("admm", W, 8 * 60, lr=LR, gamma=0.4, p=1.0, local_steps=60)
+    actual = trained("admm", W, 8 * 60, lr=LR, gamma=0.4, p=1.0, local_steps=60)
     expected = admm(W.numpy(), 8, LR, 0.4)
-    assert np.allclose(found, expected, rtol=0, atol=1e-9)
+    assert np.allclose(actual, expected, rtol=0, atol=1e-9)
     assert np.ptp(expected, axis=0).max() > 0.01
 
 
 def exchanges(q, steps, seed=0):
     """Whether the workers exchange in each step."""
     coins = (torch_stream(seed, "exchanges", t) for t in range(steps))
-    return [float(torch.rand((), generator=each, dtype=torch.float64)) < q for each in coins]
+    return [float(torch.rand((), generator=coin, dtype=torch.float64)) < q for coin in coins]
 
 
 def proxskip(W, grad, steps, lr, gamma, p, q, pull=by_worker.power):
@@ -162,10 +162,10 @@ def proxskip(W, grad, steps, lr, gamma, p, q, pull=by_worker.power):
 @pytest.mark.parametrize("q", [0.3, 1.0])
 def test_proxskip_is_its_reference(q, coupling, p):
     given = {"coupling": coupling, "cap": 0.5, "exchange_probability": q}
-    found = trained("proxskip", RING, 50, lr=LR, gamma=0.4, p=p, **given)
+    actual = trained("proxskip", RING, 50, lr=LR, gamma=0.4, p=p, **given)
     pull = getattr(by_worker, coupling)
     expected = proxskip(RING.numpy(), grad, 50, LR, 0.4, p, q, pull)
-    assert np.allclose(found, expected, rtol=0, atol=1e-9)
+    assert np.allclose(actual, expected, rtol=0, atol=1e-9)
 
 
 def momentum_tracking(W, grad, steps, lr, gamma, p, mu, combines_first, pull=by_worker.power):
@@ -187,10 +187,10 @@ def momentum_tracking(W, grad, steps, lr, gamma, p, mu, combines_first, pull=by_
 @pytest.mark.parametrize(("coupling", "p"), [("power", 1.0), ("power", 0.9), ("capped", 0.8)])
 def test_momentum_tracking_is_its_reference(coupling, p, order):
     given = {"coupling": coupling, "cap": 0.5, "order": order, "tracked_momentum": 0.8}
-    found = trained("momentum_tracking", RING, 50, lr=0.02, gamma=0.4, p=p, **given)
+    actual = trained("momentum_tracking", RING, 50, lr=0.02, gamma=0.4, p=p, **given)
     pull, first = getattr(by_worker, coupling), order == "combine_then_adapt"
     expected = momentum_tracking(RING.numpy(), grad, 50, 0.02, 0.4, p, 0.8, first, pull)
-    assert np.allclose(found, expected, rtol=0, atol=1e-9)
+    assert np.allclose(actual, expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("order", ["combine_then_adapt", "adapt_then_combine"])
@@ -199,5 +199,5 @@ def test_momentum_tracking_is_exact_where_gossip_is_biased(order):
     biased = trained("gossip", RING, 300, lr=LR, gamma=0.8, p=1.0, rule="momentum", momentum=0.9)
     assert np.abs(biased - best).max() > 0.3
     given = {"order": order, "tracked_momentum": 0.9}
-    found = trained("momentum_tracking", RING, 600, lr=LR, gamma=0.8, p=1.0, **given)
-    assert np.abs(found - best).max() < 1e-8
+    actual = trained("momentum_tracking", RING, 600, lr=LR, gamma=0.8, p=1.0, **given)
+    assert np.abs(actual - best).max() < 1e-8

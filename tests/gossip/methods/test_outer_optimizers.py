@@ -6,15 +6,13 @@ import pytest
 import torch
 from by_worker import D, N, gradient, pulled
 from stepping import Stepping, ring_matrix, states
-from test_corrections import A, B, gradients
+from test_drift_corrections import A, B, gradients
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.gossip.exchange import Network
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
-from ngo.gossip.network import Network
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_matching
-from ngo.training.validation import resolve
 
 LR, H, OUTER = 0.03, 4, 20
 RING = mixing_matrix(ring(N))
@@ -23,7 +21,7 @@ WHOLE = {"gamma": 1.0, "p": 1.0}
 START = torch.randn(D, generator=torch_stream(0, "x"), dtype=torch.float64)
 
 
-def found(method, W=None, *, outer_steps=OUTER, graphs=None, **values):
+def models_of(method, W=None, *, outer_steps=OUTER, graphs=None, **values):
     """The workers' models ``[n, d]`` after each outer step."""
     run = {"lr": LR, "local_steps": H, **WHOLE, **RATES, **values}
     stepping, models = Stepping(method, START.repeat(N, 1), W, **run), []
@@ -67,19 +65,19 @@ RULES = {
 @pytest.mark.parametrize("outer_rule", ["momentum", "nesterov"])
 @pytest.mark.parametrize("rule", RULES)
 def test_diloco_is_algorithm_1_with_torchs_optimizers(rule, outer_rule):
-    own = [START.clone().requires_grad_() for _ in range(N)]
-    optimizers = [RULES[rule]([x]) for x in own]
+    workers = [START.clone().requires_grad_() for _ in range(N)]
+    optimizers = [RULES[rule]([x]) for x in workers]
     shared = START.clone().requires_grad_()
     outer = torch.optim.SGD([shared], lr=0.7, momentum=0.6, nesterov=outer_rule == "nesterov")
     decay = 0.1 if rule == "adamw" else 0.0
-    models = found("diloco", rule=rule, outer_rule=outer_rule, weight_decay=decay)
+    models = models_of("diloco", rule=rule, outer_rule=outer_rule, weight_decay=decay)
     for model in models:
-        for i, (x, optimizer) in enumerate(zip(own, optimizers, strict=True)):
+        for i, (x, optimizer) in enumerate(zip(workers, optimizers, strict=True)):
             x.data.copy_(shared.data)
             for _ in range(H):
                 x.grad = torch.tensor(gradient(A, B, i, x.detach().numpy()))
                 optimizer.step()
-        shared.grad = shared.detach() - torch.stack([x.detach() for x in own]).mean(0)
+        shared.grad = shared.detach() - torch.stack([x.detach() for x in workers]).mean(0)
         outer.step()
         assert close(model, shared.detach().numpy(), 1e-6)
         assert (model == model[0]).all()
@@ -98,7 +96,7 @@ def test_outer_steps_on_gossip_are_their_reference(nesterov, coupling, p):
 
     rule = "nesterov" if nesterov else "momentum"
     how = {"coupling": coupling, "p": p, "gamma": 0.5, "cap": 0.5, "outer_rule": rule}
-    assert close(found("outer", RING, **how), reference(step), 1e-6)
+    assert close(models_of("outer", RING, **how), reference(step), 1e-6)
 
 
 def test_noloco_is_its_outer_step_pair_by_pair():
@@ -113,8 +111,8 @@ def test_noloco_is_its_outer_step_pair_by_pair():
             m[i] = 0.6 * m[i] + 0.7 * drift + 0.7 * ((x[i] + x[j]) / 2 - x[i])
         return {i: x[i] + m[i] for i in x}
 
-    graphs = [metropolis_hastings(N, each) for each in pairs]
-    assert close(found("noloco", graphs=graphs, outer_rule="momentum"), reference(step), 1e-6)
+    graphs = [metropolis_hastings(N, matching) for matching in pairs]
+    assert close(models_of("noloco", graphs=graphs, outer_rule="momentum"), reference(step), 1e-6)
 
 
 @pytest.mark.parametrize("p", [1.0, 0.9])
@@ -131,7 +129,7 @@ def test_gasloc_is_its_reference(of, p):
         before = now
         return x
 
-    models = found("gasloc", RING, gamma=0.4, p=p, outer_momentum_of=of)
+    models = models_of("gasloc", RING, gamma=0.4, p=p, outer_momentum_of=of)
     assert close(models, reference(step), 1e-6)
 
 
@@ -166,15 +164,3 @@ def test_after_a_failed_exchange_no_drift_is_followed_twice(method):
     other = Stepping("dsgd", before - 0.1 * G, ring_matrix())
     other.advance(G)
     assert torch.allclose(stepping.X, other.X, rtol=0, atol=1e-12)
-
-
-def test_options_are_those_of_the_outer_step():
-    spec = resolve({"method": "diloco", "local_rule": "adamw", "local_steps": 20})
-    assert (spec.outer_rule, spec.outer_lr, spec.outer_momentum) == ("nesterov", 0.7, 0.9)
-    assert (spec.topology, spec.outer_momentum_of) == (None, None)
-    assert resolve({"method": "gasloc"}).outer_momentum_of == "sent"
-    for key, value in (("outer_momentum", 1.0), ("outer_lr", 0.0)):
-        with pytest.raises(UserError, match=f"{key}: {value:g}"):
-            resolve({"method": "outer", key: value})
-    with pytest.raises(UserError, match=r"outer_rule: 'adam' is unknown.*momentum, nesterov"):
-        resolve({"method": "outer", "outer_rule": "adam"})

@@ -12,7 +12,7 @@ import torch
 from ngo.common.lazy import Tensor
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import simulate
+from ngo.gossip.consensus_dynamics import simulate
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.theorems.table import TheoryOptions
 
@@ -88,7 +88,7 @@ def residual(
 ) -> float:
     """The largest V of the last tenth of ``rounds``, as a share of V(0); infinity if it overflows.
 
-    The arguments are those of ``consensus.simulate``.
+    The arguments are those of ``simulate``.
     """
     V = simulate(X0, W, p, gamma, rounds, delay).V
     share = float(V[-max(1, rounds // 10) :].max() / V[0])

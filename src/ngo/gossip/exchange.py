@@ -1,4 +1,4 @@
-"""The network on which methods exchange rows; links that fail and workers that are away."""
+"""How methods exchange rows; links that fail and workers that are away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import Liars
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
@@ -28,13 +28,13 @@ def relay(X: Tensor, received: Tensor, i: Tensor, swap: Callable[[Tensor], Tenso
     Returns the numbers of models in the new sums, ``[n, 1]``.
     """
     counted = torch.cat([X, X.new_ones(len(X), 1)], 1)
-    places = sent(i, X.device)
+    senders = sent(i, X.device)
     degrees = sent(torch.bincount(i, minlength=len(X)), X.device)
 
     def relayed() -> Tensor:  # the sums of what each worker has received
         return counted + torch.segment_reduce(received, "sum", lengths=degrees, axis=0)
 
-    messages = relayed()[places] - received
+    messages = relayed()[senders] - received
     received.copy_(swap(messages))
     total = relayed()
     X.copy_(total[:, :-1]).div_(total[:, -1:])
@@ -272,11 +272,11 @@ class Failures:
         fails in the same steps in every graph. For more, for each link of the step's graph.
         """
         if self._n > DRAWN_IN_FULL:
-            places, draws = W.links
+            numbers, draws = W.links
         else:
             low, high = torch.minimum(W.receivers, W.senders), torch.maximum(W.receivers, W.senders)
-            places, draws = low * self._n + high, self._n**2
-        return torch.rand(draws, generator=self._links, dtype=torch.float64)[places]
+            numbers, draws = low * self._n + high, self._n**2
+        return torch.rand(draws, generator=self._links, dtype=torch.float64)[numbers]
 
     def state_dict(self) -> dict[str, Tensor]:
         """The state of the two streams."""

@@ -13,7 +13,7 @@ from typing import Any
 from ngo.common.fields import above, below, choice, number
 from ngo.common.lazy import Tensor
 from ngo.common.registry import Registry
-from ngo.gossip.method import GOSSIP_FIELDS, method
+from ngo.gossip.method import GOSSIP_FIELDS, WHOLE_AVERAGES, method
 from ngo.gossip.step import Step
 
 OUTER_RULES: Registry[Callable[..., None]] = Registry("outer_rule")
@@ -82,10 +82,7 @@ def outer(step: Step) -> None:
     fields=("topology", "local_steps"),
     options=RATES,
     outer_rule="momentum",
-    coupling="power",
-    p=1.0,
-    gamma=1.0,
-    gamma_decay=0.0,
+    **WHOLE_AVERAGES,
     **ON_GOSSIP,
 )
 def noloco(step: Step) -> None:

@@ -100,7 +100,7 @@ def _images(modules: list[nn.Module], data: Dataset, options: SamplesOptions) ->
         _pixels(_expected(consensus.decode(means)), "reconstruction", CONSENSUS),
     ]
     generated = [_expected(module.decode(codes)) for module in modules]
-    tables += [_pixels(own, "generation", k) for k, own in enumerate(generated, CONSENSUS)]
+    tables += [_pixels(shown, "generation", k) for k, shown in enumerate(generated, CONSENSUS)]
     return pd.concat(tables, ignore_index=True).assign(
         reconstruction_loss=reconstruction_loss(consensus, data),
         class_means_loss=class_means_loss(consensus, data),
