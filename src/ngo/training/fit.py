@@ -19,7 +19,7 @@ from ngo.common.fields import Field, at_least, checked
 from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.registry import UserError, meant, shown
 from ngo.common.seeding import stream_seed
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import NAME, Checkpoints, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Inputs, Make, Pair, inputs_of, like

@@ -21,7 +21,7 @@ from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.exchange import Failures, Network, unchanged
 from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import METROPOLIS, MixingMatrix
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import LOCAL_RULES, Step
 from ngo.training.batches import Batches, BatchStream
@@ -130,7 +130,7 @@ class Stepper:
         """The samples of these steps."""
         return self.taken * self._spec.batch_size
 
-    def spent(self) -> dict[str, float]:
+    def spent(self) -> dict[str, Any]:
         """Virtual seconds and joules so far; empty without a clock."""
         return {}
 

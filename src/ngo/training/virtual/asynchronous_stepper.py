@@ -201,7 +201,7 @@ class AsynchronousStepper(Stepper):
         """The steps that all workers together have ended."""
         return self._simulation.ended
 
-    def spent(self) -> dict[str, float]:
+    def spent(self) -> dict[str, Any]:
         """Virtual seconds up to the last end of a step, and joules."""
         return {"virtual_seconds": self._simulation.now, "joules": self._energy()}
 

@@ -157,7 +157,7 @@ class WaitingStepper(Stepper):
         super().__init__(spec, problem, **how)
         self._times = WaitingTimes(spec)
 
-    def spent(self) -> dict[str, float]:
+    def spent(self) -> dict[str, Any]:
         """Virtual seconds until the last worker has taken the step, and joules."""
         return {"virtual_seconds": float(self._times.done.max()), "joules": self._energy()}
 
