@@ -34,10 +34,10 @@ def staleness(window):
 
 
 def test_workers_of_equal_speed_step_together():
-    each = simulation(workers=4, step_seconds=0.5)
-    window = each.window(8)
+    events = simulation(workers=4, step_seconds=0.5)
+    window = events.window(8)
     assert ends(window) == [(i, t) for t in (0, 1) for i in range(4)]
-    assert each.now == 1.0
+    assert events.now == 1.0
     assert staleness(window) == {i: [0] * 4 for i in range(4)}
     assert window.whole == [0] * 4 + [1] * 4
     assert (window.gradient, window.round) == ([0] * 4 + [1] * 4,) * 2
@@ -48,9 +48,9 @@ def test_two_workers_one_of_them_three_times_slower():
 
     At those times the slow one, whose number is lower, comes first.
     """
-    each = simulation(slow_workers=1, slow_factor=3.0)
-    window = each.window(8)
-    assert each.now == 6.0
+    events = simulation(slow_workers=1, slow_factor=3.0)
+    window = events.window(8)
+    assert events.now == 6.0
     assert ends(window) == [(1, 0), (1, 1), (0, 0), (1, 2), (1, 3), (1, 4), (0, 1), (1, 5)]
     # The slow one sees what the fast one ended a second before; the fast one what was sent at 3.
     assert uses(window) == [
@@ -73,11 +73,11 @@ def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
     Step 0 ends at 1 and is there at 5. The model that leaves then is that of step 3, ended at 4;
     it is there at 9, as step 8 ends, and is used until step 11.
     """
-    each = simulation(bandwidth=SIZE / 4)
-    window = each.window(160)
+    events = simulation(bandwidth=SIZE / 4)
+    window = events.window(160)
     assert {t for _, (_, t) in uses(window)} == {0, *range(3, 75, 4)}
     assert set(staleness(window)[0]) == {4, 5, 6, 7, 8}
-    assert each.wires.messages == pytest.approx(2 * 80 / 4, abs=4)
+    assert events.wires.messages == pytest.approx(2 * 80 / 4, abs=4)
 
 
 @pytest.mark.parametrize("latency", [0.0, 1.5])
@@ -89,24 +89,24 @@ def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
     ],
 )
 def test_messages_that_arrive_together_are_those_that_arrive_one_by_one(fields, latency):
-    together, each = (simulation(workers=9, latency=latency, **fields) for _ in range(2))
+    together, apart = (simulation(workers=9, latency=latency, **fields) for _ in range(2))
     assert together._together
-    each._together = False
+    apart._together = False
     for until in (50, 51, 400):
-        found, expected = (vars(one.window(until)) for one in (together, each))
+        found, expected = (vars(one.window(until)) for one in (together, apart))
         assert len(found.pop("matrices")) == len(expected.pop("matrices"))
         assert found == expected
-    assert (together.now, together.wires.messages) == (each.now, each.wires.messages)
+    assert (together.now, together.wires.messages) == (apart.now, apart.wires.messages)
 
 
 def test_all_messages_are_used_once_and_none_is_used_twice():
-    each = simulation(method="async_push_sum", topology="directed_ring", workers=5,
+    events = simulation(method="async_push_sum", topology="directed_ring", workers=5,
                     speed="log_normal", latency=0.7)  # fmt: skip
-    window = each.window(500)
+    window = events.window(500)
     sent = list(zip(window.source, [window.worker[k] for k in window.user], strict=True))
     assert len(set(sent)) == len(sent)
-    waiting = sum(1 for _ in each.wires.live())
-    assert len(sent) + waiting == each.wires.messages == 500
+    waiting = sum(1 for _ in events.wires.live())
+    assert len(sent) + waiting == events.wires.messages == 500
     assert set(window.self_weights) == {0.5}
 
 
@@ -137,8 +137,8 @@ def churned(tmp_path, *rows, **values):
 
 
 def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
-    each = churned(tmp_path, "2.5,0,leaves", "10.25,0,comes", workers=3)
-    window = each.window(40)
+    events = churned(tmp_path, "2.5,0,leaves", "10.25,0,comes", workers=3)
+    window = events.window(40)
     slow = [k for k, worker in enumerate(window.worker) if worker == 0]
     assert [window.t[k] for k in slow] == list(range(len(slow)))
     # Worker 0 ends steps at 1, 2, then 11.25, 12.25, …; the others at 1, 2, 3, …
@@ -151,15 +151,15 @@ def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
 
 
 def test_a_run_whose_workers_all_leave_for_good_ends_in_one_line(tmp_path):
-    each = churned(tmp_path, "2.5,0,leaves", "3.5,1,leaves")
+    events = churned(tmp_path, "2.5,0,leaves", "3.5,1,leaves")
     with pytest.raises(UserError, match="churn: all workers are away"):
-        each.window(20)
+        events.window(20)
 
 
 def test_nothing_is_sent_to_a_worker_that_is_away(tmp_path):
-    each = churned(tmp_path, "0,2,leaves", workers=3, method="async_push_sum", topology="ring")
-    window = each.window(20)
-    assert each.wires.messages == 20
+    events = churned(tmp_path, "0,2,leaves", workers=3, method="async_push_sum", topology="ring")
+    window = events.window(20)
+    assert events.wires.messages == 20
     assert window.self_weights == pytest.approx([2 / 3] * 20)
 
 
