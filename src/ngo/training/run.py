@@ -189,8 +189,7 @@ class Training:
             self._problem.owned,
             samples=self.stepper.samples,
             seconds=self.seconds,
-            **measured,
-            **self.stepper.spent(),
+            **{**measured, **self.stepper.spent()},
         )
         self.rows.append(row)
         self._losses = []

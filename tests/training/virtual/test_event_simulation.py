@@ -80,6 +80,25 @@ def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
     assert events.wires.messages == pytest.approx(2 * 80 / 4, abs=4)
 
 
+@pytest.mark.parametrize("latency", [0.0, 1.5])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"topology": "star", "speed": "log_normal_workers", "slow_workers": 2, "slow_factor": 5},
+        {"topology": "ring", "speed": "log_normal", "method": "local_sgd", "local_steps": 3},
+    ],
+)
+def test_messages_that_arrive_together_are_those_that_arrive_one_by_one(fields, latency):
+    together, apart = (simulation(workers=9, latency=latency, **fields) for _ in range(2))
+    assert together._together
+    apart._together = False
+    for until in (50, 51, 400):
+        found, expected = (vars(one.window(until)) for one in (together, apart))
+        assert len(found.pop("matrices")) == len(expected.pop("matrices"))
+        assert found == expected
+    assert (together.now, together.wires.messages) == (apart.now, apart.wires.messages)
+
+
 def test_all_messages_are_used_once_and_none_is_used_twice():
     events = simulation(method="async_push_sum", topology="directed_ring", workers=5,
                     speed="log_normal", latency=0.7)  # fmt: skip

@@ -268,7 +268,10 @@ class EventSimulation:
         return window
 
     def live(self) -> set[int]:
-        """The steps whose messages may still be used."""
+        """The steps whose messages may still be used.
+
+        Slots follow from it, and the order of sums from slots: other steps here change bytes.
+        """
         newest = {source for by_sender in self._newest for source in by_sender.values()}
         return newest | {content[0] for content in self.wires.live()}
 
