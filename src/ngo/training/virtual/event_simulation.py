@@ -164,6 +164,8 @@ class Graphs:
         self._next = 0
         #: Whether graphs are made one after another, and forgotten.
         self.drawn = self._period is None
+        #: Whether there is one graph.
+        self.constant = self._period == 1
 
     def at(self, t: int, oldest: int = 0) -> Graph:
         """The graph of a worker's step ``t``; no later call asks for one before ``oldest``."""
@@ -230,6 +232,18 @@ class EventSimulation:
         self._events: list[tuple[float, int, int, int]] = []
         # The newest message from each neighbour: the step that sent it.
         self._newest: list[dict[int, int]] = [{} for _ in range(n)]
+        # Where all messages of a worker's step arrive together: its newest step that has arrived,
+        # if any, and those on their way, with the times of arrival.
+        self._sent: list[deque[tuple[float, int]]] = [deque() for _ in range(n)]
+        self._latency: float = spec.latency or 0.0
+        self._together = (
+            (arrivals, spec.links) == ("newest", "uniform")
+            and not spec.bandwidth
+            and not spec.slow_links
+            and graphs.constant
+            and not spec.message_loss
+            and self._presence.always
+        )
         self._steps_by = [0] * n  # steps ended by each worker
         self._partners = [_draws(spec.seed, i) for i in range(n)] if arrivals == "pair" else []
         self.now = 0.0
@@ -273,6 +287,7 @@ class EventSimulation:
         Slots follow from it, and the order of sums from slots: other steps here change bytes.
         """
         newest = {source for by_sender in self._newest for source in by_sender.values()}
+        newest |= {step for sent in self._sent for _, step in sent}
         return newest | {content[0] for content in self.wires.live()}
 
     def _end(self, group: list[int], t: int, partner: int, window: Window) -> None:
@@ -286,7 +301,8 @@ class EventSimulation:
             at, turn = self._after([group[0], *([partner] if partner >= 0 else [])], at)
         elif (t + 1) % self._every == 0:
             graph = self.graphs.at(t, min(self._steps_by) if self.graphs.drawn else 0)
-            shares = self._exchange(group, graph, first, window)
+            exchange = self._exchange_together if self._together else self._exchange
+            shares = exchange(group, graph, first, window)
             sources = window.source[used:]
             at, turn = self._placed(window, sources, first, at)
             if (
@@ -341,6 +357,31 @@ class EventSimulation:
                 window.user.append(k)
                 window.source.append(source)
                 window.weight.append(weight)
+        return shares
+
+    def _exchange_together(
+        self, group: list[int], graph: Graph, first: int, window: Window
+    ) -> list[float]:
+        """As ``_exchange``, where all messages of a step arrive together, and none is lost."""
+        now, sent = self.now, self._sent
+        for k, i in enumerate(group, first):
+            if receivers := len(graph.out[i]):
+                sent[i].append((now + self._latency, k))
+                self.wires.messages += receivers
+        shares = [graph.self_weights[i] for i in group]
+        for k, i in enumerate(group, first):
+            before = len(window.source)
+            for j, weight in graph.into[i].items():
+                messages = sent[j]
+                while len(messages) > 1 and messages[1][0] <= now:
+                    messages.popleft()
+                if messages and messages[0][0] <= now:
+                    window.user.append(k)
+                    window.source.append(messages[0][1])
+                    window.weight.append(weight)
+            weights = graph.into[i].values()
+            if len(window.source) - before < len(weights):
+                shares[k - first] += sum(weights) - sum(window.weight[before:])
         return shares
 
     def _placed(self, window: Window, sources: list[int], first: int, at: int) -> tuple[int, int]:
