@@ -72,7 +72,7 @@ pages: setup ## The verdicts and pages of all shipped archives, and the board: h
 
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-test: setup ## The test suite, one process per core, each test file in one process: 6 minutes on 2 cores
+test: setup ## The test suite, one process per core, each test file in one process: 5 minutes on 2 cores
 	$(PYTEST)
 
 test-slow: setup ## Tests of what hardly ever breaks: as long runs are: 3 minutes
