@@ -34,7 +34,7 @@ def of(start: str, situations=SITUATIONS):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "start", [f"above 0: the mean is {mean}" for mean in (0, 1)]
-    + ["near 0: the mean is 1", "paper: a level"],
+    + ["near 0: the mean is 1", "paper: a level of 20, as"],
 )  # fmt: skip
 @pytest.mark.parametrize("noise", ["normal", "heavy tails"])
 def test_false_verdicts_on_a_claim_are_rare(start, noise):
@@ -42,7 +42,7 @@ def test_false_verdicts_on_a_claim_are_rare(start, noise):
     kinds = rates.filter(like="false_")
     assert kinds.to_numpy().max() <= limit(SIMULATIONS)
     # The tests use what they are allowed: at an edge, some verdicts are false.
-    assert kinds.to_numpy().max() > 0.01
+    assert kinds.to_numpy().max() > 0.005
 
 
 def test_false_verdicts_in_a_family_are_rare():
