@@ -24,18 +24,11 @@ def as_text(rows: Sequence[Row]) -> str:
     return "\n".join([*(_lines(row, width) for row in rows), "", *told]) + "\n"
 
 
-def details(row: Row) -> list[str]:
-    """What was found: the measured value, what was expected, the interval, the seeds."""
-    found = [] if row.measured == ABSENT else [row.measured]
-    found += [f"expected {row.expectation}"] if row.expectation else []
-    found += [f"interval {row.interval}"] if row.interval != ABSENT else []
-    return found + ([row.seeds] if row.seeds else [])
-
-
 def _lines(row: Row, width: int) -> str:
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
     look = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
-    told = [*details(row), *filter(None, (row.why, look, row.registration))]
+    measured = "" if row.measured == ABSENT else row.measured
+    told = list(filter(None, (measured, *row.details, row.why, look, row.registration)))
     first = f"{row.verdict:<{width}}{what}"
     return "\n".join([first, " " * width + "  " + "; ".join(told)] if told else [first])
 

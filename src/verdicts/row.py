@@ -193,6 +193,13 @@ class Row:
         return f"{whole(self.pairs)} seed{'' if self.pairs == 1 else 's'}{self._in_looks}"
 
     @property
+    def details(self) -> list[str]:
+        """What was expected, the interval and the seeds; those that there are."""
+        details = [f"expected {self.expectation}"] if self.expectation else []
+        details += [f"interval {self.interval}"] if self.interval != ABSENT else []
+        return details + ([self.seeds] if self.seeds else [])
+
+    @property
     def _in_looks(self) -> str:
         if self.looks is None:
             return ""

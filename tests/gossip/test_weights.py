@@ -54,9 +54,6 @@ def test_directed_weights_are_column_stochastic(n, u, seed):
         assert W[:, j].max() == W[j, j]
 
 
-KITE = [(0, 1), (0, 2), (0, 3), (3, 4)]  # degrees 3, 1, 1, 2, 1
-
-
 def matrix(rule, n, edges):
     return WEIGHT_RULES[rule](n, np.array(edges, np.int64).reshape(-1, 2)).dense()
 

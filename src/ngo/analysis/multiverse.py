@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from ngo.analysis.universes import CHOSEN, DERIVED, columns
 from verdicts.claims.universes import settings_in
 from verdicts.row import ABSENT, Row
 from verdicts.statistics.estimates import exceeds
-from verdicts.statistics.rules import spoken
+from verdicts.statistics.rules import meets, spoken
 
 #: A printed number is met by an accuracy that is at most so many points off.
 TOLERANCE = 2.0
@@ -106,9 +105,6 @@ def _name(cell: tuple[str, str]) -> str:
 
 # The effects of a claim over universes.
 
-#: A condition of a rule as text: ``0.1 < γ ≤ 0.3``, ``schedule is not cosine``.
-CONDITION = re.compile(r"(?:(\S+) < )?(.+?) (≤|>|is not|is) (\S+)")
-
 
 def curve_rows(row: Row, curve: pd.DataFrame) -> pd.DataFrame:
     """The effects of a claim's universes, in order, with the values of two settings.
@@ -122,29 +118,6 @@ def curve_rows(row: Row, curve: pd.DataFrame) -> pd.DataFrame:
     for place, name in zip(("first", "second"), _deciding(row), strict=False):
         rows[place], rows[f"{place}_value"] = name, curve[f"universe_{name}"].astype(str)
     return rows
-
-
-def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
-    """Whether each universe meets a rule, by its text; none meets an empty one."""
-    named = {spoken(str(name)): values for name, values in settings.items()}
-    found = pd.Series(False, index=settings.index)
-    for box in rule.split(", or ") if rule else []:
-        inside = pd.Series(True, index=settings.index)
-        for condition in box.split(" and "):
-            low, name, sign, value = CONDITION.fullmatch(condition).groups()
-            values = named[name]
-            if sign in ("is", "is not"):
-                inside &= (values == value) == (sign == "is")
-                continue
-            inside &= (values <= _number(value)) == (sign == "≤")
-            if low:
-                inside &= values > _number(low)
-        found |= inside
-    return found
-
-
-def _number(text: str) -> float:
-    return float(text.replace("−", "-"))
 
 
 def _deciding(row: Row) -> list[str]:

@@ -139,9 +139,6 @@ def told(row: Row) -> str:
     """What was found of a claim, with its numbers, or the reason why it was not run."""
     if row.verdict == NOT_RUN:
         return row.reason
-    details = [f"expected {row.expectation}"] if row.expectation else []
-    details += [f"interval {row.interval}"] if row.interval != ABSENT else []
-    details += [row.seeds] if row.seeds else []
-    numbers = row.measured + (f" ({', '.join(details)})" if details else "")
+    numbers = row.measured + (f" ({', '.join(row.details)})" if row.details else "")
     shown = row.measured != ABSENT and not (row.cases > 0 and row.reason)
     return "; ".join(filter(None, [numbers if shown else "", row.why]))

@@ -24,21 +24,9 @@ from verdicts.statistics.evidence import RELATIONS, Expectation
 from verdicts.statistics.sequential import Plan, checked_plan
 
 CLAIM_KEYS = (
-    *(
-        "place",
-        "says",
-        "quote",
-        "kind",
-        "from",
-        "where",
-        "quantity",
-        "with",
-        *RELATIONS,
-        "margin",
-        "unit",
-    ),
+    *("place", "says", "quote", "kind", "from", "where", "quantity", "with"),
+    *(*RELATIONS, "margin", "unit", "exact", "standard_error", *MARKS),
     *("family", "gate", "shows", "cells", "every_cell", "depends_on", "universes", "looks"),
-    *("unit", "exact", "standard_error", *MARKS),
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
 GATE_KEYS = (

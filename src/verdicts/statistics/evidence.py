@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -196,22 +197,23 @@ def _of_printed(found: Evidence) -> Evidence:
     """The evidence with what the prediction interval says of a printed value."""
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-    of, error, freedom = found.expectation, found.spread / np.sqrt(found.pairs), found.pairs - 1
+    of, freedom = found.expectation, found.pairs - 1
+    below: Callable[[float], float]
+    quantile: Callable[[float], float]
     if of.error is None:
         error = found.spread * np.sqrt(1 + 1 / found.pairs)
+        below, quantile = partial(stdtr, freedom), partial(stdtrit, freedom)
     else:
-        error = np.hypot(of.error, error)
+        error = np.hypot(of.error, found.spread / np.sqrt(found.pairs))
+        below, quantile = ndtr, ndtri
     off = abs(found.estimate - of.value)
     if not error:
         p = float(off <= ROUNDING * max(abs(found.estimate), abs(of.value)))
-    elif of.error is None:
-        p = float(2 * stdtr(freedom, -off / error))
     else:
-        p = float(2 * ndtr(-off / error))
+        p = float(2 * below(-off / error))
 
     def interval(level: float) -> Interval:
-        tail = 1 - level / 2
-        half = float(error * (stdtrit(freedom, tail) if of.error is None else ndtri(tail)))
+        half = float(error * quantile(1 - level / 2))
         return found.estimate - half, found.estimate + half
 
     return replace(found, p=p, interval=interval)

@@ -9,6 +9,7 @@ in universes that it was not fitted to (cross-validation).
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import ALPHA
 
 FOLDS = 5
@@ -212,6 +214,35 @@ def _interval(conditions: Sequence[Condition]) -> str:
 
 def _number(value: float | str) -> str:
     return f"{value:.12g}".replace("-", "−")
+
+
+#: A condition of a rule as text: ``0.1 < γ ≤ 0.3``, ``schedule is not cosine``.
+CONDITION = re.compile(r"(?:(\S+) < )?(.+?) (≤|>|is not|is) (\S+)")
+
+
+def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
+    """Whether each universe meets a rule, by the text of ``Rule``; none meets an empty one."""
+    named = {spoken(str(name)): values for name, values in settings.items()}
+    found = pd.Series(False, index=settings.index)
+    for box in rule.split(", or ") if rule else []:
+        inside = pd.Series(True, index=settings.index)
+        for condition in box.split(" and "):
+            if not (match := CONDITION.fullmatch(condition)):
+                raise UserError(f"the condition {shown(condition)} of a rule cannot be read")
+            low, name, sign, value = match.groups()
+            values = named[name]
+            if sign in ("is", "is not"):
+                inside &= (values == value) == (sign == "is")
+                continue
+            inside &= (values <= _value(value)) == (sign == "≤")
+            if low:
+                inside &= values > _value(low)
+        found |= inside
+    return found
+
+
+def _value(text: str) -> float:
+    return float(text.replace("−", "-"))
 
 
 def spoken(setting: str) -> str:

@@ -8,11 +8,11 @@ import pytest
 from conftest import REPOSITORY
 from figure_files import executed
 
-from ngo.analysis.multiverse import meets
 from ngo.analysis.universes import Universe, in_universes
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 from ngo.training.spec import RunSpec
+from verdicts.statistics.rules import meets
 
 pytestmark = pytest.mark.filterwarnings("error")
 
