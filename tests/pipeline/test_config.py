@@ -127,7 +127,7 @@ def test_a_key_of_an_earlier_release_is_told_in_a_line_and_works(key, caplog):
             "training.figA1.snapshots",
             [2, 5000],
             r"training.figA1.snapshots: step 5000 is after the last step of digits-shards-ring-ngo-"
-            r"\S+, 108; it must be 108 or less, or 'final'",
+            r"\S+, 54; it must be 54 or less, or 'final'",
         ),
         ("training.fig4.compare.1.p", [], r"training.fig4.compare\[1\].p: \[\] is empty"),
     ],

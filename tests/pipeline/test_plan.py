@@ -65,9 +65,9 @@ def test_models_are_kept_where_an_experiment_asks_for_them():
     config = config_of()
     plan = plan_of(config)
     (figA1,) = plan.training["figA1"]
-    assert plan.snapshots[figA1.id] == [2, 108]
+    assert plan.snapshots[figA1.id] == [2, 54]
     config["training"]["again"] = {**config["training"]["figA1"], "snapshots": ["final", 3, 2]}
-    assert plan_of(config).snapshots[figA1.id] == [2, 3, 108, "final"]
+    assert plan_of(config).snapshots[figA1.id] == [2, 3, 54, "final"]
     assert not any(run in plan.snapshots for run in (r.id for r in plan.training["table1_tuned"]))
 
 
