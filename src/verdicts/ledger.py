@@ -21,7 +21,7 @@ from verdicts.claims.gates import check_gate
 from verdicts.claims.units import known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, in_a_line
+from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.row import NAN, Row
 from verdicts.rows.best_fields import FIRST_LOOK
 from verdicts.rows.evaluations import said
@@ -256,7 +256,10 @@ class _NotRun(Exception):
 
 
 def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> Any:
-    """What the quantity of a claim, or of a cell, says of its rows; _NotRun if it says nothing."""
+    """What the quantity of a claim, or of a cell, says of its rows; _NotRun if it says nothing.
+
+    Raises a TableError for a mistake in these rows.
+    """
     try:
         if claim.is_pooled:
             rows = _numbers(claim, claims, tables)
@@ -268,6 +271,8 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
         if claim.universes is not None:
             return universes_of(claim, where, tables)
         return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
+    except TableError as error:
+        raise TableError(f"claims.{claim.id}: {error}") from None
     except UserError as error:
         raise _NotRun(str(error)) from None
     except KeyError as error:  # of a table that an older version has written, for example

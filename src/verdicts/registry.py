@@ -47,6 +47,10 @@ class UserError(Exception):
 UserError.__module__ = "verdicts"  # which has it as a public name
 
 
+class TableError(UserError):
+    """A mistake in the rows of a table: nothing is judged on it."""
+
+
 def shown(value: object) -> str:
     """The repr of a value, shortened to fit a message."""
     try:

@@ -1,7 +1,6 @@
 """The file of claims: what is claimed, and how each claim is decided.
 
-``README.md`` and ``schema.yaml`` explain its format. Light: a file is checked before there are
-tables, and without pandas.
+``README.md`` explains its format. A file is checked before there are tables, and without pandas.
 """
 
 from __future__ import annotations
@@ -56,17 +55,6 @@ KINDS = {
 def read_claims(path: str | Path) -> ClaimsFile:
     """The checked claims of a file; a one-line UserError for the first mistake in it."""
     return claims_of(read_mapping(path, "claims"), Path(path).parent)
-
-
-def schema() -> dict[str, object]:
-    """The JSON Schema of claims files, with all quantities that are registered at this time."""
-    found = read_mapping(Path(__file__).with_name("schema.yaml"), "schema")
-    sections = found["properties"]
-    claim, gate = (sections[name]["additionalProperties"] for name in ("defaults", "gates"))
-    claim["properties"]["kind"]["enum"] += KINDS
-    claim["properties"]["quantity"]["enum"] += sorted(QUANTITIES)  # that of gates, too
-    gate["properties"]["take"]["anyOf"][0]["enum"] += TAKEN
-    return found
 
 
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:

@@ -8,7 +8,7 @@ import pandas as pd
 from verdicts.claims.claim import Gate
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.evaluations import last_evaluations, with_diverged, worst_of
+from verdicts.rows.evaluations import as_numbers, last_evaluations, with_diverged, worst_of
 from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, need, selected
 from verdicts.statistics.estimates import exceeds
 
@@ -23,7 +23,7 @@ def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
         found = selected(joined(tables, gate.tables) if gate.tables else rows, gate.where)
         value = _taken(gate, found)
     except UserError as error:
-        raise UserError(f"gate {gate.name}: {error}") from None
+        raise type(error)(f"gate {gate.name}: {error}") from None
     if not _passes(gate, value):
         limits = {"above": gate.above, "below": gate.below}
         wanted = [f"{side} {limit:g}" for side, limit in limits.items() if limit is not None]
@@ -63,7 +63,7 @@ def _taken(gate: Gate, rows: pd.DataFrame) -> float:
     else:
         need(rows, [gate.column])
         last, column = last_evaluations(rows), str(gate.column)
-        found = last[column].astype(float)
+        found = as_numbers(last[column], column)
         if column != "diverged":
             found = with_diverged(found, last, worst_of(column), column)
     values = found.to_numpy()

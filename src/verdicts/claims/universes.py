@@ -20,6 +20,7 @@ from verdicts.rows.selection import (
     UNIVERSE,
     Selection,
     Tables,
+    complete,
     joined,
     need,
     selected,
@@ -46,8 +47,7 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     everything = joined(tables, claim.tables)
     rows = selected(everything, {**claim.where, **where})
     need(rows, [UNIVERSE])
-    if lacking := int(rows[UNIVERSE].isna().sum()):
-        raise UserError(f"{lacking} row{'s' * (lacking > 1)} without a {UNIVERSE}")
+    complete(rows, [UNIVERSE])
     named = claim.universes.settings
     known = [str(name) for name in rows if str(name).startswith(SETTING)]
     wanted = known if named is None else [f"{SETTING}{name}" for name in named]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verdicts.registry import Registry, UserError, shown, unknown
-from verdicts.rows.selection import UNIVERSE, need
+from verdicts.registry import Registry, TableError, UserError, shown, unknown
+from verdicts.rows.selection import UNIVERSE, complete, need
 from verdicts.statistics.estimates import exceeds
 
 if TYPE_CHECKING:
@@ -25,11 +25,17 @@ if TYPE_CHECKING:
 def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
     """The row of each run with the highest ``step``; all rows of a table without runs or steps.
 
-    A run of each universe is a run. One that diverged in any of its rows has diverged.
+    A run of each universe is a run. One that diverged in any of its rows has diverged. Raises a
+    TableError for a row without a run or a step, and for two rows of a run at one step.
     """
     if not {"run", "step"} <= set(rows):
         return rows
+    complete(rows, ["run", "step"])
     own = [name for name in (UNIVERSE, "run") if name in rows]
+    if (twice := rows.duplicated([*own, "step"])).any():
+        run, step = rows.loc[twice, ["run", "step"]].iloc[0]
+        told = "keep one of them, or give each run a name of its own"
+        raise TableError(f"two rows are of run {shown(run)} at step {step}; {told}.")
     runs = rows.reset_index(drop=True).groupby(own, dropna=False)
     at = runs["step"].idxmax()
     last = rows.iloc[at]
@@ -201,9 +207,6 @@ HIGH, LOW = ("accuracy", "score", "return", "reward"), ("loss", "error")
 #: The units of columns, in words, where they are known.
 UNITS: dict[str, str] = {}
 
-#: The value that has a column in points, for columns whose unit is ``SHARE``.
-IN_POINTS: dict[str, str] = {}
-
 
 def _over_evaluations(how: str) -> RunValue:
     """The largest, smallest or mean value of a column over the training of each run.
@@ -306,21 +309,16 @@ def worst_of(column: str) -> float | None:
 
 
 def as_numbers(values: pd.Series, key: str) -> pd.Series:
-    """A column as floats; a UserError, under ``key``, for times, and for text that is no number.
-
-    Rows are counted below the header, from 1.
-    """
+    """A column as floats; a TableError, under ``key``, for times and for text that is no number."""
     import pandas as pd
 
     if values.dtype.kind in "mM":  # durations, dates
-        raise UserError(f"{key}: it has {values.dtype}, not numbers.")
+        raise TableError(f"{key}: it has {values.dtype}, not numbers.")
     try:
         return values.astype(float)
     except (TypeError, ValueError):
-        mistakes = values[values.notna() & pd.to_numeric(values, errors="coerce").isna()]
-        place = mistakes.index[0]
-        row = f" in row {place + 1}" if pd.api.types.is_integer(place) else ""
-        raise UserError(f"{key}: {shown(mistakes.iloc[0])}{row} is not a number.") from None
+        wrong = values[values.notna() & pd.to_numeric(values, errors="coerce").isna()].iloc[0]
+        raise TableError(f"{key}: {shown(wrong)} is not a number.") from None
 
 
 def said(value: Value) -> str:
@@ -365,7 +363,8 @@ def at_the_end(column: str, factor: float = 1.0) -> Callable[..., pd.Series]:
     """How the last value of a column is read, times ``factor``."""
 
     def read(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
-        return factor * last.set_index("run")[column]
+        found = last.set_index("run")[column]
+        return found if factor == 1 else factor * found
 
     times = "" if factor == 1 else f", times {factor:g}"
     read.__doc__ = f"The column {column} at the end of a run{times}."

@@ -11,7 +11,7 @@ import numpy as np
 
 from verdicts.registry import UserError
 from verdicts.rows.evaluations import Value, per_run
-from verdicts.rows.selection import Selection, need, no_seed, selected
+from verdicts.rows.selection import Selection, complete, need, selected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,13 +40,13 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     """The last evaluation of every run, with its ``value`` and, as ``key``, its fields ``over``.
 
     A key is the tuple of these fields; a missing one is None. Raises a UserError if two runs of a
-    seed have the same key, and without the column ``seed``.
+    seed have the same key, and without the column ``seed``, or a value in it.
     """
     import pandas as pd
 
     fields = list(over)
-    if "seed" not in rows:
-        raise UserError(no_seed(rows))
+    need(rows, ["seed"])
+    complete(rows, ["seed"])
     need(rows, fields, "over: ")
     runs = per_run(rows, value)
     keys = [

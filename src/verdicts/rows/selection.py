@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verdicts.registry import UserError, nearest, shown
+from verdicts.registry import TableError, UserError, nearest, shown
 
 if TYPE_CHECKING:  # claims files are read without pandas
     import pandas as pd
@@ -44,16 +44,18 @@ def no_table(name: str, tables: Tables) -> str:
     return f"there is no table {shown(name)}{only}.{nearest(name, known)}"
 
 
-def no_seed(columns: Iterable[object]) -> str:
-    """That a table with these columns has no seeds."""
-    return f"there is no column 'seed', which pairs runs.{nearest('seed', columns)}"
-
-
 def need(rows: pd.DataFrame, names: Iterable[object], key: str = "") -> None:
     """Raise a UserError for the first column that the rows lack."""
     for name in names:
         if name not in rows:
             raise UserError(f"{key}there is no column {name!r}.{nearest(name, rows)}")
+
+
+def complete(rows: pd.DataFrame, names: Iterable[str]) -> None:
+    """Raise a TableError for the first of these columns that lacks a value."""
+    for name in names:
+        if rows[name].isna().any():
+            raise TableError(f"a row has no {name}.")
 
 
 def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:

@@ -1,7 +1,6 @@
 """Tidy tables in files: Parquet or CSV, one row for each run, evaluation or case.
 
-What a table must be, whatever claims read of it, is checked here; ``claims.checks``
-checks the rows that they read.
+What a table must be, whatever claims read of it, is checked here.
 """
 
 from __future__ import annotations
@@ -60,11 +59,11 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The table in a file. ``diverged`` is boolean, and texts in ``seed`` and ``step`` are numbers
-    where they can be. A column of lists has their type as text.
+    """The table in a file. ``diverged`` is boolean; ``seed`` and ``step`` are whole numbers, or
+    missing. A column of lists has their type as text.
 
     Raises a UserError for a file that is not regular, too large, or can't be read, for two columns
-    of one name, and for a value of ``diverged`` that is neither true nor false.
+    of one name, and for another value in these columns.
     """
     try:
         regular_file(path, "tables", MOST_BYTES)
@@ -77,19 +76,20 @@ def read_table(path: Path) -> pd.DataFrame:
             raise UserError(f"{path.name}: the column {name!r} must be called 'diverged'.")
     if "diverged" in table:
         table["diverged"] = _booleans(table["diverged"], f"{path.name}: diverged")
-    for name in {"seed", "step"} & set(table):
-        table[name] = numbers_among(table[name])
+    for name in ("seed", "step"):
+        if name in table:
+            table[name] = _whole(table[name], f"{path.name}: {name}")
     return table
 
 
-def numbers_among(values: pd.Series) -> pd.Series:
-    """A column of text with numbers in place of the texts that are one; any other as it is."""
-    if values.dtype != object and not pd.api.types.is_string_dtype(values):
-        return values
+def _whole(values: pd.Series, key: str) -> pd.Series:
     numbers = pd.to_numeric(values, errors="coerce")
-    if numbers.notna().all():
-        return numbers
-    return numbers.astype(object).where(numbers.notna(), values.astype(object))
+    wrong = values.notna() & (~(numbers.astype(float) % 1 == 0) | (values.dtype.kind in "bmM"))
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        value = shown(values.astype(object)[row])
+        raise UserError(f"{key}: {value} in row {row + 1} is not a whole number.")
+    return numbers
 
 
 def _booleans(values: pd.Series, key: str) -> pd.Series:

@@ -81,6 +81,9 @@ DECIDED = (HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET)
 #: Verdicts on a cell that say yes, and no.
 RIGHT, WRONG = {HOLDS, CONSISTENT}, {FAILS, REVERSED, EQUIVALENT, NOT_MET}
 
+#: Verdicts with which ``verdicts check --strict`` has the exit status 1.
+STRICT = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED, NOT_RUN)
+
 #: Verdicts over universes.
 OVER_UNIVERSES = (*(ROBUST, REVERSED, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, DEPENDS, MIXED),)
 
