@@ -12,7 +12,7 @@ import pandas as pd
 
 from verdicts.claims.claim import MARKS
 from verdicts.files import regular_file
-from verdicts.registry import UserError, in_a_line, printable, unknown
+from verdicts.registry import UserError, in_a_line, printable
 from verdicts.rows.tables import MOST_BYTES, read_csv
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import FEWEST
@@ -116,8 +116,7 @@ class Row:
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, int(value) if math.isfinite(value) else None)
         if isinstance(self.multiverse, str):
-            read = multiverse_of(f"claims: multiverse of {self.claim}", self.multiverse)
-            object.__setattr__(self, "multiverse", read)
+            object.__setattr__(self, "multiverse", multiverse_of(self.multiverse))
 
     @property
     def anchor(self) -> str:
@@ -250,7 +249,6 @@ COLUMNS = [field.name for field in fields(Row)]
 
 _TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
 _NUMBERS = {field.name: float for field in fields(Row) if field.type in ("float", "int | None")}
-_FLAGS = {field.name: bool for field in fields(Row) if field.type == "bool"}
 _OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
 
@@ -289,21 +287,16 @@ def rows_of(table: pd.DataFrame) -> list[Row]:
 def read_rows(path: str | Path) -> list[Row]:
     """The rows in a CSV file that was written from ``as_table``, in its order.
 
-    Raises a UserError for a file without these columns, and for an unknown verdict.
+    Raises a UserError for a file without these columns.
     """
     try:
         file = regular_file(Path(path), "claims", MOST_BYTES)
-        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS, **_FLAGS})
-    except (OSError, ValueError, csv.Error) as error:
+        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS})
+        if absent := [name for name in COLUMNS if name not in table]:
+            raise UserError(f"claims: {str(path)!r} has no column {absent[0]!r}.")
+        return rows_of(table)
+    except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
         raise UserError(f"claims: {str(path)!r} can't be read: {in_a_line(error)}") from None
-    for name in COLUMNS:
-        if name not in table and name != "next_look":  # files of before have no such column
-            raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
-    rows, known = rows_of(table), VERDICTS
-    for row in rows:
-        if row.verdict not in known:
-            raise unknown(f"claims: verdict of {row.claim}", row.verdict, known)
-    return rows
 
 
 #: The key of their number, and how they are called.

@@ -33,16 +33,13 @@ def test_a_wrong_table_is_refused_in_one_line(tmp_path):
     with pytest.raises(UserError, match=r"claims: '.*absent.csv' does not exist"):
         read_rows(tmp_path / "absent.csv")
     table = as_table(ROWS).astype(object)
-    for column in ("estimate", "cases", "looks"):
-        table.assign(**{column: "many"}).to_csv(tmp_path / "a.csv", index=False)
-        with pytest.raises(UserError, match="can't be read: [^\n]*'?many'?"):
+    for column, text in (("estimate", "many"), ("looks", "many"), ("multiverse", "[1]")):
+        table.assign(**{column: text}).to_csv(tmp_path / "a.csv", index=False)
+        with pytest.raises(UserError, match="can't be read: [^\n]*$"):
             read_rows(tmp_path / "a.csv")
     table = pd.DataFrame([vars(ROWS[0])])
     table.drop(columns="shows").to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(UserError, match="has no column 'shows'"):
-        read_rows(tmp_path / "a.csv")
-    table.assign(verdict="hold").to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(UserError, match="verdict of order: 'hold' is unknown; .*'holds'"):
         read_rows(tmp_path / "a.csv")
 
 
