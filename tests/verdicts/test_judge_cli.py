@@ -50,10 +50,6 @@ def test_claims_are_registered_and_what_is_judged_says_so(tmp_path, capsys):
     for new in (3, 0):
         assert main(["register", str(claims)]) == 0
         assert capsys.readouterr().out == f"3 claims; {new} new or changed: {out}\n"
-    claims.write_text(CLAIMS[: CLAIMS.index("  same:")])
-    assert main(["register", str(claims)]) == 0
-    assert capsys.readouterr().out == f"1 claim; 0 new or changed: {out}\n"
-    claims.write_text(CLAIMS)
     for form in ("text", "markdown", "html"):
         assert main([*check, "--format", form]) == 0
         printed = capsys.readouterr().out
@@ -61,7 +57,6 @@ def test_claims_are_registered_and_what_is_judged_says_so(tmp_path, capsys):
         assert "Of 2 claims with dated runs, 2 were registered before their first run" in printed
     out.write_text("claims: 3")
     assert main(check) == 2
-    assert capsys.readouterr().err.startswith("verdicts: registered.claims: 3 is not allowed")
 
 
 def test_a_claim_that_fails_or_is_not_run_sets_the_status_if_it_is_asked_for(tmp_path, capsys):
@@ -73,19 +68,11 @@ def test_a_claim_that_fails_or_is_not_run_sets_the_status_if_it_is_asked_for(tmp
         assert main([*arguments, "--strict"]) == status
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ((CLAIMS, "claims: [1]"), "claims: [1] is not allowed; it must be a mapping."),
-        (("difference", "diference"), "claims.faster.quantity: 'diference' is unknown"),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_one_line(tmp_path, capsys, change, said):
-    claims = write(tmp_path, CLAIMS.replace(*change))
-    status = main(["check", str(claims), "--tables", str(tmp_path)])
-    errors = capsys.readouterr().err
-    assert (status, errors.count("\n")) == (2, 1)
-    assert errors.startswith(f"verdicts: {said}")
+def test_a_mistake_is_one_line(tmp_path, capsys):
+    claims = write(tmp_path, "claims: [1]")
+    assert main(["check", str(claims), "--tables", str(tmp_path)]) == 2
+    told = "verdicts: claims: [1] is not allowed; it must be a mapping.\n"
+    assert capsys.readouterr().err == told
 
 
 def test_quantities_are_listed_with_arguments_unit_and_example(capsys):

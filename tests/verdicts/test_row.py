@@ -67,15 +67,6 @@ def printed(**changes):
     return board.print_board([row("a", **{**FOUND, **changes})]).iloc[0]
 
 
-def test_a_claim_is_a_line():
-    assert printed().to_dict() == {
-        "Claim": "a", "Place": "Table 1", "Statement": "A > B", "Verdict": "holds",
-        "Expected": "above 0", "Measured": "2.35 points", "Interval": "1.84 to 2.85",
-        "n": "20", "p": "0.012", "Smallest effect": "0.678", "Seeds needed": "5", "Reason": "–",
-        "Shown in": "table1",
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("changes", "p"),
     [

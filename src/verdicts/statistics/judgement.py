@@ -138,20 +138,12 @@ class Verdict:
         return (self.evidence.at_last_look or self.evidence.interval)(level)
 
 
-def adjusted(p: Sequence[float]) -> list[float]:
-    """The p values adjusted by Holm's method, in the order given; NaN is no test.
+def holm(p: Sequence[float]) -> tuple[list[float], list[float]]:
+    """The p values adjusted by Holm's method, and the level of each test; NaN is no test.
 
     Tests whose adjusted p is at most α have a family-wise error rate of at most α, whatever their
-    dependence.
-    """
-    return holm(p)[0]
-
-
-def holm(p: Sequence[float]) -> tuple[list[float], list[float]]:
-    """The adjusted p values, and the level at which each test is decided.
-
-    The k-th smallest of m is tested at α / (m − k + 1), if all before it are significant; those
-    from the first that is not are not significant at its level, either.
+    dependence. The k-th smallest of m is tested at α / (m − k + 1), if all before it are
+    significant; those from the first that is not are not significant at its level, either.
     """
     values = np.asarray(p, dtype=float)
     result, levels = np.full(len(values), np.nan), np.full(len(values), ALPHA)
@@ -302,8 +294,8 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float, level: float) ->
 
 def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
     """A verdict for each claim of a family; p values of rules are adjusted within it."""
-    overall = adjusted([evidence.p for evidence in family])
-    rules = adjusted([evidence.rule.p for evidence in family])
+    overall, _ = holm([evidence.p for evidence in family])
+    rules, _ = holm([evidence.rule.p for evidence in family])
     return [
         _over_universes(evidence, p, p_rule, len(family))
         for evidence, p, p_rule in zip(family, overall, rules, strict=True)

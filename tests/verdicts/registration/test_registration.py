@@ -1,7 +1,7 @@
 """When claims were registered: the file that says so, and what follows from it."""
 
 import subprocess
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
@@ -87,9 +87,7 @@ def test_the_file_has_a_line_for_each_form_and_is_read_as_it_was_written(tmp_pat
 
 
 def test_dates_have_a_time_zone():
-    there = datetime(2026, 1, 1, 14, tzinfo=timezone(timedelta(hours=2)))
-    assert as_date("date", there.isoformat()) == FIRST
-    assert as_date("date", FIRST) == FIRST
+    assert as_date("date", "2026-01-01T14:00:00+02:00") == FIRST
     for wrong in ("2026-01-01T12:00:00", "soon", None, 3, "9999-12-31T23:59:59-12:00"):
         with pytest.raises(UserError, match="date: .* is not allowed; give a date like"):
             as_date("date", wrong)
@@ -134,8 +132,7 @@ def entries(*forms):
         (entries((NOW, 2)), "before"),
         (entries((NOW, 3)), "before"),  # the run began at that time
         (entries((THEN, 1), (NOW, 2)), "before"),
-        (entries((NOW, 1), (THEN, 5)), "before"),  # changed, and changed back
-        (entries((NOW, 0), (THEN, 1), (NOW, 2)), "before"),
+        (entries((NOW, 0), (THEN, 1), (NOW, 2)), "before"),  # changed, and changed back
         (entries((NOW, 1), (THEN, 3)), "changed"),
         (entries((THEN, 1)), "changed"),  # the change is not registered at all
         (entries((NOW, 4)), "added"),

@@ -1,4 +1,4 @@
-"""Adjusted p values, estimates, and their slow references."""
+"""Estimates, choices of signs and tuned sides, and their slow references."""
 
 import math
 from itertools import product
@@ -9,7 +9,6 @@ from scipy.stats import wilcoxon
 
 from verdicts.statistics.error_rates import tuned_rates
 from verdicts.statistics.estimates import estimate
-from verdicts.statistics.judgement import adjusted
 from verdicts.statistics.one_sample import DRAWS, SignFlips
 
 
@@ -29,19 +28,6 @@ def test_fewer_than_three_seeds_have_no_interval(values, mean, std):
     assert found.mean == mean
     assert found.std == pytest.approx(std, nan_ok=True)
     assert math.isnan(found.half_width)
-
-
-def test_p_values_are_multiplied_by_the_tests_that_remain():
-    assert adjusted([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert adjusted([0.5, 0.6]) == [1, 1]
-    assert adjusted([]) == []
-
-
-def test_what_was_not_tested_does_not_count():
-    found = adjusted([math.nan, 0.01, math.nan, 0.02])
-    assert found[1::2] == pytest.approx([0.02, 0.02])
-    assert math.isnan(found[0])
-    assert math.isnan(found[2])
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 8, 11])
