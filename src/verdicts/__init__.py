@@ -87,11 +87,11 @@ def specification_curve(claims: str | Path, tables: str | Path, claim: str) -> p
     """
     from verdicts.claims import universes
 
-    found = read_claims(claims)
-    over = {name: listed for name, listed in found.claims.items() if listed.universes is not None}
+    file = read_claims(claims)
+    over = {name: listed for name, listed in file.claims.items() if listed.universes is not None}
     if claim not in over:
         raise unknown("claim", claim, over)
-    read = _checked_tables(replace(found, claims={claim: over[claim]}), tables)
+    read = _checked_tables(replace(file, claims={claim: over[claim]}), tables)
     return universes.specification_curve(over[claim], read)
 
 

@@ -149,10 +149,12 @@ def _rates(given: argparse.Namespace) -> int:
     if given.simulations < 1:
         raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")
     if given.universes:
-        found = rates.multiverse_rates(given.simulations)
+        rates_table = rates.multiverse_rates(given.simulations)
     elif given.tuned:
-        found = rates.tuned_rates(given.simulations)
+        rates_table = rates.tuned_rates(given.simulations)
     else:
-        found = (rates.sequential_rates if given.looks else rates.error_rates)(given.simulations)
-    print(found.to_csv(index=False), end="")
+        rates_table = (rates.sequential_rates if given.looks else rates.error_rates)(
+            given.simulations
+        )
+    print(rates_table.to_csv(index=False), end="")
     return 0

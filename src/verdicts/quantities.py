@@ -282,11 +282,11 @@ def _on_log_V(
     kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
     kept &= (runs["value"] > 0) | (not positive)
     note(runs, ~kept)
-    found = {}
+    numbers = {}
     for seed, group in runs.groupby("seed"):
         x, y = group.loc[kept[group.index], ["log_V", "value"]].to_numpy(float).T
-        found[seed] = number(x, y) if len(x) >= least else np.nan
-    return pd.Series(found, dtype=float).rename_axis("seed")
+        numbers[seed] = number(x, y) if len(x) >= least else np.nan
+    return pd.Series(numbers, dtype=float).rename_axis("seed")
 
 
 def _over_keys(table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], float]) -> pd.Series:
@@ -356,8 +356,8 @@ def spread(
     inf if a run diverged; NaN for a seed with a missing run.
     """
     table = by_seed(rows, where or {}, value, [across])
-    found = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
-    return found.mask(table.isin([np.inf, -np.inf]).any(axis=1) & table.notna().all(axis=1), np.inf)
+    width = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
+    return width.mask(table.isin([np.inf, -np.inf]).any(axis=1) & table.notna().all(axis=1), np.inf)
 
 
 @quantity(

@@ -84,10 +84,10 @@ def _entry(key: str, value: object) -> Entry:
 def as_date(key: str, value: object) -> datetime:
     """A date with a time zone, in ISO format; a UserError for another value."""
     try:
-        found = datetime.fromisoformat(str(value))
-        if found.tzinfo is None:
+        date = datetime.fromisoformat(str(value))
+        if date.tzinfo is None:
             raise ValueError
-        return found.astimezone(UTC)
+        return date.astimezone(UTC)
     except (ValueError, OverflowError):
         told = f"{shown(value)} is not allowed; give a date like 2026-01-31T12:00:00+00:00."
         raise UserError(f"{key}: {told}") from None
@@ -165,19 +165,21 @@ def with_standing(
     """The rows with ``registered``; None without a registration, or a ``first`` run."""
     if known is None:
         return list(rows)
-    found = {id: standing(known.get(id, ()), claims.forms[id], date) for id, date in first.items()}
-    return [replace(row, registered=found.get(row.claim)) for row in rows]
+    standings = {
+        id: standing(known.get(id, ()), claims.forms[id], date) for id, date in first.items()
+    }
+    return [replace(row, registered=standings.get(row.claim)) for row in rows]
 
 
 def first_runs(claims: ClaimsFile, tables: Tables) -> dict[str, datetime]:
     """The earliest date in the column ``started`` of each claim's rows, where there is one."""
-    found = {}
+    first = {}
     for claim in claims.claims.values():
         members = [claims.claims[name] for name in claim.pooled] or [claim]
         dates = {date for member in members for date in _started(member, tables)}
         if dates:
-            found[claim.id] = min(as_date("started", date) for date in dates)
-    return found
+            first[claim.id] = min(as_date("started", date) for date in dates)
+    return first
 
 
 def _started(claim: Claim, tables: Tables) -> set[object]:

@@ -28,7 +28,7 @@ def printable(text: str, keep: str = "") -> str:
     and those that nobody sees. Characters in ``keep`` stay.
     """
     return _UNPRINTABLE.sub(
-        lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", text
+        lambda match: match[0] if match[0] in keep else f"\\u{ord(match[0]):04x}", text
     )
 
 

@@ -212,8 +212,8 @@ class Row:
     @property
     def withdrawn(self) -> str:
         """Why a late gate took the verdict back, up to the first colon; empty if none did."""
-        found = self.verdict == judgement.NOT_RUN and (self.pairs > 0 or self.cases > 0)
-        return self.reason.partition(":")[0] if found else ""
+        numbers_kept = self.verdict == judgement.NOT_RUN and (self.pairs > 0 or self.cases > 0)
+        return self.reason.partition(":")[0] if numbers_kept else ""
 
     @property
     def remarks(self) -> list[str]:
@@ -278,10 +278,10 @@ def as_table(rows: Sequence[Row]) -> pd.DataFrame:
 
 def rows_of(table: pd.DataFrame) -> list[Row]:
     """The rows of a table that ``as_table`` made; a missing text is empty."""
-    found = table.reindex(columns=COLUMNS).astype(object)
+    cells = table.reindex(columns=COLUMNS).astype(object)
     for name in (*_TEXTS, *_OPTIONAL):
-        found[name] = found[name].where(found[name].notna(), None if name in _OPTIONAL else "")
-    return [Row(*values) for values in found.itertuples(index=False, name=None)]
+        cells[name] = cells[name].where(cells[name].notna(), None if name in _OPTIONAL else "")
+    return [Row(*values) for values in cells.itertuples(index=False, name=None)]
 
 
 def read_rows(path: str | Path) -> list[Row]:
@@ -333,10 +333,10 @@ def counts(rows: Iterable[Row]) -> dict[str, int]:
 def counts_of(claims: Iterable[tuple[str, str | None]]) -> dict[str, int]:
     """``counts`` of the verdict and the mark of each claim."""
     whole = list(claims)
-    found = [verdict for verdict, mark in whole if not mark]
-    shown = [verdict for verdict in VERDICTS if verdict in found or verdict in ALWAYS]
-    numbers = {verdict: found.count(verdict) for verdict in shown}
-    return {**numbers, MARKED: len(whole) - len(found)}
+    unmarked = [verdict for verdict, mark in whole if not mark]
+    shown = [verdict for verdict in VERDICTS if verdict in unmarked or verdict in ALWAYS]
+    numbers = {verdict: unmarked.count(verdict) for verdict in shown}
+    return {**numbers, MARKED: len(whole) - len(unmarked)}
 
 
 def registered(rows: Iterable[Row]) -> str:
@@ -344,12 +344,12 @@ def registered(rows: Iterable[Row]) -> str:
 
     Claims of which that is not known do not count; those with a mark do.
     """
-    found = [row.registered for row in rows if row.registered and not row.cell]
-    if not found:
+    known = [row.registered for row in rows if row.registered and not row.cell]
+    if not known:
         return ""
-    before, changed, added = map(found.count, REGISTERED)
+    before, changed, added = map(known.count, REGISTERED)
     return (
-        f"Of {len(found)} claims with dated runs, {before} {_were(before)} registered before their "
+        f"Of {len(known)} claims with dated runs, {before} {_were(before)} registered before their "
         f"first run, {changed} {_were(changed)} changed after it, and {added} came later."
     )
 
@@ -360,9 +360,11 @@ def _were(number: int) -> str:
 
 def counted(counts: Mapping[str, int]) -> str:
     """``Of 70 claims, 31 hold, …, and 12 are not run; 4 more are trivial, circular or …``"""
-    found = {verdict: number for verdict, number in counts.items() if verdict != MARKED}
-    number = sum(found.values())
-    parts = [f"{found[verdict]} {WORDS[verdict][found[verdict] != 1]}" for verdict in found]
+    verdicts = {verdict: number for verdict, number in counts.items() if verdict != MARKED}
+    number = sum(verdicts.values())
+    parts = [
+        f"{verdicts[verdict]} {WORDS[verdict][verdicts[verdict] != 1]}" for verdict in verdicts
+    ]
     said = f"Of {number} claim{'' if number == 1 else 's'}, " + ", ".join(parts[:-1])
     apart = counts[MARKED]
     more = f"; {apart} more {'is' if apart == 1 else 'are'} {MARKED}" if apart else ""

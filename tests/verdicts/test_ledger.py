@@ -203,9 +203,7 @@ def test_cases_are_met_or_not(tmp_path):
 def test_a_quantity_that_returns_something_else_is_named(tmp_path, monkeypatch, cases):
     twice = Quantity("end", lambda rows: pd.Series([1.0, 2.0], index=[0, 0]), cases=cases)
     monkeypatch.setitem(QUANTITIES, "end", twice)
-    with pytest.raises(
-        UserError, match=r"claims\.a\.quantity: 'end' must return (one|a tab)"
-    ):
+    with pytest.raises(UserError, match=r"claims\.a\.quantity: 'end' must return (one|a tab)"):
         judged(tmp_path, runs(3), {"a": {"above": None if cases else 0}})
 
 

@@ -145,8 +145,11 @@ class ClaimsFile:
 
     def read_by(self, claim: Claim) -> set[str]:
         """The tidy tables that a claim, its gates and the claims that it pools read."""
-        own = {*claim.tables, *(table for name in claim.gates for table in self.gates[name].tables)}
-        return own.union(*(self.read_by(self.claims[name]) for name in claim.pooled))
+        tables = {
+            *claim.tables,
+            *(table for name in claim.gates for table in self.gates[name].tables),
+        }
+        return tables.union(*(self.read_by(self.claims[name]) for name in claim.pooled))
 
     def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:
         """The same, with ``values`` in place of their names where claims give ``argument``.

@@ -136,24 +136,26 @@ def _universes(key: str, entry: object) -> Universes:
     check_keys(key, values, ("settings", "gate"), ())
     read = _reader(key, values)
     gate = None
-    if (own := read("gate", mapping)) is not None:
+    if (given_gate := read("gate", mapping)) is not None:
         known = [name for name in GATE_KEYS if name not in ("from", "else", "late")]
-        check_keys(f"{key}.gate", own, known, ("take",))
-        gate = _gate(f"{key}.gate", "universes", {**own, "else": "the universe does not count"})
+        check_keys(f"{key}.gate", given_gate, known, ("take",))
+        gate = _gate(
+            f"{key}.gate", "universes", {**given_gate, "else": "the universe does not count"}
+        )
     return Universes(read("settings", names), gate)
 
 
 def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
     values = mapping(key, entry)
     where = {name: value for name, value in values.items() if name not in OWN_OF_A_CELL}
-    own = {name: value for name, value in values.items() if name in OWN_OF_A_CELL}
-    if expectation is not None and own:
-        given = {"margin": expectation.margin, "standard_error": expectation.error}
-        kept = {name: value for name, value in given.items() if value is not None}
-        if not any(name in own for name in RELATIONS):
+    given = {name: value for name, value in values.items() if name in OWN_OF_A_CELL}
+    if expectation is not None and given:
+        of_claim = {"margin": expectation.margin, "standard_error": expectation.error}
+        kept = {name: value for name, value in of_claim.items() if value is not None}
+        if not any(name in given for name in RELATIONS):
             kept[expectation.relation] = expectation.value
-        own = {**kept, **own}
-    return Cell(_where(key, where), _expectation(key, own) if own else expectation)
+        given = {**kept, **given}
+    return Cell(_where(key, where), _expectation(key, given) if given else expectation)
 
 
 def _check_expectations(key: str, claim: Claim) -> None:
@@ -306,11 +308,11 @@ def _check_argument(key: str, kinds: set[str], value: object) -> None:
 
 def _tables(key: str, value: object) -> tuple[str, ...]:
     """The names of tables, which have no folder."""
-    found = names(key, value)
-    for name in found:
+    tables = names(key, value)
+    for name in tables:
         right = not re.search(r"[/\\]", name) and printable(name) == name
         check(right, key, name, "name a table of the tables' folder")
-    return found
+    return tables
 
 
 def _where(key: str, value: object) -> Selection:
@@ -355,10 +357,10 @@ def _members(claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
     key = f"claims.{claim.id}.with.claims"
     for name in names(key, claim.arguments["claims"]):
         single = {id: member for id, member in claims.items() if not member.is_pooled}
-        found = [name] if name in claims else alike(name, single)
-        if not found:
+        members = [name] if name in claims else alike(name, single)
+        if not members:
             raise unknown(key, name, claims)
-        for id in found:
+        for id in members:
             if obstacle := _obstacle(claim, claims[id]):
                 raise UserError(f"{key}: {id!r} can't be pooled: {obstacle}.")
             yield id

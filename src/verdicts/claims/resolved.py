@@ -70,13 +70,13 @@ def _with_defaults(
     claims: Mapping[Any, object], defaults: Mapping[Any, object]
 ) -> dict[object, object]:
     """The claims, each with what it does not give from the defaults that it names."""
-    found = dict(claims)
+    written = dict(claims)
     for name, entry in claims.items():
         if isinstance(entry, Mapping) and "defaults" in entry:
             chosen = one_of(f"claims.{name}.defaults", entry["defaults"], defaults)
-            own = {key: value for key, value in entry.items() if key != "defaults"}
-            found[name] = {**mapping(f"defaults.{chosen}", defaults[chosen]), **own}
-    return found
+            given = {key: value for key, value in entry.items() if key != "defaults"}
+            written[name] = {**mapping(f"defaults.{chosen}", defaults[chosen]), **given}
+    return written
 
 
 def expanded(
@@ -109,19 +109,19 @@ class _Writer:
         self, key: str, entries: Mapping[Any, object], chosen: Chosen
     ) -> dict[object, object]:
         """The entries with the values of ``chosen`` and of their own names."""
-        found: dict[object, object] = {}
+        written: dict[object, object] = {}
         for name, entry in entries.items():
             place = f"{key}.{name}"
             for values in self.choices(place, entry, chosen):
                 identifier = self.filled(place, name, values)
                 if isinstance(identifier, Mapping | list):
                     raise UserError(f"{place}: {shown(identifier)} is not allowed as an id.")
-                if identifier in found:
+                if identifier in written:
                     needed = sorted(f"{{{missing}}}" for missing in values.keys() - chosen.keys())
                     hint = f"; it needs {', '.join(needed)}" if needed else ""
                     raise UserError(f"{key}: the id {shown(identifier)} occurs twice{hint}.")
-                found[identifier] = self.filled(place, entry, values)
-        return found
+                written[identifier] = self.filled(place, entry, values)
+        return written
 
     def choices(self, key: str, entry: object, chosen: Chosen) -> Iterator[Chosen]:
         """The values of all names in scope, for each combination of the entry's own."""
@@ -199,16 +199,16 @@ class PrintedNumbers:
         """A claim, its cells included, with the numbers in place of where they are printed."""
         if not isinstance(entry, Mapping):
             return entry
-        found = dict(entry)
+        written = dict(entry)
         for name in ("paper", "near"):
             if isinstance(entry.get(name), Mapping):
-                found[name] = self.number(f"{key}.{name}", entry[name])
+                written[name] = self.number(f"{key}.{name}", entry[name])
         if isinstance(entry.get("cells"), Mapping):
-            found["cells"] = {
+            written["cells"] = {
                 name: self.numbers(f"{key}.cells.{name}", cell)
                 for name, cell in entry["cells"].items()
             }
-        return found
+        return written
 
     def number(self, key: str, printed: Mapping[str, Any]) -> float:
         """The number in the ``column`` of the one row of ``file`` that has the values ``where``.
@@ -231,10 +231,12 @@ class PrintedNumbers:
             if not isinstance(name, str) or name not in rows[0]:
                 raise unknown(key, name, rows[0])
         wanted = {name: "" if value is None else str(value) for name, value in where.items()}
-        found = [row for row in rows if wanted.items() <= row.items()]
-        if len(found) != 1:
-            raise UserError(f"{key}: {len(found)} rows of {file!r} have {shown(wanted)}; one must.")
-        text = found[0][str(column)]
+        matching = [row for row in rows if wanted.items() <= row.items()]
+        if len(matching) != 1:
+            raise UserError(
+                f"{key}: {len(matching)} rows of {file!r} have {shown(wanted)}; one must."
+            )
+        text = matching[0][str(column)]
         if not re.fullmatch(_NUMBER, text) or not math.isfinite(float(text)):
             raise UserError(f"{key}: {shown(text)} in {file!r} is not a number.")
         return float(text)
@@ -266,12 +268,12 @@ def forms(entries: Resolved) -> dict[str, str]:
     """The form of each claim, by id, in 64 hexadecimal digits; entries need not be valid claims."""
     claims = {str(id): entry for id, entry in entries.claims.items() if isinstance(entry, Mapping)}
     pooled = {id: entry for id, entry in claims.items() if entry.get("quantity") == POOLED}
-    found = {id: _form(entry, entries) for id, entry in claims.items() if id not in pooled}
-    whole = dict(found)
+    single = {id: _form(entry, entries) for id, entry in claims.items() if id not in pooled}
+    whole = dict(single)
     for id, entry in pooled.items():
         given = entry.get("with", {})
         named = _listed(given.get("claims", ()) if isinstance(given, Mapping) else ())
-        members = {member: found[member] for name in named for member in alike(str(name), found)}
+        members = {member: single[member] for name in named for member in alike(str(name), single)}
         whole[id] = _form({**entry, "with": members}, entries)
     return {id: whole[id] for id in claims}
 

@@ -32,13 +32,13 @@ def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = Tru
     if not quantity.unit.startswith(OF_THE_VALUE):
         return quantity.unit
     value = quantity.value(claim.arguments)
-    own = unit_of(value) if of_runs and value is not None else UNITS.get(str(value), "")
-    if not own or claim.arguments.get("log"):
+    unit = unit_of(value) if of_runs and value is not None else UNITS.get(str(value), "")
+    if not unit or claim.arguments.get("log"):
         return ""
     along = claim.arguments.get("along")
     per = f"a factor e of {along}" if claim.arguments.get("log_along") else f"1 of {along}"
     rest = quantity.unit.removeprefix(OF_THE_VALUE).replace("1 of the field", per)
-    return own + rest.replace(",", "")
+    return unit + rest.replace(",", "")
 
 
 def check_shares(key: str, claim: Claim) -> None:

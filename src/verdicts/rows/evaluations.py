@@ -31,12 +31,12 @@ def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
     if not {"run", "step"} <= set(rows):
         return rows
     complete(rows, ["run", "step"])
-    own = [name for name in (UNIVERSE, "run") if name in rows]
-    if (twice := rows.duplicated([*own, "step"])).any():
+    keys = [name for name in (UNIVERSE, "run") if name in rows]
+    if (twice := rows.duplicated([*keys, "step"])).any():
         run, step = rows.loc[twice, ["run", "step"]].iloc[0]
         told = "keep one of them, or give each run a name of its own"
         raise TableError(f"two rows are of run {shown(run)} at step {step}; {told}.")
-    runs = rows.reset_index(drop=True).groupby(own, dropna=False)
+    runs = rows.reset_index(drop=True).groupby(keys, dropna=False)
     at = runs["step"].idxmax()
     last = rows.iloc[at]
     if "diverged" in rows:
@@ -124,20 +124,20 @@ def value_at(metrics: pd.DataFrame, x: str, budget: pd.Series, value: str) -> pd
     """
     import pandas as pd
 
-    found = {}
+    values = {}
     for run, rows in metrics.groupby("run", sort=False):
         rows = rows.sort_values("step").drop_duplicates(x, keep="last")
         place = rows[x].to_numpy(dtype=float)
         reached = not rows["diverged"].any() and place[-1] >= budget[run]
         line = rows[value].to_numpy(dtype=float)
-        found[run] = np.interp(budget[run], place, line) if reached else np.nan
-    return pd.Series(found, dtype=float)
+        values[run] = np.interp(budget[run], place, line) if reached else np.nan
+    return pd.Series(values, dtype=float)
 
 
 def _at(metrics: pd.DataFrame, last: pd.DataFrame, x: str, values: list[str]) -> pd.DataFrame:
     budget = last.set_index("run")["budget"]
-    found = {v: last["run"].map(value_at(metrics, x, budget, v)) for v in values}
-    return last.assign(**found)
+    columns = {v: last["run"].map(value_at(metrics, x, budget, v)) for v in values}
+    return last.assign(**columns)
 
 
 def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
@@ -165,12 +165,12 @@ def time_to(metrics: pd.DataFrame, target: float, column: str, clock: str = "epo
     import pandas as pd
 
     sign = -1.0 if worst_of(column) == np.inf else 1.0
-    found = {}
+    times = {}
     for run, rows in metrics.sort_values("step", kind="stable").groupby("run", sort=False):
         y = sign * rows[column].to_numpy(float)
         lost = rows["diverged"].any()
-        found[run] = np.inf if lost else crossing(rows[clock].to_numpy(float), y, sign * target)
-    return pd.Series(found, dtype=float)
+        times[run] = np.inf if lost else crossing(rows[clock].to_numpy(float), y, sign * target)
+    return pd.Series(times, dtype=float)
 
 
 #: A column, a name in ``VALUES``, or a mapping of one name to its argument, such as
@@ -259,23 +259,23 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
             raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
         need(metrics, [value], "value: ")
         last = metrics.assign(run=metrics.index.astype(str))
-        found = as_numbers(metrics[value], value)
-        return last.assign(value=with_diverged(found, last, worst or worst_of(value), value))
+        numbers = as_numbers(metrics[value], value)
+        return last.assign(value=with_diverged(numbers, last, worst or worst_of(value), value))
     order = ["run", "step"] if "step" in metrics else ["run"]
     rows = metrics.sort_values(order, kind="stable")
     last = final(rows)
     entry, arguments = parsed(value, [str(name) for name in metrics])
     try:
-        found = last["run"].map(entry.read(rows, last, *arguments))
+        numbers = last["run"].map(entry.read(rows, last, *arguments))
     except KeyError as error:
         told = f"value: {value!r} needs the column {error}, which the rows lack."
         raise UserError(told) from None
-    found = as_numbers(found, said(value))
-    return last.assign(value=with_diverged(found, last, worst or entry.worst, value))
+    numbers = as_numbers(numbers, said(value))
+    return last.assign(value=with_diverged(numbers, last, worst or entry.worst, value))
 
 
 def with_diverged(
-    found: pd.Series, last: pd.DataFrame, worst: float | None, value: Value
+    values: pd.Series, last: pd.DataFrame, worst: float | None, value: Value
 ) -> pd.Series:
     """The values of runs, those of diverged ones the worst; a UserError if that is not known.
 
@@ -283,13 +283,13 @@ def with_diverged(
     """
     lost = last["diverged"].astype(bool) if "diverged" in last else None
     if lost is None or not lost.any():
-        return found
+        return values
     if worst is None:
-        if found[lost].isin([math.inf, -math.inf]).all():
-            return found
+        if values[lost].isin([math.inf, -math.inf]).all():
+            return values
         told = f"runs diverged, and whether a high or a low {said(value)!r} is better is not known"
         raise UserError(f"value: {told}; give them inf or -inf in the table.")
-    return found.mask(lost, worst)
+    return values.mask(lost, worst)
 
 
 def worst_of(column: str) -> float | None:
@@ -346,8 +346,8 @@ def column_of(value: Value, *, of_runs: bool = True) -> str | None:
     """
     if isinstance(value, str):
         return None if of_runs and value in VALUES else value
-    found = [str(value[name]) for name in _OVER_EVALUATIONS if name in value]
-    return found[0] if found else None
+    columns = [str(value[name]) for name in _OVER_EVALUATIONS if name in value]
+    return columns[0] if columns else None
 
 
 def highest_is_best(value: Value) -> bool:
@@ -363,8 +363,8 @@ def at_the_end(column: str, factor: float = 1.0) -> Callable[..., pd.Series]:
     """How the last value of a column is read, times ``factor``."""
 
     def read(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
-        found = last.set_index("run")[column]
-        return found if factor == 1 else factor * found
+        values = last.set_index("run")[column]
+        return values if factor == 1 else factor * values
 
     times = "" if factor == 1 else f", times {factor:g}"
     read.__doc__ = f"The column {column} at the end of a run{times}."

@@ -77,9 +77,9 @@ def _same_seed(rows: pd.DataFrame, same: pd.DataFrame) -> str:
     which = "runs {} and {}".format(*pair["run"])
     if "run" not in rows:
         which = "rows {} and {}".format(*(place + 1 for place in pair.index))
-    own = {"run", "key", "value", "seed"}
+    known = {"run", "key", "value", "seed"}
     differing = pair.columns[pair.nunique(dropna=False) > 1]
-    names = [str(column) for column in rows if column in differing and column not in own]
+    names = [str(column) for column in rows if column in differing and column not in known]
     if not names:
         return f"{which} are the same (seed {first['seed']}); remove one."
     told = f"{which} have the same seed and differ in {', '.join(names[:MOST_FIELDS])}"

@@ -172,6 +172,6 @@ def _said(wanted: object) -> str:
 
 def distinct(values: pd.Series) -> str:
     """The distinct values, the first few of them."""
-    found = sorted(str(value) for value in values.dropna().unique())
-    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-    return (", ".join(found[:5]) or "without one") + more
+    texts = sorted(str(value) for value in values.dropna().unique())
+    more = f" and {len(texts) - 5} more" if len(texts) > 5 else ""
+    return (", ".join(texts[:5]) or "without one") + more

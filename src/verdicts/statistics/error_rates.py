@@ -168,7 +168,7 @@ def _records(
         right = [set(verdicts) for verdicts in situation.right]
         looks = _looks(family, situation.expectations(paper), plan)
         for k, (judged, seeds) in enumerate(looks):
-            said = [{found.verdict} for found in judged]
+            said = [{verdict.verdict} for verdict in judged]
             families[k].append(list(zip(said, right, strict=True)))
             used[k] += seeds
     return [
@@ -192,9 +192,9 @@ def _shares(families: Sequence[Sequence[Compared]], names: Sequence[str]) -> dic
     return {**rates, "false": share(map(bool, wrong)), "power": share(hits)}
 
 
-def share(found: Iterable[bool]) -> float:
+def share(truths: Iterable[bool]) -> float:
     """The share that is true; NaN of nothing."""
-    values = list(found)
+    values = list(truths)
     return sum(values) / len(values) if values else float("nan")
 
 
@@ -202,14 +202,14 @@ def _looks(
     family: np.ndarray, expectations: Sequence[Expectation], plan: Plan
 ) -> Iterator[tuple[list[Verdict], float]]:
     """The verdicts after each look, and the mean number of seeds so far."""
-    found: list[list[Evidence]] = [[] for _ in family]
+    evidence_of: list[list[Evidence]] = [[] for _ in family]
     judged: list[Verdict] = []
     for look in plan:
         for k, values in enumerate(family):
             if not judged or judged[k].verdict == UNDECIDED:
-                found[k].append(evidence(values[:look], expectations[k], DRAWS))
-        judged = judge([over_looks(looks, plan) for looks in found])
-        yield judged, float(np.mean([plan[len(looks) - 1] for looks in found]))
+                evidence_of[k].append(evidence(values[:look], expectations[k], DRAWS))
+        judged = judge([over_looks(looks, plan) for looks in evidence_of])
+        yield judged, float(np.mean([plan[len(looks) - 1] for looks in evidence_of]))
 
 
 def tuned_rates(
@@ -327,7 +327,7 @@ def multiverse_rates(
             families = [_family(truth, noise, universes, seeds, stream) for _ in range(simulations)]
             right = _right(truth, noise, seeds, stream)
             compared = [[_compared(truth, right, v) for v in family] for family in families]
-            significant = share(found.p_adjusted <= ALPHA for found in chain(*families))
+            significant = share(verdict.p_adjusted <= ALPHA for verdict in chain(*families))
             records.append(
                 {
                     "truth": truth.name,
@@ -363,8 +363,8 @@ def _family(
 
 def _right(truth: Truth, noise: str, seeds: int, stream: np.random.Generator) -> set[str]:
     """The verdicts that are true of all universes, but for that of a rule."""
-    found = sides(_effects(truth, noise, _settings(MANY, stream), seeds, stream), ABOVE)
-    holds, opposite, within = (float((found == side).mean()) for side in (1, -1, 0))
+    side_of = sides(_effects(truth, noise, _settings(MANY, stream), seeds, stream), ABOVE)
+    holds, opposite, within = (float((side_of == side).mean()) for side in (1, -1, 0))
     mixed = min(holds, opposite) > SOME and max(holds, opposite) < LEAST
     true = {
         judgement.ROBUST: holds >= LEAST,
@@ -377,8 +377,8 @@ def _right(truth: Truth, noise: str, seeds: int, stream: np.random.Generator) ->
     return {verdict for verdict, is_true in true.items() if is_true}
 
 
-def _compared(truth: Truth, right: set[str], found: Verdict) -> Compared:
+def _compared(truth: Truth, right: set[str], verdict: Verdict) -> Compared:
     """What is said of a claim, and what is true of it: also a rule on settings that decide."""
-    assert found.multiverse is not None
-    named = set(found.multiverse.rule_settings)
-    return {found.verdict}, right | {DEPENDS} if named and named <= set(truth.settings) else right
+    assert verdict.multiverse is not None
+    named = set(verdict.multiverse.rule_settings)
+    return {verdict.verdict}, right | {DEPENDS} if named and named <= set(truth.settings) else right

@@ -93,7 +93,7 @@ def multiverse_of(text: str) -> Multiverse:
 class MultiverseEvidence:
     """What the effects of a claim's universes say, before the adjustment in its family."""
 
-    found: Multiverse
+    multiverse: Multiverse
     expectation: Expectation
     rule: Rule
     #: The number of infinite effects: runs diverged.
@@ -107,12 +107,12 @@ class MultiverseEvidence:
     @property
     def pairs(self) -> int:
         """The number of universes that count."""
-        return self.found.count
+        return self.multiverse.count
 
     @property
     def p(self) -> float:
         """Of: no universe has an effect."""
-        return self.found.p
+        return self.multiverse.p
 
 
 def examined(
@@ -133,7 +133,7 @@ def examined(
     divided = enough and max(holds, opposite, within) < MOST * count
     of, rule = _first_rule(side, _asked(holds, opposite, count) if divided else (), settings)
     low, high = share_interval(holds, count)
-    found = Multiverse(
+    multiverse = Multiverse(
         count=count, of=sampled, holds=holds, reversed=opposite, within=within,
         share=holds / count, low=low, high=high, p=p_of_all(values - expectation.value),
         rule=rule.text, rule_of="holds" if of == 1 else "reversed",
@@ -142,7 +142,9 @@ def examined(
         both_diverged=both_diverged,
     )  # fmt: skip
     infinite = int(np.isinf(values).sum())
-    return MultiverseEvidence(found, expectation, rule, infinite, *median_interval(np.sort(values)))
+    return MultiverseEvidence(
+        multiverse, expectation, rule, infinite, *median_interval(np.sort(values))
+    )
 
 
 def _asked(holds: int, opposite: int, count: int) -> tuple[int, ...]:
@@ -205,15 +207,15 @@ def variance_shares(effects: np.ndarray, settings: pd.DataFrame) -> dict[str, fl
 
     ranks = rankdata(effects)
     spread = np.var(ranks, ddof=1)
-    found = {}
+    shares = {}
     for name, values in settings.items():
         part = _parts(values)
         sizes = np.bincount(part)
         freedom = len(ranks) - len(sizes)
         inner = ((ranks - (np.bincount(part, ranks) / sizes)[part]) ** 2).sum()
         explained = 1 - inner / freedom / spread if spread and freedom else 0.0
-        found[str(name)] = max(0.0, float(explained))
-    return found
+        shares[str(name)] = max(0.0, float(explained))
+    return shares
 
 
 def _parts(values: pd.Series) -> np.ndarray:

@@ -102,10 +102,10 @@ def test_a_rule_is_adjusted_too():
 
 def test_without_a_rule_for_the_claim_its_opposite_is_asked_if_it_is_more_frequent():
     spread = np.random.default_rng(0).permutation([3.0] * 45 + [0.0] * 45)
-    found = evidence(np.concatenate([np.full(110, -3.0), spread])).found
+    found = evidence(np.concatenate([np.full(110, -3.0), spread])).multiverse
     assert (found.holds, found.reversed) == (45, 110)
     assert (found.rule, found.rule_of, found.rule_accuracy) == ("γ ≤ 0.53", "reversed", 0.985)
-    less = evidence(np.concatenate([np.full(40, -3.0), spread, np.zeros(70)])).found
+    less = evidence(np.concatenate([np.full(40, -3.0), spread, np.zeros(70)])).multiverse
     assert (less.reversed, less.rule, less.rule_of) == (40, "", "holds")
 
 
