@@ -104,9 +104,8 @@ def _check(given: argparse.Namespace) -> int:
     from verdicts import as_table, check, report
     from verdicts.statistics import judgement
 
-    for folder, what in ((given.tables, "the tables"), (given.claims.parent, "the claims file")):
-        if given.out is not None and given.out.resolve() == folder.resolve():
-            raise UserError(f"out: {str(given.out)!r} is the folder of {what}; choose another.")
+    if given.out is not None and given.out.resolve() == given.tables.resolve():
+        raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")
     rows = check(given.claims, given.tables)
     formats = (report.as_text, report.as_markdown, report.as_json, report.as_page)
     texts = {name: make(rows) for name, make in zip(FILES, formats, strict=True)}
@@ -115,7 +114,7 @@ def _check(given: argparse.Namespace) -> int:
         contents = {"csv": as_table(rows).to_csv(index=False, lineterminator="\n")}
         contents |= {ending: texts[name] for name, ending in FILES.items()}
         files = {f"verdicts.{name}": printable(text, keep="\n") for name, text in contents.items()}
-        write_together(given.out, files)
+        write_together(given.out, files, [given.claims])
     failed = any(row.verdict in judgement.STRICT for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
 

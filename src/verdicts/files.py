@@ -38,16 +38,19 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
     return path
 
 
-def write_together(folder: Path, contents: Mapping[str, str]) -> None:
-    """Write files, by name, to ``folder``: all of them whole, or none.
+def write_together(folder: Path, contents: Mapping[str, str], inputs: Iterable[Path]) -> None:
+    """Write files, by name, to ``folder``: all of them whole, or none, and none over an input.
 
     Raises a UserError under the key ``out``.
     """
+    known = [path for path in inputs if path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for target in (folder / name for name in contents):
             if os.path.lexists(target) and not target.is_file():
                 raise UserError(f"out: {str(target)!r} is there, and is not a regular file.")
+            if target.exists() and any(target.samefile(path) for path in known):
+                raise UserError(f"out: {str(target)!r} is what is read; choose another folder.")
         with tempfile.TemporaryDirectory(prefix=".verdicts-", dir=folder) as waiting:
             for name, content in contents.items():
                 Path(waiting, name).write_bytes(content.encode())

@@ -1,8 +1,8 @@
 """The ledger: every claim of a file, with a verdict, judged on tidy tables.
 
-A claim selects rows (``from``, ``where``), reduces them to one number per seed or to cases
-(``quantity_registry``), and is judged by statistics (``evidence``, ``judgement``) or by whether all
-cases are met. It is ``not run`` if a table or its rows are missing (a data set that was not
+A claim selects rows (``from``, ``where``) and reduces them to one number per seed, or to cases
+(``quantity_registry``). Statistics judge the numbers (``evidence``, ``judgement``); all cases must
+be met. The claim is ``not run`` if its table or rows are missing (of a data set that was not
 trained, for example), or if the rows do not pass a gate. p values are adjusted within the claim's
 family; those of its cells within the claim.
 """
@@ -187,7 +187,7 @@ def _exact(claim: Claim, seeds: Evidence, expectation: Expectation) -> Verdict:
 
 
 def _infinite(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """In how many seeds the number is infinite, and why: a run diverged, or log 0."""
+    """The number of seeds with an infinite number, and why: a run diverged, or log 0."""
     infinite = set(numbers.index[np.isinf(numbers)])
     ended = infinite & _seeds_with(noted, np.isinf)
     zero = (infinite - ended) & _seeds_with(noted, lambda values: values == 0)
@@ -219,7 +219,7 @@ def _ended(noted: Sequence[pd.DataFrame]) -> str:
 
 
 def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """Which seeds have no number, and why; and which runs do not count in that of their seed."""
+    """The seeds without a number, and why; and the runs that do not count."""
     lost = set(numbers.index[numbers.isna()])
     both = both_diverged(numbers, noted)
     if both:
@@ -256,7 +256,7 @@ class _NotRun(Exception):
 
 
 def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> Any:
-    """What the quantity of a claim, or of a cell, says of its rows; _NotRun if it says nothing.
+    """The quantity of a claim, or of a cell, on its rows; _NotRun if there is none.
 
     Raises a TableError for a mistake in these rows.
     """
@@ -280,7 +280,7 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
 
 
 def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
-    """By seed, how far the number of each claim that is pooled is on the side that it claims."""
+    """Of each pooled claim and seed: how far the number is on the claimed side."""
     numbers_of = {}
     for name in claim.pooled:
         member = claims.claims[name]

@@ -112,15 +112,13 @@ def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:
     """
     claims = read_claims(path)
     place = registration_path(path) if out is None else out
-    if place.resolve() == path.resolve():
-        raise UserError(f"out: {str(place)!r} is the claims file; choose another.")
     known = read_registration(place) or {}
     last = {id: entries[-1].form for id, entries in known.items()}
     new = [id for id, form in claims.forms.items() if last.get(id) != form]
     date, revision = datetime.now(UTC).replace(microsecond=0), _revision(path.parent)
     added = {id: [*known.get(id, ()), Entry(claims.forms[id], date, revision)] for id in new}
     if new or not place.exists():
-        write_together(place.parent, {place.name: written({**known, **added})})
+        write_together(place.parent, {place.name: written({**known, **added})}, [path])
     return place, len(claims.claims), len(new)
 
 

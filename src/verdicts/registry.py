@@ -22,10 +22,10 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Text with escapes such as ``\u001b`` in place of the characters that steer a terminal.
+    r"""Text with escapes such as ``\u001b`` in place of characters that steer a terminal.
 
-    These are control characters, line breaks among them, those that turn the direction of reading,
-    and those that nobody sees. Characters in ``keep`` stay.
+    These are control characters (line breaks, too), changes of the direction of reading, and
+    invisible characters. Those in ``keep`` stay.
     """
     return _UNPRINTABLE.sub(
         lambda match: match[0] if match[0] in keep else f"\\u{ord(match[0]):04x}", text

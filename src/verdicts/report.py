@@ -122,9 +122,18 @@ def _plain(value: object) -> object:
 
 STYLE = """
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
-body { margin: 2rem auto; max-width: 80rem; padding: 0 1rem; overflow-x: auto; }
-table { border-collapse: collapse; }
-th, td { border-bottom: 1px solid #8884; padding: .35rem .6rem; vertical-align: top; }
+body { margin: 2rem auto; max-width: 80rem; padding: 0 1rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent);
+  padding: .35rem .6rem; text-align: left; vertical-align: top; }
+th { white-space: nowrap; }
+.verdict { font-weight: 600; min-width: 7rem; }
+.holds, .robust, .mostly-holds, .consistent { color: light-dark(#12652a, #6fd08c); }
+.fails, .reversed, .mostly-reversed, .not-met { color: light-dark(#a3201c, #ff8f88); }
+.equivalent, .no-effect { color: light-dark(#0b5394, #82b8f0); }
+.depends, .mixed { color: light-dark(#7a4b00, #e3b25c); }
+.undecided, .not-run, .cannot-be-told { color: light-dark(#5b5b5b, #b5b5b5); }
 """
 
 
@@ -133,12 +142,12 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
 
     All text is escaped: nothing in a claims file becomes markup.
     """
+    cells = print_board(rows, cells=True)
     told = filter(None, [counted(counts(rows)), registered(rows)])
     parts = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(text)}</p>" for text in told)]
-    parts += [_table(print_board(rows)), f"<p>{escape(EXPLAINED)}</p>"]
-    cells = print_board(rows, cells=True)
+    parts += [_table(print_board(rows), "Claims"), f"<p>{escape(EXPLAINED)}</p>"]
     if len(cells):
-        parts += ["<h2>Parts of claims</h2>", _table(cells)]
+        parts += ["<h2>Parts of claims</h2>", _table(cells, "Parts of claims")]
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -148,6 +157,20 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
     )
 
 
-def _table(printed: pd.DataFrame) -> str:
-    with pd.option_context("display.max_colwidth", None):
-        return printed.to_html(index=False, border=0, justify="left", escape=True)
+def _table(printed: pd.DataFrame, name: str) -> str:
+    heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in printed.columns)
+    lines = "\n".join(
+        "<tr>" + "".join(_cell(column, row[column]) for column in printed.columns) + "</tr>"
+        for row in printed.to_dict("records")
+    )
+    return (
+        f'<div class="scroll" tabindex="0"><table aria-label="{escape(name)}">\n'
+        f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>"
+    )
+
+
+def _cell(column: str, text: str) -> str:
+    if column != "Verdict":
+        return f"<td>{escape(text)}</td>"
+    verdict = text.partition(",")[0].replace(" ", "-")
+    return f'<td class="verdict {escape(verdict)}">{escape(text)}</td>'

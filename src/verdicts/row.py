@@ -58,10 +58,9 @@ class Row:
     margin: float
     #: The mean over seeds; the median where runs diverged.
     estimate: float
-    #: The interval starts here: what the test behind the verdict does not reject, at the level that
-    #: look and family leave to it, …
+    #: The ends of the interval: what the test behind the verdict does not reject, at the level that
+    #: look and family leave to it.
     low: float
-    #: … and ends here.
     high: float
     #: The smallest difference from the expected value that these seeds show with power 80 %.
     detectable: float
@@ -211,7 +210,7 @@ class Row:
 
     @property
     def withdrawn(self) -> str:
-        """Why a late gate took the verdict back, up to the first colon; empty if none did."""
+        """The reason of a late gate that took the verdict back, up to its colon; or empty."""
         numbers_kept = self.verdict == judgement.NOT_RUN and (self.pairs > 0 or self.cases > 0)
         return self.reason.partition(":")[0] if numbers_kept else ""
 
@@ -299,7 +298,7 @@ def read_rows(path: str | Path) -> list[Row]:
         raise UserError(f"claims: {str(path)!r} can't be read: {in_a_line(error)}") from None
 
 
-#: The key of their number, and how they are called.
+#: The key of the number of claims with a mark.
 MARKED = f"{', '.join(MARKS[:-1])} or {MARKS[-1]}"
 
 #: What is said of one claim with a verdict, and of several.
@@ -342,7 +341,7 @@ def counts_of(claims: Iterable[tuple[str, str | None]]) -> dict[str, int]:
 def registered(rows: Iterable[Row]) -> str:
     """``Of 70 claims with runs, 60 were registered before their first run, …``; empty if none is.
 
-    Claims of which that is not known do not count; those with a mark do.
+    Claims with a mark count; those whose registration is not known do not.
     """
     known = [row.registered for row in rows if row.registered and not row.cell]
     if not known:

@@ -94,4 +94,4 @@ def test_nothing_in_a_claim_becomes_markup():
     assert "<script" not in page
     assert "<img" not in page
     assert "<title>&lt;b&gt;</title>" in page
-    assert "<td>holds</td>" in page
+    assert '<td class="verdict holds">holds</td>' in page

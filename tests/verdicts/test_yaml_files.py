@@ -110,7 +110,7 @@ def test_a_file_that_is_absent_large_or_no_file_is_not_opened(tmp_path):
 
 def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     contents = {"a.txt": "one", "b.txt": "two"}
-    write_together(tmp_path / "out", contents)
+    write_together(tmp_path / "out", contents, [])
     write = Path.write_bytes
 
     def full(path, content):
@@ -120,6 +120,6 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(UserError, match=r"^out: '.*out': No space left on device\.$"):
-        write_together(tmp_path / "out", {"a.txt": "new", "b.txt": "new"})
+        write_together(tmp_path / "out", {"a.txt": "new", "b.txt": "new"}, [])
     found = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
     assert found == contents

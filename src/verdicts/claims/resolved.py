@@ -1,9 +1,8 @@
 """The entries of a claims file written out: defaults, ``for_each`` and printed numbers in place.
 
-The form of a claim is a hash of what decides it. That is all that its entry has when it is written
-out, with its gates, its plan and the forms of the claims that it pools. Words that decide nothing
-do not count (``WORDS``), nor the reason of a mark, but that there is one does. Numbers count by
-value: 1 is 1.0.
+The form of a claim is a hash of what decides it: its entry, written out, with its gates, its plan
+and the forms of the claims that it pools. Words do not count (``WORDS``), nor the reason of a mark;
+the mark does. Numbers count by value: 1 is 1.0.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
 def _with_defaults(
     claims: Mapping[Any, object], defaults: Mapping[Any, object]
 ) -> dict[object, object]:
-    """The claims, each with what it does not give from the defaults that it names."""
+    """The claims, with the keys that they leave to their defaults."""
     written = dict(claims)
     for name, entry in claims.items():
         if isinstance(entry, Mapping) and "defaults" in entry:
@@ -84,7 +83,7 @@ def expanded(
     entries: Mapping[object, object],
     named: Mapping[str, Mapping[str, Mapping[str, object]]] | None = None,
 ) -> dict[object, object]:
-    """The entries of a section, those with ``for_each`` once for each combination of its values.
+    """The entries of a section; one with ``for_each`` occurs for each combination of its values.
 
     ``for_each: {data: [mnist, digits]}`` puts ``mnist`` and then ``digits`` in place of ``{data}``
     in the id and in all texts of the entry. A text that is ``{data}`` alone becomes the value
@@ -231,12 +230,10 @@ class PrintedNumbers:
             if not isinstance(name, str) or name not in rows[0]:
                 raise unknown(key, name, rows[0])
         wanted = {name: "" if value is None else str(value) for name, value in where.items()}
-        matching = [row for row in rows if wanted.items() <= row.items()]
-        if len(matching) != 1:
-            raise UserError(
-                f"{key}: {len(matching)} rows of {file!r} have {shown(wanted)}; one must."
-            )
-        text = matching[0][str(column)]
+        found = [row for row in rows if wanted.items() <= row.items()]
+        if len(found) != 1:
+            raise UserError(f"{key}: {len(found)} rows of {file!r} have {shown(wanted)}; one must.")
+        text = found[0][str(column)]
         if not re.fullmatch(_NUMBER, text) or not math.isfinite(float(text)):
             raise UserError(f"{key}: {shown(text)} in {file!r} is not a number.")
         return float(text)

@@ -1,8 +1,8 @@
 """The universes of a claim: the effect of each, its settings, and whether it counts.
 
-The numbers of all universes are asked at once where the quantity allows it: of universes whose rows
-have the same values in the columns that the claim names. A universe that lacks a number so is asked
-alone, which says why.
+Where the quantity allows it, the numbers of many universes are computed at once, for speed: of
+universes with the same values in the columns ``over``. A universe without a number is then asked
+alone, to know why.
 """
 
 from __future__ import annotations

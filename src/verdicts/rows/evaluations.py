@@ -45,10 +45,9 @@ def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def since_the_row_before(rows: pd.DataFrame) -> pd.Series:
-    """The steps that each row of a run stands for: those since the run's row before it.
+    """The steps since the run's row before, of each row; ``rows`` are sorted by step.
 
-    ``rows`` are sorted by step. They weight a mean over training; a row at step 0 stands for none:
-    what holds before any step says nothing of a method.
+    They weight a mean over training. A row at step 0 has none: it says nothing of a method.
     """
     return rows.groupby("run")["step"].diff().fillna(rows["step"])
 
@@ -211,11 +210,10 @@ UNITS: dict[str, str] = {}
 def _over_evaluations(how: str) -> RunValue:
     """The largest, smallest or mean value of a column over the training of each run.
 
-    That is over the evaluations after steps: the one before any step says nothing of a method. In
-    the mean, each counts for the steps since the one before it that has a value. With ``phase``,
-    the two ends of a share of the run's steps, the evaluations are those after steps of the phase.
-    A run whose last such evaluation has no value has none: its values end too early. A table
-    without steps has one row for each run. The worst is that of the column.
+    Step 0 does not count: it says nothing of a method. In the mean, an evaluation weighs the steps
+    since the evaluation before. ``phase`` has two shares of a run's steps: only evaluations between
+    them count. A run whose last evaluation there lacks a value has none. A table without steps has
+    one row for each run. The worst is that of the column.
     """
 
     def read(
@@ -251,8 +249,8 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
 
     A diverged run has ``worst``, by default the value's: −inf for an accuracy, inf for a loss or a
     time (``worst_of``). In a table without the column ``run``, each row is a run, and ``value`` is
-    a column. Raises a UserError for an unknown name, for an argument too many or too few, and for a
-    diverged run of a value whose worst is not known.
+    a column. Raises a UserError for an unknown name, a wrong number of arguments, and a diverged
+    run where the worst value is not known.
     """
     if "run" not in metrics:
         if not isinstance(value, str):
@@ -329,7 +327,7 @@ def said(value: Value) -> str:
 
 
 def unit_of(value: Value) -> str:
-    """The unit of a value, in words; empty if it is not known."""
+    """The unit of a value, in words; empty for an unknown one."""
     if isinstance(value, str) and value in VALUES:
         return VALUES[value].unit
     column = column_of(value)

@@ -202,14 +202,14 @@ def _looks(
     family: np.ndarray, expectations: Sequence[Expectation], plan: Plan
 ) -> Iterator[tuple[list[Verdict], float]]:
     """The verdicts after each look, and the mean number of seeds so far."""
-    evidence_of: list[list[Evidence]] = [[] for _ in family]
+    found: list[list[Evidence]] = [[] for _ in family]
     judged: list[Verdict] = []
     for look in plan:
         for k, values in enumerate(family):
             if not judged or judged[k].verdict == UNDECIDED:
-                evidence_of[k].append(evidence(values[:look], expectations[k], DRAWS))
-        judged = judge([over_looks(looks, plan) for looks in evidence_of])
-        yield judged, float(np.mean([plan[len(looks) - 1] for looks in evidence_of]))
+                found[k].append(evidence(values[:look], expectations[k], DRAWS))
+        judged = judge([over_looks(looks, plan) for looks in found])
+        yield judged, float(np.mean([plan[len(looks) - 1] for looks in found]))
 
 
 def tuned_rates(

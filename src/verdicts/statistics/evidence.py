@@ -142,11 +142,11 @@ def evidence(values: np.ndarray, expectation: Expectation, draws: int = DRAWS) -
     constant = count >= FEWEST and not infinite and bool(_rounding(off - off.mean(), size).all())
     spread = float(off.std(ddof=1)) * (not constant) if count > 1 and not infinite else NAN
     obstacle = _obstacle(count, infinite, expectation, constant=constant)
-    seen = Evidence(expectation, count, infinite, _estimate(part, whole), spread, obstacle)
+    found = Evidence(expectation, count, infinite, _estimate(part, whole), spread, obstacle)
     if count < FEWEST:
-        return seen
+        return found
     if expectation.relation == "paper":
-        return seen if infinite else _of_printed(seen)
+        return found if infinite else _of_printed(found)
     if constant:
         part = np.where(_rounding(off, size), value * whole, part)
     test: OneSample
@@ -159,8 +159,8 @@ def evidence(values: np.ndarray, expectation: Expectation, draws: int = DRAWS) -
     side = 1 if (signed_ranks(off) if infinite else part - value * whole).sum() >= 0 else -1
     p, p_equivalent, asked = two_sided(test, value, side), NAN, [value]
     has_t = not (infinite or constant)
-    seen = replace(
-        seen,
+    found = replace(
+        found,
         side=side,
         p_t=two_sided(StudentT(part, whole), value, side) if has_t else NAN,
         p_sign_flip=p if isinstance(test, SignFlips) else NAN,
@@ -172,7 +172,7 @@ def evidence(values: np.ndarray, expectation: Expectation, draws: int = DRAWS) -
             p, asked = min(1.0, 2 * min(test.tail(high, 1), test.tail(low, -1))), []
         asked += [low, high]
     interval = _agreeing(test, asked)
-    return replace(seen, p=p, p_equivalent=p_equivalent, interval=interval)
+    return replace(found, p=p, p_equivalent=p_equivalent, interval=interval)
 
 
 def _agreeing(test: OneSample, asked: Sequence[float]) -> Intervals:
@@ -193,30 +193,30 @@ def _agreeing(test: OneSample, asked: Sequence[float]) -> Intervals:
     return interval
 
 
-def _of_printed(seen: Evidence) -> Evidence:
+def _of_printed(found: Evidence) -> Evidence:
     """The evidence with what the prediction interval says of a printed value."""
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-    of, freedom = seen.expectation, seen.pairs - 1
+    of, freedom = found.expectation, found.pairs - 1
     below: Callable[[float], float]
     quantile: Callable[[float], float]
     if of.error is None:
-        error = seen.spread * np.sqrt(1 + 1 / seen.pairs)
+        error = found.spread * np.sqrt(1 + 1 / found.pairs)
         below, quantile = partial(stdtr, freedom), partial(stdtrit, freedom)
     else:
-        error = np.hypot(of.error, seen.spread / np.sqrt(seen.pairs))
+        error = np.hypot(of.error, found.spread / np.sqrt(found.pairs))
         below, quantile = ndtr, ndtri
-    off = abs(seen.estimate - of.value)
+    off = abs(found.estimate - of.value)
     if not error:
-        p = float(off <= ROUNDING * max(abs(seen.estimate), abs(of.value)))
+        p = float(off <= ROUNDING * max(abs(found.estimate), abs(of.value)))
     else:
         p = float(2 * below(-off / error))
 
     def interval(level: float) -> Interval:
         half = float(error * quantile(1 - level / 2))
-        return seen.estimate - half, seen.estimate + half
+        return found.estimate - half, found.estimate + half
 
-    return replace(seen, p=p, interval=interval)
+    return replace(found, p=p, interval=interval)
 
 
 def _scaled(given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

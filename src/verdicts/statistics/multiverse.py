@@ -148,10 +148,10 @@ def examined(
 
 
 def _asked(holds: int, opposite: int, count: int) -> tuple[int, ...]:
-    """The sides of which a rule is looked for, one after the other until there is one.
+    """The sides for which a rule is tried, in order, until there is one.
 
-    The claim, and then its opposite if that is more frequent. Of a claim that holds almost nowhere,
-    the opposite alone.
+    The claim, and then its opposite if that is more frequent; the opposite alone where the claim
+    holds almost nowhere.
     """
     if opposite <= holds:
         return (1,)

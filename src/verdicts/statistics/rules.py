@@ -1,4 +1,4 @@
-"""What decides it: a rule on at most two settings that tells some universes from the others.
+"""Rules on at most two settings that tell some universes from the others.
 
 A rule is a tree with two, three or four leaves: a split on one setting, whose sides may be split
 once more, on one setting too. Among all such trees, the one that is right in most universes is

@@ -105,6 +105,9 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
             {"quantity": "remaining_gap", "with": GAP, "universes": {}},
             r"claims\.a\.universes: 'remaining_gap' is a ratio of means over seeds",
         ),
+        ({"universes": {"gat": {}}}, r"claims\.a\.universes: 'gat' is unknown"),
+        ({"universes": {"gate": {"column": "x"}}}, r"a\.universes\.gate: 'take' is missing"),
+        ({"universes": {}, "looks": [3, 6]}, r"claims\.a\.looks: not allowed with 'universes'"),
         ({"quantity": "level", "with": {"over": "size"}}, r"over: 'size' is not allowed; it must"),
         ({"quantity": "level", "with": {"value": {"mean": [1]}}}, r"value: \[1\] is not allowed"),
         (
