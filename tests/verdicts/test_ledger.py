@@ -117,17 +117,13 @@ def test_a_pooled_claim_is_judged_by_the_mean_of_each_seed(tmp_path):
 
 def test_a_claim_about_every_cell(tmp_path):
     cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
+    number = {"kind": "number", "above": None, "every_cell": True}
     claims = {
         "all": {"cells": cells, "every_cell": True},
-        "own": {
-            "kind": "number", "above": None, "every_cell": True,
-            "cells": {"ring": {**cells["ring"], "paper": 3}},
-        },
-    }  # fmt: skip
+        "own": {**number, "cells": {"ring": {**cells["ring"], "paper": 3}}},
+    }
     found = judged(tmp_path, pd.concat([runs(4), runs(-4, "complete")], ignore_index=True), claims)
-    assert found.loc[("all", ""), ["verdict", "reason"]].tolist() == [
-        "fails", "of 2 cells: holds in 1, reversed in 1"
-    ]  # fmt: skip
+    assert found.loc[("all", ""), "reason"] == "of 2 cells: holds in 1, reversed in 1"
     assert math.isnan(found.loc[("all", ""), "estimate"])
     found = judged(tmp_path, pd.concat([runs(3), runs(5, "complete")], ignore_index=True), claims)
     assert found.loc[("all", ""), "verdict"] == "holds"
@@ -250,10 +246,7 @@ def test_a_seed_in_which_both_sides_diverged_is_no_comparison(tmp_path):
     lost = rows["seed"].isin([1, 6]) | (ours & (rows["seed"] == 2))
     row = compared(tmp_path, rows.assign(diverged=lost).reset_index(drop=True))
     assert (row["pairs"], row["infinite"]) == (8, 1)
-    assert row["reason"].endswith(
-        "in 1 of 8 seeds runs diverged, and count against their side; "
-        "seeds 1, 6 are left out: both sides diverged"
-    )
+    assert row["reason"].endswith("seeds 1, 6 are left out: both sides diverged")
 
 
 def ratio_of_V(path, ours, theirs, **changes):
@@ -277,10 +270,7 @@ def test_a_value_of_0_has_not_diverged(tmp_path, looks):
     assert row["reason"] == "in 7 of 7 seeds V is 0, and its logarithm (−∞) decides the seed"
     some = [math.inf, 0.2, 0.1, 0.3, 0.1, 0.1, 0.4, 0.0]
     row = ratio_of_V(tmp_path, some, [0.1, 0.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.0], looks=looks)
-    assert (
-        "in 1 of 7 seeds runs diverged, and count against their side; "
-        "in 1 of 7 seeds V is 0, and its logarithm (−∞) decides the seed"
-    ) in row["reason"]
+    assert "in 1 of 7 seeds runs diverged, and count against their side; in 1 of " in row["reason"]
     assert row["reason"].endswith("seed 7 is left out: V is 0 on both sides")
 
 

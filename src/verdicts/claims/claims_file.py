@@ -136,12 +136,11 @@ def _universes(key: str, entry: object) -> Universes:
     check_keys(key, values, ("settings", "gate"), ())
     read = _reader(key, values)
     gate = None
-    if (given_gate := read("gate", mapping)) is not None:
+    if (asked := read("gate", mapping)) is not None:
         known = [name for name in GATE_KEYS if name not in ("from", "else", "late")]
-        check_keys(f"{key}.gate", given_gate, known, ("take",))
-        gate = _gate(
-            f"{key}.gate", "universes", {**given_gate, "else": "the universe does not count"}
-        )
+        check_keys(f"{key}.gate", asked, known, ("take",))
+        told = {"else": "the universe does not count"}
+        gate = _gate(f"{key}.gate", "universes", {**asked, **told})
     return Universes(read("settings", names), gate)
 
 
@@ -163,18 +162,11 @@ def _check_expectations(key: str, claim: Claim) -> None:
     quantity, over, allowed = QUANTITIES[claim.quantity], claim.universes, KINDS[claim.kind]
     for name, mistaken, why in (
         ("every_cell", claim.every_cell and not claim.cells, "true needs 'cells'"),
-        (
-            "depends_on",
-            claim.depends_on and (not claim.cells or claim.every_cell or over),
-            "it needs 'cells', one for each value of the setting, and neither 'every_cell' nor "
-            "'universes'",
-        ),
+        ("every_cell", claim.every_cell and over, "not allowed with 'universes'"),
+        ("depends_on", claim.depends_on and not claim.cells, "it needs 'cells': its values"),
+        ("depends_on", claim.depends_on and over, "not allowed with 'universes'"),
+        ("depends_on", claim.depends_on and claim.every_cell, "not allowed with 'every_cell'"),
         ("looks", claim.looks and over, "not allowed with 'universes'; they are judged once"),
-        (
-            "every_cell",
-            claim.every_cell and over,
-            "not allowed with 'universes'; each cell has a verdict",
-        ),
         (
             "exact",
             claim.exact and (claim.looks or over or quantity.cases),

@@ -234,7 +234,8 @@ def judge_every(cells: Sequence[Verdict]) -> Verdict:
     are; of printed numbers it cannot be told if one cannot.
     """
     verdicts = [cell.verdict for cell in cells]
-    reason = f"of {len(cells)} cells: {_counted(verdicts)}"
+    numbers = [f"{name} in {verdicts.count(name)}" for name in VERDICTS if name in verdicts]
+    reason = f"of {len(cells)} cells: {', '.join(numbers)}"
     if len(only := set(verdicts)) == 1:
         told = only & {UNDECIDED, NOT_RUN}
         reason = cells[0].reason if told else f"in all {len(cells)} cells"
@@ -258,11 +259,6 @@ def judge_depends(setting: str, cells: Mapping[str, Verdict]) -> Verdict:
     at = [(v, [name for name, cell in cells.items() if cell.verdict == v]) for v in VERDICTS]
     told = "; ".join(f"{verdict} at {', '.join(names)}" for verdict, names in at if names)
     return Verdict(DEPENDS, f"on {setting}: {told}")
-
-
-def _counted(verdicts: Sequence[str]) -> str:
-    counted = {name: verdicts.count(name) for name in VERDICTS if name in verdicts}
-    return ", ".join(f"{name} in {count}" for name, count in counted.items())
 
 
 def _decided(evidence: Evidence, p: float, p_equivalent: float, level: float) -> tuple[str, str]:

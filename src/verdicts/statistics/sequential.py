@@ -49,18 +49,13 @@ def shares(plan: Plan) -> list[float]:
     return [*halves[:-1], 2 * halves[-1]] if plan else [1.0]
 
 
-def looks_taken(plan: Plan, seeds: int) -> int:
-    """How many looks of a plan so many seeds allow."""
-    return sum(look <= seeds for look in plan)
-
-
 def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evidence:
     """The evidence at the last look that so many values allow, with p values over all looks.
 
     ``values`` are in the order of seeds: the first ones count, and those between two looks do not.
     A seed without a value (NaN) is a seed.
     """
-    taken = plan[: looks_taken(plan, len(values))]
+    taken = [look for look in plan if look <= len(values)]
     if taken:
         return over_looks([evidence(values[:look], expectation) for look in taken], plan)
     early, nan = evidence(values, expectation), float("nan")

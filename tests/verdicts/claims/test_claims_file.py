@@ -94,7 +94,7 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ({"below": 1}, r"claims\.a: above and below are both given; name one"),
         ({"above": None, "paper": 1, "kind": "number", "margin": 1}, r"claims\.a\.margin: not all"),
         ({"standard_error": 1}, r"claims\.a\.standard_error: it is that of a printed number"),
-        ({"depends_on": "p"}, r"claims\.a\.depends_on: it needs 'cells', one for each value"),
+        ({"depends_on": "p"}, r"claims\.a\.depends_on: it needs 'cells': its values"),
         ({"margin": 0}, r"claims\.a\.margin: 0 is not allowed; it must be above 0"),
         ({"above": None, "near": 1, "kind": "equality"}, r"claims\.a: 'margin' is missing; 'near'"),
         ({"above": None, "near": 1, "margin": 1}, r"claims\.a\.near: not allowed for a claim of k"),

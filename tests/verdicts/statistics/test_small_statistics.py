@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import wilcoxon
 
 from verdicts.statistics.error_rates import tuned_rates
 from verdicts.statistics.estimates import estimate
@@ -36,12 +35,6 @@ def test_every_choice_of_signs_is_counted(count):
     sums = [np.dot(signs, values) for signs in product((1, -1), repeat=count)]
     expected = np.mean([each >= values.sum() - 1e-9 for each in sums])
     assert upper_tail(values) == pytest.approx(expected, abs=1e-15)
-
-
-def test_the_signs_of_ranks_give_wilcoxons_test():
-    ranks = np.array([1, -2, 3, 4, -5, 6, 7, 8, 9.0])
-    expected = wilcoxon(ranks, alternative="greater", method="exact").pvalue
-    assert upper_tail(ranks) == pytest.approx(expected)
 
 
 def test_many_values_are_sampled_with_a_fixed_stream():
