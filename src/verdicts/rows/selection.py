@@ -54,7 +54,7 @@ def need(rows: pd.DataFrame, names: Iterable[object], key: str = "") -> None:
 def complete(rows: pd.DataFrame, names: Iterable[str]) -> None:
     """Raise a TableError for the first of these columns that lacks a value."""
     for name in names:
-        if rows[name].isna().any():
+        if rows[name].hasnans:
             raise TableError(f"a row has no {name}.")
 
 
