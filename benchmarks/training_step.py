@@ -56,7 +56,7 @@ def beside_pytorch(args: argparse.Namespace) -> None:
         ])  # fmt: skip
 
 
-def with_each_entry(args: argparse.Namespace) -> None:
+def beside_ngo(args: argparse.Namespace) -> None:
     """Print a table of two models: each method, coupling, compression, graph, rule and attack."""
     for model in ("mnist_cnn", "mnist_fc"):
         ways = {"method: ngo": stepper(model, 10, 32, args.device).advance}
@@ -75,4 +75,4 @@ def with_each_entry(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     given = options(__doc__)
     beside_pytorch(given)
-    with_each_entry(given)
+    beside_ngo(given)

@@ -37,15 +37,15 @@ __all__ = [
 load_entries("verdicts.quantities")
 
 
-def check(claims: str | Path, tables: str | Path, *, strict: bool = False) -> list[Row]:
+def check(claims: str | Path, tables: str | Path) -> list[Row]:
     """Judge the claims in a file on the tables in a folder (NAME.parquet or NAME.csv).
 
     Returns a row for each claim, in the file's order, each followed by those of its cells. A claim
-    whose table is not there, or that selects a text which no row has, is "not run"; with ``strict``
-    that is a mistake. If the claims are registered, and tables have the column ``started``, the
-    rows say whether a claim was registered before its first run. Raises a UserError, in one line,
-    for the first mistake in the claims file or its registration, for a column that a table lacks,
-    for a table that can't be read, and for a row that is not what a claim reads it as. What an
+    whose table or rows are not there is "not run". If the claims are registered, and tables have
+    the column ``started``, the rows say whether a claim was registered before its first run.
+
+    Raises a UserError, in one line, for the first mistake in the claims file, its registration or
+    its tables: a column that a table lacks, or a text where a claim reads a number. What an
     optional claim lacks is no mistake.
     """
     from verdicts.ledger import judged
@@ -56,20 +56,19 @@ def check(claims: str | Path, tables: str | Path, *, strict: bool = False) -> li
         with_standing,
     )
 
-    found = read_claims(claims)
+    file = read_claims(claims)
     registration = read_registration(registration_path(claims))
-    read = _checked_tables(found, tables, strict=strict)
-    return with_standing(judged(found, read), found, registration, first_runs(found, read), tier="")
+    read = _checked_tables(file, tables)
+    return with_standing(judged(file, read), file, registration, first_runs(file, read))
 
 
-def _checked_tables(claims: ClaimsFile, folder: str | Path, *, strict: bool = False) -> Folder:
-    """The tables that claims read, checked once before anything is judged."""
-    from verdicts.claims.checks import check_names, check_rows
+def _checked_tables(claims: ClaimsFile, folder: str | Path) -> Folder:
+    """The tables that claims read, with the columns that they name."""
+    from verdicts.claims.checks import check_names
     from verdicts.rows.tables import read_tables
 
     tables = read_tables(folder, claims.tables)
-    check_names(claims, tables, strict=strict)
-    check_rows(claims, tables)
+    check_names(claims, tables)
     return tables
 
 
@@ -88,11 +87,11 @@ def specification_curve(claims: str | Path, tables: str | Path, claim: str) -> p
     """
     from verdicts.claims import universes
 
-    found = read_claims(claims)
-    over = {name: listed for name, listed in found.claims.items() if listed.universes is not None}
+    file = read_claims(claims)
+    over = {name: listed for name, listed in file.claims.items() if listed.universes is not None}
     if claim not in over:
         raise unknown("claim", claim, over)
-    read = _checked_tables(replace(found, claims={claim: over[claim]}), tables)
+    read = _checked_tables(replace(file, claims={claim: over[claim]}), tables)
     return universes.specification_curve(over[claim], read)
 
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from verdicts.files import write_together
 from verdicts.registry import UserError, load_plugin, printable
-
-if TYPE_CHECKING:
-    from verdicts.row import Row
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,22 +66,18 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     check.add_argument("claims", type=Path, help="the claims file (YAML)")
     told = "the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)"
     check.add_argument("--tables", type=Path, default=Path(), metavar="DIR", help=told)
-    told = "exit with status 1 if a claim fails, and 2 if its table, or a text that it selects, "
-    check.add_argument("--strict", action="store_true", help=f"{told}is not there")
-    show = add(_show, "print verdicts that were written before")
-    show.add_argument("verdicts", type=Path, help="the table (CSV)")
-    for command in (check, show):
-        told = "what is printed (default: text)"
-        command.add_argument("--format", choices=list(FILES), default="text", help=told)
-        told = "also write the verdicts to this folder, in every format and as a table (CSV)"
-        command.add_argument("--out", type=Path, metavar="DIR", help=told)
+    told = "exit with status 1 if a claim fails or is not run"
+    check.add_argument("--strict", action="store_true", help=told)
+    told = "what is printed (default: text)"
+    check.add_argument("--format", choices=list(FILES), default="text", help=told)
+    told = "also write the verdicts to this folder, in every format and as a table (CSV)"
+    check.add_argument("--out", type=Path, metavar="DIR", help=told)
     register = add(_register, "say when claims were first made, before the runs")
     register.add_argument("claims", type=Path, help="the claims file (YAML)")
     told = "default: NAME.registered.yaml, where NAME.yaml is"
     register.add_argument("--out", type=Path, metavar="FILE", help=told)
     quantities = add(_quantities, "list what claims can be about")
     quantities.add_argument("name", nargs="?", help="show this quantity only, in full")
-    schema = add(_schema, "print the JSON Schema of claims files")
     rates = add(_rates, "simulate how often verdicts are false")
     rates.add_argument("--simulations", type=int, default=500, metavar="N")
     which = rates.add_mutually_exclusive_group()
@@ -94,7 +85,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     which.add_argument("--universes", action="store_true", help="of claims over universes")
     which.add_argument("--tuned", action="store_true", help="of sides at their best values")
     told = "a module, or a Python file, that registers quantities; may be repeated"
-    for command in (check, register, quantities, schema):
+    for command in (check, register, quantities):
         command.add_argument(
             "--import", dest="imported", action="append", default=[], metavar="NAME", help=told
         )
@@ -107,56 +98,25 @@ FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html"}
 
 def _check(given: argparse.Namespace) -> int:
     """Judge the claims of a file on tidy tables, and print a verdict on each. The exit status is 0
-    whatever the verdicts are, 1 with --strict if a claim fails (or is reversed), and 2 for a
-    mistake: a column that is not in its table, for example. With --strict, a table that is not
-    there is a mistake, too, and so is a text that a claim selects and no row has, but for optional
-    claims.
+    whatever the verdicts are, and 2 for a mistake: a column that is not in its table, for example.
+    With --strict, it is 1 if a claim fails, is reversed or not met, or is not run.
     """
-    from verdicts import check, read_claims
-    from verdicts.registration import registration_path
-    from verdicts.statistics.judgement import FAILS, MOSTLY_REVERSED, NOT_MET, REVERSED
+    from verdicts import as_table, check, report
+    from verdicts.statistics import judgement
 
     if given.out is not None and given.out.resolve() == given.tables.resolve():
         raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")
-    rows = check(given.claims, given.tables, strict=given.strict)
-    read = [given.claims]
+    rows = check(given.claims, given.tables)
+    formats = (report.as_text, report.as_markdown, report.as_json, report.as_page)
+    texts = {name: make(rows) for name, make in zip(FILES, formats, strict=True)}
+    print(printable(texts[given.format], keep="\n"), end="")
     if given.out is not None:
-        printed = read_claims(given.claims).printed
-        read += [registration_path(given.claims), *printed, *given.tables.glob("*.csv")]
-    _print(rows, given, read)
-    bad = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED)
-    failed = any(row.verdict in bad for row in rows if not row.cell)
+        contents = {"csv": as_table(rows).to_csv(index=False, lineterminator="\n")}
+        contents |= {ending: texts[name] for name, ending in FILES.items()}
+        files = {f"verdicts.{name}": printable(text, keep="\n") for name, text in contents.items()}
+        write_together(given.out, files, [given.claims])
+    failed = any(row.verdict in judgement.STRICT for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
-
-
-def _show(given: argparse.Namespace) -> int:
-    """Print the verdicts in a CSV file that `verdicts check --out` wrote."""
-    from verdicts.row import read_rows
-
-    _print(read_rows(given.verdicts), given, [given.verdicts])
-    return 0
-
-
-def _print(rows: list[Row], given: argparse.Namespace, read: Sequence[Path]) -> None:
-    """Print the rows in the format that was asked for, and write all if there is a folder.
-
-    ``read`` are the files that they are from, which are not written over.
-    """
-    from verdicts import as_table, report
-
-    formats: dict[str, Callable[[list[Row]], str]] = {
-        "text": report.as_text,
-        "markdown": report.as_markdown,
-        "json": report.as_json,
-        "html": report.as_page,
-    }
-    print(printable(formats[given.format](rows), keep="\n"), end="")
-    if given.out is None:
-        return
-    contents = {"csv": as_table(rows).to_csv(index=False, lineterminator="\n")}
-    contents |= {ending: formats[name](rows) for name, ending in FILES.items()}
-    files = {f"verdicts.{name}": printable(text, keep="\n") for name, text in contents.items()}
-    write_together(given.out, files, read)
 
 
 def _register(given: argparse.Namespace) -> int:
@@ -181,16 +141,6 @@ def _quantities(given: argparse.Namespace) -> int:
     return 0
 
 
-def _schema(given: argparse.Namespace) -> int:
-    """Print the JSON Schema of claims files. Editors complete and check a claims file that names
-    it.
-    """
-    from verdicts.claims.claims_file import schema
-
-    print(json.dumps(schema(), indent=2, ensure_ascii=False))
-    return 0
-
-
 def _rates(given: argparse.Namespace) -> int:
     """Simulate families of claims whose truth is known; print error rates as CSV."""
     from verdicts.statistics import error_rates as rates
@@ -198,10 +148,12 @@ def _rates(given: argparse.Namespace) -> int:
     if given.simulations < 1:
         raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")
     if given.universes:
-        found = rates.multiverse_rates(given.simulations)
+        rates_table = rates.multiverse_rates(given.simulations)
     elif given.tuned:
-        found = rates.tuned_rates(given.simulations)
+        rates_table = rates.tuned_rates(given.simulations)
     else:
-        found = (rates.sequential_rates if given.looks else rates.error_rates)(given.simulations)
-    print(found.to_csv(index=False), end="")
+        rates_table = (rates.sequential_rates if given.looks else rates.error_rates)(
+            given.simulations
+        )
+    print(rates_table.to_csv(index=False), end="")
     return 0

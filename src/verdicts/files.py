@@ -25,16 +25,16 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
     Opening a pipe may block for ever, and a device may have no end.
     """
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         raise UserError(f"{key}: {str(path)!r} does not exist.") from None
     except (OSError, ValueError) as error:  # a NUL in the path
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{key}: {str(path)!r} can't be read: {reason}.") from None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise UserError(f"{key}: {str(path)!r} can't be read: it is not a regular file.")
-    if most is not None and found.st_size > most:
-        raise UserError(f"{key}: {str(path)!r} has {found.st_size:,} bytes; at most {most:,}.")
+    if most is not None and status.st_size > most:
+        raise UserError(f"{key}: {str(path)!r} has {status.st_size:,} bytes; at most {most:,}.")
     return path
 
 
@@ -201,10 +201,10 @@ def mapping(key: str, value: Any) -> Mapping[Any, object]:
 
 def names(key: str, value: Any) -> tuple[str, ...]:
     """A name, or the names in a list."""
-    found = value if isinstance(value, list) else [value]
-    right = found and all(isinstance(name, str) for name in found)
+    listed = value if isinstance(value, list) else [value]
+    right = listed and all(isinstance(name, str) for name in listed)
     check(right, key, value, "it must be a name, or a list")
-    return tuple(found)
+    return tuple(listed)
 
 
 def text(key: str, value: Any) -> str:

@@ -1,8 +1,8 @@
 """The ledger: every claim of a file, with a verdict, judged on tidy tables.
 
-A claim selects rows (``from``, ``where``), reduces them to one number per seed or to cases
-(``quantity_registry``), and is judged by statistics (``evidence``, ``judgement``) or by whether all
-cases are met. It is ``not run`` if a table or its rows are missing (a data set that was not
+A claim selects rows (``from``, ``where``) and reduces them to one number per seed, or to cases
+(``quantity_registry``). Statistics judge the numbers (``evidence``, ``judgement``); all cases must
+be met. The claim is ``not run`` if its table or rows are missing (of a data set that was not
 trained, for example), or if the rows do not pass a gate. p values are adjusted within the claim's
 family; those of its cells within the claim.
 """
@@ -21,7 +21,7 @@ from verdicts.claims.gates import check_gate
 from verdicts.claims.units import known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, in_a_line
+from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.row import NAN, Row
 from verdicts.rows.best_fields import FIRST_LOOK
 from verdicts.rows.evaluations import said
@@ -42,8 +42,8 @@ from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
 
-#: What is found of a claim or cell: evidence, or a verdict if that needs no other claim.
-Found = Evidence | MultiverseEvidence | Verdict
+#: Evidence on a claim or a cell; a verdict where no other claim counts.
+Finding = Evidence | MultiverseEvidence | Verdict
 
 #: Kinds of claims with a limit, not a direction.
 BOUNDS = ("bound", "theorem", "theorem amended")
@@ -57,15 +57,15 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     An optional claim that is not run has none.
     """
     cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
-    families: dict[str, dict[str, Found]] = {}
+    families: dict[str, dict[str, Finding]] = {}
     for claim in claims.claims.values():
         if claim.depends_on:
-            found: Found = judgement.judge_depends(claim.depends_on, cells[claim.id])
+            finding: Finding = judgement.judge_depends(claim.depends_on, cells[claim.id])
         elif claim.every_cell:
-            found = judgement.judge_every(list(cells[claim.id].values()))
+            finding = judgement.judge_every(list(cells[claim.id].values()))
         else:
-            found = evidence_on(claim, {}, claim.expectation, claims, tables)
-        families.setdefault(claim.family, {})[claim.id] = found
+            finding = evidence_on(claim, {}, claim.expectation, claims, tables)
+        families.setdefault(claim.family, {})[claim.id] = finding
     decided: dict[str, Verdict] = {}
     for family in families.values():
         decided |= _decided(family, claims.claims)
@@ -109,26 +109,26 @@ def _of_runs(claim: Claim, tables: Tables) -> bool:
 
 def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdict]:
     """The verdicts on the cells of a claim, adjusted within it."""
-    found = {
+    evidence_by_cell = {
         name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
         for name, cell in claim.cells.items()
     }
-    return _decided(found, {name: claim for name in found})
+    return _decided(evidence_by_cell, {name: claim for name in evidence_by_cell})
 
 
-def _decided(found: dict[str, Found], claims: Mapping[str, Claim]) -> dict[str, Verdict]:
+def _decided(family: dict[str, Finding], claims: Mapping[str, Claim]) -> dict[str, Verdict]:
     """Verdicts on all the evidence of a family; verdicts that are there already are kept.
 
     A bound is not reversed: it fails.
     """
-    seeds = {k: value for k, value in found.items() if isinstance(value, Evidence)}
-    sampled = {k: value for k, value in found.items() if isinstance(value, MultiverseEvidence)}
-    verdicts = {k: value for k, value in found.items() if isinstance(value, Verdict)}
+    seeds = {k: value for k, value in family.items() if isinstance(value, Evidence)}
+    sampled = {k: value for k, value in family.items() if isinstance(value, MultiverseEvidence)}
+    verdicts = {k: value for k, value in family.items() if isinstance(value, Verdict)}
     verdicts |= zip(seeds, judgement.judge(list(seeds.values())), strict=True)
     verdicts |= zip(sampled, judge_multiverses(list(sampled.values())), strict=True)
-    bounds = {k for k in found if claims[k].kind in BOUNDS and verdicts[k].verdict == REVERSED}
+    bounds = {k for k in family if claims[k].kind in BOUNDS and verdicts[k].verdict == REVERSED}
     verdicts |= {k: replace(verdicts[k], verdict=FAILS) for k in bounds}
-    return {k: verdicts[k] for k in found}
+    return {k: verdicts[k] for k in family}
 
 
 def evidence_on(
@@ -137,7 +137,7 @@ def evidence_on(
     expectation: Expectation | None,
     claims: ClaimsFile,
     tables: Tables,
-) -> Found:
+) -> Finding:
     """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
     quantity = QUANTITIES[claim.quantity]
     try:
@@ -159,35 +159,35 @@ def evidence_on(
     first = numbers.sum(axis=1, skipna=False) if quantity.ratio else numbers
     looked = first.sort_index()
     if claim.looks:
-        found = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
-        looked = looked.iloc[: claim.looks[found.looks - 1]] if found.looks else looked
+        seen = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
+        looked = looked.iloc[: claim.looks[seen.looks - 1]] if seen.looks else looked
     else:
-        found = evidence(numbers.to_numpy(), expectation)
+        seen = evidence(numbers.to_numpy(), expectation)
     told = [*_infinite(claim, looked, noted)]
     told += _left_out(claim, first, [] if claim.is_pooled else noted)
-    if quantity.ratio and found.infinite and np.isnan(found.estimate):
+    if quantity.ratio and seen.infinite and np.isnan(seen.estimate):
         told.append("there is no estimate, since the whole is not above 0 in every seed")
-    found = replace(found, left_out="; ".join(told))
-    return _exact(claim, found, expectation) if claim.exact else found
+    seen = replace(seen, left_out="; ".join(told))
+    return _exact(claim, seen, expectation) if claim.exact else seen
 
 
-def _exact(claim: Claim, found: Evidence, expectation: Expectation) -> Verdict:
+def _exact(claim: Claim, seeds: Evidence, expectation: Expectation) -> Verdict:
     """The verdict on an exact claim; a UserError if its seeds differ."""
-    if not found.pairs:
-        return Verdict(NOT_RUN, "; ".join(filter(None, ["no seed has a number", found.left_out])))
-    mixed = 0 < found.infinite < found.pairs
-    largest = max(abs(found.estimate), abs(expectation.value))
-    if mixed or (found.pairs > 1 and found.spread > ROUNDING * largest):
-        how = f"{found.infinite} infinite" if mixed else f"standard deviation {found.spread:.3g}"
+    if not seeds.pairs:
+        return Verdict(NOT_RUN, "; ".join(filter(None, ["no seed has a number", seeds.left_out])))
+    mixed = 0 < seeds.infinite < seeds.pairs
+    largest = max(abs(seeds.estimate), abs(expectation.value))
+    if mixed or (seeds.pairs > 1 and seeds.spread > ROUNDING * largest):
+        how = f"{seeds.infinite} infinite" if mixed else f"standard deviation {seeds.spread:.3g}"
         raise UserError(
-            f"claims.{claim.id}.exact: its seeds differ ({found.pairs} seeds, {how}); without "
+            f"claims.{claim.id}.exact: its seeds differ ({seeds.pairs} seeds, {how}); without "
             "'exact', they are a sample."
         )
-    return judgement.judge_exact(found)
+    return judgement.judge_exact(seeds)
 
 
 def _infinite(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """In how many seeds the number is infinite, and why: a run diverged, or log 0."""
+    """The number of seeds with an infinite number, and why: a run diverged, or log 0."""
     infinite = set(numbers.index[np.isinf(numbers)])
     ended = infinite & _seeds_with(noted, np.isinf)
     zero = (infinite - ended) & _seeds_with(noted, lambda values: values == 0)
@@ -219,7 +219,7 @@ def _ended(noted: Sequence[pd.DataFrame]) -> str:
 
 
 def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """Which seeds have no number, and why; and which runs do not count in that of their seed."""
+    """The seeds without a number, and why; and the runs that do not count."""
     lost = set(numbers.index[numbers.isna()])
     both = both_diverged(numbers, noted)
     if both:
@@ -256,7 +256,10 @@ class _NotRun(Exception):
 
 
 def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> Any:
-    """What the quantity of a claim, or of a cell, says of its rows; _NotRun if it says nothing."""
+    """The quantity of a claim, or of a cell, on its rows; _NotRun if there is none.
+
+    Raises a TableError for a mistake in these rows.
+    """
     try:
         if claim.is_pooled:
             rows = _numbers(claim, claims, tables)
@@ -268,6 +271,8 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
         if claim.universes is not None:
             return universes_of(claim, where, tables)
         return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
+    except TableError as error:
+        raise TableError(f"claims.{claim.id}: {error}") from None
     except UserError as error:
         raise _NotRun(str(error)) from None
     except KeyError as error:  # of a table that an older version has written, for example
@@ -275,8 +280,8 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
 
 
 def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
-    """By seed, how far the number of each claim that is pooled is on the side that it claims."""
-    found = {}
+    """Of each pooled claim and seed: how far the number is on the claimed side."""
+    numbers_of = {}
     for name in claim.pooled:
         member = claims.claims[name]
         assert member.expectation is not None  # such claims are not pooled
@@ -285,8 +290,8 @@ def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
         except _NotRun as error:
             raise _NotRun(f"{name} is not run: {error}") from None
         numbers = QUANTITIES[member.quantity].checked(f"claims.{name}.quantity", result)
-        found[name] = member.expectation.toward(numbers)
-    return pd.DataFrame(found)
+        numbers_of[name] = member.expectation.toward(numbers)
+    return pd.DataFrame(numbers_of)
 
 
 def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:

@@ -161,10 +161,10 @@ def best_difference(
 ) -> pd.Series:
     """Each side at its best values of the fields ``choose``: the difference in ``value``.
 
-    The values are chosen for each side and each value of ``over`` by the mean over seeds of the
-    column ``by``, the highest or the lowest (``best_is``: ``max`` or ``min``). Without ``by``, of
-    the held-out accuracy. A value at which a run diverged comes last. Then the sides are compared
-    as in ``difference``. See ``best_fields.at_best``.
+    The best values have the highest or the lowest (``best_is``: ``max`` or ``min``) mean over seeds
+    of the column ``by``; without ``by``, of the held-out accuracy. They are chosen for each side
+    and each value of ``over``. A value at which a run diverged comes last. Then the sides are
+    compared as in ``difference``. See ``best_fields.at_best``.
     """
     terms = [{"weight": 1, **of}, {"weight": -1, **minus}]
     return best_contrast(rows, terms, choose, over, value, by, best_is)
@@ -197,12 +197,12 @@ def best_contrast(
 
 @quantity(POOLED, unit="that of the claims", example="{claims: [b-over-a-*, c-over-a]}")
 def pooled(rows: pd.DataFrame, claims: Sequence[str]) -> pd.Series:
-    """The mean over ``claims`` of how far their numbers are on the side that they claim, by seed.
+    """The mean of several claims, by seed: how far their numbers are on the claimed side.
 
-    Claims are named by id, or by patterns (``b-over-*``). Each is about a direction, and all have
-    one unit. A number counts from the claim's value, with the sign turned for ``below``, so that
-    the mean is above 0 if the claims are true on the whole. A seed without a number for one of them
-    is left out; if one is not run, neither is the pooled claim. Rows are seeds, columns claims.
+    ``claims`` names them by id, or by patterns (``b-over-*``). All claim a direction, in one unit.
+    A number counts from the claim's value, with the sign turned for ``below``: the mean is above 0
+    if the claims are true on the whole. A seed that lacks a number of one claim is left out. The
+    pooled claim is not run if one of the claims is not. Rows are seeds, columns claims.
     """
     return mean_over(rows)
 
@@ -256,9 +256,9 @@ def slope_on_V(
 ) -> pd.Series:
     """The least-squares slope of the value on log V over the runs of a seed.
 
-    V is that at the ends of runs, or another value, such as ``{mean: V}``. Runs that diverged and
-    runs with V = 0 have no log V and are left out, and the verdict says how many: the slope is that
-    among runs that did neither. NaN for a seed with fewer than three of them.
+    V is that at the ends of runs, or another value, such as ``{mean: V}``. Diverged runs and runs
+    with V = 0 have no log V: they are left out, and the verdict says how many. NaN for a seed with
+    fewer than three other runs.
     """
     return _on_log_V(rows, value, V, 3, lambda x, y: slope_of(x, np.log(y) if log else y))
 
@@ -282,11 +282,11 @@ def _on_log_V(
     kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
     kept &= (runs["value"] > 0) | (not positive)
     note(runs, ~kept)
-    found = {}
+    numbers = {}
     for seed, group in runs.groupby("seed"):
         x, y = group.loc[kept[group.index], ["log_V", "value"]].to_numpy(float).T
-        found[seed] = number(x, y) if len(x) >= least else np.nan
-    return pd.Series(found, dtype=float).rename_axis("seed")
+        numbers[seed] = number(x, y) if len(x) >= least else np.nan
+    return pd.Series(numbers, dtype=float).rename_axis("seed")
 
 
 def _over_keys(table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], float]) -> pd.Series:
@@ -333,10 +333,9 @@ def fisher_z(
     """Fisher's z of Pearson's correlation of log V with a value, over the runs of a seed.
 
     V is the synchronization index at the ends of runs, or another value: with ``{mean: V}``, its
-    mean over training. Runs that diverged and runs with V = 0 have no log V and are left out, and
-    the verdict says how many: the correlation is that among runs that did neither. NaN for a seed
-    with fewer than four of them, or without a spread. ``minus`` is subtracted: z of the
-    correlation to compare with.
+    mean over training. Diverged runs and runs with V = 0 have no log V: they are left out, and the
+    verdict says how many. NaN for a seed with fewer than four other runs, or without a spread.
+    ``minus`` is subtracted: z of the correlation to compare with.
     """
 
     def z(x: np.ndarray, y: np.ndarray) -> float:
@@ -356,8 +355,8 @@ def spread(
     inf if a run diverged; NaN for a seed with a missing run.
     """
     table = by_seed(rows, where or {}, value, [across])
-    found = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
-    return found.mask(table.isin([np.inf, -np.inf]).any(axis=1) & table.notna().all(axis=1), np.inf)
+    width = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
+    return width.mask(table.isin([np.inf, -np.inf]).any(axis=1) & table.notna().all(axis=1), np.inf)
 
 
 @quantity(

@@ -2,8 +2,6 @@
 
 It is beside the claims file (``claims.registered.yaml`` for ``claims.yaml``), and is committed
 before the runs. Nothing is ever removed from it: a changed claim has a further form with its date.
-Some files have designs, too: dated forms of what was planned for each table of a tier. None is
-added any more.
 """
 
 from __future__ import annotations
@@ -12,9 +10,9 @@ import importlib.metadata
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import DEVNULL, SubprocessError, check_output
@@ -36,7 +34,7 @@ HEAD = """\
 
 @dataclass(frozen=True)
 class Entry:
-    """A form of a claim or of a design, and when it was registered."""
+    """A form of a claim, and when it was registered."""
 
     form: str
     date: datetime
@@ -44,17 +42,8 @@ class Entry:
     revision: str
 
 
-#: The entries of each claim, by id, or of each table's design, by date.
-Entries = Mapping[str, Sequence[Entry]]
-
-
-@dataclass(frozen=True)
-class Registration:
-    """What a file has."""
-
-    claims: Entries = field(default_factory=dict)
-    #: By tier.
-    designs: Mapping[str, Entries] = field(default_factory=dict)
+#: The entries of each claim, by id and date.
+Registration = Mapping[str, Sequence[Entry]]
 
 
 def registration_path(claims: str | Path) -> Path:
@@ -66,21 +55,15 @@ def registration_path(claims: str | Path) -> Path:
 def read_registration(path: Path) -> Registration | None:
     """The registration in a file; None if there is no such file.
 
-    Raises a one-line UserError for its first mistake.
+    Older files have ``designs``, too, which do not count. Raises a one-line UserError for the first
+    mistake.
     """
     if not os.path.exists(path):  # also where the name is too long for a file
         return None
     content = read_mapping(path, "registered")
     check_keys("registered", content, ("claims", "designs"), ("claims",))
-    tiers = mapping("registered.designs", content.get("designs", {}))
-    return Registration(
-        _section("registered.claims", content["claims"]),
-        {str(tier): _section(f"registered.designs.{tier}", part) for tier, part in tiers.items()},
-    )
-
-
-def _section(key: str, value: object) -> Entries:
-    return {str(id): _entries(f"{key}.{id}", forms) for id, forms in mapping(key, value).items()}
+    forms = mapping("registered.claims", content["claims"])
+    return {str(id): _entries(f"registered.claims.{id}", listed) for id, listed in forms.items()}
 
 
 def _entries(key: str, value: Any) -> list[Entry]:
@@ -101,10 +84,10 @@ def _entry(key: str, value: object) -> Entry:
 def as_date(key: str, value: object) -> datetime:
     """A date with a time zone, in ISO format; a UserError for another value."""
     try:
-        found = datetime.fromisoformat(str(value))
-        if found.tzinfo is None:
+        date = datetime.fromisoformat(str(value))
+        if date.tzinfo is None:
             raise ValueError
-        return found.astimezone(UTC)
+        return date.astimezone(UTC)
     except (ValueError, OverflowError):
         told = f"{shown(value)} is not allowed; give a date like 2026-01-31T12:00:00+00:00."
         raise UserError(f"{key}: {told}") from None
@@ -129,14 +112,13 @@ def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:
     """
     claims = read_claims(path)
     place = registration_path(path) if out is None else out
-    known = read_registration(place) or Registration()
-    last = {id: entries[-1].form for id, entries in known.claims.items()}
+    known = read_registration(place) or {}
+    last = {id: entries[-1].form for id, entries in known.items()}
     new = [id for id, form in claims.forms.items() if last.get(id) != form]
     date, revision = datetime.now(UTC).replace(microsecond=0), _revision(path.parent)
-    added = {id: [*known.claims.get(id, ()), Entry(claims.forms[id], date, revision)] for id in new}
+    added = {id: [*known.get(id, ()), Entry(claims.forms[id], date, revision)] for id in new}
     if new or not place.exists():
-        text = written(replace(known, claims={**known.claims, **added}))
-        write_together(place.parent, {place.name: text}, [path])
+        write_together(place.parent, {place.name: written({**known, **added})}, [path])
     return place, len(claims.claims), len(new)
 
 
@@ -150,19 +132,13 @@ def _revision(folder: Path) -> str:
 
 def written(registration: Registration) -> str:
     """The content of the file: a line for each form."""
-    designs = _lines("designs", registration.designs) if registration.designs else ()
-    return "".join([HEAD, *_lines("claims", registration.claims), *designs])
-
-
-def _lines(key: str, value: Mapping[str, Any] | Sequence[Entry], indent: str = "") -> Iterator[str]:
-    yield f"{indent}{key}:{'' if value else ' {}'}\n"
-    if isinstance(value, Mapping):
-        for name, more in value.items():
-            yield from _lines(json.dumps(name), more, f"{indent}  ")
-        return
-    for entry in value:
-        date = entry.date.isoformat(timespec="seconds")
-        yield f'{indent}- {{date: "{date}", revision: "{entry.revision}", form: "{entry.form}"}}\n'
+    lines = [f"{HEAD}claims:" if registration else f"{HEAD}claims: {{}}"]
+    for id, entries in registration.items():
+        lines.append(f"  {json.dumps(id)}:")
+        for entry in entries:
+            date, hashes = entry.date.isoformat(timespec="seconds"), (entry.revision, entry.form)
+            lines.append('  - {{date: "{}", revision: "{}", form: "{}"}}'.format(date, *hashes))
+    return "\n".join(lines) + "\n"
 
 
 BEFORE, CHANGED, ADDED = REGISTERED
@@ -171,47 +147,37 @@ BEFORE, CHANGED, ADDED = REGISTERED
 Dates = Mapping[str, datetime]
 
 
-def standing(parts: Iterable[tuple[Sequence[Entry], str]], first: datetime) -> str:
+def standing(entries: Sequence[Entry], form: str, first: datetime) -> str:
     """``before``, ``changed`` or ``added``, of a claim whose first run was at ``first``.
 
-    ``parts`` are the entries and the present form of the claim, and of each design that it is
-    judged on. What counts is the last form registered before the first run: ``before`` if it is the
-    present form of all parts, ``changed`` if it is another for some, and ``added`` if some have
-    none.
+    The last form registered before the first run counts: ``before`` if it is the present ``form``,
+    ``changed`` if it is another, ``added`` if there is none.
     """
-    found = [([e.form for e in entries if e.date <= first], now) for entries, now in parts]
-    if any(forms and forms[-1] != now for forms, now in found):
-        return CHANGED
-    return BEFORE if all(forms for forms, _ in found) else ADDED
+    forms = [entry.form for entry in entries if entry.date <= first]
+    return ADDED if not forms else BEFORE if forms[-1] == form else CHANGED
 
 
 def with_standing(
-    rows: Sequence[Row], claims: ClaimsFile, known: Registration | None, first: Dates, tier: str
+    rows: Sequence[Row], claims: ClaimsFile, known: Registration | None, first: Dates
 ) -> list[Row]:
-    """The rows with ``registered``; None where no registration is ``known``, or no ``first`` run.
-
-    The registered designs of the ``tier`` count, too; the last form of each is the present one.
-    """
+    """The rows with ``registered``; None without a registration, or a ``first`` run."""
     if known is None:
         return list(rows)
-    designs, found = known.designs.get(tier, {}), {}
-    for id, date in first.items():
-        read = claims.read_by(claims.claims[id]) & designs.keys()
-        parts = [(designs[table], designs[table][-1].form) for table in read]
-        own = (known.claims.get(id, ()), claims.forms[id])
-        found[id] = standing([own, *parts], date)
-    return [replace(row, registered=found.get(row.claim)) for row in rows]
+    standings = {
+        id: standing(known.get(id, ()), claims.forms[id], date) for id, date in first.items()
+    }
+    return [replace(row, registered=standings.get(row.claim)) for row in rows]
 
 
 def first_runs(claims: ClaimsFile, tables: Tables) -> dict[str, datetime]:
     """The earliest date in the column ``started`` of each claim's rows, where there is one."""
-    found = {}
+    first = {}
     for claim in claims.claims.values():
         members = [claims.claims[name] for name in claim.pooled] or [claim]
         dates = {date for member in members for date in _started(member, tables)}
         if dates:
-            found[claim.id] = min(as_date("started", date) for date in dates)
-    return found
+            first[claim.id] = min(as_date("started", date) for date in dates)
+    return first
 
 
 def _started(claim: Claim, tables: Tables) -> set[object]:

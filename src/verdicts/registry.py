@@ -22,13 +22,13 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Text with escapes such as ``\u001b`` in place of the characters that steer a terminal.
+    r"""Text with escapes such as ``\u001b`` in place of characters that steer a terminal.
 
-    These are control characters, line breaks among them, those that turn the direction of reading,
-    and those that nobody sees. Characters in ``keep`` stay.
+    These are control characters (line breaks, too), changes of the direction of reading, and
+    invisible characters. Those in ``keep`` stay.
     """
     return _UNPRINTABLE.sub(
-        lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", text
+        lambda match: match[0] if match[0] in keep else f"\\u{ord(match[0]):04x}", text
     )
 
 
@@ -45,6 +45,10 @@ class UserError(Exception):
 
 
 UserError.__module__ = "verdicts"  # which has it as a public name
+
+
+class TableError(UserError):
+    """A mistake in the rows of a table: nothing is judged on it."""
 
 
 def shown(value: object) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from verdicts.claims.claim import MARKS
 from verdicts.files import regular_file
-from verdicts.registry import UserError, in_a_line, printable, unknown
+from verdicts.registry import UserError, in_a_line, printable
 from verdicts.rows.tables import MOST_BYTES, read_csv
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import FEWEST
@@ -58,10 +58,9 @@ class Row:
     margin: float
     #: The mean over seeds; the median where runs diverged.
     estimate: float
-    #: The interval starts here: what the test behind the verdict does not reject, at the level that
-    #: look and family leave to it, …
+    #: The ends of the interval: what the test behind the verdict does not reject, at the level that
+    #: look and family leave to it.
     low: float
-    #: … and ends here.
     high: float
     #: The smallest difference from the expected value that these seeds show with power 80 %.
     detectable: float
@@ -116,8 +115,7 @@ class Row:
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, int(value) if math.isfinite(value) else None)
         if isinstance(self.multiverse, str):
-            read = multiverse_of(f"claims: multiverse of {self.claim}", self.multiverse)
-            object.__setattr__(self, "multiverse", read)
+            object.__setattr__(self, "multiverse", multiverse_of(self.multiverse))
 
     @property
     def anchor(self) -> str:
@@ -212,9 +210,9 @@ class Row:
 
     @property
     def withdrawn(self) -> str:
-        """Why a late gate took the verdict back, up to the first colon; empty if none did."""
-        found = self.verdict == judgement.NOT_RUN and (self.pairs > 0 or self.cases > 0)
-        return self.reason.partition(":")[0] if found else ""
+        """The reason of a late gate that took the verdict back, up to its colon; or empty."""
+        numbers_kept = self.verdict == judgement.NOT_RUN and (self.pairs > 0 or self.cases > 0)
+        return self.reason.partition(":")[0] if numbers_kept else ""
 
     @property
     def remarks(self) -> list[str]:
@@ -250,7 +248,6 @@ COLUMNS = [field.name for field in fields(Row)]
 
 _TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
 _NUMBERS = {field.name: float for field in fields(Row) if field.type in ("float", "int | None")}
-_FLAGS = {field.name: bool for field in fields(Row) if field.type == "bool"}
 _OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
 
@@ -280,33 +277,28 @@ def as_table(rows: Sequence[Row]) -> pd.DataFrame:
 
 def rows_of(table: pd.DataFrame) -> list[Row]:
     """The rows of a table that ``as_table`` made; a missing text is empty."""
-    found = table.reindex(columns=COLUMNS).astype(object)
+    cells = table.reindex(columns=COLUMNS).astype(object)
     for name in (*_TEXTS, *_OPTIONAL):
-        found[name] = found[name].where(found[name].notna(), None if name in _OPTIONAL else "")
-    return [Row(*values) for values in found.itertuples(index=False, name=None)]
+        cells[name] = cells[name].where(cells[name].notna(), None if name in _OPTIONAL else "")
+    return [Row(*values) for values in cells.itertuples(index=False, name=None)]
 
 
 def read_rows(path: str | Path) -> list[Row]:
     """The rows in a CSV file that was written from ``as_table``, in its order.
 
-    Raises a UserError for a file without these columns, and for an unknown verdict.
+    Raises a UserError for a file without these columns.
     """
     try:
         file = regular_file(Path(path), "claims", MOST_BYTES)
-        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS, **_FLAGS})
-    except (OSError, ValueError, csv.Error) as error:
+        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS})
+        if absent := [name for name in COLUMNS if name not in table]:
+            raise UserError(f"claims: {str(path)!r} has no column {absent[0]!r}.")
+        return rows_of(table)
+    except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
         raise UserError(f"claims: {str(path)!r} can't be read: {in_a_line(error)}") from None
-    for name in COLUMNS:
-        if name not in table and name != "next_look":  # files of before have no such column
-            raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
-    rows, known = rows_of(table), VERDICTS
-    for row in rows:
-        if row.verdict not in known:
-            raise unknown(f"claims: verdict of {row.claim}", row.verdict, known)
-    return rows
 
 
-#: The key of their number, and how they are called.
+#: The key of the number of claims with a mark.
 MARKED = f"{', '.join(MARKS[:-1])} or {MARKS[-1]}"
 
 #: What is said of one claim with a verdict, and of several.
@@ -340,23 +332,23 @@ def counts(rows: Iterable[Row]) -> dict[str, int]:
 def counts_of(claims: Iterable[tuple[str, str | None]]) -> dict[str, int]:
     """``counts`` of the verdict and the mark of each claim."""
     whole = list(claims)
-    found = [verdict for verdict, mark in whole if not mark]
-    shown = [verdict for verdict in VERDICTS if verdict in found or verdict in ALWAYS]
-    numbers = {verdict: found.count(verdict) for verdict in shown}
-    return {**numbers, MARKED: len(whole) - len(found)}
+    unmarked = [verdict for verdict, mark in whole if not mark]
+    shown = [verdict for verdict in VERDICTS if verdict in unmarked or verdict in ALWAYS]
+    numbers = {verdict: unmarked.count(verdict) for verdict in shown}
+    return {**numbers, MARKED: len(whole) - len(unmarked)}
 
 
 def registered(rows: Iterable[Row]) -> str:
     """``Of 70 claims with runs, 60 were registered before their first run, …``; empty if none is.
 
-    Claims of which that is not known do not count; those with a mark do.
+    Claims with a mark count; those whose registration is not known do not.
     """
-    found = [row.registered for row in rows if row.registered and not row.cell]
-    if not found:
+    known = [row.registered for row in rows if row.registered and not row.cell]
+    if not known:
         return ""
-    before, changed, added = map(found.count, REGISTERED)
+    before, changed, added = map(known.count, REGISTERED)
     return (
-        f"Of {len(found)} claims with dated runs, {before} {_were(before)} registered before their "
+        f"Of {len(known)} claims with dated runs, {before} {_were(before)} registered before their "
         f"first run, {changed} {_were(changed)} changed after it, and {added} came later."
     )
 
@@ -367,9 +359,11 @@ def _were(number: int) -> str:
 
 def counted(counts: Mapping[str, int]) -> str:
     """``Of 70 claims, 31 hold, …, and 12 are not run; 4 more are trivial, circular or …``"""
-    found = {verdict: number for verdict, number in counts.items() if verdict != MARKED}
-    number = sum(found.values())
-    parts = [f"{found[verdict]} {WORDS[verdict][found[verdict] != 1]}" for verdict in found]
+    verdicts = {verdict: number for verdict, number in counts.items() if verdict != MARKED}
+    number = sum(verdicts.values())
+    parts = [
+        f"{verdicts[verdict]} {WORDS[verdict][verdicts[verdict] != 1]}" for verdict in verdicts
+    ]
     said = f"Of {number} claim{'' if number == 1 else 's'}, " + ", ".join(parts[:-1])
     apart = counts[MARKED]
     more = f"; {apart} more {'is' if apart == 1 else 'are'} {MARKED}" if apart else ""

@@ -24,7 +24,7 @@ from ngo.printing import as_markdown, page
 from ngo.report.contents import SHIPPED, as_shipped
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import paper_markdown
-from verdicts.registration import Entry, Registration, registration_path, written
+from verdicts.registration import Entry, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 SHOWN = plan(read_config([REPOSITORY / path for path in CONFIGS])).artefacts
@@ -118,7 +118,7 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     for id, form in ((first, forms[first]), (second, "0" * 64)):
         entries[id].insert(0, Entry(form, early, ""))
     file = registration_path(planned.claims)
-    file.write_text(written(Registration(entries)))
+    file.write_text(written(entries))
     made = report_contents(CONFIGS)
     assert [row.registered for row in made.rows] == ["before", "changed", "added", None]
     said = "Of 3 claims with dated runs, 1 was registered before their first run, 1 was changed"

@@ -50,10 +50,6 @@ def test_claims_are_registered_and_what_is_judged_says_so(tmp_path, capsys):
     for new in (3, 0):
         assert main(["register", str(claims)]) == 0
         assert capsys.readouterr().out == f"3 claims; {new} new or changed: {out}\n"
-    claims.write_text(CLAIMS[: CLAIMS.index("  same:")])
-    assert main(["register", str(claims)]) == 0
-    assert capsys.readouterr().out == f"1 claim; 0 new or changed: {out}\n"
-    claims.write_text(CLAIMS)
     for form in ("text", "markdown", "html"):
         assert main([*check, "--format", form]) == 0
         printed = capsys.readouterr().out
@@ -61,31 +57,22 @@ def test_claims_are_registered_and_what_is_judged_says_so(tmp_path, capsys):
         assert "Of 2 claims with dated runs, 2 were registered before their first run" in printed
     out.write_text("claims: 3")
     assert main(check) == 2
-    assert capsys.readouterr().err.startswith("verdicts: registered.claims: 3 is not allowed")
 
 
-def test_a_failing_claim_sets_the_status_only_if_it_is_asked_for(tmp_path, capsys):
+def test_a_claim_that_fails_or_is_not_run_sets_the_status_if_it_is_asked_for(tmp_path, capsys):
     present = CLAIMS[: CLAIMS.index("  absent:")]
-    claims = write(tmp_path, present.replace("above: 0,\n     margin", "below: 0,\n     margin"))
-    arguments = ["check", str(claims), "--tables", str(tmp_path)]
-    assert main(arguments) == 0
-    assert main([*arguments, "--strict"]) == 1
-    assert "reversed   faster" in capsys.readouterr().out
+    failing = present.replace("above: 0,\n     margin", "below: 0,\n     margin")
+    for text, status in ((present, 0), (failing, 1), (CLAIMS, 1)):
+        arguments = ["check", str(write(tmp_path, text)), "--tables", str(tmp_path)]
+        assert main(arguments) == 0
+        assert main([*arguments, "--strict"]) == status
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ((CLAIMS, "claims: [1]"), "claims: [1] is not allowed; it must be a mapping."),
-        (("difference", "diference"), "claims.faster.quantity: 'diference' is unknown"),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_one_line(tmp_path, capsys, change, said):
-    claims = write(tmp_path, CLAIMS.replace(*change))
-    status = main(["check", str(claims), "--tables", str(tmp_path)])
-    errors = capsys.readouterr().err
-    assert (status, errors.count("\n")) == (2, 1)
-    assert errors.startswith(f"verdicts: {said}")
+def test_a_mistake_is_one_line(tmp_path, capsys):
+    claims = write(tmp_path, "claims: [1]")
+    assert main(["check", str(claims), "--tables", str(tmp_path)]) == 2
+    told = "verdicts: claims: [1] is not allowed; it must be a mapping.\n"
+    assert capsys.readouterr().err == told
 
 
 def test_quantities_are_listed_with_arguments_unit_and_example(capsys):
@@ -150,17 +137,14 @@ def test_control_characters_of_a_table_do_not_reach_the_terminal(tmp_path, capsy
     assert not set(errors) & set("\x1b\a\u202e")
 
 
-def test_the_folder_of_the_tables_and_what_is_read_are_not_written_over(tmp_path, capsys):
+def test_nothing_that_is_read_is_written_over(tmp_path, capsys):
     claims = write(tmp_path)
     (tmp_path / "verdicts.csv").write_text("mine")
     assert main(["check", str(claims), "--tables", str(tmp_path), "--out", f"{tmp_path}/."]) == 2
     assert "is the folder of the tables; choose another" in capsys.readouterr().err
     assert (tmp_path / "verdicts.csv").read_text() == "mine"
-    out = tmp_path / "out"
-    check = ["check", str(claims), "--tables", str(tmp_path), "--out", str(out)]
-    assert main(check) == main(check) == 0
-    assert main(["show", str(out / "verdicts.csv"), "--out", str(out)]) == 2
-    assert "verdicts.csv' is what is read" in capsys.readouterr().err
+    assert main(["register", str(claims), "--out", str(claims)]) == 2
+    assert claims.read_text() == CLAIMS
 
 
 @pytest.mark.timeout(60)
@@ -168,8 +152,8 @@ def test_a_pipe_or_a_device_is_refused_in_place_of_any_file(tmp_path, capsys):
     claims, pipe = write(tmp_path), tmp_path / "pipe.py"
     os.mkfifo(pipe)
     for arguments in (
-        ["show", pipe], ["show", "/dev/zero"], ["check", pipe], ["check", "/dev/zero"],
-        ["quantities", "--import", pipe], ["check", claims, "--tables", pipe],
+        ["check", pipe], ["check", "/dev/zero"], ["quantities", "--import", pipe],
+        ["check", claims, "--tables", pipe],
     ):  # fmt: skip
         assert main([str(each) for each in arguments]) == 2
         errors = capsys.readouterr().err
@@ -186,7 +170,7 @@ def test_a_pipe_or_a_device_is_refused_in_place_of_any_file(tmp_path, capsys):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 def test_a_full_disk_is_one_line():
-    command = [sys.executable, "-m", "verdicts", "schema"]
+    command = [sys.executable, "-m", "verdicts", "quantities"]
     with open("/dev/full", "w") as full:
         answer = subprocess.run(
             command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False

@@ -117,17 +117,13 @@ def test_a_pooled_claim_is_judged_by_the_mean_of_each_seed(tmp_path):
 
 def test_a_claim_about_every_cell(tmp_path):
     cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
+    number = {"kind": "number", "above": None, "every_cell": True}
     claims = {
         "all": {"cells": cells, "every_cell": True},
-        "own": {
-            "kind": "number", "above": None, "every_cell": True,
-            "cells": {"ring": {**cells["ring"], "paper": 3}},
-        },
-    }  # fmt: skip
+        "own": {**number, "cells": {"ring": {**cells["ring"], "paper": 3}}},
+    }
     found = judged(tmp_path, pd.concat([runs(4), runs(-4, "complete")], ignore_index=True), claims)
-    assert found.loc[("all", ""), ["verdict", "reason"]].tolist() == [
-        "fails", "of 2 cells: holds in 1, reversed in 1"
-    ]  # fmt: skip
+    assert found.loc[("all", ""), "reason"] == "of 2 cells: holds in 1, reversed in 1"
     assert math.isnan(found.loc[("all", ""), "estimate"])
     found = judged(tmp_path, pd.concat([runs(3), runs(5, "complete")], ignore_index=True), claims)
     assert found.loc[("all", ""), "verdict"] == "holds"
@@ -176,19 +172,17 @@ def test_a_late_gate_shows_the_verdict_without_it_and_leaves_its_family_alone(tm
     claims["a"]["gate"] = "late"
     gates = {"late": gate, "met": {**gate, "above": 1}}
     found = judged(tmp_path, tables, claims, gates)
+    numbers = ["estimate", "low", "high", "p_adjusted", "family_size"]
     for cell in ("", "mnist"):
-        row = found.loc["a", cell]
+        row, before = found.loc["a", cell], plain.loc[("a", cell)]
         assert row["verdict"] == "not run"
-        assert row["reason"] == (
-            "small: min score is 1.8, must be above 2; without this gate, set on 2026-01-31 after "
-            f"the results: {plain.loc[('a', cell), 'verdict']}"
-        )
-        numbers = ["estimate", "low", "high", "p_adjusted", "family_size"]
-        assert row[numbers].tolist() == plain.loc[("a", cell), numbers].tolist()
+        assert row["reason"].startswith("small: min score is 1.8, must be above 2; without this ga")
+        assert row["reason"].endswith(f"after the results: {before['verdict']}")
+        assert row[numbers].tolist() == before[numbers].tolist()
     assert found.loc[("b", ""), "p_adjusted"] == plain.loc[("b", ""), "p_adjusted"]
     assert found.loc[("c", ""), "verdict"] == "holds"
-    rows = {row.claim: row for row in rows_of(found.reset_index()) if not row.cell}
-    assert [rows[name].withdrawn for name in "abc"] == ["small", "", ""]
+    withdrawn = {row.claim: row.withdrawn for row in rows_of(found.reset_index())}
+    assert withdrawn == {"a": "small", "b": "", "c": ""}
 
 
 def test_cases_are_met_or_not(tmp_path):
@@ -201,14 +195,12 @@ def test_cases_are_met_or_not(tmp_path):
     assert found.loc[("a", ""), "reason"] == "met in 1 of 2 cases; not in n = 5"
 
 
-def test_a_quantity_that_returns_something_else_is_named(tmp_path, monkeypatch):
-    twice = Quantity("end", lambda rows: pd.Series([1.0, 2.0], index=[0, 0]), cases=False)
+@pytest.mark.parametrize("cases", [True, False])
+def test_a_quantity_that_returns_something_else_is_named(tmp_path, monkeypatch, cases):
+    twice = Quantity("end", lambda rows: pd.Series([1.0, 2.0], index=[0, 0]), cases=cases)
     monkeypatch.setitem(QUANTITIES, "end", twice)
-    with pytest.raises(UserError, match=r"claims\.a\.quantity: 'end' must return one number per"):
-        judged(tmp_path, runs(3), {"a": {}})
-    monkeypatch.setitem(QUANTITIES, "end", Quantity("end", lambda rows: rows, cases=True))
-    with pytest.raises(UserError, match="must return a table with the columns case, measured"):
-        judged(tmp_path, runs(3), {"a": {"above": None}})
+    with pytest.raises(UserError, match=r"claims\.a\.quantity: 'end' must return (one|a tab)"):
+        judged(tmp_path, runs(3), {"a": {"above": None if cases else 0}})
 
 
 def test_an_exact_claim_is_decided_by_its_value(tmp_path):
@@ -254,10 +246,7 @@ def test_a_seed_in_which_both_sides_diverged_is_no_comparison(tmp_path):
     lost = rows["seed"].isin([1, 6]) | (ours & (rows["seed"] == 2))
     row = compared(tmp_path, rows.assign(diverged=lost).reset_index(drop=True))
     assert (row["pairs"], row["infinite"]) == (8, 1)
-    assert row["reason"].endswith(
-        "in 1 of 8 seeds runs diverged, and count against their side; "
-        "seeds 1, 6 are left out: both sides diverged"
-    )
+    assert row["reason"].endswith("seeds 1, 6 are left out: both sides diverged")
 
 
 def ratio_of_V(path, ours, theirs, **changes):
@@ -281,10 +270,7 @@ def test_a_value_of_0_has_not_diverged(tmp_path, looks):
     assert row["reason"] == "in 7 of 7 seeds V is 0, and its logarithm (−∞) decides the seed"
     some = [math.inf, 0.2, 0.1, 0.3, 0.1, 0.1, 0.4, 0.0]
     row = ratio_of_V(tmp_path, some, [0.1, 0.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.0], looks=looks)
-    assert (
-        "in 1 of 7 seeds runs diverged, and count against their side; "
-        "in 1 of 7 seeds V is 0, and its logarithm (−∞) decides the seed"
-    ) in row["reason"]
+    assert "in 1 of 7 seeds runs diverged, and count against their side; in 1 of " in row["reason"]
     assert row["reason"].endswith("seed 7 is left out: V is 0 on both sides")
 
 
@@ -305,15 +291,6 @@ def test_a_seed_without_a_value_is_named(tmp_path):
     row = compared(tmp_path, rows)
     assert (row["pairs"], row["reason"]) == (4, "seed 1 is left out: no score in 1 row")
     rows.loc[[1, 2, 7], "score"] = math.nan
-    reason = compared(tmp_path, rows)["reason"]
-    assert reason.endswith("seeds 1, 2 are left out: no score in 3 rows")
-
-
-def test_a_seed_without_a_run_to_compare_with_is_named(tmp_path):
-    rows = two_methods().drop([1, 8])
-    row = compared(tmp_path, rows)
-    reason = "seeds 1, 3 are left out: a run to compare with is missing"
-    assert (row["pairs"], row["reason"]) == (3, reason)
-    rows.loc[0, "score"] = math.nan
     reason = compared(tmp_path, rows.drop(4))["reason"]
-    assert "seed 0 is left out: no score in 1 row; seeds 1, 3, 4 are left out: a run" in reason
+    told = "seeds 1, 2 are left out: no score in 3 rows; seed 4 is left out: a run to compare with"
+    assert told in reason

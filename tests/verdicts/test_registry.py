@@ -30,17 +30,9 @@ def test_entries_have_names_and_definitions():
     assert registry.definitions == {"ring": f"{__name__}:entry"}
     with pytest.raises(UserError, match="topology: 'ring' is registered already; choose another"):
         registry.add("ring", 2)
-
-
-def test_an_unknown_name_lists_the_known_ones():
-    registry = Registry("topology")
-    for name in ("ring", "complete"):
-        registry.add(name, entry)
-    with pytest.raises(UserError) as error:
+    said = r"^topology: 'rign' is unknown; allowed: complete, ring. Did you mean 'ring'\?$"
+    with pytest.raises(UserError, match=said):
         registry["rign"]
-    assert str(error.value) == (
-        "topology: 'rign' is unknown; allowed: complete, ring. Did you mean 'ring'?"
-    )
 
 
 def test_the_nearest_name_may_differ_in_case_and_may_be_none():

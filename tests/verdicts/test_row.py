@@ -33,16 +33,13 @@ def test_a_wrong_table_is_refused_in_one_line(tmp_path):
     with pytest.raises(UserError, match=r"claims: '.*absent.csv' does not exist"):
         read_rows(tmp_path / "absent.csv")
     table = as_table(ROWS).astype(object)
-    for column in ("estimate", "cases", "looks"):
-        table.assign(**{column: "many"}).to_csv(tmp_path / "a.csv", index=False)
-        with pytest.raises(UserError, match="can't be read: [^\n]*'?many'?"):
+    for column, text in (("estimate", "many"), ("looks", "many"), ("multiverse", "[1]")):
+        table.assign(**{column: text}).to_csv(tmp_path / "a.csv", index=False)
+        with pytest.raises(UserError, match="can't be read: [^\n]*$"):
             read_rows(tmp_path / "a.csv")
     table = pd.DataFrame([vars(ROWS[0])])
     table.drop(columns="shows").to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(UserError, match="has no column 'shows'"):
-        read_rows(tmp_path / "a.csv")
-    table.assign(verdict="hold").to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(UserError, match="verdict of order: 'hold' is unknown; .*'holds'"):
         read_rows(tmp_path / "a.csv")
 
 
@@ -59,26 +56,6 @@ def test_verdicts_are_counted_without_cells_and_trivial_and_circular_claims_apar
     assert counts([]) == dict.fromkeys([*one, MARKED], 0)
 
 
-FOUND = {
-    "says": "A > B", "estimate": 2.345, "low": 1.845, "high": 2.845, "margin": math.nan,
-    "p_adjusted": 0.01234, "p_equivalent_adjusted": 0.9, "detectable": 0.678, "seeds_needed": 5.0,
-    "shows": "table1",
-}  # fmt: skip
-
-
-def printed(**changes):
-    return board.print_board([row("a", **{**FOUND, **changes})]).iloc[0]
-
-
-def test_a_claim_is_a_line():
-    assert printed().to_dict() == {
-        "Claim": "a", "Place": "Table 1", "Statement": "A > B", "Verdict": "holds",
-        "Expected": "above 0", "Measured": "2.35 points", "Interval": "1.84 to 2.85",
-        "n": "20", "p": "0.012", "Smallest effect": "0.678", "Seeds needed": "5", "Reason": "–",
-        "Shown in": "table1",
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("changes", "p"),
     [
@@ -89,7 +66,8 @@ def test_a_claim_is_a_line():
     ],
 )
 def test_the_p_value_that_decided(changes, p):
-    assert printed(**changes)["p"] == p
+    changed = {"p_adjusted": 0.01234, "p_equivalent_adjusted": 0.9, **changes}
+    assert board.print_board([row("a", **changed)])["p"].item() == p
 
 
 HOSTILE = row("x", says="<script>alert(1)</script> | *b*", reason="<img src=x>")

@@ -32,7 +32,6 @@ def test_a_key_may_override_a_merged_one():
             "^own: '.*a.yaml', line 2: YAML reads the key off as true or false, like on, off, yes "
             "and no; quote it: 'off'.$",
         ),
-        ("a: 1\na: 2", "^own: '.*a.yaml', line 2: 'a' is already defined in line 1"),
         (None, "^own: '.*a.yaml' does not exist"),
     ],
 )

@@ -48,7 +48,7 @@ def report_contents(configs: Sequence[Path]) -> Contents:
     trained = records(planned.shown_runs)
     registration = read_registration(registration_path(planned.claims))
     first = _first_runs(planned, trained)
-    rows = with_standing(rows, planned.ledger, registration, first, planned.tier)
+    rows = with_standing(rows, planned.ledger, registration, first)
     return Contents(
         tier=planned.tier,
         paper=asdict(planned.paper),

@@ -15,11 +15,11 @@ from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.sequential import Plan
 
-#: The mark of a claim that reads a sentence in another way than its author may have meant.
+#: The mark of a claim that its author may have meant in another way.
 ALTERNATIVE = "alternative"
 
-#: Trivial: it follows from definitions, or could not come out otherwise. Circular: what it
-#: predicts was chosen or fitted with the numbers that decide it.
+#: Trivial: it follows from definitions, or could not come out otherwise. Circular: its prediction
+#: was fitted to the numbers that decide it.
 MARKS = ("trivial", "circular", ALTERNATIVE)
 
 
@@ -145,8 +145,11 @@ class ClaimsFile:
 
     def read_by(self, claim: Claim) -> set[str]:
         """The tidy tables that a claim, its gates and the claims that it pools read."""
-        own = {*claim.tables, *(table for name in claim.gates for table in self.gates[name].tables)}
-        return own.union(*(self.read_by(self.claims[name]) for name in claim.pooled))
+        tables = {
+            *claim.tables,
+            *(table for name in claim.gates for table in self.gates[name].tables),
+        }
+        return tables.union(*(self.read_by(self.claims[name]) for name in claim.pooled))
 
     def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:
         """The same, with ``values`` in place of their names where claims give ``argument``.
@@ -167,7 +170,7 @@ class ClaimsFile:
 
 
 def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:
-    """The arguments of a quantity that select rows, each with its place; a term has a weight too.
+    """The arguments of a quantity that select rows, with their places; weights are left out.
 
     ``key`` is the place of the claim or gate. Raises a UserError for an argument of another type.
     """

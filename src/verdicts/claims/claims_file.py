@@ -1,7 +1,6 @@
 """The file of claims: what is claimed, and how each claim is decided.
 
-``README.md`` and ``schema.yaml`` explain its format. Light: a file is checked before there are
-tables, and without pandas.
+``README.md`` explains its format. A file is checked before there are tables, and without pandas.
 """
 
 from __future__ import annotations
@@ -56,17 +55,6 @@ KINDS = {
 def read_claims(path: str | Path) -> ClaimsFile:
     """The checked claims of a file; a one-line UserError for the first mistake in it."""
     return claims_of(read_mapping(path, "claims"), Path(path).parent)
-
-
-def schema() -> dict[str, object]:
-    """The JSON Schema of claims files, with all quantities that are registered at this time."""
-    found = read_mapping(Path(__file__).with_name("schema.yaml"), "schema")
-    sections = found["properties"]
-    claim, gate = (sections[name]["additionalProperties"] for name in ("defaults", "gates"))
-    claim["properties"]["kind"]["enum"] += KINDS
-    claim["properties"]["quantity"]["enum"] += sorted(QUANTITIES)  # that of gates, too
-    gate["properties"]["take"]["anyOf"][0]["enum"] += TAKEN
-    return found
 
 
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
@@ -148,24 +136,25 @@ def _universes(key: str, entry: object) -> Universes:
     check_keys(key, values, ("settings", "gate"), ())
     read = _reader(key, values)
     gate = None
-    if (own := read("gate", mapping)) is not None:
+    if (asked := read("gate", mapping)) is not None:
         known = [name for name in GATE_KEYS if name not in ("from", "else", "late")]
-        check_keys(f"{key}.gate", own, known, ("take",))
-        gate = _gate(f"{key}.gate", "universes", {**own, "else": "the universe does not count"})
+        check_keys(f"{key}.gate", asked, known, ("take",))
+        told = {"else": "the universe does not count"}
+        gate = _gate(f"{key}.gate", "universes", {**asked, **told})
     return Universes(read("settings", names), gate)
 
 
 def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
     values = mapping(key, entry)
     where = {name: value for name, value in values.items() if name not in OWN_OF_A_CELL}
-    own = {name: value for name, value in values.items() if name in OWN_OF_A_CELL}
-    if expectation is not None and own:
-        given = {"margin": expectation.margin, "standard_error": expectation.error}
-        kept = {name: value for name, value in given.items() if value is not None}
-        if not any(name in own for name in RELATIONS):
+    given = {name: value for name, value in values.items() if name in OWN_OF_A_CELL}
+    if expectation is not None and given:
+        of_claim = {"margin": expectation.margin, "standard_error": expectation.error}
+        kept = {name: value for name, value in of_claim.items() if value is not None}
+        if not any(name in given for name in RELATIONS):
             kept[expectation.relation] = expectation.value
-        own = {**kept, **own}
-    return Cell(_where(key, where), _expectation(key, own) if own else expectation)
+        given = {**kept, **given}
+    return Cell(_where(key, where), _expectation(key, given) if given else expectation)
 
 
 def _check_expectations(key: str, claim: Claim) -> None:
@@ -173,18 +162,11 @@ def _check_expectations(key: str, claim: Claim) -> None:
     quantity, over, allowed = QUANTITIES[claim.quantity], claim.universes, KINDS[claim.kind]
     for name, mistaken, why in (
         ("every_cell", claim.every_cell and not claim.cells, "true needs 'cells'"),
-        (
-            "depends_on",
-            claim.depends_on and (not claim.cells or claim.every_cell or over),
-            "it needs 'cells', one for each value of the setting, and neither 'every_cell' nor "
-            "'universes'",
-        ),
+        ("every_cell", claim.every_cell and over, "not allowed with 'universes'"),
+        ("depends_on", claim.depends_on and not claim.cells, "it needs 'cells': its values"),
+        ("depends_on", claim.depends_on and over, "not allowed with 'universes'"),
+        ("depends_on", claim.depends_on and claim.every_cell, "not allowed with 'every_cell'"),
         ("looks", claim.looks and over, "not allowed with 'universes'; they are judged once"),
-        (
-            "every_cell",
-            claim.every_cell and over,
-            "not allowed with 'universes'; each cell has a verdict",
-        ),
         (
             "exact",
             claim.exact and (claim.looks or over or quantity.cases),
@@ -318,11 +300,11 @@ def _check_argument(key: str, kinds: set[str], value: object) -> None:
 
 def _tables(key: str, value: object) -> tuple[str, ...]:
     """The names of tables, which have no folder."""
-    found = names(key, value)
-    for name in found:
+    tables = names(key, value)
+    for name in tables:
         right = not re.search(r"[/\\]", name) and printable(name) == name
         check(right, key, name, "name a table of the tables' folder")
-    return found
+    return tables
 
 
 def _where(key: str, value: object) -> Selection:
@@ -367,10 +349,10 @@ def _members(claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
     key = f"claims.{claim.id}.with.claims"
     for name in names(key, claim.arguments["claims"]):
         single = {id: member for id, member in claims.items() if not member.is_pooled}
-        found = [name] if name in claims else alike(name, single)
-        if not found:
+        members = [name] if name in claims else alike(name, single)
+        if not members:
             raise unknown(key, name, claims)
-        for id in found:
+        for id in members:
             if obstacle := _obstacle(claim, claims[id]):
                 raise UserError(f"{key}: {id!r} can't be pooled: {obstacle}.")
             yield id

@@ -8,7 +8,7 @@ import pandas as pd
 from verdicts.claims.claim import Gate
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.evaluations import last_evaluations, with_diverged, worst_of
+from verdicts.rows.evaluations import as_numbers, last_evaluations, with_diverged, worst_of
 from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, need, selected
 from verdicts.statistics.estimates import exceeds
 
@@ -20,10 +20,10 @@ def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
     value does not pass, and a diverged run has the worst value.
     """
     try:
-        found = selected(joined(tables, gate.tables) if gate.tables else rows, gate.where)
-        value = _taken(gate, found)
+        selection = selected(joined(tables, gate.tables) if gate.tables else rows, gate.where)
+        value = _taken(gate, selection)
     except UserError as error:
-        raise UserError(f"gate {gate.name}: {error}") from None
+        raise type(error)(f"gate {gate.name}: {error}") from None
     if not _passes(gate, value):
         limits = {"above": gate.above, "below": gate.below}
         wanted = [f"{side} {limit:g}" for side, limit in limits.items() if limit is not None]
@@ -32,9 +32,9 @@ def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
 
 
 def passing(gate: Gate, rows: pd.DataFrame) -> set[object]:
-    """The universes whose rows pass a gate on a column, found for all at once.
+    """The universes that pass a gate on a column: asked at once, for speed.
 
-    For any other, those with a diverged run, and with a gate on a quantity, ``check_gate`` decides.
+    ``check_gate`` decides on all others: with a gate on a quantity, or with a diverged run.
     """
     if gate.column is None or not {gate.column, *gate.where} <= set(rows):
         return set()
@@ -43,10 +43,11 @@ def passing(gate: Gate, rows: pd.DataFrame) -> set[object]:
     rows = last_evaluations(rows)
     if "diverged" in rows:
         rows = rows[~rows["diverged"].groupby(rows[UNIVERSE]).transform("any")]
+    numbers = as_numbers(rows[gate.column], gate.column)
     return {
         universe
-        for universe, values in rows.groupby(UNIVERSE)[gate.column]
-        if _passes(gate, getattr(np, gate.take)(values.to_numpy(dtype=float)))
+        for universe, values in numbers.groupby(rows[UNIVERSE])
+        if _passes(gate, getattr(np, gate.take)(values.to_numpy()))
     }
 
 
@@ -59,14 +60,14 @@ def _passes(gate: Gate, value: float) -> bool:
 def _taken(gate: Gate, rows: pd.DataFrame) -> float:
     if gate.quantity is not None:
         quantity = QUANTITIES[gate.quantity]
-        found = quantity.checked("quantity", quantity.function(rows, **gate.arguments))
+        numbers = quantity.checked("quantity", quantity.function(rows, **gate.arguments))
     else:
         need(rows, [gate.column])
         last, column = last_evaluations(rows), str(gate.column)
-        found = last[column].astype(float)
+        numbers = as_numbers(last[column], column)
         if column != "diverged":
-            found = with_diverged(found, last, worst_of(column), column)
-    values = found.to_numpy()
+            numbers = with_diverged(numbers, last, worst_of(column), column)
+    values = numbers.to_numpy()
     if not len(values) or np.isnan(values).any():
         return float("nan")
     return float(getattr(np, gate.take)(values))

@@ -1,9 +1,8 @@
 """The entries of a claims file written out: defaults, ``for_each`` and printed numbers in place.
 
-The form of a claim is a hash of what decides it. That is all that its entry has when it is written
-out, with its gates, its plan and the forms of the claims that it pools. Words that decide nothing
-do not count (``WORDS``), nor the reason of a mark, but that there is one does. Numbers count by
-value: 1 is 1.0.
+The form of a claim is a hash of what decides it: its entry, written out, with its gates, its plan
+and the forms of the claims that it pools. Words do not count (``WORDS``), nor the reason of a mark;
+the mark does. Numbers count by value: 1 is 1.0.
 """
 
 from __future__ import annotations
@@ -69,14 +68,14 @@ def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
 def _with_defaults(
     claims: Mapping[Any, object], defaults: Mapping[Any, object]
 ) -> dict[object, object]:
-    """The claims, each with what it does not give from the defaults that it names."""
-    found = dict(claims)
+    """The claims, with the keys that they leave to their defaults."""
+    written = dict(claims)
     for name, entry in claims.items():
         if isinstance(entry, Mapping) and "defaults" in entry:
             chosen = one_of(f"claims.{name}.defaults", entry["defaults"], defaults)
-            own = {key: value for key, value in entry.items() if key != "defaults"}
-            found[name] = {**mapping(f"defaults.{chosen}", defaults[chosen]), **own}
-    return found
+            given = {key: value for key, value in entry.items() if key != "defaults"}
+            written[name] = {**mapping(f"defaults.{chosen}", defaults[chosen]), **given}
+    return written
 
 
 def expanded(
@@ -84,7 +83,7 @@ def expanded(
     entries: Mapping[object, object],
     named: Mapping[str, Mapping[str, Mapping[str, object]]] | None = None,
 ) -> dict[object, object]:
-    """The entries of a section, those with ``for_each`` once for each combination of its values.
+    """The entries of a section; one with ``for_each`` occurs for each combination of its values.
 
     ``for_each: {data: [mnist, digits]}`` puts ``mnist`` and then ``digits`` in place of ``{data}``
     in the id and in all texts of the entry. A text that is ``{data}`` alone becomes the value
@@ -109,19 +108,19 @@ class _Writer:
         self, key: str, entries: Mapping[Any, object], chosen: Chosen
     ) -> dict[object, object]:
         """The entries with the values of ``chosen`` and of their own names."""
-        found: dict[object, object] = {}
+        written: dict[object, object] = {}
         for name, entry in entries.items():
             place = f"{key}.{name}"
             for values in self.choices(place, entry, chosen):
                 identifier = self.filled(place, name, values)
                 if isinstance(identifier, Mapping | list):
                     raise UserError(f"{place}: {shown(identifier)} is not allowed as an id.")
-                if identifier in found:
+                if identifier in written:
                     needed = sorted(f"{{{missing}}}" for missing in values.keys() - chosen.keys())
                     hint = f"; it needs {', '.join(needed)}" if needed else ""
                     raise UserError(f"{key}: the id {shown(identifier)} occurs twice{hint}.")
-                found[identifier] = self.filled(place, entry, values)
-        return found
+                written[identifier] = self.filled(place, entry, values)
+        return written
 
     def choices(self, key: str, entry: object, chosen: Chosen) -> Iterator[Chosen]:
         """The values of all names in scope, for each combination of the entry's own."""
@@ -199,16 +198,16 @@ class PrintedNumbers:
         """A claim, its cells included, with the numbers in place of where they are printed."""
         if not isinstance(entry, Mapping):
             return entry
-        found = dict(entry)
+        written = dict(entry)
         for name in ("paper", "near"):
             if isinstance(entry.get(name), Mapping):
-                found[name] = self.number(f"{key}.{name}", entry[name])
+                written[name] = self.number(f"{key}.{name}", entry[name])
         if isinstance(entry.get("cells"), Mapping):
-            found["cells"] = {
+            written["cells"] = {
                 name: self.numbers(f"{key}.cells.{name}", cell)
                 for name, cell in entry["cells"].items()
             }
-        return found
+        return written
 
     def number(self, key: str, printed: Mapping[str, Any]) -> float:
         """The number in the ``column`` of the one row of ``file`` that has the values ``where``.
@@ -266,12 +265,12 @@ def forms(entries: Resolved) -> dict[str, str]:
     """The form of each claim, by id, in 64 hexadecimal digits; entries need not be valid claims."""
     claims = {str(id): entry for id, entry in entries.claims.items() if isinstance(entry, Mapping)}
     pooled = {id: entry for id, entry in claims.items() if entry.get("quantity") == POOLED}
-    found = {id: _form(entry, entries) for id, entry in claims.items() if id not in pooled}
-    whole = dict(found)
+    single = {id: _form(entry, entries) for id, entry in claims.items() if id not in pooled}
+    whole = dict(single)
     for id, entry in pooled.items():
         given = entry.get("with", {})
         named = _listed(given.get("claims", ()) if isinstance(given, Mapping) else ())
-        members = {member: found[member] for name in named for member in alike(str(name), found)}
+        members = {member: single[member] for name in named for member in alike(str(name), single)}
         whole[id] = _form({**entry, "with": members}, entries)
     return {id: whole[id] for id in claims}
 

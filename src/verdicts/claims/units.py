@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from verdicts.claims.claim import Claim
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, column_of, unit_of
+from verdicts.rows.evaluations import SHARE, UNITS, column_of, unit_of
 
 #: How the unit of a quantity starts that has the unit of its value.
 OF_THE_VALUE = "that of the value"
@@ -32,45 +32,29 @@ def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = Tru
     if not quantity.unit.startswith(OF_THE_VALUE):
         return quantity.unit
     value = quantity.value(claim.arguments)
-    own = unit_of(value) if of_runs and value is not None else UNITS.get(str(value), "")
-    if not own or claim.arguments.get("log"):
+    unit = unit_of(value) if of_runs and value is not None else UNITS.get(str(value), "")
+    if not unit or claim.arguments.get("log"):
         return ""
     along = claim.arguments.get("along")
     per = f"a factor e of {along}" if claim.arguments.get("log_along") else f"1 of {along}"
     rest = quantity.unit.removeprefix(OF_THE_VALUE).replace("1 of the field", per)
-    return own + rest.replace(",", "")
+    return unit + rest.replace(",", "")
 
 
 def check_shares(key: str, claim: Claim) -> None:
-    """Raise a UserError for a margin that is meant in points, of a column that is a share of 1."""
-    column = measured_column(claim)
-    if column is not None and UNITS.get(column) == SHARE:
-        check_margins(key, claim, column)
-
-
-def check_margins(key: str, claim: Claim, column: str) -> None:
-    """Raise a UserError for a margin of ``LEAST`` or more: ``column`` is a share of 1."""
+    """Raise a UserError for a margin of ``LEAST`` or more about a column that is a share of 1."""
+    value = QUANTITIES[claim.quantity].value(claim.arguments)
+    of_value = QUANTITIES[claim.quantity].unit.startswith(OF_THE_VALUE)
+    if value is None or claim.arguments.get("log") or not of_value:
+        return
+    column = column_of(value)
+    if column is None or UNITS.get(column) != SHARE:
+        return
     expectations = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
     for place, expectation in {key: claim.expectation, **expectations}.items():
-        margin = expectation.margin if expectation else None
-        if margin is None or margin < LEAST:
-            continue
-        instead = f"give it as a share: {margin:g} points are {margin / 100:g}"
-        if column in IN_POINTS:
-            instead = f"use the value {IN_POINTS[column]!r}, which is in points"
-        raise UserError(
-            f"{place}.margin: {margin:g} is not allowed, it would be {100 * margin:g} points: "
-            f"{column!r} is a {SHARE}; {instead}."
-        )
-
-
-def measured_column(claim: Claim, *, of_runs: bool = True) -> str | None:
-    """The column in whose unit the claim's number and margin are; None if there is none.
-
-    ``of_runs``: see ``known_unit``.
-    """
-    quantity = QUANTITIES[claim.quantity]
-    value = quantity.value(claim.arguments)
-    if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_THE_VALUE):
-        return None
-    return column_of(value, of_runs=of_runs)
+        if expectation and expectation.margin and expectation.margin >= LEAST:
+            margin = expectation.margin
+            raise UserError(
+                f"{place}.margin: {margin:g} is not allowed, it would be {100 * margin:g} points: "
+                f"{column!r} is a {SHARE}; {margin:g} points are {margin / 100:g}."
+            )

@@ -1,8 +1,8 @@
 """The universes of a claim: the effect of each, its settings, and whether it counts.
 
-The numbers of all universes are asked at once where the quantity allows it: of universes whose rows
-have the same values in the columns that the claim names. A universe that lacks a number so is asked
-alone, which says why.
+Where the quantity allows it, the numbers of many universes are computed at once, for speed: of
+universes with the same values in the columns ``over``. A universe without a number is then asked
+alone, to know why.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from verdicts.rows.selection import (
     UNIVERSE,
     Selection,
     Tables,
+    complete,
     joined,
     need,
     selected,
@@ -46,8 +47,7 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     everything = joined(tables, claim.tables)
     rows = selected(everything, {**claim.where, **where})
     need(rows, [UNIVERSE])
-    if lacking := int(rows[UNIVERSE].isna().sum()):
-        raise UserError(f"{lacking} row{'s' * (lacking > 1)} without a {UNIVERSE}")
+    complete(rows, [UNIVERSE])
     named = claim.universes.settings
     known = [str(name) for name in rows if str(name).startswith(SETTING)]
     wanted = known if named is None else [f"{SETTING}{name}" for name in named]
@@ -55,17 +55,19 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
         need(rows, [name])
         if (two := rows.groupby(UNIVERSE)[name].nunique() > 1).any():
             raise UserError(f"universe {two.idxmax()} has more than one value of {name!r}")
-    found = rows.drop_duplicates(UNIVERSE).set_index(UNIVERSE)[wanted].sort_index()
-    found["seeds"], found["effect"] = 0, np.nan
-    found["why"] = _missed(claim.universes.gate, found.index, everything, tables)
-    numbers = _numbers(claim, rows[rows[UNIVERSE].map(found["why"]) == ""])
-    found.loc[found["why"] == "", "why"] = NO_NUMBER
-    for universe, own in numbers.groupby(UNIVERSE):
-        found.loc[universe, ["seeds", "effect", "why"]] = _effect(own)
-    found = found.reset_index()
+    universes = rows.drop_duplicates(UNIVERSE).set_index(UNIVERSE)[wanted].sort_index()
+    universes["seeds"], universes["effect"] = 0, np.nan
+    universes["why"] = _missed(claim.universes.gate, universes.index, everything, tables)
+    numbers = _numbers(claim, rows[rows[UNIVERSE].map(universes["why"]) == ""])
+    universes.loc[universes["why"] == "", "why"] = NO_NUMBER
+    for universe, effects in numbers.groupby(UNIVERSE):
+        universes.loc[universe, ["seeds", "effect", "why"]] = _effect(effects)
+    universes = universes.reset_index()
     for name in wanted:
-        found[name] = _setting(name, found[name])
-    return found.drop(columns=[n for n in wanted if named is None and found[n].nunique() < 2])
+        universes[name] = _setting(name, universes[name])
+    return universes.drop(
+        columns=[n for n in wanted if named is None and universes[n].nunique() < 2]
+    )
 
 
 def _missed(
@@ -75,9 +77,9 @@ def _missed(
     why = dict.fromkeys(universes, "")
     if gate is not None:
         failing = universes.difference(list(passing(gate, everything)))
-        for universe, own in everything[everything[UNIVERSE].isin(failing)].groupby(UNIVERSE):
+        for universe, rows in everything[everything[UNIVERSE].isin(failing)].groupby(UNIVERSE):
             try:
-                check_gate(gate, own, tables)
+                check_gate(gate, rows, tables)
             except UserError as error:
                 why[universe] = str(error)
     return pd.Series(why, dtype=object)
@@ -104,7 +106,7 @@ def _numbers(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
         alike = rows[UNIVERSE].map(values.groupby(rows[UNIVERSE]).agg(frozenset))
     else:
         alike = pd.Series(0, index=rows.index)
-    parts = [_asked(claim, own) for _, own in rows.groupby(alike, sort=False)]
+    parts = [_asked(claim, part) for _, part in rows.groupby(alike, sort=False)]
     return pd.concat(parts) if parts else pd.DataFrame({UNIVERSE: []})
 
 
@@ -112,35 +114,35 @@ def _asked(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers of some universes. One that lacks a number is asked alone."""
     many = rows[UNIVERSE].nunique() > 1
     try:
-        found = _at_once(claim, rows)
+        numbers = _at_once(claim, rows)
     except UserError as error:
-        found = rows[[UNIVERSE]].drop_duplicates().assign(number=np.nan, why=str(error))
-    lacking = found.loc[found["number"].isna() & (found["why"] != BOTH_DIVERGED), UNIVERSE]
+        numbers = rows[[UNIVERSE]].drop_duplicates().assign(number=np.nan, why=str(error))
+    lacking = numbers.loc[numbers["number"].isna() & (numbers["why"] != BOTH_DIVERGED), UNIVERSE]
     if not many or lacking.empty:
-        return found
+        return numbers
     again = rows[rows[UNIVERSE].isin(lacking)].groupby(UNIVERSE)
-    alone = (_asked(claim, own) for _, own in again)
-    return pd.concat([found[~found[UNIVERSE].isin(lacking)], *alone])
+    alone = (_asked(claim, part) for _, part in again)
+    return pd.concat([numbers[~numbers[UNIVERSE].isin(lacking)], *alone])
 
 
 def _at_once(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers of some universes, whose seeds and runs are renamed: no two share one."""
     quantity = QUANTITIES[claim.quantity]
     named = [name for name in ("seed", "run") if name in rows]
-    own = rows.assign(**{name: rows.groupby([UNIVERSE, name]).ngroup() for name in named})
+    renamed = rows.assign(**{name: rows.groupby([UNIVERSE, name]).ngroup() for name in named})
     with noted_runs() as noted:
-        result = quantity.function(own, **claim.arguments)
-    universe = own.drop_duplicates("seed").set_index("seed")[UNIVERSE].sort_index()
+        result = quantity.function(renamed, **claim.arguments)
+    universe = renamed.drop_duplicates("seed").set_index("seed")[UNIVERSE].sort_index()
     number = quantity.checked(f"claims.{claim.id}.quantity", result).reindex(universe.index)
-    found = pd.DataFrame({UNIVERSE: universe, "number": number, "why": ""})
-    both = found.index.isin(both_diverged(number, noted))
-    return found.assign(why=found["why"].mask(both, BOTH_DIVERGED))
+    numbers = pd.DataFrame({UNIVERSE: universe, "number": number, "why": ""})
+    both = numbers.index.isin(both_diverged(number, noted))
+    return numbers.assign(why=numbers["why"].mask(both, BOTH_DIVERGED))
 
 
 def settings_in(universes: pd.DataFrame) -> pd.DataFrame:
     """The settings in a table of universes, under their names."""
-    own = universes.loc[:, universes.columns.str.startswith(SETTING)]
-    return own.rename(columns=lambda name: name.removeprefix(SETTING))
+    settings = universes.loc[:, universes.columns.str.startswith(SETTING)]
+    return settings.rename(columns=lambda name: name.removeprefix(SETTING))
 
 
 def specification_curve(claim: Claim, tables: Tables) -> pd.DataFrame:
@@ -149,9 +151,9 @@ def specification_curve(claim: Claim, tables: Tables) -> pd.DataFrame:
     ``side``: 1 if the claim holds beyond the margin, −1 if its opposite does, 0 if the effect is
     within the margin. Raises a UserError like ``universes_of``.
     """
-    found = universes_of(claim, {}, tables)
+    universes = universes_of(claim, {}, tables)
     assert isinstance(claim.expectation, Expectation)  # claims over universes have one
-    counting = found[found["why"] == ""].drop(columns="why")
+    counting = universes[universes["why"] == ""].drop(columns="why")
     curve = counting.sort_values(["effect", UNIVERSE], ignore_index=True)
     return curve.assign(side=sides(curve["effect"], claim.expectation))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verdicts.registry import UserError, unknown
-from verdicts.rows.evaluations import Value, final, highest_is_best, per_run
+from verdicts.rows.evaluations import Value, as_numbers, final, highest_is_best, per_run
 from verdicts.rows.selection import UNIVERSE, need
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def at_best(
         runs["score"] = runs["value"] if best_is == "max" else -runs["value"]
     elif highest_is_best(value):
         runs = final(choosing)
-        runs["score"] = runs["holdout_accuracy"].astype(float)
+        runs["score"] = as_numbers(runs["holdout_accuracy"], "holdout_accuracy")
         whole = ~runs["diverged"].astype(bool) if "diverged" in runs else slice(None)
         scores = runs.loc[whole, "score"]
         if len(scores) and scores.isna().all():

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verdicts.registry import Registry, UserError, shown, unknown
-from verdicts.rows.selection import UNIVERSE, need
+from verdicts.registry import Registry, TableError, UserError, shown, unknown
+from verdicts.rows.selection import UNIVERSE, complete, need
 from verdicts.statistics.estimates import exceeds
 
 if TYPE_CHECKING:
@@ -25,12 +25,18 @@ if TYPE_CHECKING:
 def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
     """The row of each run with the highest ``step``; all rows of a table without runs or steps.
 
-    A run of each universe is a run. One that diverged in any of its rows has diverged.
+    A run of each universe is a run. One that diverged in any of its rows has diverged. Raises a
+    TableError for a row without a run or a step, and for two rows of a run at one step.
     """
     if not {"run", "step"} <= set(rows):
         return rows
-    own = [name for name in (UNIVERSE, "run") if name in rows]
-    runs = rows.reset_index(drop=True).groupby(own, dropna=False)
+    complete(rows, ["run", "step"])
+    keys = [name for name in (UNIVERSE, "run") if name in rows]
+    if (twice := rows.duplicated([*keys, "step"])).any():
+        run, step = rows.loc[twice, ["run", "step"]].iloc[0]
+        told = "keep one of them, or give each run a name of its own"
+        raise TableError(f"two rows are of run {shown(run)} at step {step}; {told}.")
+    runs = rows.reset_index(drop=True).groupby(keys, dropna=False)
     at = runs["step"].idxmax()
     last = rows.iloc[at]
     if "diverged" in rows:
@@ -39,10 +45,9 @@ def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def since_the_row_before(rows: pd.DataFrame) -> pd.Series:
-    """The steps that each row of a run stands for: those since the run's row before it.
+    """The steps since the run's row before, of each row; ``rows`` are sorted by step.
 
-    ``rows`` are sorted by step. They weight a mean over training; a row at step 0 stands for none:
-    what holds before any step says nothing of a method.
+    They weight a mean over training. A row at step 0 has none: it says nothing of a method.
     """
     return rows.groupby("run")["step"].diff().fillna(rows["step"])
 
@@ -118,20 +123,20 @@ def value_at(metrics: pd.DataFrame, x: str, budget: pd.Series, value: str) -> pd
     """
     import pandas as pd
 
-    found = {}
+    values = {}
     for run, rows in metrics.groupby("run", sort=False):
         rows = rows.sort_values("step").drop_duplicates(x, keep="last")
         place = rows[x].to_numpy(dtype=float)
         reached = not rows["diverged"].any() and place[-1] >= budget[run]
         line = rows[value].to_numpy(dtype=float)
-        found[run] = np.interp(budget[run], place, line) if reached else np.nan
-    return pd.Series(found, dtype=float)
+        values[run] = np.interp(budget[run], place, line) if reached else np.nan
+    return pd.Series(values, dtype=float)
 
 
 def _at(metrics: pd.DataFrame, last: pd.DataFrame, x: str, values: list[str]) -> pd.DataFrame:
     budget = last.set_index("run")["budget"]
-    found = {v: last["run"].map(value_at(metrics, x, budget, v)) for v in values}
-    return last.assign(**found)
+    columns = {v: last["run"].map(value_at(metrics, x, budget, v)) for v in values}
+    return last.assign(**columns)
 
 
 def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
@@ -159,12 +164,12 @@ def time_to(metrics: pd.DataFrame, target: float, column: str, clock: str = "epo
     import pandas as pd
 
     sign = -1.0 if worst_of(column) == np.inf else 1.0
-    found = {}
+    times = {}
     for run, rows in metrics.sort_values("step", kind="stable").groupby("run", sort=False):
         y = sign * rows[column].to_numpy(float)
         lost = rows["diverged"].any()
-        found[run] = np.inf if lost else crossing(rows[clock].to_numpy(float), y, sign * target)
-    return pd.Series(found, dtype=float)
+        times[run] = np.inf if lost else crossing(rows[clock].to_numpy(float), y, sign * target)
+    return pd.Series(times, dtype=float)
 
 
 #: A column, a name in ``VALUES``, or a mapping of one name to its argument, such as
@@ -201,18 +206,14 @@ HIGH, LOW = ("accuracy", "score", "return", "reward"), ("loss", "error")
 #: The units of columns, in words, where they are known.
 UNITS: dict[str, str] = {}
 
-#: The value that has a column in points, for columns whose unit is ``SHARE``.
-IN_POINTS: dict[str, str] = {}
-
 
 def _over_evaluations(how: str) -> RunValue:
     """The largest, smallest or mean value of a column over the training of each run.
 
-    That is over the evaluations after steps: the one before any step says nothing of a method. In
-    the mean, each counts for the steps since the one before it that has a value. With ``phase``,
-    the two ends of a share of the run's steps, the evaluations are those after steps of the phase.
-    A run whose last such evaluation has no value has none: its values end too early. A table
-    without steps has one row for each run. The worst is that of the column.
+    Step 0 does not count: it says nothing of a method. In the mean, an evaluation weighs the steps
+    since the evaluation before. ``phase`` has two shares of a run's steps: only evaluations between
+    them count. A run whose last evaluation there lacks a value has none. A table without steps has
+    one row for each run. The worst is that of the column.
     """
 
     def read(
@@ -248,31 +249,31 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
 
     A diverged run has ``worst``, by default the value's: −inf for an accuracy, inf for a loss or a
     time (``worst_of``). In a table without the column ``run``, each row is a run, and ``value`` is
-    a column. Raises a UserError for an unknown name, for an argument too many or too few, and for a
-    diverged run of a value whose worst is not known.
+    a column. Raises a UserError for an unknown name, a wrong number of arguments, and a diverged
+    run where the worst value is not known.
     """
     if "run" not in metrics:
         if not isinstance(value, str):
             raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
         need(metrics, [value], "value: ")
         last = metrics.assign(run=metrics.index.astype(str))
-        found = as_numbers(metrics[value], value)
-        return last.assign(value=with_diverged(found, last, worst or worst_of(value), value))
+        numbers = as_numbers(metrics[value], value)
+        return last.assign(value=with_diverged(numbers, last, worst or worst_of(value), value))
     order = ["run", "step"] if "step" in metrics else ["run"]
     rows = metrics.sort_values(order, kind="stable")
     last = final(rows)
     entry, arguments = parsed(value, [str(name) for name in metrics])
     try:
-        found = last["run"].map(entry.read(rows, last, *arguments))
+        numbers = last["run"].map(entry.read(rows, last, *arguments))
     except KeyError as error:
         told = f"value: {value!r} needs the column {error}, which the rows lack."
         raise UserError(told) from None
-    found = as_numbers(found, said(value))
-    return last.assign(value=with_diverged(found, last, worst or entry.worst, value))
+    numbers = as_numbers(numbers, said(value))
+    return last.assign(value=with_diverged(numbers, last, worst or entry.worst, value))
 
 
 def with_diverged(
-    found: pd.Series, last: pd.DataFrame, worst: float | None, value: Value
+    values: pd.Series, last: pd.DataFrame, worst: float | None, value: Value
 ) -> pd.Series:
     """The values of runs, those of diverged ones the worst; a UserError if that is not known.
 
@@ -280,13 +281,13 @@ def with_diverged(
     """
     lost = last["diverged"].astype(bool) if "diverged" in last else None
     if lost is None or not lost.any():
-        return found
+        return values
     if worst is None:
-        if found[lost].isin([math.inf, -math.inf]).all():
-            return found
+        if values[lost].isin([math.inf, -math.inf]).all():
+            return values
         told = f"runs diverged, and whether a high or a low {said(value)!r} is better is not known"
         raise UserError(f"value: {told}; give them inf or -inf in the table.")
-    return found.mask(lost, worst)
+    return values.mask(lost, worst)
 
 
 def worst_of(column: str) -> float | None:
@@ -306,21 +307,16 @@ def worst_of(column: str) -> float | None:
 
 
 def as_numbers(values: pd.Series, key: str) -> pd.Series:
-    """A column as floats; a UserError, under ``key``, for times, and for text that is no number.
-
-    Rows are counted below the header, from 1.
-    """
+    """A column as floats; a TableError, under ``key``, for times and for text that is no number."""
     import pandas as pd
 
     if values.dtype.kind in "mM":  # durations, dates
-        raise UserError(f"{key}: it has {values.dtype}, not numbers.")
+        raise TableError(f"{key}: it has {values.dtype}, not numbers.")
     try:
         return values.astype(float)
     except (TypeError, ValueError):
-        mistakes = values[values.notna() & pd.to_numeric(values, errors="coerce").isna()]
-        place = mistakes.index[0]
-        row = f" in row {place + 1}" if pd.api.types.is_integer(place) else ""
-        raise UserError(f"{key}: {shown(mistakes.iloc[0])}{row} is not a number.") from None
+        wrong = values[values.notna() & pd.to_numeric(values, errors="coerce").isna()].iloc[0]
+        raise TableError(f"{key}: {shown(wrong)} is not a number.") from None
 
 
 def said(value: Value) -> str:
@@ -331,7 +327,7 @@ def said(value: Value) -> str:
 
 
 def unit_of(value: Value) -> str:
-    """The unit of a value, in words; empty if it is not known."""
+    """The unit of a value, in words; empty for an unknown one."""
     if isinstance(value, str) and value in VALUES:
         return VALUES[value].unit
     column = column_of(value)
@@ -348,8 +344,8 @@ def column_of(value: Value, *, of_runs: bool = True) -> str | None:
     """
     if isinstance(value, str):
         return None if of_runs and value in VALUES else value
-    found = [str(value[name]) for name in _OVER_EVALUATIONS if name in value]
-    return found[0] if found else None
+    columns = [str(value[name]) for name in _OVER_EVALUATIONS if name in value]
+    return columns[0] if columns else None
 
 
 def highest_is_best(value: Value) -> bool:
@@ -365,7 +361,8 @@ def at_the_end(column: str, factor: float = 1.0) -> Callable[..., pd.Series]:
     """How the last value of a column is read, times ``factor``."""
 
     def read(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
-        return factor * last.set_index("run")[column]
+        values = last.set_index("run")[column]
+        return values if factor == 1 else factor * values
 
     times = "" if factor == 1 else f", times {factor:g}"
     read.__doc__ = f"The column {column} at the end of a run{times}."

@@ -11,7 +11,7 @@ import numpy as np
 
 from verdicts.registry import UserError
 from verdicts.rows.evaluations import Value, per_run
-from verdicts.rows.selection import Selection, need, no_seed, selected
+from verdicts.rows.selection import Selection, complete, need, selected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +24,10 @@ _NOTED: ContextVar[list[pd.DataFrame] | None] = ContextVar("noted", default=None
 
 @contextmanager
 def noted_runs() -> Iterator[list[pd.DataFrame]]:
-    """A list of the runs that are put side by side meanwhile: ``seed``, ``run``, ``value``.
+    """A list of the runs that are put side by side meanwhile.
 
-    Also ``diverged``, and ``left_out``: whether a quantity can't use a run (log V where V is 0).
+    Columns: ``seed``, ``run``, ``value``, ``diverged``, and ``left_out``: a quantity can't use the
+    run (log V where V is 0).
     """
     noted: list[pd.DataFrame] = []
     token = _NOTED.set(noted)
@@ -40,13 +41,13 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     """The last evaluation of every run, with its ``value`` and, as ``key``, its fields ``over``.
 
     A key is the tuple of these fields; a missing one is None. Raises a UserError if two runs of a
-    seed have the same key, and without the column ``seed``.
+    seed have the same key, and without the column ``seed``, or a value in it.
     """
     import pandas as pd
 
     fields = list(over)
-    if "seed" not in rows:
-        raise UserError(no_seed(rows))
+    need(rows, ["seed"])
+    complete(rows, ["seed"])
     need(rows, fields, "over: ")
     runs = per_run(rows, value)
     keys = [
@@ -77,9 +78,9 @@ def _same_seed(rows: pd.DataFrame, same: pd.DataFrame) -> str:
     which = "runs {} and {}".format(*pair["run"])
     if "run" not in rows:
         which = "rows {} and {}".format(*(place + 1 for place in pair.index))
-    own = {"run", "key", "value", "seed"}
+    known = {"run", "key", "value", "seed"}
     differing = pair.columns[pair.nunique(dropna=False) > 1]
-    names = [str(column) for column in rows if column in differing and column not in own]
+    names = [str(column) for column in rows if column in differing and column not in known]
     if not names:
         return f"{which} are the same (seed {first['seed']}); remove one."
     told = f"{which} have the same seed and differ in {', '.join(names[:MOST_FIELDS])}"
@@ -142,19 +143,19 @@ def _without_key(table: pd.DataFrame) -> bool:
 def total(values: np.ndarray) -> np.ndarray:
     """The sum along the first axis, and with it the one rule of diverged runs.
 
-    A diverged run has an infinite value (``per_run``). If runs of one side diverged, so is the sum,
-    against that side. If runs of both did, it is NaN, as with a missing value: that is no
-    comparison (``both_diverged`` tells it apart).
+    A diverged run has an infinite value (``per_run``). If runs of one side diverged, the sum is
+    infinite, against that side. If runs of both did, it is NaN, as with a missing value: there is
+    no comparison (see ``both_diverged``).
     """
     with np.errstate(invalid="ignore"):
         return np.sum(values, axis=0)
 
 
 def both_diverged(numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> list[int]:
-    """The seeds without a number since runs of both sides diverged, or never got there.
+    """The seeds without a number in which runs of both sides diverged, or never got there.
 
-    ``numbers`` are those of a quantity by seed, and ``noted`` the runs that it compared. No run or
-    value of such a seed is missing, and two values are infinite at least.
+    ``numbers`` has a quantity by seed, ``noted`` the runs that it compared. Such a seed lacks no
+    run and no value, and has at least two infinite values.
     """
     import pandas as pd
 
@@ -168,7 +169,7 @@ def both_diverged(numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> list[int
 
 
 def lacking_a_run(seeds: Iterable[int], noted: Sequence[pd.DataFrame]) -> set[int]:
-    """Those of ``seeds`` of which some side of a comparison has fewer runs than of other seeds."""
+    """The ``seeds`` in which a side of a comparison has fewer runs than in other seeds."""
     counts = [runs["seed"].value_counts() for runs in noted]
     return {seed for seed in seeds if any(count.get(seed, 0) < count.max() for count in counts)}
 

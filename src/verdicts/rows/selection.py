@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verdicts.registry import UserError, nearest, shown
+from verdicts.registry import TableError, UserError, nearest, shown
 
 if TYPE_CHECKING:  # claims files are read without pandas
     import pandas as pd
@@ -44,16 +44,18 @@ def no_table(name: str, tables: Tables) -> str:
     return f"there is no table {shown(name)}{only}.{nearest(name, known)}"
 
 
-def no_seed(columns: Iterable[object]) -> str:
-    """That a table with these columns has no seeds."""
-    return f"there is no column 'seed', which pairs runs.{nearest('seed', columns)}"
-
-
 def need(rows: pd.DataFrame, names: Iterable[object], key: str = "") -> None:
     """Raise a UserError for the first column that the rows lack."""
     for name in names:
         if name not in rows:
             raise UserError(f"{key}there is no column {name!r}.{nearest(name, rows)}")
+
+
+def complete(rows: pd.DataFrame, names: Iterable[str]) -> None:
+    """Raise a TableError for the first of these columns that lacks a value."""
+    for name in names:
+        if rows[name].hasnans:
+            raise TableError(f"a row has no {name}.")
 
 
 def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
@@ -170,6 +172,6 @@ def _said(wanted: object) -> str:
 
 def distinct(values: pd.Series) -> str:
     """The distinct values, the first few of them."""
-    found = sorted(str(value) for value in values.dropna().unique())
-    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-    return (", ".join(found[:5]) or "without one") + more
+    texts = sorted(str(value) for value in values.dropna().unique())
+    more = f" and {len(texts) - 5} more" if len(texts) > 5 else ""
+    return (", ".join(texts[:5]) or "without one") + more

@@ -1,7 +1,6 @@
 """Tidy tables in files: Parquet or CSV, one row for each run, evaluation or case.
 
-What a table must be, whatever claims read of it, is checked here; ``claims.checks``
-checks the rows that they read.
+What a table must be, whatever claims read of it, is checked here.
 """
 
 from __future__ import annotations
@@ -45,26 +44,28 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"tables: {shown(str(folder))} can't be read: {reason}.") from None
-    found = Folder({path.stem: path.name for path in paths})
+    tables = Folder({path.stem: path.name for path in paths})
     for name in names:
-        own = [path for kind in KINDS for path in paths if path.name == f"{name}{kind}"]
-        if len(own) > 1:
-            raise UserError(f"tables: {own[0].name} and {own[1].name} are both there; keep one.")
-        if own:
-            path = regular_file(own[0], "tables", MOST_BYTES)
+        files = [path for kind in KINDS for path in paths if path.name == f"{name}{kind}"]
+        if len(files) > 1:
+            raise UserError(
+                f"tables: {files[0].name} and {files[1].name} are both there; keep one."
+            )
+        if files:
+            path = regular_file(files[0], "tables", MOST_BYTES)
             if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place)):
                 told = f"{str(path)!r} is a link to a file elsewhere; copy it to the folder."
                 raise UserError(f"tables: {told}")
-            found[name] = read_table(path)
-    return found
+            tables[name] = read_table(path)
+    return tables
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The table in a file. ``diverged`` is boolean, and texts in ``seed`` and ``step`` are numbers
-    where they can be. A column of lists has their type as text.
+    """The table in a file. ``diverged`` is boolean; ``seed`` and ``step`` are whole numbers, or
+    missing. A column of lists has their type as text.
 
     Raises a UserError for a file that is not regular, too large, or can't be read, for two columns
-    of one name, and for a value of ``diverged`` that is neither true nor false.
+    of one name, and for another value in these columns.
     """
     try:
         regular_file(path, "tables", MOST_BYTES)
@@ -77,31 +78,32 @@ def read_table(path: Path) -> pd.DataFrame:
             raise UserError(f"{path.name}: the column {name!r} must be called 'diverged'.")
     if "diverged" in table:
         table["diverged"] = _booleans(table["diverged"], f"{path.name}: diverged")
-    for name in {"seed", "step"} & set(table):
-        table[name] = numbers_among(table[name])
+    for name in ("seed", "step"):
+        if name in table:
+            table[name] = _whole(table[name], f"{path.name}: {name}")
     return table
 
 
-def numbers_among(values: pd.Series) -> pd.Series:
-    """A column of text with numbers in place of the texts that are one; any other as it is."""
-    if values.dtype != object and not pd.api.types.is_string_dtype(values):
-        return values
+def _whole(values: pd.Series, key: str) -> pd.Series:
     numbers = pd.to_numeric(values, errors="coerce")
-    if numbers.notna().all():
-        return numbers
-    return numbers.astype(object).where(numbers.notna(), values.astype(object))
+    wrong = values.notna() & (~(numbers.astype(float) % 1 == 0) | (values.dtype.kind in "bmM"))
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        value = shown(values.astype(object)[row])
+        raise UserError(f"{key}: {value} in row {row + 1} is not a whole number.")
+    return numbers
 
 
 def _booleans(values: pd.Series, key: str) -> pd.Series:
     if values.dtype == bool:
         return values
     values = values.astype(object)
-    found = values.map(lambda value: BOOLEANS.get(str(value).strip().lower()))
-    if found.isna().any():
-        row = int(found.isna().to_numpy().argmax())
+    truths = values.map(lambda value: BOOLEANS.get(str(value).strip().lower()))
+    if truths.isna().any():
+        row = int(truths.isna().to_numpy().argmax())
         what = "is empty" if pd.isna(values[row]) else f"is {shown(values[row])}"
         raise UserError(f"{key} {what} in row {row + 1}; it must be true or false in all rows.")
-    return found.astype(bool)
+    return truths.astype(bool)
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -162,8 +164,10 @@ def _check_fields(path: Path) -> None:
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = filter(_has_a_field, csv.reader(_lines(file), strict=True))
         header = next(rows, [])
-        if len(header) == 1 and (found := {";", "\t", "|"} & set(header[0])):
-            raise UserError(f"{path.name}: columns are separated by {found.pop()!r}; use commas.")
+        if len(header) == 1 and (separators := {";", "\t", "|"} & set(header[0])):
+            raise UserError(
+                f"{path.name}: columns are separated by {separators.pop()!r}; use commas."
+            )
         check_columns(filter(None, header), path.name)
         for number, row in enumerate(rows, 1):
             if len(row) != len(header):

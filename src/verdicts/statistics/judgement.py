@@ -81,6 +81,9 @@ DECIDED = (HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET)
 #: Verdicts on a cell that say yes, and no.
 RIGHT, WRONG = {HOLDS, CONSISTENT}, {FAILS, REVERSED, EQUIVALENT, NOT_MET}
 
+#: Verdicts with which ``verdicts check --strict`` has the exit status 1.
+STRICT = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED, NOT_RUN)
+
 #: Verdicts over universes.
 OVER_UNIVERSES = (*(ROBUST, REVERSED, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, DEPENDS, MIXED),)
 
@@ -135,20 +138,12 @@ class Verdict:
         return (self.evidence.at_last_look or self.evidence.interval)(level)
 
 
-def adjusted(p: Sequence[float]) -> list[float]:
-    """The p values adjusted by Holm's method, in the order given; NaN is no test.
+def holm(p: Sequence[float]) -> tuple[list[float], list[float]]:
+    """The p values adjusted by Holm's method, and the level of each test; NaN is no test.
 
     Tests whose adjusted p is at most α have a family-wise error rate of at most α, whatever their
-    dependence.
-    """
-    return holm(p)[0]
-
-
-def holm(p: Sequence[float]) -> tuple[list[float], list[float]]:
-    """The adjusted p values, and the level at which each test is decided.
-
-    The k-th smallest of m is tested at α / (m − k + 1), if all before it are significant; those
-    from the first that is not are not significant at its level, either.
+    dependence. The k-th smallest of m is tested at α / (m − k + 1), if all before it are
+    significant; those from the first that is not are not significant at its level, either.
     """
     values = np.asarray(p, dtype=float)
     result, levels = np.full(len(values), np.nan), np.full(len(values), ALPHA)
@@ -173,15 +168,15 @@ def judge(family: Sequence[Evidence]) -> list[Verdict]:
     return verdicts
 
 
-def judge_exact(found: Evidence) -> Verdict:
+def judge_exact(evidence: Evidence) -> Verdict:
     """The verdict on a number that is the same in all seeds, by its value: nothing is sampled.
 
     A direction holds or is reversed, and is equivalent within the margin, the margin included;
     ``near`` holds within it. A printed number is consistent if it is the same.
     """
-    expected, value = found.expectation, found.expectation.value
-    off = found.estimate - value
-    tiny = ROUNDING * max(abs(found.estimate), abs(value))
+    expected, value = evidence.expectation, evidence.expectation.value
+    off = evidence.estimate - value
+    tiny = ROUNDING * max(abs(evidence.estimate), abs(value))
     inside = not exceeds(abs(off), tiny if expected.margin is None else expected.margin)
     if expected.relation == "paper":
         verdict = CONSISTENT if inside else NOT_MET
@@ -191,7 +186,7 @@ def judge_exact(found: Evidence) -> Verdict:
     else:
         verdict = HOLDS if inside else FAILS
     none = dict.fromkeys(("p", "p_t", "p_sign_flip", "p_equivalent"), float("nan"))
-    return Verdict(verdict, "exact: its value decides", replace(found, **none))  # type: ignore[arg-type]
+    return Verdict(verdict, "exact: its value decides", replace(evidence, **none))  # type: ignore[arg-type]
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
@@ -239,13 +234,14 @@ def judge_every(cells: Sequence[Verdict]) -> Verdict:
     are; of printed numbers it cannot be told if one cannot.
     """
     verdicts = [cell.verdict for cell in cells]
-    reason = f"of {len(cells)} cells: {_counted(verdicts)}"
+    numbers = [f"{name} in {verdicts.count(name)}" for name in VERDICTS if name in verdicts]
+    reason = f"of {len(cells)} cells: {', '.join(numbers)}"
     if len(only := set(verdicts)) == 1:
         told = only & {UNDECIDED, NOT_RUN}
         reason = cells[0].reason if told else f"in all {len(cells)} cells"
         return Verdict(verdicts[0], reason)
-    for found, verdict in ((NOT_MET, NOT_MET), (FAILS, FAILS), (REVERSED, FAILS)):
-        if found in verdicts:
+    for worst, verdict in ((NOT_MET, NOT_MET), (FAILS, FAILS), (REVERSED, FAILS)):
+        if worst in verdicts:
             return Verdict(verdict, reason)
     return Verdict(CANNOT_TELL if CANNOT_TELL in verdicts else UNDECIDED, reason)
 
@@ -257,17 +253,12 @@ def judge_depends(setting: str, cells: Mapping[str, Verdict]) -> Verdict:
     opposite.
     """
     every = judge_every(list(cells.values()))
-    found = {cell.verdict for cell in cells.values()}
-    if not (found & RIGHT and found & WRONG):
+    verdicts = {cell.verdict for cell in cells.values()}
+    if not (verdicts & RIGHT and verdicts & WRONG):
         return every
     at = [(v, [name for name, cell in cells.items() if cell.verdict == v]) for v in VERDICTS]
     told = "; ".join(f"{verdict} at {', '.join(names)}" for verdict, names in at if names)
     return Verdict(DEPENDS, f"on {setting}: {told}")
-
-
-def _counted(verdicts: Sequence[str]) -> str:
-    counted = {name: verdicts.count(name) for name in VERDICTS if name in verdicts}
-    return ", ".join(f"{name} in {count}" for name, count in counted.items())
 
 
 def _decided(evidence: Evidence, p: float, p_equivalent: float, level: float) -> tuple[str, str]:
@@ -299,8 +290,8 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float, level: float) ->
 
 def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
     """A verdict for each claim of a family; p values of rules are adjusted within it."""
-    overall = adjusted([evidence.p for evidence in family])
-    rules = adjusted([evidence.rule.p for evidence in family])
+    overall, _ = holm([evidence.p for evidence in family])
+    rules, _ = holm([evidence.rule.p for evidence in family])
     return [
         _over_universes(evidence, p, p_rule, len(family))
         for evidence, p, p_rule in zip(family, overall, rules, strict=True)
@@ -308,53 +299,61 @@ def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
 
 
 def _over_universes(evidence: MultiverseEvidence, p: float, p_rule: float, family: int) -> Verdict:
-    found = replace(evidence.found, p=p)
+    multiverse = replace(evidence.multiverse, p=p)
     if p_rule > ALPHA:
-        found = replace(found, rule="", rule_accuracy=math.nan, rule_settings=())
-    verdict, why = _by_shares(found, evidence.expectation)
-    reason = "; ".join(filter(None, (why, _sentence(found, verdict, evidence.expectation))))
-    return Verdict(verdict, reason, evidence, p, family=family, multiverse=found)
+        multiverse = replace(multiverse, rule="", rule_accuracy=math.nan, rule_settings=())
+    verdict, why = _by_shares(multiverse, evidence.expectation)
+    reason = "; ".join(filter(None, (why, _sentence(multiverse, verdict, evidence.expectation))))
+    return Verdict(verdict, reason, evidence, p, family=family, multiverse=multiverse)
 
 
-def _by_shares(found: Multiverse, expectation: Expectation) -> tuple[str, str]:
+def _by_shares(multiverse: Multiverse, expectation: Expectation) -> tuple[str, str]:
     """The verdict, and why it is none."""
-    if found.count < FEWEST_UNIVERSES:
+    if multiverse.count < FEWEST_UNIVERSES:
         return UNDECIDED, f"too few universes: a verdict takes {FEWEST_UNIVERSES}"
-    limits = {side: share_interval(found.number(side), found.count) for side in SIDES}
+    limits = {side: share_interval(multiverse.number(side), multiverse.count) for side in SIDES}
     for side, verdict in NEARLY_ALL.items():
-        share = found.number(side) / found.count
+        share = multiverse.number(side) / multiverse.count
         if share >= MOST and limits[side][0] >= LEAST and (side or expectation.margin is not None):
             return verdict, ""
     for side, verdict in MOSTLY.items():
         if limits[side][0] > 0.5:
             return verdict, ""
-    if found.rule:
+    if multiverse.rule:
         return DEPENDS, ""
     if all(limits[side][0] > SOME and limits[side][1] < LEAST for side in MOSTLY):
         return MIXED, ""
     return UNDECIDED, "no share of universes, and no rule on two settings, decides"
 
 
-def _sentence(found: Multiverse, verdict: str, expectation: Expectation) -> str:
+def _sentence(multiverse: Multiverse, verdict: str, expectation: Expectation) -> str:
     """``holds beyond the margin in 187 of 200 universes (94 %, interval 89 to 97 %), …``."""
     beyond = " beyond the margin" if expectation.margin is not None else ""
     told = {1: f"holds{beyond} in", -1: "the opposite in", 0: "the effect is within the margin in"}
     first = 0 if verdict == NO_EFFECT else -1 if verdict in (REVERSED, MOSTLY_REVERSED) else 1
     parts = []
     for side in (first, *(side for side in (1, -1) if side != first)):
-        low, high = (_percent(end) for end in share_interval(found.number(side), found.count))
-        share = f"{_percent(found.number(side) / found.count)} %, interval {low} to {high} %"
-        of = f" of {found.count} universes" if side == first else ""
-        parts.append(f"{told[side]} {found.number(side)}{of} ({share})")
-    if found.of > found.count:
-        diverged = f" (diverged on both sides: {found.both_diverged})" * bool(found.both_diverged)
-        parts.append(f"{found.of - found.count} more do not count{diverged}")
-    parts.append("over all p < 0.001" if found.p < 0.001 else f"over all p = {found.p:.3f}")
-    if not found.rule:
+        low, high = (
+            _percent(end) for end in share_interval(multiverse.number(side), multiverse.count)
+        )
+        share = (
+            f"{_percent(multiverse.number(side) / multiverse.count)} %, interval {low} to {high} %"
+        )
+        of = f" of {multiverse.count} universes" if side == first else ""
+        parts.append(f"{told[side]} {multiverse.number(side)}{of} ({share})")
+    if multiverse.of > multiverse.count:
+        diverged = f" (diverged on both sides: {multiverse.both_diverged})" * bool(
+            multiverse.both_diverged
+        )
+        parts.append(f"{multiverse.of - multiverse.count} more do not count{diverged}")
+    parts.append(
+        "over all p < 0.001" if multiverse.p < 0.001 else f"over all p = {multiverse.p:.3f}"
+    )
+    if not multiverse.rule:
         return ", ".join(parts)
-    names = " and ".join(spoken(name) for name in found.rule_settings)
-    right = f"right in {_percent(found.rule_accuracy)} % of universes, cross-validated"
-    return f"on {names}: {found.rule_of} where {found.rule} ({right}); {', '.join(parts)}"
+    names = " and ".join(spoken(name) for name in multiverse.rule_settings)
+    right = f"right in {_percent(multiverse.rule_accuracy)} % of universes, cross-validated"
+    return f"on {names}: {multiverse.rule_of} where {multiverse.rule} ({right}); {', '.join(parts)}"
 
 
 def _percent(share: float) -> str:

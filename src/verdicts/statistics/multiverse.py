@@ -11,13 +11,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.one_sample import median_interval, signed_ranks
@@ -85,35 +83,17 @@ class Multiverse:
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
-def multiverse_of(key: str, text: str) -> Multiverse:
-    """What ``Multiverse.as_json`` wrote; a UserError, which names ``key``, for anything else."""
-    try:
-        values = {"both_diverged": 0, **json.loads(text)}  # older rows lack it
-        for field in fields(Multiverse):
-            value = values[field.name]
-            if not isinstance(value, _TYPES[str(field.type)]) or isinstance(value, bool):
-                raise TypeError
-        values["rule_settings"] = tuple(map(str, values["rule_settings"]))
-        values["variance"] = {name: float(value) for name, value in values["variance"].items()}
-        return Multiverse(**values)
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise UserError(f"{key}: {shown(text)} is not allowed; it must be as written.") from None
-
-
-_TYPES: Mapping[str, Any] = {
-    "int": int,
-    "float": int | float,
-    "str": str,
-    "tuple[str, ...]": list,
-    "Mapping[str, float]": dict,
-}
+def multiverse_of(text: str) -> Multiverse:
+    """What ``Multiverse.as_json`` wrote; a ValueError, TypeError or KeyError for anything else."""
+    values = json.loads(text)
+    return Multiverse(**{**values, "rule_settings": tuple(values["rule_settings"])})
 
 
 @dataclass(frozen=True)
 class MultiverseEvidence:
     """What the effects of a claim's universes say, before the adjustment in its family."""
 
-    found: Multiverse
+    multiverse: Multiverse
     expectation: Expectation
     rule: Rule
     #: The number of infinite effects: runs diverged.
@@ -127,12 +107,12 @@ class MultiverseEvidence:
     @property
     def pairs(self) -> int:
         """The number of universes that count."""
-        return self.found.count
+        return self.multiverse.count
 
     @property
     def p(self) -> float:
         """Of: no universe has an effect."""
-        return self.found.p
+        return self.multiverse.p
 
 
 def examined(
@@ -153,7 +133,7 @@ def examined(
     divided = enough and max(holds, opposite, within) < MOST * count
     of, rule = _first_rule(side, _asked(holds, opposite, count) if divided else (), settings)
     low, high = share_interval(holds, count)
-    found = Multiverse(
+    multiverse = Multiverse(
         count=count, of=sampled, holds=holds, reversed=opposite, within=within,
         share=holds / count, low=low, high=high, p=p_of_all(values - expectation.value),
         rule=rule.text, rule_of="holds" if of == 1 else "reversed",
@@ -162,14 +142,16 @@ def examined(
         both_diverged=both_diverged,
     )  # fmt: skip
     infinite = int(np.isinf(values).sum())
-    return MultiverseEvidence(found, expectation, rule, infinite, *median_interval(np.sort(values)))
+    return MultiverseEvidence(
+        multiverse, expectation, rule, infinite, *median_interval(np.sort(values))
+    )
 
 
 def _asked(holds: int, opposite: int, count: int) -> tuple[int, ...]:
-    """The sides of which a rule is looked for, one after the other until there is one.
+    """The sides for which a rule is tried, in order, until there is one.
 
-    The claim, and then its opposite if that is more frequent. Of a claim that holds almost nowhere,
-    the opposite alone.
+    The claim, and then its opposite if that is more frequent; the opposite alone where the claim
+    holds almost nowhere.
     """
     if opposite <= holds:
         return (1,)
@@ -225,15 +207,15 @@ def variance_shares(effects: np.ndarray, settings: pd.DataFrame) -> dict[str, fl
 
     ranks = rankdata(effects)
     spread = np.var(ranks, ddof=1)
-    found = {}
+    shares = {}
     for name, values in settings.items():
         part = _parts(values)
         sizes = np.bincount(part)
         freedom = len(ranks) - len(sizes)
         inner = ((ranks - (np.bincount(part, ranks) / sizes)[part]) ** 2).sum()
         explained = 1 - inner / freedom / spread if spread and freedom else 0.0
-        found[str(name)] = max(0.0, float(explained))
-    return found
+        shares[str(name)] = max(0.0, float(explained))
+    return shares
 
 
 def _parts(values: pd.Series) -> np.ndarray:

@@ -165,10 +165,10 @@ def subsets(count: int, draws: int) -> list[np.ndarray]:
     stream. In parts, so that few are in memory as floats.
     """
     if 2**count <= draws:
-        found = np.arange(1, 2**count)[:, None] >> np.arange(count) & 1
+        chosen = np.arange(1, 2**count)[:, None] >> np.arange(count) & 1
     else:
-        found = np.random.default_rng(0).integers(0, 2, (draws, count))
-    return np.array_split(found.astype(np.int8), 1 + len(found) // 20_000)
+        chosen = np.random.default_rng(0).integers(0, 2, (draws, count))
+    return np.array_split(chosen.astype(np.int8), 1 + len(chosen) // 20_000)
 
 
 def signed_ranks(values: np.ndarray) -> np.ndarray:

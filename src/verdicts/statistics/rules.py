@@ -1,4 +1,4 @@
-"""What decides it: a rule on at most two settings that tells some universes from the others.
+"""Rules on at most two settings that tell some universes from the others.
 
 A rule is a tree with two, three or four leaves: a split on one setting, whose sides may be split
 once more, on one setting too. Among all such trees, the one that is right in most universes is
@@ -84,9 +84,9 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
             said[size, fold == k] = tree.say(answers[fold == k])
     frequent = right = np.full(len(inside), inside.mean() > 0.5) == inside
     best = -1
-    for size, found in enumerate(said == inside):
-        if _sign_test(found, right) <= ALPHA / len(LEAVES):
-            best, right = size, found
+    for size, correct in enumerate(said == inside):
+        if _sign_test(correct, right) <= ALPHA / len(LEAVES):
+            best, right = size, correct
     accuracy = float(right.mean())
     if best < 0 or 1 - accuracy > GAIN * min(inside.mean(), 1 - inside.mean()):
         return NONE
@@ -223,7 +223,7 @@ CONDITION = re.compile(r"(?:(\S+) < )?(.+?) (≤|>|is not|is) (\S+)")
 def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
     """Whether each universe meets a rule, by the text of ``Rule``; none meets an empty one."""
     named = {spoken(str(name)): values for name, values in settings.items()}
-    found = pd.Series(False, index=settings.index)
+    met = pd.Series(False, index=settings.index)
     for box in rule.split(", or ") if rule else []:
         inside = pd.Series(True, index=settings.index)
         for condition in box.split(" and "):
@@ -237,8 +237,8 @@ def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
             inside &= (values <= _value(value)) == (sign == "≤")
             if low:
                 inside &= values > _value(low)
-        found |= inside
-    return found
+        met |= inside
+    return met
 
 
 def _value(text: str) -> float:
@@ -317,12 +317,12 @@ def _two_children(
     """The best root and its children, both about one setting; the scores are roots × children."""
     best, chosen = -1.0, (0, (-1, -1))
     for owner in np.unique(owners):
-        own = np.flatnonzero(owners == owner)
-        scores = left[:, own].max(axis=1) + right[:, own].max(axis=1)
+        splits = np.flatnonzero(owners == owner)
+        scores = left[:, splits].max(axis=1) + right[:, splits].max(axis=1)
         root = int(scores.argmax())
         if scores[root] > best:
             best = scores[root]
-            pair = own[left[root, own].argmax()], own[right[root, own].argmax()]
+            pair = splits[left[root, splits].argmax()], splits[right[root, splits].argmax()]
             chosen = root, (int(pair[0]), int(pair[1]))
     return chosen
 

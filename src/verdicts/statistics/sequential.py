@@ -49,18 +49,13 @@ def shares(plan: Plan) -> list[float]:
     return [*halves[:-1], 2 * halves[-1]] if plan else [1.0]
 
 
-def looks_taken(plan: Plan, seeds: int) -> int:
-    """How many looks of a plan so many seeds allow."""
-    return sum(look <= seeds for look in plan)
-
-
 def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evidence:
     """The evidence at the last look that so many values allow, with p values over all looks.
 
     ``values`` are in the order of seeds: the first ones count, and those between two looks do not.
     A seed without a value (NaN) is a seed.
     """
-    taken = plan[: looks_taken(plan, len(values))]
+    taken = [look for look in plan if look <= len(values)]
     if taken:
         return over_looks([evidence(values[:look], expectation) for look in taken], plan)
     early, nan = evidence(values, expectation), float("nan")
@@ -68,33 +63,33 @@ def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evid
     return replace(early, p=nan, p_equivalent=nan, plan=plan, looks=0, obstacle=obstacle)
 
 
-def over_looks(found: Sequence[Evidence], plan: Plan) -> Evidence:
+def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
     """The last evidence of the first looks of a plan, with p values over all of them.
 
     The interval has what no look rejects at its share of the level.
     """
-    p, first = _smallest([look.p for look in found], plan)
-    last = found[-1]
+    p, first = _smallest([look.p for look in looks], plan)
+    last = looks[-1]
 
     def interval(level: float) -> Interval:
-        spent = zip(found, shares(plan), strict=False)
+        spent = zip(looks, shares(plan), strict=False)
         ends = np.array([look.interval(share * level) for look, share in spent])
         ends = ends[~np.isnan(ends).any(axis=1)]
         if not len(ends):
             return np.nan, np.nan
         low, high = float(ends[:, 0].max()), float(ends[:, 1].min())
-        return (low, high) if low <= high else found[first].interval(shares(plan)[first] * level)
+        return (low, high) if low <= high else looks[first].interval(shares(plan)[first] * level)
 
     return replace(
         last,
         p=p,
-        p_equivalent=_smallest([look.p_equivalent for look in found], plan)[0],
-        side=found[first].side,
-        obstacle=last.obstacle if all(look.obstacle for look in found) else "",
+        p_equivalent=_smallest([look.p_equivalent for look in looks], plan)[0],
+        side=looks[first].side,
+        obstacle=last.obstacle if all(look.obstacle for look in looks) else "",
         interval=interval,
-        at_last_look=lambda level: last.interval(shares(plan)[len(found) - 1] * level),
+        at_last_look=lambda level: last.interval(shares(plan)[len(looks) - 1] * level),
         plan=plan,
-        looks=len(found),
+        looks=len(looks),
     )
 
 
@@ -107,8 +102,8 @@ def _smallest(p: Sequence[float], plan: Plan) -> tuple[float, int]:
     return min(1.0, scaled[first]), first
 
 
-def share_at(found: Evidence, *, coming: bool = False) -> float:
+def share_at(evidence: Evidence, *, coming: bool = False) -> float:
     """The share of α of the last look taken, or of the look that comes; 1 without a plan."""
-    spent = shares(found.plan)
-    taken = (found.looks or 0) + coming
+    spent = shares(evidence.plan)
+    taken = (evidence.looks or 0) + coming
     return spent[min(max(taken, 1), len(spent)) - 1]

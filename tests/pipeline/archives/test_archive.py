@@ -314,10 +314,9 @@ REGISTERED = "config/reference/claims.registered.yaml"
 
 def test_an_archive_may_have_the_registration_of_its_claims(plugged):
     form = {"form": "0" * 64, "date": "2026-11-22T12:00:00+00:00", "revision": ""}
-    designs = {"test": {"table1": [form]}}
-    text = yaml.safe_dump({"claims": {"1": [form]}, "designs": designs}).encode()
+    text = yaml.safe_dump({"claims": {"1": [form]}}).encode()
     archive = Archive("a.tar", {**changed(plugged), REGISTERED: text})
     with archived_plan(archive, trusted=False, tell=print) as planned:
         found = read_registration(registration_path(planned.claims))
-        for (entry,) in (found.claims["1"], found.designs["test"]["table1"]):
-            assert (entry.form, entry.date.day) == ("0" * 64, 22)
+        (entry,) = found["1"]
+        assert (entry.form, entry.date.day) == ("0" * 64, 22)

@@ -80,8 +80,5 @@ def test_a_diverged_run_has_the_worst_value(first):
     with pytest.raises(UserError, match="min score is -inf, must be above 0.7"):
         check_gate(gate(), rows, {})
     assert passing(gate(), rows.assign(universe=0)) == set()
-    lost = rows.rename(columns={"score": "loss"})
-    with pytest.raises(UserError, match="max loss is inf, must be below 1"):
-        check_gate(gate(column="loss", take="max", above=None, below=1), lost, {})
     with pytest.raises(UserError, match="max diverged is 1, must be below 0.5"):
         check_gate(gate(column="diverged", take="max", above=None, below=0.5), rows, {})

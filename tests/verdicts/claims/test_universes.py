@@ -10,7 +10,7 @@ import pytest
 from foreign import UNIVERSES, write_universes
 
 import verdicts
-from verdicts.claims.universes import specification_curve, universes_of
+from verdicts.claims.universes import universes_of
 from verdicts.cli import main
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.row import read_rows
@@ -66,25 +66,17 @@ def test_every_format_has_the_sentence(tmp_path, capsys):
     assert main([*arguments, "--strict"]) == 1
 
 
-def claim_and_tables(folder, difference):
-    file = verdicts.read_claims(write_universes(folder, difference))
-    return file.claims["over-settings"], read_tables(folder, file.tables)
-
-
-def test_the_universes_of_a_claim(tmp_path):
-    claim, tables = claim_and_tables(tmp_path, lambda settings: 3.0)
+def test_the_universes_of_a_claim_and_the_curve_of_their_effects(tmp_path):
+    path = write_universes(tmp_path, lambda settings: 8 * settings["step"] - 4)
+    file = verdicts.read_claims(path)
+    claim, tables = file.claims["over-settings"], read_tables(tmp_path, file.tables)
     found = universes_of(claim, {}, tables)
-    assert list(found) == [
-        "universe", "universe_step", "universe_rate", "universe_rule", "seeds", "effect", "why"
-    ]  # fmt: skip
+    settings = ["universe_step", "universe_rate", "universe_rule"]
+    assert list(found) == ["universe", *settings, "seeds", "effect", "why"]
     assert (len(found), set(found["seeds"])) == (60, {0, 2})
     missed = found.loc[found["universe"] == 9, "why"].item()
     assert missed.startswith("the universe does not count: min score is ")
-
-
-def test_the_specification_curve_is_sorted_by_effect(tmp_path):
-    claim, tables = claim_and_tables(tmp_path, lambda settings: 8 * settings["step"] - 4)
-    curve = specification_curve(claim, tables)
+    curve = verdicts.specification_curve(path, tmp_path, "over-settings")
     assert len(curve) == 54
     assert curve["effect"].is_monotonic_increasing
     assert curve["side"].is_monotonic_increasing
@@ -162,32 +154,10 @@ def test_a_claim_that_can_not_be_judged_is_not_run(tmp_path):
     assert row.reason.startswith("no universe counts: the universe does not count: ")
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (("universes: {gate", "universes: {gat"), "claims.over-settings.universes: 'gat' is unkn"),
-        (("take: min, ", ""), "claims.over-settings.universes.gate: 'take' is missing."),
-        (("universes: {", "looks: [3, 6], universes: {"), "claims.over-settings.looks: not allowe"),
-        (("universes: {", "every_cell: true, cells: {a: {}}, universes: {"),
-         "claims.over-settings.every_cell: not allowed with 'universes'"),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_one_line(tmp_path, change, said):
-    with pytest.raises(verdicts.UserError) as error:
-        verdicts.read_claims(
-            write_universes(tmp_path, lambda settings: 0.0, 1, UNIVERSES.replace(*change))
-        )
-    assert str(error.value).startswith(said)
-    assert "\n" not in str(error.value)
-
-
 def test_rows_without_the_name_of_a_universe_are_refused(tmp_path):
     path = write_universes(tmp_path, lambda settings: 3.0)
     rows = pd.read_csv(tmp_path / "runs.csv").astype({"universe": object})
     rows.loc[4, "universe"] = None
     rows.to_csv(tmp_path / "runs.csv", index=False)
-    with pytest.raises(verdicts.UserError, match=r"^runs.csv: row 5 has no universe.$"):
+    with pytest.raises(verdicts.UserError, match=r"^claims.over-settings: a row has no universe.$"):
         verdicts.check(path, tmp_path)
-    claim = verdicts.read_claims(path).claims["over-settings"]
-    with pytest.raises(verdicts.UserError, match="^1 row without a universe$"):
-        universes_of(claim, {}, {"runs": rows})

@@ -10,7 +10,6 @@ from foreign import write
 from pyarrow import parquet
 
 import verdicts
-from verdicts.cli import main
 from verdicts.rows import tables
 
 
@@ -25,13 +24,13 @@ def test_parquet_and_csv_give_the_same_verdicts(tmp_path):
     assert again.equals(table)
 
 
-def test_tables_that_cannot_be_read_are_named(tmp_path, capsys):
+def test_tables_that_cannot_be_read_are_named(tmp_path):
     claims = write(tmp_path)
     (tmp_path / "scores.csv").rename(tmp_path / "scores.parquet")
-    assert main(["check", str(claims), "--tables", str(tmp_path)]) == 2
-    assert "scores.parquet' can't be read" in capsys.readouterr().err
-    assert main(["check", str(claims), "--tables", str(tmp_path / "no")]) == 2
-    assert "no' is not a folder" in capsys.readouterr().err
+    with pytest.raises(verdicts.UserError, match=r"scores\.parquet' can't be read"):
+        verdicts.check(claims, tmp_path)
+    with pytest.raises(verdicts.UserError, match="no' is not a folder"):
+        verdicts.check(claims, tmp_path / "no")
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

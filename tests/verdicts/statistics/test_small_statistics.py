@@ -1,15 +1,13 @@
-"""Adjusted p values, estimates, and their slow references."""
+"""Estimates, choices of signs and tuned sides, and their slow references."""
 
 import math
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import wilcoxon
 
 from verdicts.statistics.error_rates import tuned_rates
 from verdicts.statistics.estimates import estimate
-from verdicts.statistics.judgement import adjusted
 from verdicts.statistics.one_sample import DRAWS, SignFlips
 
 
@@ -31,31 +29,12 @@ def test_fewer_than_three_seeds_have_no_interval(values, mean, std):
     assert math.isnan(found.half_width)
 
 
-def test_p_values_are_multiplied_by_the_tests_that_remain():
-    assert adjusted([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert adjusted([0.5, 0.6]) == [1, 1]
-    assert adjusted([]) == []
-
-
-def test_what_was_not_tested_does_not_count():
-    found = adjusted([math.nan, 0.01, math.nan, 0.02])
-    assert found[1::2] == pytest.approx([0.02, 0.02])
-    assert math.isnan(found[0])
-    assert math.isnan(found[2])
-
-
 @pytest.mark.parametrize("count", [1, 2, 5, 8, 11])
 def test_every_choice_of_signs_is_counted(count):
     values = np.random.default_rng(count).normal(0.3, 1, count)
     sums = [np.dot(signs, values) for signs in product((1, -1), repeat=count)]
     expected = np.mean([each >= values.sum() - 1e-9 for each in sums])
     assert upper_tail(values) == pytest.approx(expected, abs=1e-15)
-
-
-def test_the_signs_of_ranks_give_wilcoxons_test():
-    ranks = np.array([1, -2, 3, 4, -5, 6, 7, 8, 9.0])
-    expected = wilcoxon(ranks, alternative="greater", method="exact").pvalue
-    assert upper_tail(ranks) == pytest.approx(expected)
 
 
 def test_many_values_are_sampled_with_a_fixed_stream():

@@ -18,7 +18,7 @@ from ngo.common.lazy import Numbers, Table, pd
 from ngo.common.registry import UserError
 from ngo.gossip.spectrum import effective_neighbours, spectral_gap
 from ngo.training.evaluation import Evaluation
-from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
+from verdicts.rows.evaluations import SHARE, UNITS, VALUES, RunValue, at_the_end
 
 POINTS = "points"
 
@@ -35,8 +35,6 @@ for _name, _column, _factor, _worst, _unit in (
     ("V", "V", 1.0, math.inf, ""),
 ):
     VALUES.add(_name, RunValue(at_the_end(_column, _factor), _worst, unit=_unit))
-    if _unit == POINTS:
-        IN_POINTS[_column] = _name
 
 for _each in fields(Evaluation):
     if "accuracy" in _each.name or "loss" in _each.name:
