@@ -102,6 +102,7 @@ def copy_repository(folder: Path) -> None:
     """Copy what the pages' commands read to ``folder``."""
     for name in ("config", "papers", "examples"):
         shutil.copytree(REPOSITORY / name, folder / name)
+    (folder / "notebooks").mkdir()
 
 
 def shell(text: str, environment: dict[str, str], within: float = 120) -> str:

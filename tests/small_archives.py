@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +19,7 @@ from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.pipeline.archives import verify
 from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.finished_runs import packed, read_run
-from ngo.pipeline.archives.pack import collect_finished, with_runs
+from ngo.pipeline.archives.pack import collect_finished
 from ngo.pipeline.archives.reproduction import Made, made_run, where
 from ngo.pipeline.paths import RUNS, tidy_table
 
@@ -74,13 +73,7 @@ def members_in(folder: Path) -> dict[str, bytes]:
     configs, _ = small_campaign(folder)
     found = [name for name in (THEORY, SPECTRA) if Path(name).exists()]
     tables = {name: Path(name).read_bytes() for name in found}
-    return fitted({**collect_finished(configs)[0], **tables})
-
-
-def fitted(members: dict[str, bytes]) -> dict[str, bytes]:
-    """The same members, with the provenance that fits them."""
-    runs = Archive("own.tar", members).runs
-    return with_runs(members, json.loads(members["archive.json"]), list(runs.values()))
+    return {**collect_finished(configs)[0], **tables}
 
 
 def in_this_process(monkeypatch, folder: Path) -> None:
@@ -119,7 +112,7 @@ def forged(members, change, *, record=True):
     if record:
         final |= {name: columns[name][-1].item() for name in ("V", "consensus_accuracy")}
     runs[run.id] = dataclasses.replace(run, columns=columns, record={**run.record, "final": final})
-    return fitted({**members, **packed(runs.values())}), run.id
+    return {**members, **packed(runs.values())}, run.id
 
 
 def in_parquet(table: pd.DataFrame) -> bytes:
@@ -132,4 +125,4 @@ def in_parquet(table: pd.DataFrame) -> bytes:
 def forged_table(members, name, change):
     """The archive with ``change`` made to a table."""
     table = pd.read_parquet(io.BytesIO(members[name]))
-    return fitted({**members, name: in_parquet(change(table))})
+    return {**members, name: in_parquet(change(table))}

@@ -43,16 +43,3 @@ def test_links_of_a_site(monkeypatch, tmp_path):
         "b.html: c.html",
         "b.html: loads https://fonts.example.org/x.css",
     ]
-
-
-def test_metrics_columns_and_answers_are_those_of_the_package(monkeypatch):
-    monkeypatch.syspath_prepend(REPOSITORY / "tools")
-    import site_pages
-
-    from ngo.training.spec import FIELDS
-
-    assert "| `V` | float | The synchronization index. |" in site_pages.columns().splitlines()
-    assert all(f"## `{name}`" in site_pages.fields() for name in FIELDS)
-    values = site_pages.quantities().partition("## `")[0]
-    assert "| `workers_accuracy` | points | The column workers_accuracy_mean at the end" in values
-    assert "](results/claims.md#" in site_pages.answers()

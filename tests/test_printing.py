@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from ngo import printing
-from ngo.common.registry import UserError
-from ngo.printing import as_latex, body, escaped, inert, page
+from ngo.printing import as_latex, escaped, inert, page
 
 HOSTILE = "<script>x()</script> ![a](http://b) [c](d)\n\n# e | f"
 
@@ -94,13 +93,3 @@ def test_text_of_a_page_is_escaped_and_headings_may_be_empty():
     assert "<caption>a &lt; b</caption>" in html
     assert "<caption>Second</caption>" in html
     assert len(re.findall(r'<th scope="col"[ >]', html)) == len(re.findall("<th[ >]", html)) == 2
-
-
-@pytest.mark.parametrize(
-    "html",
-    ["<script>x()</script>", '<p onclick="x()">a</p>', "<!-- a -->", '<img src="a">',
-     '<td style="background: url(a);">a</td>'],
-)  # fmt: skip
-def test_only_plain_tables_are_taken_from_a_saved_page(html):
-    with pytest.raises(UserError, match="report: a saved table has HTML of another kind"):
-        body(f"<body>\n<p>A</p>{html}\n</body>")

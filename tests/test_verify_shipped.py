@@ -9,7 +9,7 @@ from conftest import REPOSITORY
 from small_archives import in_this_process, members_in
 
 from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
-from ngo.pipeline.archives.pack import with_runs
+from ngo.pipeline.archives.finished_runs import packed
 from ngo.pipeline.paths import shipped_metrics
 from ngo.report.results_markdown import BEGIN
 
@@ -59,7 +59,7 @@ def of_another_version(members, **about):
         for run in Archive("own.tar", members).runs.values()
     ]
     described = {**json.loads(members[ABOUT]), **about}
-    return with_runs({**members, ABOUT: json.dumps(described).encode()}, described, runs)
+    return {**members, ABOUT: json.dumps(described).encode(), **packed(runs)}
 
 
 def test_runs_of_another_version_fail_unless_the_archive_is_marked(

@@ -25,7 +25,7 @@ RUN = "train --dataset digits --method ngo --p 0.9 --gamma 0.3 --epochs 1 --out 
 
 
 def run(*command: object, at: Path, code: int = 0) -> str:
-    """What a command prints in the folder ``at``; its error, if it must end with a ``code``.
+    """The output of a command in the folder ``at``; its error, if it must end with a ``code``.
 
     The repository is not on Python's path there.
     """

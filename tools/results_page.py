@@ -145,7 +145,7 @@ def small_png(path: Path) -> bytes:
 
 
 def stale() -> str | int:
-    """What to do if README.md does not have the summary of docs/results.md; else 0."""
+    """A message if README.md does not have the summary of docs/results.md; else 0."""
     page, readme = (text(REPOSITORY / name) for name in ("docs/results.md", "README.md"))
     if summary_of(readme) == for_readme(summary_of(page)):
         return 0

@@ -139,7 +139,7 @@ def fields() -> str:
 
 
 def run(*words: str) -> str:
-    """What a command of ``ngo`` prints."""
+    """The output of a command of ``ngo``."""
     result = CliRunner().invoke(main, list(words), catch_exceptions=False, prog_name="ngo")
     if result.exit_code:
         raise RuntimeError(result.output)

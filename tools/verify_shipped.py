@@ -1,9 +1,8 @@
 """Check that the shipped archives verify with the code that ships them.
 
 Every run of an archive must be of the present results version, and one short run and one cheap
-measurement are made again. An archive that is marked as made by an earlier revision waits for its
-runs: the check is that the page of its tier says so at its top. A data set that is not here is
-named, and a run on another is taken.
+measurement are made again. Of an archive marked as made by an earlier revision, only the top of its
+page is checked: it must say so. Absent data sets are named, and a run on another is taken.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from ngo.pipeline.archives.archive import (
     write_archive,
 )
 from ngo.pipeline.archives.finished_runs import revisions
-from ngo.pipeline.archives.pack import with_runs
 from ngo.pipeline.archives.verify import LONG, Drawn, Verification
 from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
@@ -61,7 +59,7 @@ def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -
 
 
 def checked(path: Path, root: Path) -> list[tuple[str, str]]:
-    """What became of each check of an archive: pass, FAIL or skip, and a sentence."""
+    """The outcome of each check of an archive: pass, FAIL or skip, and a sentence."""
     archive = read_archive(path)
     if OLDER in archive.about:
         return [marked(archive.about)]
@@ -70,7 +68,7 @@ def checked(path: Path, root: Path) -> list[tuple[str, str]]:
 
 
 def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
-    """What became of the checks of an archive that is not marked.
+    """The outcomes for an archive that is not marked.
 
     Of the runs whose data set is here, the shortest is made again, and the first case of a
     measurement that takes seconds.
@@ -93,10 +91,9 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
 
 def older(archive: Archive) -> Members:
     """The members of an archive, marked as made by the revisions that its records name."""
-    runs = list(archive.runs.values())
-    described = {**archive.about, OLDER: revisions(run.record for run in runs)}
-    members = {**archive.members, ABOUT: (json.dumps(described, indent=2) + "\n").encode()}
-    return with_runs(members, described, runs)
+    made_by = revisions(run.record for run in archive.runs.values())
+    described = json.dumps({**archive.about, OLDER: made_by}, indent=2) + "\n"
+    return {**archive.members, ABOUT: described.encode()}
 
 
 def marked(about: dict) -> tuple[str, str]:

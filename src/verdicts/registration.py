@@ -6,7 +6,6 @@ before the runs. Nothing is ever removed from it: a changed claim has a further 
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import re
@@ -91,17 +90,6 @@ def as_date(key: str, value: object) -> datetime:
     except (ValueError, OverflowError):
         told = f"{shown(value)} is not allowed; give a date like 2026-01-31T12:00:00+00:00."
         raise UserError(f"{key}: {told}") from None
-
-
-#: The entry points of installed packages: ``check(path)`` raises a UserError for a mistake in a
-#: claims file that is about the tables of the package.
-CHECKS = "verdicts.checks"
-
-
-def check_claims(path: Path) -> None:
-    """Have installed packages check the claims file at ``path``, before it is registered."""
-    for point in importlib.metadata.entry_points(group=CHECKS):
-        point.load()(path)
 
 
 def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:

@@ -26,6 +26,13 @@ def test_help_and_mistakes_import_nothing_heavy(words):
     assert process.communicate(timeout=600)[0].splitlines()[-1] == "set()"
 
 
+def test_summaries_are_those_of_the_commands():
+    for name, summary in {
+        k: text for names in SECTIONS.values() for k, text in names.items()
+    }.items():
+        assert main.get_command(None, name).help.partition("\n")[0] == summary
+
+
 # Examples that start Snakemake, or need a tier's runs or a minute: their words are checked.
 CHECKED = ("archive", "rebuild", "restore")
 
@@ -38,7 +45,7 @@ def examples(command):
 
 def helps():
     """The commands that ``ngo --help`` lists, and its own, by their words."""
-    listed = [*chain(*(SECTIONS[title] for title in SECTIONS if title)), *measurements()]
+    listed = [*chain(*SECTIONS.values()), *measurements()]
     return {"": main} | {name: main.get_command(None, name) for name in listed}
 
 

@@ -28,28 +28,21 @@ def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NGO_DATA", raising=False)
     (tmp_path / "data").mkdir()
-    save_marks(np.random.default_rng(0))
     (tmp_path / "mine.yaml").write_text(example()[1])
-    return tmp_path
-
-
-def save_marks(rng):
-    labels = np.arange(96) % 3
+    rng, labels = np.random.default_rng(0), np.arange(96) % 3
     images = rng.integers(0, 80, (96, 28, 28), dtype=np.uint8) + 80 * labels[:, None, None]
     pairs = {"x_train": images[:72], "y_train": labels[:72]}
     pairs |= {"x_test": images[72:], "y_test": labels[72:], "owner_train": np.arange(72) // 12}
     np.savez("data/marks.npz", **{k: v.astype(np.uint8) for k, v in pairs.items()})
-
-
-def planned():
-    return plan(read_config([CONFIGS[0], "mine.yaml"]))
+    return tmp_path
 
 
 def test_the_example_of_the_docs_trains(study):
     told = ngo(*example()[0])
     facts = "72 training samples of 1 × 28 × 28, 3 classes, with owners"
     assert told == f"marks: {facts} → {study}/marks.yaml\n"
-    runs = {spec.method: spec for spec in planned().training["mymarks"] if spec.seed == 0}
+    specs = plan(read_config([CONFIGS[0], "mine.yaml"])).training["mymarks"]
+    runs = {spec.method: spec for spec in specs if spec.seed == 0}
     assert set(runs) == {"gossip", "ngo"}
     flags = runs["ngo"].flags()
     ngo("train", "--plugin", "marks.yaml", *flags, "--device", "cpu", "--out", "run")

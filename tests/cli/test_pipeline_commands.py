@@ -8,7 +8,6 @@ import pytest
 from books import write_book
 from command_line import SMALL, mistake, ngo
 from conftest import CONFIGS
-from made_up import exponents
 
 from ngo.common.columns import write_columns
 from ngo.pipeline.config import read_config
@@ -98,32 +97,3 @@ def test_a_notebook_that_raises_is_left_for_reading(tmp_path):
     assert "Traceback" not in out
     outputs = nbformat.read(tmp_path / "d.ipynb", 4).cells[-1].outputs
     assert any("RuntimeError" in line for line in outputs[0].traceback)
-
-
-def test_a_new_notebook_is_a_figure_of_an_experiment(tmp_path, monkeypatch):
-    """Its config is told. It can be opened in a folder below that of the results."""
-    monkeypatch.chdir(tmp_path)
-    out = ngo("notebook", "mine", "--reads", "fig4")
-    assert "figures:\n  mine: { section: My own, reads: fig4 }" in out
-    folder = tmp_path / "results/demo/metrics"
-    folder.mkdir(parents=True)
-    exponents().to_parquet(folder / "fig4.parquet")
-    monkeypatch.chdir(tmp_path / "notebooks")
-    ngo("notebook", "mine.ipynb", "--out", tmp_path / "done.ipynb")
-    assert (tmp_path / "results/demo/figures/mine.png").stat().st_size > 10_000
-    assert set(pd.read_csv(tmp_path / "results/demo/figures/mine.csv")["tier"]) == {"demo"}
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (["mine"], "notebooks/mine.ipynb: it is there already"),
-        (["my figure"], "notebook: 'my figure' is no name of letters, digits and _"),
-        (["absent.ipynb", "--out", "d.ipynb"], "notebook: there is no file 'absent.ipynb'"),
-        (["notebooks/mine.ipynb"], "out: it is missing"),
-    ],
-)
-def test_what_can_not_be_started_or_executed_is_one_line(tmp_path, monkeypatch, asked, message):
-    monkeypatch.chdir(tmp_path)
-    write_book(tmp_path / "notebooks/mine.ipynb", "1")
-    assert message in mistake("notebook", *asked)

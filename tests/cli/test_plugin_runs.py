@@ -1,4 +1,4 @@
-"""Runs with plugins: their options, checkpoints, entry points, processes; and mistakes."""
+"""Runs with plugins: their options, checkpoints, processes; and mistakes."""
 
 import json
 import re

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
 
 from ngo.common.fields import (
     Field,
@@ -61,9 +60,6 @@ def test_ranges(limits, inside, outside, words):
     assert all(value in limits for value in inside)
     assert not any(value in limits for value in outside)
     assert str(limits) == words
-    is_valid = Draft202012Validator({"type": "number", **limits.schema}).is_valid
-    assert all(map(is_valid, inside))
-    assert not any(map(is_valid, outside))
 
 
 def test_a_file_must_be_there(tmp_path):
@@ -71,7 +67,7 @@ def test_a_file_must_be_there(tmp_path):
     (tmp_path / "graph.gml").touch()
     path = str(tmp_path / "graph.gml")
     assert checked("graph", path, field) == path
-    assert (field.schema, wanted(field)) == ({"title": "a graph", "type": "string"}, "a file")
+    assert wanted(field) == "a file"
     with pytest.raises(UserError, match="graph: 'none.gml' does not exist"):
         checked("graph", "none.gml", field)
     with pytest.raises(UserError, match="graph: 3 is not a path; it must be a file"):

@@ -11,7 +11,6 @@ import running
 
 from ngo.common.files import (
     atomic_file,
-    check_names,
     check_path,
     check_readable,
     check_writable,
@@ -122,14 +121,6 @@ def test_a_text_has_a_limit_and_is_utf8(tmp_path):
     (tmp_path / "x").write_bytes(b"\xff")
     with pytest.raises(UserError, match="^k: .* can't be read: it is not text in UTF-8"):
         read_limited(tmp_path / "x", "k", 2)
-
-
-@pytest.mark.parametrize("name", ["a\nb", os.fsdecode(b"\xff"), "a\u202eb"])
-def test_names_are_printable(tmp_path, name):
-    check_names(tmp_path, "k", ["a b", "ä.png"])
-    with pytest.raises(UserError, match="^k: .* has a file with the name ") as told:
-        check_names(tmp_path, "k", ["a", name])
-    assert str(told.value).isprintable()
 
 
 def test_a_writable_path_is_checked_without_creating_anything(tmp_path):

@@ -14,15 +14,6 @@ def no_plugins(monkeypatch):
     monkeypatch.setattr(sys, "modules", sys.modules.copy())
 
 
-def install(folder, code):
-    """A package in ``folder`` whose module is the plugin ``code``."""
-    info = folder / "mine-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[ngo.plugins]\nmine = installed_plugin\n")
-    (folder / "installed_plugin.py").write_text(code)
-
-
 def test_a_file_is_imported_once_under_a_name_that_shadows_no_library(tmp_path, capsys):
     path = tmp_path / "json.py"
     path.write_text("print('imported')\n")
@@ -49,22 +40,3 @@ def test_a_file_that_fails_is_not_loaded(tmp_path):
         plugins.load([tmp_path / "bad.py"])
     assert plugins.loaded() == ()
     assert "ngo_plugin_bad" not in sys.modules
-
-
-def test_the_plugin_of_an_installed_package_is_loaded(tmp_path, monkeypatch):
-    plugins.load_installed()
-    assert plugins.loaded() == ()
-    install(tmp_path / "site", "name = 'mine'\n")
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    plugins.load_installed()
-    plugins.load_installed()
-    (plugin,) = plugins.loaded()
-    assert plugin.module == "installed_plugin"
-    assert plugin.path == tmp_path / "site/installed_plugin.py"
-
-
-def test_an_installed_plugin_that_fails_is_one_line(tmp_path, monkeypatch):
-    install(tmp_path / "site", "import nosuch\n")
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    with pytest.raises(UserError, match="plugins: entry point 'mine' can't be imported: No module"):
-        plugins.load_installed()

@@ -1,48 +1,56 @@
-"""Data of one's own: the facts that are found, and the description that is read."""
+"""Files of arrays: their description, what it says, and what a stranger might put into a file."""
+
+import os
+import struct
+import zipfile
 
 import numpy as np
 import pytest
 import torch
 import yaml
-from own_data import array_file, image_folder
 
-from ngo.common import plugins
+from ngo.common import memory, plugins
 from ngo.common.registry import UserError
 from ngo.data import loading
+from ngo.data.array_files import read_arrays
 from ngo.data.dataset import DATASETS
-from ngo.data.description import as_text, describe, digest, identity
+from ngo.data.description import as_inputs, as_text, describe, identity
 from ngo.data.partition import OWNERS, sample_owners
 
+pytestmark = pytest.mark.usefixtures("own_entries")
 
-def test_the_facts_of_a_file_are_found(tmp_path):
-    array_file(tmp_path)
-    values = describe(tmp_path / "marks.npz", tmp_path, name="marks")
-    assert len(values.pop("sha256")) == 64
-    assert values == {
-        "dataset": "marks",
-        "file": "marks.npz",
-        "arrays": {"owner_train": "owner_train"},
-        "train_samples": 60,
-        "input_shape": [1, 28, 28],
-        "classes": 3,
+
+def array_file(root, **more):
+    """A file ``marks.npz`` below ``root``: grey images of 28 × 28 pixels of three classes."""
+    rng = np.random.default_rng(0)
+    arrays = {
+        "x_train": rng.integers(0, 256, (60, 28, 28), dtype=np.uint8),
+        "y_train": np.arange(60) % 3,
+        "x_test": rng.integers(0, 256, (9, 28, 28), dtype=np.uint8),
+        "y_test": np.arange(9) % 3,
+        "owner_train": np.array(["eve", "adam", "bob", "kim"])[np.arange(60) // 15],
     }
-
-
-def test_the_facts_of_a_folder_are_found(tmp_path):
-    folder = image_folder(tmp_path / "root")
-    values = describe(folder, tmp_path / "other", name="birds", size=(8, 6), grey=True)
-    assert values["folder"] == str(folder)  # not below the data root
-    facts = [values[key] for key in ("train_samples", "input_shape", "classes")]
-    assert facts == [6, [1, 8, 6], 2]
+    np.savez(root / "marks.npz", **{**arrays, **more})
+    return arrays
 
 
 def test_numbers_are_the_targets_of_regression_data(tmp_path):
-    rng = np.random.default_rng(0)
-    pairs = {"a": rng.random((5, 2)), "b": rng.random(5), "c": rng.random((3, 2)), "d": np.ones(3)}
-    np.savez(tmp_path / "line.npz", **pairs)
-    names = dict(zip(("x_train", "y_train", "x_test", "y_test"), "abcd", strict=True))
-    values = describe(tmp_path / "line.npz", tmp_path, name="line", arrays=names)
-    assert (values["classes"], values["input_shape"], values["arrays"]) == (None, [2], names)
+    x, y = np.random.default_rng(0).random((5, 2)), np.ones(5)
+    np.savez(tmp_path / "line.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    values = describe(tmp_path / "line.npz", tmp_path / "other", "line")
+    assert values.pop("sha256")
+    assert values == {
+        "dataset": "line",
+        "file": str(tmp_path / "line.npz"),  # not below the data root
+        "train_samples": 5,
+        "input_shape": [2],
+        "classes": None,
+        "owners": False,
+    }
+
+
+def numbers(train=0.0, test=0.0):
+    return {"x_train": np.full((60, 4), train), "x_test": np.full((9, 4), test)}
 
 
 @pytest.mark.parametrize(
@@ -52,51 +60,25 @@ def test_numbers_are_the_targets_of_regression_data(tmp_path):
         ({"y_test": np.arange(9) - 1}, "test_targets are -1 to 7; expected 0 to 7"),
         ({"x_test": np.zeros((9, 4), np.float32)}, r"test_inputs have shape \(9, 4\); expected"),
         ({"x_train": np.zeros((60, 28, 28), int)}, "train_inputs are int64 of shape"),
-        ({"x_train": np.full((60, 4), np.nan, np.float32)}, "x_train has values that are not fin"),
-        ({"x_test": np.full((9, 28, 28), np.inf)}, "x_test has values that are not finite"),
-        ({"y_test": np.full(9, np.nan)}, "y_test has values that are not finite"),
-        (
-            {"x_train": np.full((60, 4), 1e300), "x_test": np.zeros((9, 4))},
-            "240 of train_inputs are not finite in float32",
-        ),
-        ({"owner_train": np.zeros(59, int)}, r"'owner_train' of .* shape \(59,\); .* \(60,\)"),
-        ({"owner_train": np.zeros(60)}, "values of type float64; owners must be whole numbers"),
+        ({"x_train": np.array(3.0)}, "train_samples|input_shape"),
+        (numbers(train=np.nan), "train_inputs has values that are not finite"),
+        (numbers(test=np.inf), "test_inputs has values that are not finite"),
+        (numbers(train=1e300), "240 of train_inputs are not finite in float32"),
+        ({"owner_train": np.zeros(59, int)}, "owner_train must have an owner for each of the 60"),
         ({"owner_train": np.full(60, None)}, "can't be read: Object arrays"),
     ],
 )
 def test_arrays_that_do_not_fit_together_are_named(tmp_path, arrays, message):
     array_file(tmp_path, **arrays)
     with pytest.raises(UserError, match=message):
-        describe(tmp_path / "marks.npz", tmp_path, name="marks")
-
-
-def test_what_has_no_effect_is_named(tmp_path):
-    array_file(tmp_path)
-    for key, value in {"size": (8, 6), "grey": True}.items():
-        with pytest.raises(UserError, match=f"{key}: '.*marks.npz' is not a folder of images"):
-            describe(tmp_path / "marks.npz", tmp_path, name="marks", **{key: value})
-    with pytest.raises(UserError, match="array: '.*birds' is a folder of images"):
-        describe(image_folder(tmp_path), tmp_path, name="birds", arrays={"x_train": "x"})
-
-
-def test_what_is_no_data_is_named(tmp_path):
-    with pytest.raises(UserError, match="path: '.*/none.npz' does not exist"):
-        describe(tmp_path / "none.npz", tmp_path, name="none")
-    (tmp_path / "table.csv").touch()
-    with pytest.raises(UserError, match="table.csv' is neither a folder of images nor a file of"):
-        describe(tmp_path / "table.csv", tmp_path, name="table")
-    with pytest.raises(UserError, match="size: images need a height and a width"):
-        describe(image_folder(tmp_path), tmp_path, name="birds")
-
-
-pytestmark = pytest.mark.usefixtures("own_entries")
+        describe(tmp_path / "marks.npz", tmp_path, "marks")
 
 
 @pytest.fixture
 def marks(tmp_path):
     """A data root with a file of arrays, and its description, which is loaded: the arrays."""
     arrays = array_file(tmp_path)
-    load(tmp_path, describe(tmp_path / "marks.npz", tmp_path, name="marks"))
+    load(tmp_path, describe(tmp_path / "marks.npz", tmp_path, "marks"))
     return arrays
 
 
@@ -114,17 +96,7 @@ def test_a_file_of_arrays_is_a_data_set(marks, tmp_path):
     assert torch.equal(data.test_inputs[:, 0], torch.from_numpy(marks["x_test"]))
     assert data.test_targets.tolist() == marks["y_test"].tolist()
     assert loading.train_labels("marks", tmp_path).tolist() == marks["y_train"].tolist()
-    assert data.mean.item() == pytest.approx(marks["x_train"].mean() / 255)
-
-
-def test_a_folder_of_images_is_a_data_set(tmp_path):
-    folder = image_folder(tmp_path)
-    load(tmp_path, describe(folder, tmp_path, name="birds", size=(8, 6)))
-    data = loading.load("birds", tmp_path)
-    assert data.train_inputs.shape == (6, 3, 8, 6)
-    assert data.train_targets.tolist() == [0, 0, 0, 1, 1, 1]
-    assert loading.train_labels("birds", tmp_path).tolist() == [0, 0, 0, 1, 1, 1]
-    assert "birds" not in OWNERS
+    assert OWNERS["marks"](tmp_path).tolist() == marks["owner_train"].tolist()
 
 
 def test_another_content_is_refused_before_it_is_used(marks, tmp_path):
@@ -136,10 +108,9 @@ def test_another_content_is_refused_before_it_is_used(marks, tmp_path):
 
 def test_the_identity_is_that_of_the_content_and_not_of_its_place(marks, tmp_path):
     first = identity("marks")
-    assert first["sha256"] == digest(tmp_path / "marks.npz")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "marks.npz").rename(tmp_path / "elsewhere/moved.npz")
-    values = describe(tmp_path / "elsewhere/moved.npz", tmp_path, name="moved")
+    values = describe(tmp_path / "elsewhere/moved.npz", tmp_path, "moved")
     load(tmp_path, values)
     assert values["file"] == "elsewhere/moved.npz"
     assert identity("moved") == first
@@ -165,22 +136,78 @@ def test_a_name_is_described_once(marks, tmp_path):
         ({"clases": 3}, "'clases' is unknown; allowed: .* Did you mean 'classes'"),
         ({"classes": 1}, "classes: 1 is not allowed; it must be 2 to 1,000,000, or null"),
         ({"train_samples": "60"}, "train_samples: '60' is not allowed; it must be a whole number"),
-        (
-            {"input_shape": 28},
-            "input_shape: 28 is not allowed; it must be a list of 1 to 8",
-        ),
+        ({"input_shape": 28}, "input_shape: 28 is not allowed; it must be a list of 1 to 8"),
         ({"sha256": "abc"}, "sha256: 'abc' is not allowed; it must be 64 hex digits"),
         ({"sha256": None}, "sha256: None is not allowed"),
-        ({"arrays": {"x": "y"}}, "arrays: .* it must be a mapping of x_train, y_train, "),
-        ({"folder": "birds"}, "name a file or a folder, and not both"),
-        ({"file": "marks.csv"}, "file: 'marks.csv' must be a path that ends in .npz"),
+        ({"file": "marks.csv"}, "file: 'marks.csv' is not allowed; it must be a path that ends in"),
+        ({"owners": "yes"}, "owners: 'yes' is not allowed; it must be true or false"),
     ],
 )
 def test_a_wrong_description_is_explained_in_one_line(marks, tmp_path, change, message):
     values = yaml.safe_load((tmp_path / "marks.yaml").read_text()) | {"dataset": "wrong"} | change
     path = tmp_path / "wrong.yaml"
     path.write_text(as_text(values))
-    with pytest.raises(UserError, match=f"^plugins: 'wrong.yaml': {message}") as error:
+    with pytest.raises(UserError, match=f"^plugins: 'wrong.yaml': {message}"):
         plugins.load([path])
-    assert "\n" not in str(error.value)
     assert "wrong" not in DATASETS
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [
+        ((2, 5, 6), (2, 1, 5, 6)),
+        ((2, 5, 6, 3), (2, 3, 5, 6)),
+        ((2, 3, 5, 6), (2, 3, 5, 6)),
+        ((2, 3, 5, 3), (2, 3, 5, 3)),
+    ],
+)
+def test_images_get_their_channels_first(shape, wanted):
+    images = np.arange(np.prod(shape)).reshape(shape).astype(np.uint8)
+    assert as_inputs(images).shape == wanted
+    if shape[-1] == 3 and shape != wanted:
+        assert np.array_equal(as_inputs(images)[1, 0], images[1, :, :, 0])
+    assert as_inputs(images.astype(np.float32)).shape == shape
+
+
+def npy(shape, data=b"", descr="|u1"):
+    """A file of the npy format with any header."""
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + data
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy("(1000000000000,)"),
+        npy("(-1, -3)", b"abc"),
+        npy("(1,)", b"a", "|V2147483647"),
+        npy("(1,)", b"a", "zz\nzz"),
+        npy("(" * 5000),
+        b"\x93NUMPY\x09\x09" + bytes(100),
+        b"",
+    ],
+)
+def test_a_strangers_array_is_refused_before_it_takes_memory(tmp_path, content):
+    with zipfile.ZipFile(tmp_path / "d.npz", "w") as file:
+        file.writestr("x.npy", content)
+    with pytest.raises(UserError, match=r"^data.root: '.*d.npz' can't be read: [^\n]{,300}$"):
+        read_arrays(tmp_path / "d.npz", ["x"])
+
+
+@pytest.mark.timeout(60)
+def test_what_is_no_file_of_arrays_is_named(tmp_path, monkeypatch):
+    with (tmp_path / "one.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    os.mkfifo(tmp_path / "pipe.npz")
+    np.savez(tmp_path / "other.npz", other=np.zeros(1), x_train=np.zeros(1))
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("x.npy", npy("(1200000,)", bytes(1_200_000)))
+    monkeypatch.setattr(memory, "ALWAYS", 1000)
+    for name, message in {
+        "one": "can't be read: File is not a zip file",
+        "pipe": "can't be read: it is not a regular file",
+        "other": "'x' is unknown; allowed: other, x_train",
+        "bomb": "declares a content of 12000",
+    }.items():
+        with pytest.raises(UserError, match=message):
+            read_arrays(tmp_path / f"{name}.npz", ["x"])

@@ -1,4 +1,9 @@
+import os
 import random
+import shutil
+import stat
+import struct
+import zlib
 
 import pytest
 import torch
@@ -118,6 +123,34 @@ def test_a_missing_or_damaged_text_file_is_named(root, file, content, message):
     for call in (download.check, loading.train_labels, loading.load):
         with pytest.raises(UserError, match=message):
             call("tinyimagenet", root)
+
+
+def bomb(width, height):
+    """A PNG file of some bytes that declares any size."""
+
+    def chunk(kind, content):
+        check = struct.pack(">I", zlib.crc32(kind + content))
+        return struct.pack(">I", len(content)) + kind + content + check
+
+    size = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + size + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n%%EOF\n"
+
+
+@pytest.mark.parametrize("content", [POSTSCRIPT, bomb(30_000, 30_000), bomb(4, 4)])
+def test_what_is_no_image_of_the_release_is_refused(root, tmp_path, monkeypatch, content):
+    """Pillow gives a file that begins as PostScript does to Ghostscript, whatever its name."""
+    program = tmp_path / "gs"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert shutil.which("gs") == str(program)
+    (root / tinyimagenet.FOLDER / "val/images/val_0.JPEG").write_bytes(content)
+    with pytest.raises(UserError, match="val_0.JPEG' can't be decoded: cannot identify image file"):
+        loading.load("tinyimagenet", root)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_real_tinyimagenet():

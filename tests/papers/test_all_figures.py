@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from conftest import REPOSITORY
 from figure_files import drawn, made
+from shipped_plans import tiers
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config import read_config, tiers
+from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]

@@ -1,18 +1,14 @@
 """Typing errors in the filters and arguments of claims: one line before anything is trained."""
 
-import shutil
-
 import pytest
 import yaml
 from configs import config_of, plan_of
-from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, measurement
 from ngo.measures.spectra import SpectraOptions
 from ngo.pipeline.claim_filters import check_filters
 from verdicts.claims.claims_file import read_claims
-from verdicts.cli import main
 
 SIDES = {"of": {"method": "ngo"}, "minus": {"method": "gossip"}}
 CLAIM = {
@@ -111,32 +107,3 @@ def test_a_plan_refuses_them_before_training(tmp_path):
     plan = plan_of({**config_of(), "claims": str(path)})
     with pytest.raises(UserError, match=r"claims\.a\.where: 'local_rul' is unknown"):
         plan.tables("claims")
-
-
-LEVEL = """\
-claims:
-  a: {place: x, says: y, kind: order, from: table1, quantity: level, with: {value: VALUE}, above: 0}
-"""
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder like the repository's, with a claims file that a config names."""
-    shutil.copytree(REPOSITORY / "config", tmp_path / "config")
-    (tmp_path / "config/mine.yaml").write_text("tier: mine\nclaims: config/mine-claims.yaml\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "config"
-
-
-def test_claims_that_a_config_names_are_checked_before_they_are_registered(folder, capsys):
-    claims, out = folder / "mine-claims.yaml", folder / "mine-claims.registered.yaml"
-    claims.write_text(LEVEL.replace("VALUE", "acuracy"))
-    for path in (claims, "config/mine-claims.yaml"):
-        assert main(["register", str(path)]) == 2
-        said = capsys.readouterr().err
-        assert said.startswith("verdicts: claims.a.with.value: 'acuracy' is unknown; allowed: ")
-        assert said.endswith("Did you mean 'accuracy'?\n")
-    assert not out.exists()
-    claims.write_text(LEVEL.replace("VALUE", "accuracy"))
-    assert main(["register", str(claims)]) == 0
-    assert out.exists()

@@ -1,30 +1,12 @@
 """Config files: read, checked, and explained in one line where they are wrong."""
 
 import pytest
-import yaml
 from configs import changed, config_of, plan_of
 from conftest import REPOSITORY
-from jsonschema import Draft202012Validator
 from tier_artefacts import OF_A_TIER
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config import GONE, read_config, tiers, without_gone
-from ngo.pipeline.config_schema import config_schema, overlay_schema
-from ngo.pipeline.paths import CONFIG
-
-
-def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):
-    for name in ("config.yaml", "laptop.yaml", "decide-laptop.yaml"):
-        (tmp_path / name).touch()
-    assert [[path.name for path in paths] for paths in tiers(tmp_path)] == [
-        ["config.yaml"], ["config.yaml", "laptop.yaml"]
-    ]  # fmt: skip
-
-
-def test_outside_of_the_repository_the_default_config_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="it is in the repository of ngo. Go to a clone of it"):
-        read_config([CONFIG])
+from ngo.pipeline.config import GONE, read_config, without_gone
 
 
 def test_overlays_merge_mappings_and_replace_lists(tmp_path):
@@ -39,25 +21,6 @@ def test_what_is_laid_over_a_config_comes_after_it():
     assert read_config([base, overlay])["tier"] == "demo"
     with pytest.raises(UserError, match="config.yaml' is a base; name it before its overlays"):
         read_config([overlay, base])
-
-
-@pytest.mark.parametrize("tier", ["paper", "laptop", "demo"])
-def test_the_shipped_configs_follow_the_schema(tier):
-    schema = config_schema(values=True)
-    Draft202012Validator.check_schema(schema)
-    assert not list(Draft202012Validator(schema).iter_errors(config_of(tier)))
-
-
-def test_an_overlay_follows_the_schema_for_editors():
-    schema = overlay_schema()
-    Draft202012Validator.check_schema(schema)
-    is_valid = Draft202012Validator(schema).is_valid
-    for path in sorted((REPOSITORY / "config").glob("*.yaml")):
-        assert is_valid(yaml.safe_load(path.read_text())), path
-    assert is_valid({"tier": "mine", "training": {"fig7": None}})
-    assert not is_valid({"teir": "mine"})
-    assert not is_valid({"defaults": {"topology": "rign"}})
-    assert not is_valid({"defaults": {"lr": 0}})
 
 
 @pytest.mark.parametrize(

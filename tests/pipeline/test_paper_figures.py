@@ -116,7 +116,7 @@ def test_a_name_without_a_folder_is_one_line(own):
 def test_a_figure_without_a_notebook_is_one_line(own):
     (own / "notebooks/shown.ipynb").unlink()
     with pytest.raises(
-        UserError, match=r"^figures.shown: there is no .*; ngo notebook shown writes"
+        UserError, match=r"^figures.shown: there is no .*; examples/figure.ipynb is"
     ):
         plan_of(read_config(configs(own))).artefacts  # noqa: B018
 

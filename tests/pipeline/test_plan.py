@@ -1,11 +1,11 @@
 import pytest
 import yaml
 from configs import TIERS, config_of, plan_of, plan_of_tier
-from conftest import REPOSITORY
+from shipped_plans import tiers
 from tier_artefacts import OF_A_TIER, OF_UNIVERSES
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config import read_config, tiers
+from ngo.pipeline.config import read_config
 from verdicts.quantity_registry import QUANTITIES, Quantity
 
 
@@ -73,7 +73,7 @@ def test_models_are_kept_where_an_experiment_asks_for_them():
 
 @pytest.mark.parametrize(
     "paths",
-    [paths for paths in tiers(REPOSITORY / "config") if paths[-1].stem not in ("config", *TIERS)],
+    [paths for paths in tiers() if paths[-1].stem not in ("config", *TIERS)],
     ids=lambda paths: paths[-1].stem,
 )
 def test_every_other_tier_is_valid(paths):

@@ -181,7 +181,7 @@ def verify(
     trusted: bool,
     data_root: Path | None,
 ) -> None:
-    """Check an ARCHIVE: its sums, its records, and runs and measurements that the seed draws.
+    """Check an ARCHIVE: its sums, its records, and runs and measurements of a draw.
 
     All runs that its tables need must be there, with the values of the config. The drawn runs are
     trained again, and the drawn cases of measurements are measured again. On the kind of processor

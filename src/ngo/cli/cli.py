@@ -6,13 +6,12 @@ Commands are imported on first use, and their errors are one line each. Every co
 
 from __future__ import annotations
 
-import ast
-import importlib.util
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext, suppress
-from pathlib import Path
+from itertools import chain
 
 import click
 
@@ -23,23 +22,34 @@ from ngo.cli.measurement_commands import commands as measurements
 from ngo.common import plugins
 from ngo.common.registry import UserError, usual
 
-#: The sections of the help: commands, with their modules in this folder.
+#: The sections of the help: commands, and their summaries.
 SECTIONS = {
     "Run": {
-        "train": "train_command",
-        "runs": "pipeline_commands",
-        **dict.fromkeys(("fields", "methods"), "list_commands"),
-        **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
+        "train": "Train one run.",
+        "runs": "List the runs of a config, and count their samples.",
+        "fields": "List the fields of a run, and the choices that read them.",
+        "methods": "List methods and other parts of a step, and which go together.",
+        "data": "Verify the files of a data set, and download missing ones.",
+        "describe": "Describe a file of arrays, so that configs can name it as a data set.",
+        "partition": "Assign each training sample to a worker.",
     },
-    "Archive": dict.fromkeys(("archive", "rebuild", "restore", "verify"), "archive_commands"),
-    "Develop": {"schema": "pipeline_commands"},
-    # Not in the help: the pipeline calls them.
-    "": dict.fromkeys(
-        ("aggregate", "classes", "notebook", "assumptions", "report"), "pipeline_commands"
-    ),
+    "Archive": {
+        "archive": "Pack the inputs of FIGURES as one verified archive.",
+        "rebuild": "Make all tables and figures from a metrics ARCHIVE.",
+        "restore": "Put the finished runs of an ARCHIVE back into results/runs.",
+        "verify": "Check an ARCHIVE: its sums, its records, and runs and measurements of a draw.",
+    },
 }
 
-MODULES = {name: module for names in SECTIONS.values() for name, module in names.items()}
+#: The modules of commands in this folder; the pipeline calls those that are not in the help.
+MODULES = {
+    "train": "train_command",
+    **dict.fromkeys(("fields", "methods"), "list_commands"),
+    **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
+    **dict.fromkeys(SECTIONS["Archive"], "archive_commands"),
+    **dict.fromkeys(("runs", "aggregate", "classes", "notebook"), "pipeline_commands"),
+    **dict.fromkeys(("assumptions", "report"), "pipeline_commands"),
+}
 
 FLAG, KEY = "--plugin", "plugin"
 
@@ -87,8 +97,7 @@ class Commands(click.Group):
 
     def list_commands(self, context: click.Context | None = None) -> list[str]:
         """The names of those in the help."""
-        named = [name for title, names in SECTIONS.items() if title for name in names]
-        return [*named, *self.commands, *measurements()]
+        return [*chain(*SECTIONS.values()), *self.commands, *measurements()]
 
     def get_command(self, context: click.Context | None, name: str) -> click.Command | None:
         """The command with this name, which has the option for plugins; None if there is none."""
@@ -105,7 +114,8 @@ class Commands(click.Group):
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line for each command, by section."""
-        for title, summaries in _summaries().items():
+        measured = {n: c.get_short_help_str(limit=80) for n, c in measurements().items()}
+        for title, summaries in {**SECTIONS, "Measure": measured}.items():
             with formatter.section(title):
                 formatter.write_dl(list(summaries.items()))
 
@@ -134,35 +144,11 @@ class Commands(click.Group):
         """Parse the group's own options, after the start of the outermost group."""
         if parent is None:
             log.configure()
-            _in_one_line(plugins.load_installed)
         return _in_one_line(super().make_context, info_name, args, parent, **extra)
 
     def invoke(self, context: click.Context) -> object:
         """Run a command, after parsing its options."""
         return _in_one_line(super().invoke, context)
-
-
-def _summaries() -> dict[str, dict[str, str]]:
-    """The first sentence of each command by section; those of ``SECTIONS`` are not imported."""
-    summaries = {
-        title: {name: _summary_in(f"ngo.cli.{module}", name) for name, module in names.items()}
-        for title, names in SECTIONS.items()
-        if title
-    }
-    measured = measurements().items()
-    return summaries | {"Measure": {name: c.get_short_help_str(limit=80) for name, c in measured}}
-
-
-def _summary_in(module: str, name: str) -> str:
-    """The first sentence of a command's help, from its source.
-
-    Importing the modules of all commands would take longer.
-    """
-    path = importlib.util.find_spec(module).origin
-    for node in ast.parse(Path(path).read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            return ast.get_docstring(node).split("\n")[0]
-    raise LookupError(f"{module} has no function {name}")
 
 
 def _keep_lines(command: click.Command) -> None:
@@ -179,7 +165,7 @@ def _keep_lines(command: click.Command) -> None:
 # What the extra ``pipeline`` installs, as it is imported.
 PIPELINE = {
     "docutils", "ipykernel", "jinja2", "jsonschema", "markupsafe", "matplotlib", "nbformat",
-    "papermill", "pygments", "pylatexenc", "rocrate", "ruamel", "seaborn", "snakemake",
+    "papermill", "pygments", "pylatexenc", "seaborn", "snakemake",
 }  # fmt: skip
 
 # What torch and Python say when the system refuses more memory or threads.
@@ -197,7 +183,7 @@ def _without_usual_word(error: click.UsageError) -> str:
 
 
 def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:
-    """What ``work`` returns; a user's mistake is raised as a ``Mistake``."""
+    """The result of ``work``; a user's mistake is raised as a ``Mistake``."""
     try:
         return work(*arguments, **named)
     except click.exceptions.NoArgsIsHelpError:

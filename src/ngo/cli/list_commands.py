@@ -82,18 +82,18 @@ NOTES = {
     "lr_schedule": "t is the step, T the number of steps. Warm-up (--warmup) goes with each "
     "schedule: in the first m = warmup × T steps, η_t is multiplied by (t + 1)/m "
     "[Goyal et al. 2017].",
-    "schedule": "A decentralized method goes with each schedule that changes fields that it reads.",
+    "schedule": "A decentralized method goes with the schedules of its fields.",
     "compression": "C(z) is sent in place of z, a row of d numbers, by methods with C(d) in the "
     "table below.",
     "topology": "Workers have the numbers 0 … n − 1; on a circle, numbers are taken mod n. In "
     "G(n, u), each edge exists with probability u.",
-    "attack": "What a worker j that lies sends to a worker i that does not. The last workers lie "
+    "attack": "What a lying worker j sends to an honest worker i. The last workers lie "
     "(--liars). A defence is a coupling: clipped, clipped_adaptive, median, trimmed_mean, or power "
     "with p near 1/2.",
 }
 
 
-# Fields that all decentralized methods read, or whose values or use the table of methods shows.
+# Fields of all decentralized methods, and those in the table of methods.
 IN_TABLE = ("topology", "coupling", "compression", *DECENTRALIZED, *ATTACKED)
 
 

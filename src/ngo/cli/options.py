@@ -197,7 +197,7 @@ class FieldOption(click.Option):
 
 
 def _default_text(field: Field) -> str:
-    """What an option's help says of the default; the values of a list are separated by commas."""
+    """The default in an option's help; the values of a list are separated by commas."""
     values = field.default if field.many else (field.default,)
     told = [f"default: {', '.join(map(str, values))}"] if values not in ((), (None,)) else []
     told += ["may be repeated"] if field.many else []

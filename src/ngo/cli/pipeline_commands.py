@@ -1,11 +1,10 @@
-"""``ngo runs`` and ``schema``, for configs; and the commands that the workflow calls: tables,
-notebooks, assumptions and the page of results.
+"""``ngo runs``, and the commands that the workflow calls: tables, notebooks, assumptions and the
+page of results.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -18,9 +17,8 @@ from ngo.cli.options import INPUT, RESULT, configs_option, table_option
 from ngo.common.files import removed_if_damaged, write_text
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline import assumptions as assumed_values
-from ngo.pipeline.config import read_config, tiers
-from ngo.pipeline.config_schema import overlay_schema
-from ngo.pipeline.paths import CONFIG, JOBS
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import JOBS
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import tidy
 
@@ -36,26 +34,8 @@ def summary(plan: Plan) -> str:
     return f"{len(runs)} runs of {of} on {partitions} partitions train {samples:,} samples"
 
 
-def overview(folder: str | Path = CONFIG.parent) -> Iterator[str]:
-    """A line for each tier in ``folder``, and for each file that is not one, with the reason."""
-    files: dict[str, Path] = {}
-    for paths in tiers(folder):
-        path = paths[-1]
-        try:
-            planned = plan(read_config(paths))
-            if planned.tier in files:
-                raise UserError(f"tier: {planned.tier!r} is the name of {files[planned.tier]}")
-        except UserError as error:
-            if len(paths) == 1:
-                raise
-            yield f"{path} is not a tier on its own: {error}"
-        else:
-            files[planned.tier] = path
-            yield f"{planned.tier}: {summary(planned)}"
-
-
 @click.command()
-@configs_option("one line per tier of config/")
+@configs_option()
 @click.option("--json", "as_json", is_flag=True, help="Print all fields of all runs as JSON.")
 def runs(configs: tuple[Path, ...], as_json: bool) -> None:
     """List the runs of a config, and count their samples.
@@ -65,12 +45,7 @@ def runs(configs: tuple[Path, ...], as_json: bool) -> None:
     List the runs of the demo, in the repository's folder:
       ngo runs --config config/config.yaml --config config/demo.yaml
     """
-    if not configs:
-        for line in overview():
-            click.echo(line)
-        return
-    config = read_config(configs)
-    table = plan(config)
+    table = plan(read_config(configs))
     if Path(table.claims).exists():
         _ = table.ledger  # it is checked
     else:
@@ -91,58 +66,20 @@ def runs(configs: tuple[Path, ...], as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--out", type=RESULT, help="File to write (JSON)  [default: standard output]")
-def schema(out: Path | None) -> None:
-    """Print the JSON Schema of a config, for editors: they complete and check keys and names.
-
-    With `# yaml-language-server: $schema=FILE` as its first line, a config is checked against FILE.
-    The entries of plugins are known, too.
-
-    Write the schema to a file:
-      ngo schema --out ngo.schema.json
-    """
-    text = json.dumps(overlay_schema(), indent=2, ensure_ascii=False)
-    if out is None:
-        click.echo(text)
-        return
-    write_text(out, text + "\n")
-
-
-@click.command()
-@click.argument("source")
+@click.argument("source", type=INPUT)
 @click.option(
     "--param", "-p", multiple=True, metavar="NAME=VALUE", help="Set a parameter; VALUE is YAML."
 )
-@click.option("--out", type=RESULT, help="Executed notebook to write.")
-@click.option("--reads", metavar="NAME", help="The experiment that a new notebook shows.")
-@click.option("--tier", default="demo", show_default=True, help="The tier of a new notebook.")
-def notebook(
-    source: str, param: tuple[str, ...], out: Path | None, reads: str | None, tier: str
-) -> None:
-    """Execute the notebook SOURCE with parameters, or start a new one.
+@click.option("--out", type=RESULT, required=True, help="Executed notebook to write.")
+def notebook(source: Path, param: tuple[str, ...], out: Path) -> None:
+    """Execute the notebook SOURCE with parameters.
 
     An unknown parameter is an error. The executed notebook is written to --out, even if a cell
     raises an exception.
-
-    Start notebooks/NAME.ipynb, the figure of an experiment:
-      ngo notebook NAME --reads fig4
     """
-    from ngo.pipeline.notebooks import execute, start
+    from ngo.pipeline.notebooks import execute
 
-    if source.endswith(".ipynb"):
-        if out is None:
-            raise UserError("out: it is missing; name the executed notebook.")
-        if not Path(source).is_file():
-            raise UserError(f"notebook: there is no file {source!r}.")
-        execute(Path(source), out, param)
-        return
-    if not source.isidentifier():
-        raise UserError(f"notebook: {source!r} is no name of letters, digits and _.")
-    path = start(source, reads or source, tier)
-    click.echo(
-        f"{path} is a start. A config with these lines has it, and snakemake {source} makes it:\n"
-        f"figures:\n  {source}: {{ section: My own, reads: {reads or source} }}"
-    )
+    execute(source, out, param)
 
 
 @click.command()

@@ -78,7 +78,7 @@ def train_distributed(
         return
     process_run.check(spec, out, processes)
     LOG.info(spec.id)
-    files = [plugin.path for plugin in plugins.loaded() if plugin.module.startswith(plugins.PREFIX)]
+    files = [plugin.path for plugin in plugins.loaded()]
     launch(partial(_child, files, spec, out, root, how), processes)
 
 
@@ -100,7 +100,6 @@ def _child(
     """Take part, after setting up this new process like its parent."""
     log.configure()
     log.prepare()
-    plugins.load_installed()
     plugins.load(files, key="plugin")
     _take_part(spec, out, root, how)
 

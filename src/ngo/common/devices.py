@@ -72,10 +72,10 @@ def chosen(device: str) -> str:
 def claimed(device: str) -> Iterator[str]:
     """A torch device for this process: ``cpu``, or the GPU that the fewest other processes use.
 
-    The GPU becomes torch's current device. A claim is a file lock, which the system releases when
-    the process ends for any reason. It holds nobody back: how many jobs run on GPUs at a time is
-    for whoever starts them. A job to which Slurm assigned a single GPU uses that one without a
-    lock, since its number can denote another GPU in another job. If torch can't use the GPU,
+    The GPU becomes torch's current device. A claim is a file lock; the system
+    releases it at the end of the process. It holds nobody back: whoever starts jobs decides how
+    many run on GPUs at a time. With a single GPU from Slurm there is no lock: its number can denote
+    another GPU in another job. If torch can't use the GPU,
     ``auto`` logs the reason and uses the CPU, and ``cuda`` raises a UserError.
     """
     if chosen(device) == "cpu":
@@ -137,7 +137,7 @@ def deterministic() -> None:
 
 
 def float32_parts() -> tuple[Any, ...]:
-    """What of torch has a precision of float32 on a GPU: ``fp32_precision``.
+    """The parts of torch with a precision of float32 on a GPU: ``fp32_precision``.
 
     That of ``torch.backends``, for all of them, does not reach convolutions in torch 2.11.
     """

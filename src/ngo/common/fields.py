@@ -21,7 +21,6 @@ from ngo.common.registry import Registry, UserError, shown, unknown
 
 LARGEST = 2**63 - 1  # the largest integer in a column of a table
 
-Schema = dict[str, object]
 C = TypeVar("C")
 
 
@@ -44,13 +43,6 @@ class Range(NamedTuple):
         if self.high == math.inf:
             return f"{low} or more"
         return f"{low} or more, below {high}" if self.open_high else f"{low} to {high}"
-
-    @property
-    def schema(self) -> Schema:
-        """The range in the words of JSON Schema."""
-        low = {"exclusiveMinimum" if self.open_low else "minimum": self.low}
-        high = {"exclusiveMaximum" if self.open_high else "maximum": self.high}
-        return low if self.high == math.inf else {**low, **high}
 
 
 def within(low: float, high: float) -> Range:
@@ -75,7 +67,7 @@ def below(low: float, high: float) -> Range:
 
 @dataclass(frozen=True)
 class Field:
-    """What is known of a value before it is given."""
+    """The facts about a value before it is given."""
 
     #: int, float, str (a name), or Path: a file, whose path is text.
     kind: type
@@ -91,19 +83,6 @@ class Field:
     many: bool = False
     #: Whether a config need not state it.
     optional: bool = False
-
-    @property
-    def schema(self) -> Schema:
-        """The JSON Schema of the field. Its names are those registered now."""
-        facts: Schema = {"type": {int: "integer", float: "number"}.get(self.kind, "string")}
-        if self.names is not None:
-            facts = {"enum": sorted(self.names)}
-        elif self.kind is not Path:
-            facts |= {**(self.range.schema if self.range else {}), "description": wanted(self)}
-        if self.many:
-            least = 0 if self.default == () else 1
-            facts = {"type": "array", "minItems": least, "uniqueItems": True, "items": facts}
-        return {"title": self.help, **facts}
 
 
 def number(help: str, default: float | tuple[float, ...] | None, range: Range, **more: Any) -> Any:
@@ -200,7 +179,7 @@ def checked(key: str, value: object, field: Field) -> Any:
 
 
 def _mistake(value: Any, field: Field) -> str:
-    """What is wrong with a value for a number or a file, in words; empty if nothing is."""
+    """The mistake in a value for a number or a file, in words; empty if there is none."""
     if field.kind is Path:
         return "" if isinstance(value, str) else "is not a path"
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -239,23 +218,6 @@ def as_number(value: object, allowed: Callable[[float], bool]) -> str:
             text = text if "." in text else text.replace("e", ".0e")
             return f" It was read as text: write {text}."
     return ""
-
-
-def mapping_schema(properties: Mapping[str, object]) -> Schema:
-    """The JSON Schema of a mapping with these keys and no others; ``name?`` is optional."""
-    required = [key for key in properties if not key.endswith("?")]
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        **({"required": required} if required else {}),
-        "properties": {key.removesuffix("?"): schema for key, schema in properties.items()},
-    }
-
-
-def schema_of(cls: type) -> Schema:
-    """The JSON Schema of a mapping that ``from_mapping`` reads as a ``cls``."""
-    known = fields_of(cls).items()
-    return mapping_schema({name + "?" * field.optional: field.schema for name, field in known})
 
 
 F = TypeVar("F", bound=Callable[..., Any])

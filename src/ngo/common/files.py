@@ -1,4 +1,4 @@
-"""Paths that users name, files that appear whole or not at all, and lock files.
+"""Paths of users, files that appear whole or not at all, and lock files.
 
 A lock file has one holder at a time. The system drops a lock when its process ends. A lock may be
 acquired in one thread and released in another.
@@ -69,18 +69,6 @@ def read_limited(path: Path, key: str, limit: int) -> str:
         raise UserError(f"{key}: {str(path)!r} can't be read: it is not text in UTF-8.") from None
 
 
-def check_names(folder: Path, key: str, names: list[str]) -> None:
-    """Raise a UserError, under ``key``, for a file in ``folder`` whose name has control characters
-    or is not UTF-8. Lists of files with such names are ambiguous.
-    """
-    for name in names:
-        if not name.isprintable():  # undecodable bytes are surrogates, which are not printable
-            raise UserError(
-                f"{key}: {str(folder)!r} has a file with the name {name!r}; names must "
-                f"consist of printable characters, in UTF-8."
-            )
-
-
 def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) -> Path:
     """Return ``path``, made absolute: a plugin may change the working folder before it is written.
 
@@ -129,7 +117,7 @@ def hashed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-# The prefix of files that are being written, or that a killed process left.
+# The prefix of unfinished files, also of killed processes.
 PARTIAL = ".ngo-"
 
 # Errors of a full disk, an exceeded quota, and an exceeded limit on file sizes.

@@ -1,8 +1,8 @@
 """Plugins: a user's own Python files that register topologies, methods, models, data sets, …
 
-A plugin is named in a config (``plugins: [mine.py]``), on the command line (``--plugin mine.py``),
-or by an installed package's entry point in the group ``ngo.plugins``. It is imported once in a
-process, before any name is looked up. A plugin may also be a YAML file that describes a data set.
+A plugin is named in a config (``plugins: [mine.py]``) or on the command line (``--plugin
+mine.py``). It is imported once in a process, before any name is looked up. A plugin may also be a
+YAML file that describes a data set.
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable
-from contextlib import chdir, suppress
+from contextlib import chdir
 from dataclasses import dataclass
-from glob import escape, iglob
 from pathlib import Path
 
 from ngo.common.registry import UserError, in_a_line, shown
 
-GROUP = "ngo.plugins"
-
 # A plugin's module has its file's name behind this prefix, so that no library is shadowed.
 PREFIX = "ngo_plugin_"
 
-# For plugins that are not Python, by suffix: the function that registers their content, as
-# ``module:name``. It takes the path and the key of error messages, and is imported on first use.
+# For other files than Python, by suffix: the function ``module:name`` that registers their content,
+# given the path and the key of error messages. It is imported on first use.
 REGISTERED_BY = {".yaml": "ngo.data.description:register"}
 
 
@@ -49,40 +46,6 @@ _loaded: dict[str, Plugin] = {}
 def load(paths: Iterable[str | Path], key: str = "plugins") -> list[Plugin]:
     """Load plugin files, each once in a process; a UserError, under ``key``, where one fails."""
     return [_load(Path(path), key) for path in paths]
-
-
-def load_installed() -> None:
-    """Import the plugins of installed packages (entry points of the group ``ngo.plugins``)."""
-    if not _any_installed():
-        return
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=GROUP):
-        if entry.value in _loaded:
-            continue
-        try:
-            with chdir("."):
-                module = entry.load()
-            path = Path(sys.modules[getattr(module, "__module__", module.__name__)].__file__)
-        except Exception as error:
-            raise UserError(
-                f"plugins: entry point {entry.name!r} can't be imported: {in_a_line(error)}"
-            ) from error
-        _loaded[entry.value] = Plugin(entry.module, path)
-
-
-def _any_installed() -> bool:
-    """Whether an installed package has an entry point in the group.
-
-    ``importlib.metadata`` takes 40 ms to answer this, and looking into the files takes 2 ms.
-    """
-    section = f"[{GROUP}]".encode()
-    for folder in dict.fromkeys(sys.path):
-        for path in iglob(f"{escape(folder or '.')}/*-info/entry_points.txt"):
-            with suppress(OSError):
-                if section in Path(path).read_bytes():
-                    return True
-    return False
 
 
 def loaded() -> tuple[Plugin, ...]:

@@ -54,7 +54,7 @@ class Download:
 
 @dataclass(frozen=True)
 class Source:
-    """What is known of a data set before it is read."""
+    """The facts about a data set before it is read."""
 
     # Reads the arrays from the data root. The options are keyword arguments with defaults.
     read: Callable[..., Arrays]
@@ -70,8 +70,8 @@ class Source:
     # The number of classes; None for regression data.
     classes: int | None
 
-    # The files, relative to the data root, each with the md5 sums that are accepted. Without a sum,
-    # any content is accepted. A second sum is that of the compressed file, whose name ends in .gz.
+    # The files, relative to the data root, with their md5 sums. Without a sum, any content is
+    # accepted. A second sum is that of the compressed file, NAME.gz.
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     # A folder of many files without checksums, relative to the data root.

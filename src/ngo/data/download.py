@@ -1,4 +1,4 @@
-"""The data root: finds, verifies and downloads the files of data sets; digests of content."""
+"""The data root: finds, verifies and downloads the files of data sets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from ngo.common.files import read_limited, writable_folder, write_text
+from ngo.common.files import writable_folder
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS, Download
 from verdicts.files import regular_file
@@ -118,7 +117,7 @@ def _packed(download: Download, root: Path) -> Path | None:
 
 
 def _verified(path: Path, sums: tuple[str, ...]) -> Path:
-    if sums and (md5 := _md5(path)) not in sums:
+    if sums and (md5 := digest(path, "md5")) not in sums:
         raise UserError(
             f"data.root: {str(path)!r} is corrupt or truncated: its md5 is {md5}, the "
             f"release's {' or '.join(sums)}. Remove it and run again to download it."
@@ -138,16 +137,16 @@ def plain_or_compressed(path: Path) -> Path | None:
     return next((p for p in (path, Path(f"{path}.gz")) if p.is_file()), None)
 
 
-def _md5(path: Path) -> str:
-    """The file's md5 sum, computed once in a process unless the file changes."""
+def digest(path: Path, algorithm: str) -> str:
+    """The file's digest by ``md5`` or ``sha256``, computed once in a process unless it changes."""
     facts = path.stat()
-    return _md5_of(path.resolve(), facts.st_size, facts.st_mtime_ns)
+    return _digest(path.resolve(), algorithm, facts.st_size, facts.st_mtime_ns)
 
 
 @cache
-def _md5_of(path: Path, size: int, modified: int) -> str:
+def _digest(path: Path, algorithm: str, size: int, modified: int) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "md5").hexdigest()
+        return hashlib.file_digest(file, algorithm).hexdigest()
 
 
 @cache
@@ -165,53 +164,3 @@ def _unavailable(name: str, root: Path, absent: list[str], reason: str) -> UserE
         f"{' or '.join([wanted, *packed])} there, set {ROOT_VARIABLE} or --data-root to "
         f"a folder that has them, or try the pipeline without them: make demo."
     )
-
-
-def content_digest(place: Path, files: Sequence[str] = ()) -> str:
-    """The SHA-256 of a file; or of some ``files`` of a folder, their names included, in this order.
-
-    It is kept in a file next to ``place``, with a ``stamp`` of the files. If that file cannot be
-    written, the digest is computed each time. A UserError if one of the files is not regular.
-    """
-    kept = place.with_name(f".{place.name}.sha256")
-    paths = [place / name for name in files] or [place]
-    for path in paths:
-        regular_file(path, "data.root")
-    now = stamp(paths, files)
-    try:
-        known, digest = read_limited(kept, "data.root", 200).split()
-    except (UserError, ValueError):
-        known = digest = ""
-    if known == now:
-        return digest
-    digest = _digest(paths, files)
-    try:
-        write_text(kept, f"{now} {digest}\n")
-    except (OSError, UserError) as error:
-        _log.warning(f"{place.name}: its digest is not kept: {error}")
-    return digest
-
-
-def _digest(paths: Sequence[Path], names: Sequence[str]) -> str:
-    digests = []
-    for path in paths:
-        with path.open("rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
-    if not names:
-        return digests[0]
-    lines = (f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def stamp(paths: Sequence[Path], names: Sequence[str] = ()) -> str:
-    """A digest of the files' names and sizes, and of the times when they were last changed.
-
-    A file may come with any ``st_mtime``, but nobody can choose its ``st_ctime``. A stamp that came
-    with the files is therefore wrong, and the digest that was kept with it is not used.
-    """
-    facts = ((path, os.stat(path)) for path in paths)
-    lines = (
-        f"{path.name} {fact.st_size} {fact.st_mtime_ns} {fact.st_ctime_ns}\n"
-        for path, fact in facts
-    )
-    return hashlib.sha256("".join([*lines, *names]).encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""Partitions: rules that decide which worker owns which training sample, and the samples' owners.
+"""Partitions: which worker owns which training sample; and the owners of samples.
 
-A rule is a function ``(labels, n, *, generator, …)`` that returns one index array per worker. No
-sample is in two of them. It is registered with ``@partition``, here or in a
-plugin. Its other keyword-only parameters have the names of fields of a run.
+A rule is a function ``(labels, n, *, generator, …)`` that returns one index array per worker,
+without common samples. It is registered with ``@partition``, here or in a plugin. Its other
+keyword-only parameters are fields of a run.
 
 The owners of a data set are a function ``root → array [m]`` of names or numbers, registered with
 ``@owners``. A partition whose first parameter is called ``owners`` divides the samples by them.

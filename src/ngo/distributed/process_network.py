@@ -82,7 +82,7 @@ class ProcessNetwork(Network):
         relay(X, received, self.links()[0], self.swap)
 
     def links(self) -> torch.Tensor:
-        """Those of the local workers; see ``Network``."""
+        """The links of the local workers; see ``Network``."""
         i, j = super().links()
         mine = among(i, self.local)
         return torch.stack([i[mine] - self.local.start, j[mine]])
@@ -130,7 +130,7 @@ class ProcessNetwork(Network):
         return list(chain(*(self._senders(self.shares[q], self.local) for q in self.group.others)))
 
     def _senders(self, senders: range, receivers: range) -> list[int]:
-        """Those of the ``senders`` that send to ``receivers``, in order."""
+        """The ``senders`` with an edge to ``receivers``, in order."""
         W = self.W
         near = W.senders[among(W.senders, senders) & among(W.receivers, receivers)]
         return near.unique().tolist()

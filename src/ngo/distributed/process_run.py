@@ -52,8 +52,8 @@ from ngo.training.run import Training
 from ngo.training.run_folder import INSTEAD
 from ngo.training.spec import RunSpec
 
-# The exit code of a process that ends with a line; and the seconds after which the processes that
-# still run after the failure of another are ended.
+# The exit code of a process that ends with a line; and the seconds that the other processes have
+# after a failure.
 MISTAKE_EXIT_CODE, ENDING_SECONDS = 2, 2.0
 
 # The network interface and the address that no other machine can reach.

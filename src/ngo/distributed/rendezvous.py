@@ -1,4 +1,4 @@
-"""How the processes of a run find each other, and the connections between them.
+"""The meeting of a run's processes, and the connections between them.
 
 They meet through a store: it belongs to the process that started them (``process_run.launch``, or
 torchrun's agent). Before any connection between them, they exchange short strings there, by key.
@@ -31,13 +31,13 @@ VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 # More processes than this are refused.
 MOST_PROCESSES = 1024
 
-# Seconds between two polls of the store; and for which the process that holds it waits, before it
-# ends, for the others to read why.
+# Seconds between two polls of the store; and the seconds that its holder waits at the end, so that
+# others can read why.
 POLL_SECONDS, PARTING_SECONDS = 0.05, 1.0
 
 Terms = Mapping[str, object]
 
-# The key of the store under which the first process that fails puts the line to print.
+# The key of the store for the line to print, from the first process that fails.
 MISTAKE = "mistake"
 
 
@@ -185,7 +185,7 @@ def open_store(place: Place, timeout: float, holds: bool = False) -> dist.TCPSto
 
 
 def within(seconds: float, work: Callable[..., Any], *arguments: object) -> Any:
-    """What ``work`` returns or raises; a TimeoutError if it takes longer.
+    """The result or error of ``work``; a TimeoutError if it takes longer.
 
     Late work goes on in a thread; the process has to end by ``os._exit``.
     """

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.fields import Schema, fields_of, from_mapping, schema_of
+from ngo.common.fields import fields_of, from_mapping
 from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.registry import Registry, UserError
 from ngo.common.seeding import torch_stream
@@ -37,7 +37,7 @@ TAKEN = (
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "figures", "restore", "verify", "methods", "describe", "only", "network"),
-    *("findings", "fields", "schema", "paper", "first_seed", "universes"),
+    *("findings", "fields", "paper", "first_seed", "universes"),
 )
 
 # Parameters and options that every command may have.
@@ -119,15 +119,6 @@ class Measurement:
         if self.run_fields and values.pop("setting", None) is None:
             raise UserError(f"{key}: 'setting' is missing.")
         return from_mapping(self.options, values, key)
-
-    @property
-    def schema(self) -> Schema:
-        """The JSON Schema of an entry of a config."""
-        of_options = schema_of(self.options)
-        if self.run_fields:
-            of_options["properties"] = {"setting": {"type": "string"}, **of_options["properties"]}
-            of_options["required"] = ["setting", *of_options.get("required", [])]
-        return of_options
 
 
 MEASUREMENTS: Registry[Measurement] = Registry("measurement")

@@ -1,8 +1,7 @@
-"""The check that claims name tables, columns and values that can exist.
+"""The check of the tables, columns and values in claims, before anything is trained.
 
-A name that is no column of a claim's tables is a mistake. So is a value that its field can never
-have: an unknown name, or a number outside the range. A value that no run of this config has is not
-a mistake: the claim is then not run. Light: claims are checked before anything is trained.
+Mistakes are a column that no table of the claim has, an unknown name, and a number outside the
+range of its field. A value without a run in this config is none: the claim is then not run.
 """
 
 from __future__ import annotations
@@ -72,15 +71,15 @@ def check_filters(claims: ClaimsFile, experiments: Collection[str]) -> None:
 
 
 class Table:
-    """What is known of a tidy table before it is made."""
+    """The columns and fields of a tidy table, before it is made."""
 
     def __init__(self, name: str, experiments: Collection[str]) -> None:
         kind, _, rest = name.partition("_")
         if not rest or name in experiments:
             kind = ""
-        #: Whether it has rows of runs, with their evaluations.
+        #: Whether its rows are evaluations of runs.
         self.trained = kind not in (*MEASUREMENTS, "classes")
-        #: The fields that say which values columns may have.
+        #: The fields: the allowed values of columns.
         self.fields: dict[str, Field] = dict(FIELDS)
         if kind in MEASUREMENTS:
             entry = MEASUREMENTS[kind]

@@ -15,7 +15,6 @@ from ngo.common.fields import LARGEST
 from ngo.common.registry import UserError, shown, unknown
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.config_schema import check_schema
-from ngo.pipeline.paths import CONFIG, PAPERS
 from verdicts.files import read_mapping
 
 LOG = getLogger("ngo")
@@ -27,19 +26,6 @@ DEEPEST = 20
 SEEDS = "decide-"
 
 
-def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
-    """The config files of each tier: the base alone, and the base with each overlay.
-
-    Overlays are the other files in ``folder`` but those of added seeds, and the configs of the
-    papers next to it.
-    """
-    base = Path(folder, CONFIG.name)
-    others = (path for path in base.parent.glob("*.yaml") if path != base)
-    overlays = sorted(path for path in others if not path.name.startswith(SEEDS))
-    overlays += sorted((base.parent.parent / PAPERS).glob(f"*/{CONFIG.name}"))
-    return [[base], *([base, path] for path in overlays)]
-
-
 def read_config(paths: Iterable[str | Path]) -> dict:
     """The config in ``paths``: mappings of later files are merged into those of earlier ones.
 
@@ -47,11 +33,6 @@ def read_config(paths: Iterable[str | Path]) -> dict:
     """
     config: dict = {}
     for path in paths:
-        if Path(path) == CONFIG and not CONFIG.exists():
-            raise UserError(
-                f"config: {str(CONFIG)!r} is not in this folder; it is in the repository of ngo. "
-                "Go to a clone of it, or name your own with --config."
-            )
         overlay = read_mapping(path, "config")
         if config and config.keys() - {"only"} < overlay.keys():
             raise UserError(f"config: {str(path)!r} is a base; name it before its overlays.")
@@ -62,8 +43,7 @@ def read_config(paths: Iterable[str | Path]) -> dict:
 def checked(config: Mapping) -> tuple[dict, dict]:
     """A config as the plan reads it, and the same with the entries that it leaves out.
 
-    The plugins are imported first, so that names which they register are known. Raises a UserError
-    for the first mistake.
+    The plugins are imported first: they register names. Raises a UserError for the first mistake.
     """
     check_size(config)
     whole = without_gone(config)
@@ -98,9 +78,9 @@ def without_gone(config: Mapping) -> dict:
 
 
 def check_size(config: Mapping) -> None:
-    """Raise a UserError for a whole number or a depth that no check and no message could handle.
+    """Raise a UserError for a huge whole number, and for a config that is nested too deep.
 
-    A number of thousands of digits can't be printed, and a list may hold itself, by an alias.
+    Python does not print thousands of digits, and a list may hold itself, by an alias.
     """
     for key, depth, value in values_in(config):
         if depth > DEEPEST:
@@ -132,8 +112,7 @@ def values_in(config: object) -> Iterator[tuple[str, int, object]]:
 
 
 def load_plugins(config: Mapping) -> None:
-    """Import the plugins of installed packages and the plugins that a config names."""
-    plugins.load_installed()
+    """Import the plugins that a config names."""
     plugins.load(plugin_files(config))
 
 
@@ -146,9 +125,9 @@ def plugin_files(config: Mapping) -> list[str]:
 
 
 def without_left_out(config: Mapping) -> dict:
-    """The config without the entries that are None or that ``only`` leaves out.
+    """The config without the entries that are None or missing in the list ``only``.
 
-    Measurements on models of experiments that are None are left out too.
+    Measurements on the models of an experiment go with it.
     """
     kept = dict(config)
     training = config["training"] if isinstance(config.get("training"), Mapping) else {}

@@ -1,21 +1,29 @@
-"""The keys of a config: their JSON Schema, the check of a config with errors of one line, and the
-entries that are left out.
-"""
+"""The keys of a config: their JSON Schema, and its check with errors of one line."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 
-from ngo.common.devices import DEVICES
-from ngo.common.fields import Schema, as_number, mapping_schema
+from ngo.common.fields import as_number
 from ngo.common.registry import UserError, nearest, shown, unknown_field
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.training.spec import FIELDS, FINAL
+
+Schema = dict[str, object]
+
+
+def mapping_schema(properties: Mapping[str, object]) -> Schema:
+    """The JSON Schema of a mapping with these keys and no others; ``name?`` is optional."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [key for key in properties if not key.endswith("?")],
+        "properties": {key.removesuffix("?"): schema for key, schema in properties.items()},
+    }
 
 
 def _pattern(pattern: str, description: str) -> Schema:
@@ -58,7 +66,7 @@ _SEEDS: Schema = {
     "description": "a list of seeds, or their number",
 }
 _RUN: Schema = {"$ref": "#/$defs/run"}
-_CASES = _list({"$ref": "#/$defs/case"})
+_CASES = _list(_RUN)
 #: See ``pipeline.paper_figures.Paper``.
 _PAPER = mapping_schema(
     {"name": _ID, "title": _TEXT, "authors": _TEXT, "address": _ADDRESS, "claim": _TEXT}
@@ -115,6 +123,7 @@ _FIGURE = mapping_schema(
 _CONFIG: Schema = {
     "paper?": _PAPER,
     "tier": _pattern("[a-z0-9_-]+", "a name of a-z, 0-9, _ and -"),
+    "device": _TEXT,
     "threads": _whole(1, 1024),
     "seeds_per_job?": _whole(1, 10**6),
     "plugins?": {**_TEXTS, "minItems": 0},
@@ -135,53 +144,22 @@ _CONFIG: Schema = {
 }
 
 
-def config_schema(*, values: bool = False) -> Schema:
+def config_schema() -> Schema:
     """The schema of a config, with the entries that plugins have registered.
 
-    Without ``values``, the values of runs and measurements are free: their own checks explain
-    mistakes better.
+    The values of runs and measurements are free: their own checks explain mistakes better.
     """
     memory = {f"{name}?": _RESOURCES["mem_mb"] for name in DATASETS}
     train = mapping_schema({**_RESOURCES, "mem_mb_of?": mapping_schema(memory)})
-    run = {f"{name}?": field.schema if values else True for name, field in FIELDS.items()}
-    refs = {name: {"$ref": f"#/$defs/run/properties/{name}"} for name in FIELDS}
-    case = {
-        f"{name}?": {"anyOf": [ref, _list(ref)]} if values else True for name, ref in refs.items()
-    }
-    config = {
-        **_CONFIG,
-        "device": {"enum": list(DEVICES)} if values else _TEXT,
-        "resources": mapping_schema({"train": train, "measure": mapping_schema(_RESOURCES)}),
-        **{f"{kind}?": _named(_entry(m, values)) for kind, m in MEASUREMENTS.items()},
-    }
+    resources = {"train": train, "measure": mapping_schema(_RESOURCES)}
+    measures = {f"{kind}?": _named(_entry(entry)) for kind, entry in MEASUREMENTS.items()}
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "description": "The config of the pipeline. config/README.md explains every key.",
-        **mapping_schema(config),
-        "$defs": {"run": mapping_schema(run), "case": mapping_schema(case)},
+        **mapping_schema({**_CONFIG, "resources": mapping_schema(resources), **measures}),
+        "$defs": {"run": mapping_schema({f"{name}?": True for name in FIELDS})},
     }
 
 
-def overlay_schema() -> Schema:
-    """The schema of a config or an overlay, for editors.
-
-    An overlay may leave out any key, and null leaves out an experiment.
-    """
-
-    def partial(part: Any) -> Any:
-        if isinstance(part, list):
-            return [partial(item) for item in part]
-        if not isinstance(part, Mapping):
-            return part
-        schema = {key: partial(value) for key, value in part.items() if key != "required"}
-        return schema | ({"type": ["object", "null"]} if schema.get("type") == "object" else {})
-
-    return partial(config_schema(values=True))
-
-
-def _entry(measurement: Measurement, values: bool) -> Schema:
-    if values:
-        return measurement.schema
+def _entry(measurement: Measurement) -> Schema:
     setting = {"setting": _TEXT} if measurement.run_fields else {}
     return {"type": "object", "required": [*setting], "properties": setting}
 
@@ -238,7 +216,7 @@ _WORDS = {
 
 
 def _wanted(schema: Mapping) -> str:
-    """What a part of the schema allows, in words: its description, if it has one."""
+    """The allowed values of a schema in words: its description, if it has one."""
     if "anyOf" in schema:
         return ", or ".join(map(_wanted, schema["anyOf"]))
     if "const" in schema:

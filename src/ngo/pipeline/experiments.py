@@ -1,11 +1,10 @@
 """From the experiments of a config to their runs: lists of values expand into a grid.
 
-The section ``universes`` has samples of values. A value has a list of choices, all equally likely,
-or a range of numbers. A scrambled Sobol sample covers all values together: its first k points are
-the sample of k universes, so that a smaller count leaves out the last ones. Universe k has seeds of
-its own, which all entries share. Its values take the place of those of the setting: a method, a
-topology or a partition that does not read one ignores it, and a compared case replaces it. A value
-that no run reads has no column.
+The section ``universes`` samples values: from a list of equally likely choices, or a range of
+numbers. The first k points of a scrambled Sobol sample are k universes, so a smaller count leaves
+out the last ones. All entries have the same seeds in universe k. Its values replace those of
+the setting, and a compared case replaces its values. A method, topology or partition ignores values
+that it does not read; a value that no run reads has no column.
 
 Light: the workflow imports this module at every start; scipy is imported where a config has
 universes.
@@ -177,7 +176,7 @@ def sampled_runs(
 
 
 def _reads(name: str, fields: Mapping, entry: Mapping, runs: Iterable[RunSpec]) -> bool:
-    """Whether a run has the value of its universe, and none that its case states instead."""
+    """Whether a run has the value of its universe, and not one of its case."""
     return any(
         getattr(spec, name) == fields[name]
         and all(getattr(spec, key) in as_list(value) for key, value in case.items())

@@ -40,10 +40,10 @@ TEST_SAMPLES = 10_000
 
 
 def cost(spec: RunSpec) -> float:
-    """What a run that does not diverge costs, about: numbers of its inputs, in samples of MNIST.
+    """The approximate cost of a run without divergence: numbers of its inputs, in samples of MNIST.
 
-    An image that is evaluated counts a third of one that is trained on. The first evaluation has
-    one model, since all workers agree.
+    Evaluating an image counts a third of training on it. The first evaluation has one model, since
+    all workers agree.
     """
     source = DATASETS[spec.dataset]
     m = source.train_samples
@@ -57,13 +57,13 @@ def cost(spec: RunSpec) -> float:
 
 
 def models(spec: RunSpec) -> int:
-    """How many models an evaluation has: those of the evaluated workers, and the mean of all."""
+    """The number of models in an evaluation: the evaluated workers, and the mean of all."""
     differ = METHODS[spec.method].decentralized or (spec.local_steps or 1) > 1
     return spec.evaluated + 1 if differ else 1
 
 
 def evaluation_count(spec: RunSpec, owned: int) -> int:
-    """How often a run is evaluated (see ``training.evaluation.evaluation_steps``)."""
+    """The number of evaluations of a run (see ``training.evaluation.evaluation_steps``)."""
     steps = spec.steps(owned)
     apart = spec.eval_every * owned / spec.per_step
     return min(steps, max(1, math.ceil((steps - 0.5) / apart))) + 1
@@ -139,12 +139,12 @@ class Job(JobFile):
         return sum(combination.cost * len(combination.runs) for combination in self.combinations)
 
     def memory(self, resources: Mapping) -> int:
-        """The memory that it requests in MB, by the config's ``resources.train``."""
+        """The requested memory in MB, by the config's ``resources.train``."""
         by_dataset = resources.get("mem_mb_of", {})
         return max(by_dataset.get(spec.dataset, resources["mem_mb"]) for spec in self.runs)
 
     def minutes(self, resources: Mapping) -> int:
-        """The time that it requests in minutes: that of a run, for all of its runs."""
+        """The requested time in minutes: that of one run times the number of runs."""
         return int(resources["runtime"]) * len(self.runs)
 
     @property

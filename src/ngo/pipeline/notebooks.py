@@ -1,4 +1,4 @@
-"""Executing notebooks with parameters, and the start of a new one.
+"""Executing notebooks with parameters.
 
 The cells run in this process: a process for a kernel takes longer to start.
 """
@@ -24,7 +24,7 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets import Type
 from traitlets.config import Config
 
-from ngo.common.files import writable_folder, write_text
+from ngo.common.files import writable_folder
 from ngo.common.registry import UserError, unknown
 
 
@@ -53,52 +53,6 @@ def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
             f"{source}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
             f"the executed notebook with its traceback is {out}."
         ) from None
-
-
-#: The cells of a new notebook.
-START = {
-    "markdown": "# {name}\n\nWhat it shows.\n\n*Look at* what matters.",
-    "parameters": 'metrics = "results/{tier}/metrics/{reads}.parquet"\ntier = "{tier}"\n'
-    'out = "results/{tier}"',
-    "numbers": """\
-from ngo import plots
-from ngo.analysis.cases import cases
-from ngo.analysis.seed_means import points, scores
-from ngo.plots import captions
-from ngo.plots.curves import LABELS
-from verdicts.rows.evaluations import final
-
-metrics = plots.tidy(metrics)
-runs = scores(metrics).assign(case=cases(metrics))
-numbers = points(final(runs), ["case"], ["accuracy", "V"])
-numbers""",
-    "drawing": """\
-figure, (axes,) = plots.panels(2.5, 1, 2)
-for axis, value in zip(axes, ("accuracy", "V"), strict=True):
-    shown = numbers[numbers["value"] == value]
-    axis.barh(shown["case"], shown["mean"])
-    axis.set_xlabel(LABELS[value])""",
-    "saving": """\
-notes = captions.about(metrics)
-plots.save("{name}", numbers, figure=figure, notes=notes, runs=metrics, tier=tier, out=out)""",
-}
-
-
-def start(name: str, reads: str, tier: str) -> Path:
-    """Write ``notebooks/NAME.ipynb``, a figure of an experiment, and return its path."""
-    path = Path("notebooks") / f"{name}.ipynb"
-    if path.exists():
-        raise UserError(f"{path}: it is there already.")
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
-    for kind, text in START.items():
-        new = nbformat.v4.new_markdown_cell if kind == "markdown" else nbformat.v4.new_code_cell
-        cell = new(text.format(name=name, reads=reads, tier=tier), id=kind)
-        cell.metadata["tags"] = ["parameters"] if kind == "parameters" else []
-        book.cells.append(cell)
-    writable_folder(path.parent)
-    write_text(str(path), nbformat.writes(book) + "\n")
-    return path
 
 
 def braced(path: Path) -> str:

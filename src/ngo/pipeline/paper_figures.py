@@ -35,7 +35,7 @@ from ngo.pipeline.paths import (
 class Paper:
     """The section ``paper`` of a config."""
 
-    #: The folder in ``papers``; empty for a study of a user's own.
+    #: The folder in ``papers``; empty for a user's study.
     name: str
     title: str
     authors: str
@@ -72,9 +72,9 @@ def paper_of(config: Mapping) -> Paper:
 
 
 def own_study(config: Mapping) -> Paper:
-    """What heads a study of a user's own: what its config says of it, or else its tier's name.
+    """The paper of a user's study: what its config replaces in the NGO paper's section, else empty.
 
-    The config has the section ``paper`` of the NGO paper, but for what it replaces there.
+    The default title is the name of the tier.
     """
     ngo = read_config([REPOSITORY / CONFIG])["paper"]
     stated = {key: value for key, value in config.get("paper", {}).items() if value != ngo[key]}
@@ -84,8 +84,8 @@ def own_study(config: Mapping) -> Paper:
 def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
     """The files ``claims`` and ``findings`` of a plan.
 
-    The NGO paper's are for its own tables and claims only: a study of a user's own that names no
-    file has no claims, and claims of a user's own have no questions of the paper's.
+    A user's study without a file has no claims, and a user's claims have no questions: those of the
+    NGO paper are for its tables.
     """
     claims, findings = config["claims"], config.get("findings")
     folder = reference_folder(NGO)
@@ -179,7 +179,7 @@ class Artefact:
 
     @property
     def text(self) -> str:
-        """What it shows, what the paper says, and what to look at."""
+        """The text of the notebook: what it shows, what the paper says, what to look at."""
         return self._text[1]
 
     @cached_property
@@ -189,8 +189,8 @@ class Artefact:
             first = "".join(cells[0]["source"])
         except FileNotFoundError:
             raise UserError(
-                f"figures.{self.name}: there is no {self.notebook}; ngo notebook {self.name} "
-                "writes a start."
+                f"figures.{self.name}: there is no {self.notebook}; examples/figure.ipynb is a "
+                "start."
             ) from None
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise UserError(f"{self.notebook}: no notebook: {in_a_line(error)}") from None

@@ -121,7 +121,7 @@ def published_numbers(paper: str, name: str) -> str:
 
 
 def archived_name(config: Path) -> str:
-    """How a config file is named in archives and on pages, wherever it is here.
+    """The name of a config file in archives and on pages, wherever it is here.
 
     ``papers/NAME/FILE`` for a file in the folder of a paper, and ``config/FILE`` for all others,
     also in a clone whose folder is named papers.

@@ -57,7 +57,7 @@ ALL = "runs"
 
 @dataclass(frozen=True)
 class Plan:
-    """What a config asks for."""
+    """The runs, partitions, measurements and figures of a config."""
 
     paper: Paper
     tier: str
@@ -72,7 +72,7 @@ class Plan:
     seeds_per_job: int | None
     #: The steps after which a run's models are kept, by the run's id.
     snapshots: dict[str, list[int | str]]
-    #: For each figure that shows partitions, a run that has one, by its setting.
+    #: For each figure of partitions, a run with the partition, by its setting.
     partitions: dict[str, dict[str, RunSpec]]
     #: For each kind of measurement, its values by the name of the entry.
     measures: dict[str, dict[str, dict]]
@@ -86,7 +86,7 @@ class Plan:
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
-    #: The names of the tidy tables that the config defines, including those that it leaves out.
+    #: The names of all tidy tables of the config, with those that it leaves out.
     defined: set[str]
     #: The universes of an experiment, if it is a sample of them, by its name.
     universes: dict[str, list[Universe]]
@@ -102,7 +102,7 @@ class Plan:
     def tables(self, name: str) -> list[str]:
         """The names of the tidy tables that a figure or table reads.
 
-        For the table of claims, those of the tables which claims name that this plan makes.
+        The table of claims reads those that claims name, as far as this plan makes them.
         """
         if name != CLAIMS:
             reads = self.artefacts[name].reads.values()
@@ -122,9 +122,9 @@ class Plan:
     def artefacts(self) -> dict[str, Artefact]:
         """The figures and tables that the plan makes, by name, in the order of the paper.
 
-        These are the ones of the config whose tidy tables the plan makes. An experiment that no
-        figure reads has a figure of its own, but for the added seeds of a claim. The table of
-        claims is the last.
+        A figure of the config is made if the plan makes its tidy tables. An experiment without a
+        figure gets a default one, but for the added seeds of a claim. The table of claims is the
+        last.
         """
         paper, entries = self.paper.name, self.figures.values()
         made = [entry for entry in entries if all(map(self._of, entry.reads.values()))]
@@ -176,13 +176,13 @@ class Plan:
 
     @cached_property
     def shown_experiments(self) -> list[str]:
-        """The experiments that tables and figures are made from, and that claims are about."""
+        """The experiments behind tables, figures and claims."""
         read = {*self.artefacts, *self.tables(CLAIMS)}
         return [name for name in self.training if name in read]
 
     @cached_property
     def shown_runs(self) -> list[str]:
-        """The ids of the runs that tables and figures are made from, and that claims are about."""
+        """The ids of the runs behind tables, figures and claims."""
         return sorted({spec.id for name in self.shown_experiments for spec in self.training[name]})
 
     def inputs(self, name: str) -> dict[str, str | list[str]]:
@@ -256,8 +256,8 @@ class Plan:
 def plan(config: Mapping) -> Plan:
     """The checked plan of a config; a one-line UserError for the first mistake in it.
 
-    An experiment that is None, or that the list ``only`` lacks, is left out, and with it its
-    measurements, tables and figures. Without any of the NGO paper's, it is a study of a user's own.
+    An experiment that is None, or missing in the list ``only``, is left out, with its measurements,
+    tables and figures. A plan without a figure of the NGO paper is a study of the user's.
     """
     config, whole = checked(config)
     paper = paper_of(config)

@@ -155,7 +155,7 @@ def _range(values: Iterable[float], unit: str) -> str:
 def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
     """The table of methods in settings, made by its notebook in the repository.
 
-    The tidy tables that it reads are written to the working directory, that of the plan.
+    Its tidy tables are written to the working directory.
     """
     for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
         results.write(table, tidy_table(planned.tier, name))

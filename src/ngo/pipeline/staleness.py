@@ -24,7 +24,7 @@ from ngo.report.contents import SHIPPED
 from ngo.training.results_version import RESULTS_VERSION
 from verdicts.registration import registration_path
 
-#: The folders that make tidy tables from runs, and those that draw, judge and print them.
+#: The folders for tidy tables of runs, for figures and verdicts, and for pages.
 JOINED = ("ngo/analysis", "ngo/training/tidy.py")
 DRAWN = (*JOINED, "ngo/gossip/bounds.py", "ngo/plots", "ngo/printing.py", "verdicts")
 PRINTED = (*DRAWN, "ngo/report")

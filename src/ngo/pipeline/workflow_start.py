@@ -1,4 +1,4 @@
-"""What the workflow checks and writes before it starts jobs.
+"""The checks and files of the workflow before its first job.
 
 Where it is a module of another workflow, that one passes values, not files. They are an overlay of
 the repository's config, which is written down: commands and pages read config files.
@@ -54,10 +54,10 @@ def module_files(given: Mapping) -> list[str]:
 
 ROOM = 2**20  # bytes: with less, jobs could not even write their logs
 
-#: What Snakemake keeps of how each file was made.
+#: Snakemake's records: how files were made.
 RECORDS = Path(".snakemake/metadata")
 
-#: Rules and tables of the workflow's own: no experiment may have these names.
+#: Rules and tables of the workflow: no experiment may have these names.
 NAMES = {
     *("all", "tables", "figures", "training", "assumptions", "report", "runs"),
     *("data", "partition", "train", "aggregate", "measure", "measure_alone", "classes"),

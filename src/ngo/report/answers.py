@@ -1,18 +1,18 @@
-"""Questions that a reader has, each answered in a sentence that is made from verdicts.
+"""Readers' questions, answered in sentences made from verdicts.
 
-A question names the claims that answer it, the main one first, each with a label such as "on iid
-MNIST". Each claim says yes where it holds. The first word follows from all the verdicts:
+A question names the claims that answer it, the main one first, with labels such as "on iid MNIST".
+A claim says yes where it holds. The first word follows from all verdicts:
 
 - Yes: all hold. No: none does. "Yes, where decided" and "No, where decided": others are undecided.
 - It depends: a claim holds at some values of a setting, or in a part of its universes.
 - Partly: some claims hold, and others do not.
 - Undecided: none is decided. Not run: none was run.
 
-Claims over universes have a word of their own where it is another one: "At the settings of the runs
-yes; over others undecided". The rest of the sentence has each claim's label and numbers.
+Claims over universes may have another word: "At the settings of the runs yes; over others
+undecided". The rest of the sentence has the labels and numbers of the claims.
 
-An answer may also be in the words of an author, with slots for numbers. It is shown while the
-verdicts are those that it was written for.
+An author may write an answer, with slots for numbers. It is shown while the verdicts are those that
+the author names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from verdicts.statistics.multiverse import Multiverse
 from verdicts.statistics.rules import spoken
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
-#: What each verdict on a claim that was run says to the question.
+#: What a verdict says to the question.
 KINDS = {
     **dict.fromkeys((HOLDS, judgement.ROBUST, judgement.MOSTLY_HOLDS, judgement.CONSISTENT), YES),
     **dict.fromkeys((judgement.DEPENDS, judgement.MIXED), DEPENDS),
@@ -59,7 +59,7 @@ SLOT = re.compile(r"\{([^{}]+)\}")
 
 @dataclass(frozen=True)
 class Part:
-    """What one claim says to the question: two pieces of text, which follow each other."""
+    """The part of one claim in an answer: two pieces of text, which follow each other."""
 
     row: Row
     label: str
@@ -67,7 +67,7 @@ class Part:
 
     @property
     def kind(self) -> str:
-        """What the claim's verdict says: yes, no, …"""
+        """The claim's verdict as yes, no, …"""
         return KINDS[self.row.verdict]
 
 
@@ -82,7 +82,7 @@ class Answer:
     parts: tuple[Part, ...]
     #: The labels of the ledger's claims that say nothing, and why; empty if all do.
     left_out: str
-    #: An author's words: pieces of text, each with the claim that it is a number of.
+    #: An author's words: pieces of text, with the claim of a piece that is a number.
     in_words: tuple[tuple[str, Row | None], ...] = ()
     #: Why these words are not shown: a verdict that is another one by now.
     outdated: str = ""
@@ -99,7 +99,7 @@ class Answer:
 
     @property
     def lines(self) -> list[tuple[str, list[Part]]]:
-        """The same, each with what its line begins with: nothing where the first word says it."""
+        """The same, with the first words of their lines; empty where the answer's word says it."""
         groups = self.groups
         alone = len(groups) == 1 and self.word.lower() == groups[0][0]
         return [("" if alone else kind.capitalize() + ":", parts) for kind, parts in groups]
@@ -206,7 +206,7 @@ def first_word(kinds: Sequence[str]) -> str:
 
 
 def finding(row: Row) -> str:
-    """What was found of a claim, as the end of a sentence that has begun with its label."""
+    """The result of a claim, as the end of a sentence that begins with its label."""
     if row.multiverse is not None:
         return _in_universes(row.verdict, row.multiverse)
     if row.cases > 0:
@@ -256,7 +256,7 @@ def _told_by(variance: Mapping[str, float]) -> str:
 
 
 def _size(row: Row) -> str:
-    """How large an effect is, whatever its sign; a logarithm of a ratio as a factor."""
+    """The size of an effect without its sign; a logarithm of a ratio as a factor."""
     sign = -1 if row.estimate < 0 else 1
     size, *ends = (sign * row.estimate, *sorted((sign * row.low, sign * row.high)))
     if not row.unit.startswith("log ratio"):

@@ -259,7 +259,7 @@ def _values(board: Board) -> dict[str, object]:
 
 
 def told(board: Board) -> str:
-    """How many papers were run, the verdicts on their claims, and how many were not run."""
+    """The numbers of papers with and without runs, and the verdicts on their claims."""
     run = sum(bool(paper.archive) for paper in board.papers)
     absent = len(board.papers) - run
     rest = f" {_many(absent, 'more paper')} not run." if absent else ""
@@ -283,7 +283,7 @@ def helps(claims: Iterable[BoardClaim]) -> str:
 
 
 def whens(board: Board) -> list[dict[str, str]]:
-    """What to use when: each setting with its methods; nothing if none was measured."""
+    """Each setting with its best methods; empty if none was measured."""
     if not any(cell.measured for cell in board.cells):
         return []
     rows = []

@@ -1,5 +1,4 @@
-"""What was found: answers to questions, and claims by topic, whose words and numbers follow from
-the verdicts.
+"""Findings: answers to questions, and claims by topic, in words and numbers of the verdicts.
 
 A file lists questions (``answers``), topics and, in each, claims by id. A sentence is the claim's
 statement, its verdict in words, and the measured numbers, so it never says more than its verdict.
@@ -136,7 +135,7 @@ def _check(key: str, values: object, **kinds: type) -> None:
 
 
 def told(row: Row) -> str:
-    """What was found of a claim, with its numbers, or the reason why it was not run."""
+    """The result of a claim in numbers, or the reason why it was not run."""
     if row.verdict == NOT_RUN:
         return row.reason
     numbers = row.measured + (f" ({', '.join(row.details)})" if row.details else "")

@@ -78,12 +78,12 @@ def _table(stem: Path) -> Markup:
 
 
 def warned_of(page: str, older: str) -> bool:
-    """Whether a page says at its top that the revisions ``older`` made the results."""
+    """Whether the top of a page names the revisions ``older`` as makers of the results."""
     return f"earlier revision of the code ({escaped(older)})" in "".join(page.split("\n\n")[:TOP])
 
 
 def told(contents: Contents) -> str:
-    """How many claims have each verdict, the tier, and its number of runs."""
+    """The number of claims with each verdict, the tier, and its number of runs."""
     return (
         f"{counted(counts(contents.rows))} The tier is {contents.tier}; "
         f"{dict(contents.provenance)['Runs']} runs. {registered(contents.rows)}".strip()

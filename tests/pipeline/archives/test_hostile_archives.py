@@ -118,13 +118,13 @@ def members_of(content):
 
 
 def about(**values):
-    """Other values of the description; those of the config in its file too."""
+    """Other values of the description and of the config."""
 
     def changed(content):
         members = members_of(content)
         said = json.loads(members["archive.json"])
-        config = {**said["config"], **values.pop("config", {})}
-        members["archive.json"] = json.dumps({**said, "config": config, **values}).encode()
+        config = {**yaml.safe_load(members[CONFIG]), **values.pop("config", {})}
+        members["archive.json"] = json.dumps({**said, **values}).encode()
         members[CONFIG] = yaml.safe_dump(config).encode()
         return tar_of(members)
 
@@ -171,9 +171,12 @@ CASES = {
     "a large text": (member(CONFIG, bytes(2**21)), "has 2097152 bytes; at most 1048576"),
     "deep JSON": (member("archive.json", b"[" * 10**5), "'archive.json' can't be read"),
     "a key twice": (member("archive.json", b'{"a": 1, "a": 2}'), "it has a key twice"),
-    "not a number": (member(CRATE, b'{"a": NaN}'), "NaN is no number of JSON"),
+    "not a number": (member(CRATE, b'{"a": NaN}'), "not JSON compliant"),
     "a list": (member("archive.json", b"[]"), "it is not a mapping"),
-    "no name of a figure": (about(artefacts=["--snakefile=x"]), "is no name of a figure or tabl"),
+    "no name of a figure": (about(artefacts=["--snakefile=x"]), "names a figure that its config a"),
+    "a tier elsewhere": (about(config={"tier": "a/x"}), "tier: 'a/x' is not allowed"),
+    "a tier of all": (about(config={"tier": "runs"}), "tier: 'runs' is a folder of results/"),
+    "a config that holds itself": (member(CONFIG, b"a: &x [*x]"), "more than 1,000,000 values"),
     "a local plugin": (about(config={"plugins": ["evil.py"]}), "'evil.py' is not in the archive"),
     "a local file": (about(config={"claims": "/etc/passwd"}), "its config names a path outside"),
     "records of 512 MiB": (

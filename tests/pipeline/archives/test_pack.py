@@ -1,72 +1,20 @@
-"""What an archive contains, while a campaign goes on, and its provenance."""
+"""What an archive contains, while a campaign goes on."""
 
 import dataclasses
 import json
 
 import pytest
 from finished_runs import campaign, made_up_run
-from rocrate.rocrate import ROCrate
-from runs import tiny
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import CRATE, WORKFLOW, Archive, write_archive
+from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.finished_runs import (
-    METRICS,
-    RECORDS,
     of_this_code,
-    packed,
     revisions,
     write_run,
 )
-from ngo.pipeline.archives.pack import collect_finished, crate
+from ngo.pipeline.archives.pack import collect_finished
 from ngo.pipeline.paths import RUNS, tidy_table
-
-OTHER = {"ngo": "0.2.0", "python": "3.11.8", "torch": "2.1+cpu", "numpy": "2.0"}
-LATER = {"started": "2026-01-03T03:04:05+00:00", "processor": "Two", "versions": OTHER}
-MADE_UP = [made_up_run(tiny(seed=0)), made_up_run(tiny(seed=1), **LATER)]
-RECORDED = [run.record for run in MADE_UP]
-ABOUT = {"tier": "test", "configs": ["config/config.yaml"]}
-DATA = f"results/data/{tiny().dataset}.json"
-MEMBERS = {
-    **{WORKFLOW: b"rule all:\n", "config/config.yaml": b"tier: test\n", DATA: b"{}"},
-    **{"results/test/metrics/a b.parquet": b"table", **packed(MADE_UP)},
-}
-
-
-def ids(entities):
-    return {entity.id for entity in entities}
-
-
-def test_the_crate_has_what_its_profiles_require():
-    content = crate(MEMBERS, ABOUT, RECORDED)
-    assert crate(dict(reversed(MEMBERS.items())), ABOUT, RECORDED[::-1]) == content
-    assert "https://w3id.org/ro/terms/workflow-run/context" in json.loads(content)["@context"]
-    made = ROCrate(json.loads(content))  # as the library reads it
-    assert made.metadata.id == CRATE
-    assert "https://w3id.org/ro/crate/1.1" in made.metadata["conformsTo"]
-    assert ids(made.root_dataset["conformsTo"]) == {
-        "https://w3id.org/ro/wfrun/process/0.5",
-        "https://w3id.org/ro/wfrun/workflow/0.5",
-        "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
-    }
-    assert made.license["name"] == "MIT License"
-    assert made.datePublished.isoformat() == "2026-01-03T03:05:06+00:00"
-    workflow = made.mainEntity
-    assert workflow.id == WORKFLOW
-    assert workflow.type == ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
-    assert workflow["programmingLanguage"]["name"] == "Snakemake"
-    used = {
-        program["name"]: program["softwareVersion"] for program in workflow["softwareRequirements"]
-    }
-    assert used.keys() == {"ngo", "python", "torch", "numpy"}
-    assert used["ngo"] == ["0.1.0", "0.2.0"]
-    (action,) = made.root_dataset["mentions"]
-    assert (action.type, action["instrument"]) == ("CreateAction", workflow)
-    assert ids(action["object"]) == {"config/config.yaml", DATA}
-    assert ids(action["result"]) == {METRICS, RECORDS, "results/test/metrics/a%20b.parquet"}
-    assert action["startTime"] == "2026-01-02T03:04:05+00:00"
-    assert action["endTime"] == "2026-01-03T03:05:06+00:00"
-    assert action["description"].startswith("2 runs on One, Two; revision ")
 
 
 @pytest.fixture

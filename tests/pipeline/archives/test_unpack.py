@@ -15,8 +15,8 @@ from ngo.data.loading import train_labels
 from ngo.pipeline.archives import limits
 from ngo.pipeline.archives import unpack as stage
 from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
-from ngo.pipeline.archives.finished_runs import FinishedRun, write_run
-from ngo.pipeline.archives.pack import collect_finished, with_runs
+from ngo.pipeline.archives.finished_runs import FinishedRun, packed, write_run
+from ngo.pipeline.archives.pack import collect_finished
 from ngo.pipeline.archives.unpack import (
     absent_run,
     joined_tables,
@@ -90,7 +90,7 @@ def test_tables_of_its_runs_are_refused_if_one_is_absent_or_if_they_are_too_larg
     assert names == ["figS6"]
     assert absent_run(read, planned, names) is None
     first, *others = read.runs.values()
-    less = Archive("a.tar", with_runs(read.members, read.about, others))
+    less = Archive("a.tar", read.members | packed(others))
     with pytest.raises(UserError, match=f"'a.tar' is refused: the run {first.id} is not in it"):
         dict(joined_tables(less, planned, names))
     assert absent_run(less, planned, names) == first.id

@@ -48,7 +48,7 @@ class Unpickler(pickle.Unpickler):
 def read_batch(path: Path, labels: bytes, what: str) -> tuple[np.ndarray, np.ndarray]:
     """The images, uint8 ``[m, 3, 32, 32]``, and labels, int64 ``[m]``, of one file.
 
-    Its checksum is that of the release. A UserError for a file that is not ``what``.
+    A UserError for a file that is not ``what``.
     """
     try:
         with path.open("rb") as file:
@@ -59,7 +59,7 @@ def read_batch(path: Path, labels: bytes, what: str) -> tuple[np.ndarray, np.nda
 
 
 def _facts(classes: int, files: dict[str, tuple[str, ...]], md5: str) -> dict[str, Any]:
-    """What is known of a data set, ``md5`` being the sum of its archive."""
+    """The arguments of ``dataset``; ``md5`` is the sum of the archive."""
     url = f"https://www.cs.toronto.edu/~kriz/cifar-{classes}-python.tar.gz"
     facts = {"train_samples": 50_000, "input_shape": (3, 32, 32), "classes": classes}
     return {**facts, "files": files, "downloads": (Download(url, md5),)}

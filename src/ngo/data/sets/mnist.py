@@ -44,7 +44,7 @@ FASHION_MNIST = (
 
 
 def facts(folder: str, mirror: str, sums: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """What is known of a data set with these files and MNIST's sizes, as ``dataset`` takes it."""
+    """The arguments of ``dataset`` for these files and MNIST's sizes."""
     md5 = dict(zip(FILES, sums, strict=True))
     return {
         "train_samples": 60_000,

@@ -7,17 +7,21 @@ validation images are the test set, because the released test images have no lab
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
 import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ngo.common.files import check_names, read_limited
-from ngo.common.registry import UserError
+from ngo.common.files import atomic_file, read_limited
+from ngo.common.registry import UserError, in_a_line
+from ngo.data.array_files import read_arrays
 from ngo.data.dataset import Arrays, Download, dataset
-from ngo.data.download import stamp
-from ngo.data.image_folder import Images, read_images
 from verdicts.files import regular_file
 
 URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
@@ -25,7 +29,27 @@ FOLDER = "tiny-imagenet-200"
 CLASSES = 200
 TEXT = 2**26  # bytes of a text file of the release, at most
 TRAIN, TEST = 100_000, 10_000  # images of the release
-SHAPE = (3, 64, 64)
+SIDE = 64  # pixels
+
+# Pillow would start another program for a file that is PostScript, whatever its name is.
+FORMATS = ("JPEG",)
+
+_log = logging.getLogger("ngo")
+
+
+@dataclass(frozen=True)
+class Images:
+    """Image files, relative to the folder, and their labels (int64 ``[m]``), in samples' order."""
+
+    train: list[str]
+    train_labels: np.ndarray
+    test: list[str]
+    test_labels: np.ndarray
+
+    @property
+    def files(self) -> list[str]:
+        """All files, those for training first."""
+        return [*self.train, *self.test]
 
 
 def list_images(root: Path) -> Images:
@@ -60,7 +84,6 @@ def list_images(root: Path) -> Images:
             f"data.root: {str(folder)!r} contains no {'training' if test else 'test'} images"
         )
     return Images(
-        ids,
         [name for names in by_class for name in names],
         np.repeat(np.arange(CLASSES), [len(names) for names in by_class]),
         test,
@@ -69,7 +92,7 @@ def list_images(root: Path) -> Images:
 
 
 def missing_images(root: Path) -> str | None:
-    """How many images of the release are present, in one line; None if all are."""
+    """The number of present images in one line, if some of the release are missing; else None."""
     images = list_images(root)
     parts = [("training", len(images.train), TRAIN), ("test", len(images.test), TEST)]
     present = [
@@ -89,19 +112,66 @@ def read_tinyimagenet_labels(root: Path) -> np.ndarray:
     "tinyimagenet",
     read_labels=read_tinyimagenet_labels,
     train_samples=TRAIN,
-    input_shape=SHAPE,
+    input_shape=(3, SIDE, SIDE),
     classes=CLASSES,
     folder=FOLDER,
     note=missing_images,
     downloads=(Download(URL, "90528d7ca1a48142e341f4ef8d21d0de"),),
 )
 def read_tinyimagenet(root: Path) -> Arrays:
-    """Read the images, which are decoded again only if the files have changed."""
+    """The images, kept as arrays in a file next to the folder until an image changes."""
     folder, images = root / FOLDER, list_images(root)
-    paths = [regular_file(folder / name, "data.root") for name in images.files]
-    content = stamp(paths, images.files)
-    train, test = read_images(folder, images, SHAPE, content, resized=False)
-    return Arrays(train, images.train_labels, test, images.test_labels)
+    kept, content = root / f"{FOLDER}-3x{SIDE}x{SIDE}.npz", stamp(folder, images.files)
+    try:
+        arrays = read_arrays(kept, ("train", "test", "content"))
+    except UserError:  # absent, or damaged
+        arrays = {}
+    if str(arrays.get("content")) != content:
+        _log.info(f"{FOLDER}: decoding {len(images.files):,} images")
+        arrays = {name: decoded(folder, vars(images)[name]) for name in ("train", "test")}
+        try:
+            with atomic_file(kept, "data.root") as temporary:
+                np.savez(temporary, **arrays, content=content)
+        except (OSError, UserError) as error:
+            _log.warning(f"{FOLDER}: the decoded images are not kept: {error}")
+    return Arrays(arrays["train"], images.train_labels, arrays["test"], images.test_labels)
+
+
+def stamp(folder: Path, files: Sequence[str]) -> str:
+    """A digest of the names and sizes of files, and of the times when they were last changed."""
+    stats = [regular_file(folder / name, "data.root").stat() for name in files]
+    facts = [(n, s.st_size, s.st_mtime_ns) for n, s in zip(files, stats, strict=True)]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def decoded(folder: Path, files: Sequence[str]) -> np.ndarray:
+    """The images in files, uint8 ``[m, 3, SIDE, SIDE]``.
+
+    A one-line UserError for a file that can't be decoded, that has another size, or that has more
+    pixels than Pillow's limit (89 million), which is checked before memory is taken.
+    """
+    from PIL import Image
+    from tqdm import tqdm
+
+    pixels = np.empty((len(files), 3, SIDE, SIDE), np.uint8)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="PIL")  # of damaged metadata
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        bar = tqdm(files, desc=f"{FOLDER}: decoding", unit=" images", leave=False, disable=None)
+        for k, name in enumerate(bar):
+            path = regular_file(folder / name, "data.root")
+            try:
+                with Image.open(path, formats=FORMATS) as image:
+                    array = np.asarray(image.convert("RGB"))
+            except Exception as error:  # decoders raise errors of many types for damaged files
+                raise UserError(
+                    f"data.root: {str(path)!r} can't be decoded: {in_a_line(error)}"
+                ) from None
+            if array.shape != (SIDE, SIDE, 3):
+                size = f"{array.shape[1]} × {array.shape[0]}, not {SIDE} × {SIDE}"
+                raise UserError(f"data.root: {str(path)!r} is {size}")
+            pixels[k] = array.transpose(2, 0, 1)
+    return pixels
 
 
 def _list_folder(folder: Path, below: str) -> list[str]:
@@ -110,6 +180,4 @@ def _list_folder(folder: Path, below: str) -> list[str]:
         names = os.listdir(folder / below)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    images = [name for name in names if name.endswith(".JPEG") and name[0] != "."]
-    check_names(folder / below, "data.root", images)
-    return sorted(f"{below}/{name}" for name in images)
+    return sorted(f"{below}/{name}" for name in names if name.endswith(".JPEG") and name[0] != ".")

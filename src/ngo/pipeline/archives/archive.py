@@ -6,9 +6,8 @@ paper's numbers (see ``pack``); it contains no weights. ``archive.json`` describ
 deterministic: the same members give the same bytes, so an archive is intact if packing its members
 reproduces it.
 
-A member is data that the workflow reads, or provenance that nothing reads. Results that the
-workflow makes from them (tables, figures, pages), Snakemake's own files and code other than the
-config's plugins have no place in an archive.
+Members are data for the workflow, or provenance. Results of the workflow (tables, figures, pages),
+Snakemake's files and code other than the config's plugins have no place in an archive.
 
 An archive may be a stranger's: reading and unpacking one runs nothing of it, and takes memory in
 proportion to ``limits``.
@@ -44,9 +43,7 @@ from ngo.pipeline.config import (
 from ngo.pipeline.paths import (
     CONFIG,
     NGO,
-    PAPERS,
     REPOSITORY,
-    SHARED,
     data_manifest,
     reference_folder,
     tidy_table,
@@ -58,37 +55,30 @@ from verdicts.registration import read_registration, registration_path
 
 ABOUT = "archive.json"
 SUMS = "SHA256SUMS"
+#: Provenance in archives of before; nothing reads it.
 CRATE = "ro-crate-metadata.json"
 WORKFLOW = "Snakefile"
 
 _NAME = r"\w[\w.+-]*"
 _RULES = rf"workflow/(?:Snakefile|rules/{_NAME}\.smk)"
-_CONFIG = rf"(?:{CONFIG.parent}|{PAPERS}/\w+)/{_NAME}\.yaml"
-_TABLE = rf"results/{_NAME}/metrics/{_NAME}\.parquet"
-
-#: The largest size of each kind of member, in bytes, by a pattern of its name.
-_LARGEST = {
-    f"{ABOUT}|{re.escape(CRATE)}": limits.JSON,
-    f"{SUMS}|{WORKFLOW}|{_RULES}|{_CONFIG}": limits.TEXT,
-    rf"config/reference/{_NAME}\.csv|results/data/{_NAME}\.json": limits.TEXT,
-    f"{METRICS}|{re.escape(RECORDS)}|{_TABLE}": limits.ARCHIVE,
-}
-
-#: Files that a config may name: claims, findings, graphs, and plugins.
-_NAMED = rf"(?:{_NAME}/)*{_NAME}\.(?:yaml|yml|csv|txt|edgelist|adjlist|graphml|gml|json|mtx|py)"
-#: A paper's figures are the repository's, whatever an archive has.
-_NOT_NAMED = rf"(?:(?:results|logs|benchmarks|workflow|notebooks|profiles)|{PAPERS}/.*/figures)/.*"
+#: Configs, claims, graphs, plugins, tables and records: neither hidden, nor absolute, nor outside.
+_MEMBER = (
+    rf"(?:{_NAME}/)*(?:Snakefile|SHA256SUMS|{_NAME}\."
+    r"(?:yaml|yml|csv|txt|edgelist|graphml|gml|json|py|smk|parquet|jsonl\.xz))"
+)
 
 CODE = ".py"
 
 
 def check_member(name: str, size: int) -> None:
-    """Raise a UserError for a member that no archive has, by its name and its size in bytes."""
-    most = next((most for kind, most in _LARGEST.items() if re.fullmatch(kind, name)), None)
-    if most is None and re.fullmatch(_NAMED, name) and not re.fullmatch(_NOT_NAMED, name):
-        most = limits.TEXT
-    if most is None:
+    """Raise a UserError for a member that no archive has, by its name and its size in bytes.
+
+    Which of these members an archive has depends on its config (``check_expected``).
+    """
+    if not re.fullmatch(_MEMBER, name):
         raise UserError(f"{name[:200]!r} is no part of an archive")
+    most = limits.ARCHIVE if name.endswith((".parquet", ".xz")) else limits.TEXT
+    most = limits.JSON if name in (ABOUT, CRATE) else most
     if size > most:
         raise UserError(f"{name!r} has {size} bytes; at most {most} are allowed")
 
@@ -107,7 +97,7 @@ def is_workflow(name: str) -> bool:
 
 
 def named_members(planned: Plan) -> dict[str, Path]:
-    """The files that a config names, by their names in an archive, which are their paths.
+    """The files that a config names, by their names in an archive: their paths.
 
     Raises a UserError for a file outside the working directory.
     """
@@ -124,7 +114,7 @@ def named_members(planned: Plan) -> dict[str, Path]:
 
 
 def deciding_members(planned: Plan) -> dict[str, Path]:
-    """Those of the files that decide runs: plugins, and the files that runs name."""
+    """The files that decide runs: plugins, and files named by runs."""
     places = {inside("plugins", path): Path(path) for path in planned.plugins}
     for spec in planned.runs.values():
         files = named_files(spec.values())
@@ -133,7 +123,7 @@ def deciding_members(planned: Plan) -> dict[str, Path]:
 
 
 def inside(key: str, file: str) -> str:
-    """The name in the archive of a file that the config names under ``key``: that name."""
+    """The name in the archive of a ``file`` that the config names under ``key``."""
     path = PurePosixPath(os.path.normpath(file))
     if path.is_absolute() or ".." in path.parts:
         raise UserError(
@@ -165,60 +155,38 @@ _OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
 
 
 def described(members: Mapping[str, bytes]) -> dict:
-    """What the description says; a UserError, without a key, for the first fault in it.
+    """The description, with the tier and the config of the config files.
 
-    Its config must be that of the config files in the archive, and name no file outside of it.
+    Raises a UserError, without a key, for the first fault. The config names no file outside of the
+    archive.
     """
     about = json.loads(members[ABOUT])
     if not isinstance(about, dict):
         raise UserError("it is not a mapping")
-    for key, kind in _DESCRIBED.items():
-        if key not in about:
-            raise UserError(f"it is not complete: {key!r} is missing")
-        if type(about[key]) is not kind:
-            raise UserError(f"{key!r} is {shown(about[key])}, which is no {kind.__name__}")
-    _check_tier(about)
-    for name in about["artefacts"]:
-        if not isinstance(name, str) or not re.fullmatch(r"\w+", name, re.ASCII):
-            raise UserError(f"{shown(name)} is no name of a figure or table")
-    if len(set(about["artefacts"])) < len(about["artefacts"]):
-        raise UserError("a figure or table is named twice")
-    _check_configs(about, members)
-    _check_files(about["config"], members)
-    return about
+    for key, kind in {"artefacts": list, "whole": bool, "configs": list}.items():
+        if type(about.get(key)) is not kind:
+            raise UserError(f"{key!r} is {shown(about.get(key))}, which is no {kind.__name__}")
+    for name in (*about["artefacts"], *about["configs"]):
+        if not isinstance(name, str):
+            raise UserError(f"{shown(name)} is no name")
+    config = _config(about["configs"], members)
+    _check_files(config, members)
+    return {**about, "config": config, "tier": str(config.get("tier"))}
 
 
-_DESCRIBED = {"tier": str, "artefacts": list, "whole": bool, "configs": list, "config": dict}
-
-
-def _check_tier(about: Mapping) -> None:
-    tier = about["tier"]
-    if not re.fullmatch("[a-z0-9_-]{1,100}", tier) or tier in SHARED:
-        raise UserError(f"the tier {shown(tier)} is not allowed")
-    if about["config"].get("tier") != tier:
-        raise UserError(f"the tier {tier!r} is not that of the config")
-
-
-def _check_configs(about: Mapping, members: Mapping[str, bytes]) -> None:
-    """Raise a UserError unless the config is that of the files ``configs``, the base first."""
-    names = about["configs"]
+def _config(names: list[str], members: Mapping[str, bytes]) -> dict:
+    """The config of the members ``names``, the base first."""
     for name in names:
-        if not isinstance(name, str) or name not in members or not name.endswith(".yaml"):
+        if name not in members:
             raise UserError(f"the config {shown(name)} is not in the archive")
-        if not re.fullmatch(_CONFIG, name):
-            raise UserError(
-                f"the config {name!r} is not in the folder {str(CONFIG.parent)!r} or of a paper"
-            )
-    if not names or names[0] != CONFIG.as_posix() or len(set(names)) < len(names):
-        raise UserError(f"the configs must be different files, and {str(CONFIG)!r} the first")
+    if names[:1] != [CONFIG.as_posix()]:
+        raise UserError(f"the first config must be {str(CONFIG)!r}")
     with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
         write_members(Path(folder), {name: members[name] for name in names})
         try:
-            merged = read_config(Path(folder, name) for name in names)
+            return read_config(Path(folder, name) for name in names)
         except UserError as error:
             raise UserError(str(error).replace(f"{folder}/", "")) from None
-    if merged != about["config"]:
-        raise UserError("its config is not that of the config files")
 
 
 def _check_files(config: Mapping, members: Mapping[str, bytes]) -> None:
@@ -243,7 +211,7 @@ def plugin_code(config: Mapping) -> list[str]:
     return [str(PurePosixPath(name)) for name in plugin_files(config) if name.endswith(CODE)]
 
 
-# The key of ``archive.json`` that marks an archive as made by an earlier revision, which it names.
+# The key of ``archive.json`` with the earlier revisions that made a marked archive.
 OLDER = "older"
 
 # By name in the archive, which is the path in the folder where it is unpacked.
@@ -259,7 +227,7 @@ class Archive:
 
     @cached_property
     def about(self) -> dict:
-        """What ``archive.json`` says; a UserError if it is no description of the members."""
+        """The content of ``archive.json``; a UserError if it does not describe the members."""
         with refusing(self.path, f"{ABOUT} can't be read ({{}})"):
             return described(self.members)
 
@@ -384,10 +352,9 @@ Tell = Callable[[str], object]
 def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Plan]:
     """The plan of an archive's config, in a temporary folder with what the config is made from.
 
-    The folder is the working directory until the end, so that relative paths of plugins and graphs
-    are those in the archive. ``tell`` gets a line for each plugin before it runs. Raises a
-    UserError for plugins that are not ``trusted``, for a config that can't be planned, and for
-    members that an archive of this config does not have.
+    The folder is the working directory until the end: relative paths of plugins and graphs are
+    those in the archive. ``tell`` gets a line for each plugin before it runs. Raises a UserError
+    for plugins without trust, for a wrong config, and for members that it does not need.
     """
     _check_plugins(archive, trusted=trusted, tell=tell)
     read = {
@@ -402,10 +369,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
 
 
 def _check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
-    """Tell the name and the SHA-256 of each plugin in an archive that is code.
-
-    Raises a UserError if there is one, and plugins are not ``trusted``.
-    """
+    """Tell the name and the SHA-256 of plugins that are code; a UserError unless ``trusted``."""
     for name in plugin_code(archive.about["config"]):
         plugin = f"{name!r} (sha256 {sha256(archive.members[name])})"
         if not trusted:

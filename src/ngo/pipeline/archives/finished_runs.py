@@ -51,7 +51,7 @@ _ABOUT = ("code", "parts", "torch", "device", "instructions", "kernels", "test_s
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What a finished run left: its record (``run.json``) and the columns of its metrics."""
+    """A finished run: its record (``run.json``) and the columns of its metrics."""
 
     record: dict
     #: By name, each with one value for every evaluation.

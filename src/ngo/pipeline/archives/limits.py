@@ -1,8 +1,8 @@
 """The most that an archive may contain, and its first reading.
 
-One that has more is refused. Its JSON and tables are first read in a process with limited time and
-memory: a bomb, or a file that makes a library crash or never end, ends that process. What it could
-read, this process can: the bytes and the libraries are the same.
+A larger one is refused. JSON and tables are first read in a process with limited time and memory: a
+bomb, a crash or an endless loop in a library ends that process alone. This process then reads the
+same bytes with the same libraries.
 
 The largest archive of the project has 11 MB in 38 members, with tables that take 570 MB when they
 are decoded.
@@ -19,7 +19,6 @@ import resource
 import subprocess
 import sys
 import tarfile
-from typing import NoReturn
 
 from ngo.common.registry import UserError, in_a_line
 
@@ -43,13 +42,13 @@ RECORDS = 64 * MIB
 #: Bytes of all tables, decoded.
 TABLES = 768 * MIB
 
-#: Bytes of all tables that are joined from the runs, with numbers as text.
+#: Bytes of all tables of runs, with numbers as text.
 JOINED = 1024 * MIB
 
 #: Columns of a table.
 COLUMNS = 1000
 
-#: Bytes of memory, and seconds, of the process that first reads a stranger's JSON and tables.
+#: Bytes of memory, and seconds, of the process that reads first.
 MEMORY, SECONDS = 4096 * MIB, 120
 
 
@@ -86,13 +85,9 @@ def strict_json(text: bytes) -> object:
 
     Raises a ValueError or a RecursionError for any other.
     """
-    value = json.loads(text, parse_constant=_refused, object_pairs_hook=_mapping)
+    value = json.loads(text, object_pairs_hook=_mapping)
     json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     return value
-
-
-def _refused(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
 
 
 def _mapping(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -1,10 +1,9 @@
 """Making the runs and the measured cases of an archive again, and whether the numbers agree.
 
-Each is made in a separate process. A measurement is a table of cases
-(``ngo.measures.measurement.Case``), each of which can be measured without the others. On the kind
-of processor that made them, the numbers must be equal. Elsewhere rounding differs, and training
-amplifies it. They are then made twice here, with two roundings a and b. The spread between a and b
-says how far apart two roundings may be.
+A run or a case (``ngo.measures.measurement.Case``) is made in a process of its own. On the kind of
+processor of the archive, the numbers must be equal. Elsewhere rounding differs, and training
+amplifies it. There they are made twice, with two roundings a and b; the spread between a and b says
+how far apart two roundings may be.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ ROUNDINGS = "within two roundings"
 
 @dataclass(frozen=True)
 class Made:
-    """What a run or a case gave, in the archive or here."""
+    """The results of a run or a case, in the archive or here."""
 
     table: pd.DataFrame
     #: What the bits of its numbers depend on, besides its values and code; None if not known.
@@ -62,7 +61,7 @@ class Made:
 
 
 def compared(archived: Made, again: Callable[[Mapping[str, str]], Made]) -> tuple[str, str | None]:
-    """How ``archived`` was compared, and the first difference, if there is one.
+    """The kind of comparison with ``archived``, and the first difference, if there is one.
 
     ``again`` makes it with more variables in its environment.
     """
@@ -90,11 +89,11 @@ def other_rounding(made: Made) -> dict[str, str]:
 
 
 def difference(archived: Made, one: Made, two: Made | None = None) -> str | None:
-    """The first value that differs from ``one``; with ``two``, that both roundings do not explain.
+    """The first value that differs from ``one``; with ``two``, by more than two roundings may.
 
-    The value must then be within ``MULTIPLE`` times the spread, or within the floor, of the nearer
-    of the two. The spread is the largest difference of the two, over all columns of a run, or in
-    the column of a case: of accuracies as it is, of others relative to the larger value.
+    A value may be ``MULTIPLE`` times the spread, or a floor, away from the nearer of the two. The
+    spread is the largest difference of the two, over all columns of a run, or in the column of a
+    case: plain for accuracies, relative to the larger value for others.
     """
     if two is not None and _other_shape(one, two):  # rounding decides when this run ends
         ends = [_other_shape(archived, again) for again in (one, two)]
@@ -117,7 +116,7 @@ def difference(archived: Made, one: Made, two: Made | None = None) -> str | None
 
 
 def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
-    """How far from the nearer of two roundings a value may be, in each row of some columns."""
+    """The allowed distance from the nearer of two roundings, by row, of the columns that round."""
     scales, spreads = {}, {}
     for name, a in one.table.items():
         b, kinds = two.table[name], "iuf" if one.samples is None else "f"
@@ -142,7 +141,7 @@ def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
 
 
 def _other_shape(archived: Made, again: Made) -> str | None:
-    """How the columns, the number of rows or the facts differ."""
+    """The first difference in columns, numbers of rows or facts."""
     theirs, ours = archived.table, again.table
     more = [name for name in theirs if name not in ours and theirs[name].notna().any()]
     for name in (*more, *(column for column in ours if column not in theirs)):
@@ -199,7 +198,7 @@ class Measured:
 
 
 def made_run(run: FinishedRun) -> Made:
-    """What a finished run gave."""
+    """The results of a finished run."""
     return Made(pd.DataFrame(run.columns), where(run), run.facts, run.about["test_samples"])
 
 
@@ -239,10 +238,10 @@ def measure_again(
 def output_of(
     words: Sequence[str], what: str, environment: Mapping[str, str], text: str = ""
 ) -> str:
-    """What a module prints that gets ``text`` and more variables in its environment.
+    """The output of a module with ``text`` as input and more variables in its environment.
 
-    It imports no modules from the working directory. If it fails, its last line is that of a
-    UserError, after ``what``.
+    It imports no modules from the working directory. If it fails, a UserError has its last line,
+    after ``what``.
     """
     answer = subprocess.run(
         [sys.executable, "-P", "-m", *words], env=os.environ | SAFE_PATH | environment,

@@ -1,11 +1,10 @@
-"""What an archive gives: its tables and figures, made again, and its runs, put back.
+"""Tables and figures of an archive, made again, and its runs, put back.
 
-Tables and figures are made by this repository's workflow from the unpacked files. Nothing of the
-archive is run: the Snakefile, the rules, the profile and the notebooks are the repository's, and no
-process imports modules from the folder that the archive is unpacked in.
+This repository's workflow makes tables and figures from the unpacked files. Nothing of the archive
+is run: the Snakefile, the rules, the profile and the notebooks are the repository's, and no process
+imports modules from the folder of the unpacked files.
 
-An archive does not contain the tidy tables of experiments, since they follow from its runs.
-(Archives of earlier versions do.) Runs that are put back are not trained by the workflow.
+The tidy tables of experiments follow from the runs. (Archives of earlier versions contain them.)
 """
 
 from __future__ import annotations
@@ -77,10 +76,10 @@ def relabelled(archive: Archive, planned: Plan) -> str | None:
 def joined_tables(
     archive: Archive, planned: Plan, names: Iterable[str]
 ) -> Iterator[tuple[str, bytes]]:
-    """Those of ``names`` that are joined from runs, each with the bytes of the workflow's table.
+    """The tidy tables of runs among ``names``, with the bytes that the workflow would write.
 
-    Raises a UserError for an absent run, for one whose record is not of the config, for runs that
-    can't be joined, and if all tables together are larger than is allowed.
+    Raises a UserError for an absent run, for a record with other values than the config, for runs
+    that can't be joined, and for too large tables.
     """
     known, left = planned.run_tables.values(), limits.JOINED
     names = [name for name in names if name in known]
@@ -157,7 +156,7 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
 
 
 def _files(archive: Archive, planned: Plan) -> Members:
-    """What the folder contains, by path."""
+    """The files of the folder, by path."""
     joined = planned.run_tables
     files = {
         name: content
@@ -177,11 +176,10 @@ SNAKEFILE = Path("Snakefile")
 
 
 def command(folder: Path, about: Mapping, artefacts: Iterable[str]) -> Sequence[str]:
-    """The command that makes the tables and figures of an archive that is unpacked in ``folder``.
+    """The command that makes ``artefacts``, tables and figures of an archive, in the repository.
 
-    It is for the repository's folder. ``about`` is the checked description of the archive, and
-    ``artefacts`` are those of its tables and figures that its tidy tables suffice for. Only the
-    rules of tables and figures are allowed, so nothing is trained or measured.
+    The archive is unpacked in ``folder``; ``about`` is its checked description. Only the rules of
+    tables and figures are allowed, so nothing is trained or measured.
     """
     targets = [*artefacts, "assumptions"]
     if about["whole"]:
@@ -272,7 +270,7 @@ def _outcome(run: FinishedRun, planned: Plan) -> str:
 
 
 def told(outcomes: Mapping[str, list[str]], planned: Plan) -> str:
-    """How many runs were restored, and how many were not, by reason."""
+    """One line on the numbers of restored and other runs, by reason."""
     parts = [f"{len(outcomes[RESTORED])} runs restored"]
     parts += [f"{len(outcomes[why])} {why}" for why in OUTCOMES[1:] if outcomes[why]]
     left = len(planned.runs.keys() - {*outcomes[RESTORED], *outcomes[HERE]})

@@ -3,10 +3,9 @@
 A forger can compute the sums of changed files. So the parts must agree, and some runs and measured
 cases, drawn by the verifier's seed, are made again and compared (``reproduction``).
 
-They are drawn from the whole archive, or from what a claim rests on: the rows that it selects
-(``where``), and of these the ones that its quantity compares (mappings of columns among its
-arguments, such as ``of`` and ``minus``). Runs of gates are not among them. A pooled claim rests on
-what its claims rest on.
+They are drawn from the whole archive, or from what a claim rests on: of the rows that it selects
+(``where``), those that its quantity compares (arguments such as ``of`` and ``minus``), without the
+runs of gates. A pooled claim rests on the runs of its claims.
 """
 
 from __future__ import annotations
@@ -57,17 +56,17 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Group:
-    """What is drawn from: everything in an archive, or what one claim rests on."""
+    """A population to draw from: everything in an archive, or the basis of one claim."""
 
-    #: Empty: the whole archive.
+    #: The claim's id; empty for the whole archive.
     claim: str
-    #: How many runs it has in the archive.
+    #: The number of its runs in the archive.
     size: int
     #: The runs that can be drawn.
     runs: Sequence[str]
     #: The numbers of cases that can be drawn, by the name of the table.
     cases: Mapping[str, Sequence[int]]
-    #: Tables that a claim reads too, whose rows can't be made again.
+    #: Further tables of a claim; their rows can't be made again.
     unchecked: Sequence[str] = ()
 
     def drawn(self, sample: int, seed: int | None) -> Drawn:
@@ -76,7 +75,7 @@ class Group:
         return Drawn(drawn(self.runs, sample, seed), cases)
 
     def odds(self, drawn: Drawn) -> Iterator[str]:
-        """What was made again, and how likely that misses a forgery."""
+        """Lines on what was made again, with the probability of missing a forgery."""
         if self.claim:
             rests = [f"{self.size} runs"] if self.size else []
             rests += [f"{len(numbers)} cases of {name}" for name, numbers in self.cases.items()]
@@ -96,7 +95,7 @@ def drawn(names: Sequence[T], sample: int, seed: int | None) -> list[T]:
 
 
 def missed(drawable: int, sample: int, share: float) -> float:
-    """How likely no forged one is among ``sample`` of the ``drawable``, drawn without replacement.
+    """The probability of no forged one among ``sample`` of ``drawable``, without replacement.
 
     This ``share`` of them is forged, at least one.
     """
@@ -113,7 +112,7 @@ def _odds(done: str, size: int, count: int) -> str:
 
 
 def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Group]:
-    """What each of the named claims rests on, of all runs of the plan and the measured tables.
+    """The basis of each named claim, of all runs of the plan and the measured tables.
 
     Raises a UserError for a name that no claim has.
     """
@@ -178,7 +177,7 @@ def _cases(measured: Measured, claim: Claim) -> list[int]:
 # What was checked, how, and what differs, if anything does.
 Check = tuple[str, str, str | None]
 
-# Measurements of which a case takes minutes: measured again for claims that rest on it only.
+# Measurements with cases of minutes, which are drawn only with ``--claim``.
 LONG = ("theory",)
 
 
@@ -217,7 +216,7 @@ class Verification:
             yield name, "its cases are those of the config", fault
 
     def groups(self, claims: Sequence[str]) -> list[Group]:
-        """What each claim rests on; without claims, the whole archive but for long cases."""
+        """The basis of each claim; without claims, the whole archive but for long cases."""
         if not claims:
             cases = {}
             for name, table in self.measured.items():
