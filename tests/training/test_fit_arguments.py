@@ -143,7 +143,7 @@ def test_a_single_worker():
         ({"device": "gpu"}, "Did you mean 'cuda'?"),
         ({"shards": 4}, "shards: 4 has no effect with partition 'iid'"),
         ({"module": nn.Linear(3, 2)}, "for 4 classes they must be logits"),
-        ({"train": (DATA[0].double(), DATA[1])}, "train inputs: float64 is not allowed"),
+        ({"loss": nn.CrossEntropyLoss(reduction="sum")}, "loss: reduction 'sum' is not allowed"),
         ({"loss": "mse"}, "loss: 'mse' is not a function (outputs, targets)"),
         ({"score": "accuracy"}, "score: 'accuracy' is not a function (outputs, targets)"),
         ({"score": lambda out, y: out[:2, 0]}, "score: it returned [2] for 4 samples"),

@@ -16,7 +16,7 @@ from ngo.analysis.graphs import of_graphs
 from ngo.analysis.universes import CHOSEN
 from ngo.common.lazy import Numbers, Table, pd
 from ngo.common.registry import UserError
-from ngo.gossip.spectrum import effective_neighbours, spectral_gap
+from ngo.gossip.spectrum import spectral_gap
 from ngo.training.evaluation import Evaluation
 from verdicts.rows.evaluations import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
 
@@ -139,7 +139,7 @@ VALUES.add("fluctuation", RunValue(_fluctuation, math.inf, unit=POINTS))
 VALUES.add("lag1", RunValue(_lag1, math.nan))
 
 
-# The graphs of runs: what each promises, to be compared with what the run reached.
+# The graphs of runs, to be compared with what the runs reached.
 
 
 def _spectral_gap(rows: Table, last: Table) -> Numbers:
@@ -147,10 +147,4 @@ def _spectral_gap(rows: Table, last: Table) -> Numbers:
     return of_graphs(last, lambda cycle: sum(map(spectral_gap, cycle)) / len(cycle))
 
 
-def _effective_neighbours(rows: Table, last: Table, decay: float) -> Numbers:
-    """n_W(γ) at the decay γ (Vogels et al. 2022), see ``spectrum.effective_neighbours``."""
-    return of_graphs(last, lambda cycle: effective_neighbours(cycle, decay))
-
-
 VALUES.add("spectral_gap", RunValue(_spectral_gap, math.nan))
-VALUES.add("effective_neighbours", RunValue(_effective_neighbours, math.nan, argument=True))
