@@ -100,11 +100,7 @@ def test_every_method_trains(method):
     tree = {"topology": "chain"} if entry.graph == "tree" else {}
     clock = {"clock": "asynchronous"} if entry.arrivals == "pair" else {}
     size = {"batch_size": 1} if "batch_size" in entry.fixed else {}
-    check_method(method, **tree, **clock, **size)
-
-
-def check_method(method, **fields):
-    run = quick(method=method, **fields)
+    run = quick(method=method, **tree, **clock, **size)
     assert np.isfinite(run.metrics["consensus_loss"]).all()
     assert run.metrics["consensus_loss"].iloc[-1] < run.metrics["consensus_loss"].iloc[0]
 

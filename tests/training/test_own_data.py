@@ -21,19 +21,6 @@ class Samples(Dataset):
         return X[i].numpy(), int(y[i])
 
 
-class Of(Dataset):
-    """A data set with one sample, twice."""
-
-    def __init__(self, sample):
-        self.sample = sample
-
-    def __len__(self):
-        return 2
-
-    def __getitem__(self, i):
-        return self.sample
-
-
 def test_a_torch_data_set_is_its_tensors():
     for data in (Samples(), TensorDataset(X, y), Subset(Samples(), range(48))):
         assert equal(quick(), quick(train=data))
@@ -67,7 +54,10 @@ def test_lists_of_indices_and_of_data_sets_are_partitions():
     [
         ({"train": DataLoader(Samples())}, "of a DataLoader, give loader.dataset"),
         ({"train": ENDLESS}, "the samples of the Endless are no pairs (input, target): "),
-        ({"train": Of((X[0], y[0], 1))}, "the samples of the Of are no pairs (input, target): "),
+        (
+            {"train": TensorDataset(X, y, y)},
+            "samples of the TensorDataset are no pairs (input, ",
+        ),
         ({"train": Subset(Samples(), [])}, "the samples of the Subset are no pairs (input, targ"),
         ({"partition": [[0, 1, 2, 3], [0, 5, 6, 7]]}, "gives a sample to two workers"),
         ({"partition": [[0, 1], []]}, "a list with the indices of each worker's samples, such as"),

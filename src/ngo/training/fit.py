@@ -224,8 +224,8 @@ def fit(
                     f"worker's own)."
                 )
             how |= {"threads": 1, "backend": "loop"}
-        own = {"module": copied, "loss": loss, "score": score, **unnumbered_entries(spec)}
-        checkpoints = _checkpoints(out, spec, problem, device, own, stack)
+        code = {"module": copied, "loss": loss, "score": score, **unnumbered_entries(spec)}
+        checkpoints = _checkpoints(out, spec, problem, device, code, stack)
         with checkpoints, named_in_errors(spec):
             training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
             stopped, number = _proceed(training, checkpoints, callbacks, copied, progress)

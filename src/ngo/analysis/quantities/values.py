@@ -38,9 +38,9 @@ for _name, _column, _factor, _worst, _unit in (
     if _unit == POINTS:
         IN_POINTS[_column] = _name
 
-for _each in fields(Evaluation):
-    if "accuracy" in _each.name or "loss" in _each.name:
-        UNITS[_each.name] = SHARE if "accuracy" in _each.name else LOSS
+for _column in (field.name for field in fields(Evaluation)):
+    if "accuracy" in _column or "loss" in _column:
+        UNITS[_column] = SHARE if "accuracy" in _column else LOSS
 
 
 def _best_accuracy(rows: Table, last: Table) -> Numbers:
