@@ -209,7 +209,9 @@ def parts_of(partition: Any) -> Parts:
         "partition: it must be a name, or a list with the indices of each worker's samples, such "
         "as 'iid' or [[0, 1, 2], [3, 4, 5]]"
     ):
-        parts = [np.array(indices).astype(np.int64, casting="safe") for indices in partition]
+        parts = [np.asarray(indices).astype(np.int64, casting="safe") for indices in partition]
+        if not parts:
+            raise ValueError("it is empty")
         return [np.sort(part) for part in parts]
 
 
