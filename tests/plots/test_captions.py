@@ -69,14 +69,3 @@ def test_diverged_runs_are_counted_once():
     assert captions.diverged(rows).startswith("1 of 2 runs diverged (×)")
     assert captions.diverged(rows, means=False) == "1 of 2 runs diverged (×)."
     assert captions.diverged(rows[:2]) == ""
-
-
-def test_a_caption_says_that_different_versions_made_the_runs():
-    runs = pd.DataFrame(
-        {"dataset": "mnist", "seed": [0, 0, 1, 2], "run": ["a", "a", "b", "c"],
-         "versions": ["torch 2.0", "torch 2.0", "torch 2.1", "torch 2.1"]}
-    )  # fmt: skip
-    sentence = "Different versions made the runs: torch 2.1 (2 runs), torch 2.0 (1 run)."
-    assert captions.made_by("laptop", runs) == f"Tier laptop; data: mnist; 3 seeds. {sentence}"
-    assert captions.mixed_versions([runs, runs.drop(columns="versions")]) == sentence
-    assert captions.mixed_versions([runs.drop(columns="versions")]) == ""

@@ -64,7 +64,6 @@ def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     ("fields", "update", "missing"),
     [
         ((), lambda step: step.network.mix(step.X), "topology"),
-        ((), lambda step: step.add_pulls(step.G, at=step.X), "topology"),
         (("topology",), lambda step: step.add_pulls(step.G, at=step.X), "coupling"),
         (
             ("topology",),

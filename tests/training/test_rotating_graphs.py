@@ -5,7 +5,7 @@ import torch
 from runs import CONVEX, digits_run
 
 from ngo.gossip.exchange import Network
-from ngo.gossip.method import METHODS, method
+from ngo.gossip.method import METHODS
 from ngo.gossip.topology import GENERATOR, STEP, TOPOLOGIES, Mixing
 from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper
@@ -75,22 +75,6 @@ def test_every_graph_of_a_period_is_used_in_its_turn(values, least_squares):
     for k, W in enumerate(network.used):
         assert torch.equal(W.dense(), mixing.at(k).dense()), k
         assert W.edges > 0
-
-
-def test_a_plugin_that_exchanges_seldom_uses_every_graph(own_entries, least_squares):
-    @method("every_third", fields=("topology",))
-    def every_third(step):
-        if step.t % 3 == 2:
-            step.network.mix(step.X)
-
-    stepper = made(least_squares, method="every_third", topology="one_peer_hypercube")
-    for _ in range(9):
-        stepper.advance()
-    mixing = Mixing("one_peer_hypercube", 8, None)
-    assert [int(W.senders[0]) for W in stepper.network.used] == [1, 2, 4]
-    assert all(
-        torch.equal(W.dense(), mixing.at(k).dense()) for k, W in enumerate(stepper.network.used)
-    )
 
 
 def test_graphs_that_are_drawn_are_drawn_in_every_step(least_squares):

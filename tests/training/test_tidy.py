@@ -1,6 +1,5 @@
 """Tidy tables of the metrics of runs."""
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -46,32 +45,6 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
         files = [tmp_path / "a", tmp_path / "b", tmp_path / second]
         with pytest.raises(UserError, match=rf"the run a is in '.*/a' and in '.*/{second}'; name"):
             aggregate(files)
-
-
-def made_with(folder, name, **versions):
-    """The metrics of a run that was made with these versions; without any, it has no record."""
-    path = folder / name / "metrics.parquet"
-    path.parent.mkdir()
-    write_columns(path, {"step": [0, 5], "diverged": [False, False]}, {"run": name, "seed": 0})
-    if versions:
-        path.with_name("run.json").write_text(json.dumps({"versions": {"ngo": "1", **versions}}))
-    return path
-
-
-def test_runs_that_different_versions_made_are_told_apart(tmp_path):
-    files = [
-        made_with(tmp_path, "a", torch="2.14.0+cu1", numpy="2.0"),
-        made_with(tmp_path, "b", torch="2.15.0", numpy="2.0"),
-        made_with(tmp_path, "c", torch="2.15.0+cpu"),
-    ]
-    table = aggregate(files).to_pandas()
-    told = {"a": "torch 2.14.0", "b": "torch 2.15.0", "c": "torch 2.15.0"}
-    assert table.groupby("run")["versions"].unique().str[0].to_dict() == told
-    write_tidy(aggregate(files), tmp_path / "both")
-    again = aggregate([tmp_path / "both", made_with(tmp_path, "d", torch="2.15.0")]).to_pandas()
-    assert dict(zip(again["run"], again["versions"].fillna("none"), strict=True)) == {
-        **told, "d": "none"
-    }  # fmt: skip
 
 
 COLUMNS = {

@@ -138,10 +138,10 @@ def test_checking_a_run_imports_nothing_heavy(module):
         ),
         ({"workers": 60_001, "batch_size": 1}, "workers: 60001 is more than mnist's 60000"),
         ({"batch_size": 6001}, "batch_size: 6001 is larger than worker 0's share of 6000"),
-        ({"partition": "shards", "workers": 151}, "are 302 shards, but there are 300; at most 1"),
+        ({"partition": "shards", "workers": 151}, "are more than the 300 shards; at most 1"),
         (
             {"partition": "equal", "samples_per_worker": 6001},
-            "samples_per_worker: 6001 for each of 10 workers are 60010, .* at most 6000 each",
+            "samples_per_worker: 6001 for each of 10 workers is more than .*; at most 6000",
         ),
         ({"partition": "natural"}, "'natural' needs the owners of samples, which dataset 'mnist'"),
         ({"model": "cifar10_cnn"}, "model: 'cifar10_cnn' takes inputs of shape .*; it goes with"),
@@ -156,15 +156,6 @@ def test_checking_a_run_imports_nothing_heavy(module):
                 "partition": "shards",
             },
             "partition: 'shards' needs classes, which dataset 'least_squares' lacks",
-        ),
-        (
-            {"epochs": 1e8, "eval_every": 1e7},
-            r"epochs: 1e\+08 are 1.88e\+10 steps; it must be 5.33e\+06 or less, for at most 1,000,",
-        ),
-        (
-            {"eval_every": 1e-9},
-            "eval_every: 1e-09 asks for 2e.10 evaluations; it must be 0.0002 or more, for at most "
-            "100,000",
         ),
     ],
 )  # fmt: skip

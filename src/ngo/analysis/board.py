@@ -147,9 +147,9 @@ def setting_facts(setting: str, runs: pd.DataFrame) -> dict[str, object]:
 
 
 def _evidence(values: pd.Series) -> SimpleNamespace:
-    found = evidence(values.to_numpy(dtype=float), Expectation("above", 0))
-    low, high = found.interval(ALPHA)
-    return SimpleNamespace(estimate=found.estimate, low=low, high=high, pairs=found.pairs)
+    known = evidence(values.to_numpy(dtype=float), Expectation("above", 0))
+    low, high = known.interval(ALPHA)
+    return SimpleNamespace(estimate=known.estimate, low=low, high=high, pairs=known.pairs)
 
 
 def _chosen_values(rows: pd.DataFrame, choose: list[str]) -> str:

@@ -68,7 +68,7 @@ HITTING_TIME = Criterion(
 )
 
 _LOSSES = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS)
-CRITERIA = {each.name: each for each in (ACCURACY, HELD_OUT, *_LOSSES, HITTING_TIME)}
+CRITERIA = {number.name: number for number in (ACCURACY, HELD_OUT, *_LOSSES, HITTING_TIME)}
 
 
 # The paper's numbers, and which of them to compare with each of our rows.

@@ -138,13 +138,8 @@ def _interval(values: np.ndarray, name: str) -> dict[str, float]:
     if geometric and values.min() <= 0:
         return {"mean": 0.0, "low": np.nan, "high": np.nan}
     estimated = estimate(np.log(values) if geometric else values)
-    shown = np.array(
-        [
-            estimated.mean,
-            estimated.mean - estimated.half_width,
-            estimated.mean + estimated.half_width,
-        ]
-    )
+    mean, half_width = estimated.mean, estimated.half_width
+    shown = np.array([mean, mean - half_width, mean + half_width])
     shown = np.exp(shown) if geometric else shown
     shown[1:] = shown[1:].clip(*POSSIBLE.get(name, (-np.inf, np.inf)))
     return dict(zip(("mean", "low", "high"), map(float, shown), strict=True))

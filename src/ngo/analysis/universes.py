@@ -70,11 +70,11 @@ def with_derived(table: Table) -> Table:
     coupled = table[table["p"] < 1].drop_duplicates(["universe", "run"])
     runs = coupled.drop_duplicates("run")
     gap = coupled["run"].map(of_graphs(runs, _gap))
-    found = {GAMMA_GAP: coupled[gamma] * gap}
+    derived = {GAMMA_GAP: coupled[gamma] * gap}
     if p in table:
         weight = coupled["run"].map(of_graphs(runs, _mean_weight))
-        found[CHATTER_FLOOR] = np.log(coupled[gamma] * weight) / (2 - 2 * coupled[p])
-    means = {name: values.groupby(coupled["universe"]).mean() for name, values in found.items()}
+        derived[CHATTER_FLOOR] = np.log(coupled[gamma] * weight) / (2 - 2 * coupled[p])
+    means = {name: values.groupby(coupled["universe"]).mean() for name, values in derived.items()}
     known = columns({name: table["universe"].map(mean) for name, mean in means.items()})
     return table.assign(**{name: values for name, values in known.items() if values.notna().all()})
 

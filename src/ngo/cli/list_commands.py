@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from textwrap import fill
 
 import click
 
 from ngo.common.fields import wanted
-from ngo.gossip.compatibility import REGISTRIES, Part, going_with, parts
+from ngo.gossip.compatibility import REGISTRIES, going_with, summary
 from ngo.gossip.method import ATTACKED, DECENTRALIZED, METHODS, Method
 from ngo.gossip.step import LOCAL_RULES
 from ngo.training.spec import FIELDS
@@ -101,26 +101,27 @@ IN_TABLE = ("topology", "coupling", "compression", *DECENTRALIZED, *ATTACKED)
 def methods() -> None:
     """List methods and other parts of a step, and which go together.
 
-    Each part is a value of the option in brackets: --method names a method. Its text ends with its
-    source and the fields of a run that it reads; `ngo fields` explains fields. Entries of plugins
+    Each part is a value of the option in brackets: --method names a method. Its text ends with
+    the fields of a run that it reads; `ngo fields` explains fields. Entries of plugins
     are listed too.
 
     List them with the entries of your own file:
       ngo methods --plugin examples/plugins/cliques.py
     """
     for kind in REGISTRIES:
-        click.echo(_listed(kind, parts(kind)))
+        click.echo(_listed(kind))
     click.echo("What goes together\n")
     click.echo(_table())
 
 
-def _listed(kind: str, entries: Sequence[Part]) -> str:
+def _listed(kind: str) -> str:
     shrinking = (name for name, rule in sorted(LOCAL_RULES.items()) if rule.decoupled_decay)
     title = f"{TITLES[kind]} (--{kind.replace('_', '-')}):"
     notes = _wrapped(NOTES[kind].format(", ".join(shrinking)), "  ", "  ")
-    width = max(len(part.name) for part in entries)
+    names = sorted(REGISTRIES[kind])
+    width = max(map(len, names))
     lines = [
-        _wrapped(_about(part), f"  {part.name:<{width}}  ", " " * (width + 4)) for part in entries
+        _wrapped(_about(kind, name), f"  {name:<{width}}  ", " " * (width + 4)) for name in names
     ]
     return "\n".join([title, notes, "", *lines, ""])
 
@@ -131,12 +132,12 @@ def _wrapped(text: str, first: str, others: str) -> str:
     return fill(text, WIDTH, initial_indent=first, subsequent_indent=others, **whole)
 
 
-def _about(part: Part) -> str:
-    """The summary, the source, and the fields that the table below does not show."""
-    source = f" [{part.source}]" if part.source and part.source not in part.summary else ""
-    fields = [name for name in part.fields if name not in IN_TABLE]
+def _about(kind: str, name: str) -> str:
+    """The summary, and the fields that the table below does not show."""
+    fields = [field for field in REGISTRIES[kind][name].fields if field not in IN_TABLE]
     reads = f" Reads {', '.join(fields)}." if fields else ""
-    return f"{part.summary}.{source}{reads}" if part.summary else f"{source}{reads}".strip()
+    text = summary(kind, name)
+    return f"{text}.{reads}" if text else reads.strip()
 
 
 def _table() -> str:

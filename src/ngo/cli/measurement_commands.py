@@ -39,10 +39,7 @@ def _command(entry: Measurement) -> click.Command:
             table = entry.measure(options, **inputs)
         from ngo.analysis.results import write
 
-        entry.check_columns(table)
         write(table, out, started)
-        for line in entry.summary(table):
-            click.echo(line)
         click.echo(f"{len(table):,} rows → {out}")
 
     measure.__doc__ = entry.help

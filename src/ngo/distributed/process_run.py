@@ -214,8 +214,6 @@ def run(
             rendezvous.leave()
             return finished
         group = Group(rendezvous, timeout)
-        for note in origin.notes if me == 0 else ():
-            log.info(note)
         training.join(group)
         with one_intra_op_thread():
             training.proceed(report=report if me == 0 else lambda row: None)

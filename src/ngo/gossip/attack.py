@@ -18,7 +18,7 @@ HONEST = "none"
 
 @dataclass(frozen=True)
 class Messages:
-    """The messages to an honest worker i of the l liars among its neighbours, and what these know.
+    """What the l liars near an honest worker i know when they send it their messages.
 
     Liars know each other, and what all workers send.
     """

@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import gcd
 
 from ngo.common.fields import Options, above, number, registers, whole, within
 from ngo.common.lazy import Run, Tensor, nn, np, torch
@@ -30,38 +29,27 @@ def from_bytes(payload: Tensor, dtype: torch.dtype) -> Tensor:
     return payload.clone(memory_format=torch.contiguous_format).view(dtype)  # a clone is aligned
 
 
-def _words(d: int, bits: int) -> tuple[int, int, int, torch.dtype]:
-    """How codes form words; a word has the fewest codes that fill whole bytes.
-
-    Returns the codes in a word, its bytes, the number of words for ``d`` codes, and a type that
-    holds a word.
-    """
-    codes = 8 // gcd(bits, 8)
-    size = bits * codes // 8
-    return codes, size, -(-d // codes), torch.uint8 if size == 1 else torch.int64
-
-
 def pack(codes: Tensor, bits: int) -> Tensor:
-    """Codes ``[n, d]``, uint8 below 2^bits, one after another without gaps."""
-    n, d = codes.shape
-    per_word, size, count, kind = _words(d, bits)
-    codes = nn.functional.pad(codes, (0, count * per_word - d)).view(n, count, per_word)
-    words = torch.zeros(n, count, dtype=kind, device=codes.device)
-    for k in range(per_word):
-        words |= codes[..., k].to(kind) << k * bits
-    kept = words.view(torch.uint8).view(n, count, kind.itemsize)[..., :size]
-    return kept.reshape(n, count * size)[:, : packed_size(d, bits)]
+    """Codes ``[n, d]``, uint8 below 2^bits, one after another without gaps, low bits first."""
+    ones = _bits(codes, bits)
+    return _numbers(nn.functional.pad(ones, (0, -ones.shape[1] % 8)), 8)
 
 
 def unpack(payload: Tensor, bits: int, d: int) -> Tensor:
     """The ``d`` codes of each row ``[n, d]``, uint8."""
-    n, (per_word, size, count, kind) = len(payload), _words(d, bits)
-    payload = nn.functional.pad(payload, (0, count * size - payload.shape[1])).view(n, count, size)
-    words = nn.functional.pad(payload, (0, kind.itemsize - size)).view(kind)[..., 0]
-    codes = torch.empty(n, count, per_word, dtype=torch.uint8, device=payload.device)
-    for k in range(per_word):
-        codes[..., k] = (words >> k * bits) & (1 << bits) - 1
-    return codes.view(n, count * per_word)[:, :d]
+    return _numbers(_bits(payload, 8)[:, : d * bits], bits)
+
+
+def _bits(numbers: Tensor, count: int) -> Tensor:
+    """The ``count`` low bits of each number, the lowest first, in a row: ``[n, k · count]``."""
+    places = torch.arange(count, dtype=torch.uint8, device=numbers.device)
+    return ((numbers[..., None] >> places) & 1).flatten(1)
+
+
+def _numbers(ones: Tensor, count: int) -> Tensor:
+    """The numbers of so many bits each: ``_bits`` backwards."""
+    places = torch.arange(count, dtype=torch.uint8, device=ones.device)
+    return (ones.unflatten(1, (-1, count)) << places).sum(-1, dtype=torch.uint8)
 
 
 # An option of the compressions that send only some of a row's entries.

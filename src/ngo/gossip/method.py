@@ -68,15 +68,8 @@ class Method:
     sends: tuple[str, ...] = ("d",)
     #: Whether the local rule has to be linear in the gradients.
     linear_rule: bool = False
-    #: The matrices [n, d] that a step needs beside parameters and gradients, temporary ones
-    #: included; a function if that depends on the run.
-    matrices: int | Callable[..., int] = 1
     #: The reason why no link may fail and no worker may be away; empty if they may.
     needs_every_message: str = ""
-
-    def matrices_of(self, run: Any) -> int:
-        """How many matrices ``[n, d]`` a step of the run needs beside parameters and gradients."""
-        return self.matrices(run) if callable(self.matrices) else self.matrices
 
     @property
     def decentralized(self) -> bool:
@@ -118,8 +111,6 @@ def method(
     - ``graph``: ``fixed``, or a ``tree``, if a step uses what the same neighbours sent before.
     - ``sends``: its messages (see ``NUMBERS``).
     - ``linear_rule``: it is biased with a local rule that is not linear in the gradients.
-    - ``matrices``: how many matrices ``[n, d]`` a step needs beside parameters and gradients, for
-      the estimate of a run's memory. The one by default is for the rows after a pull.
     - ``needs_every_message``: why it cannot lose a message, to complete "method 'NAME' …".
     """
     stated = {key: facts.pop(key) for key in STATED if key in facts}

@@ -266,10 +266,12 @@ def checked_matrix(
     Entries must be 0 or more, and columns must sum to 1. An undirected topology's matrix must be
     symmetric. It is dense, one of SciPy's sparse arrays, or a ``MixingMatrix``.
     """
-    try:
-        W = _read(matrix)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise _refused(name, f"is not a matrix ({in_a_line(error)})") from None
+    W: Matrix = matrix
+    if not isinstance(matrix, MixingMatrix):
+        try:
+            W = torch.as_tensor(dense_array(matrix), dtype=torch.float64)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise _refused(name, f"is not a matrix ({in_a_line(error)})") from None
     shape = [W.n, W.n] if isinstance(W, MixingMatrix) else list(W.shape)
     if shape != [n, n] or n < 1:
         raise _refused(name, f"has shape {shape}, and not {[max(n, 1)] * 2}")
@@ -284,6 +286,11 @@ def checked_matrix(
     return W
 
 
+def dense_array(matrix: Any) -> Any:
+    """A sparse array of SciPy's as a dense one; anything else as it is."""
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix
+
+
 def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[Tensor, Tensor]:
     """The first and the second ends of ``simple`` edges."""
     pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
@@ -291,20 +298,6 @@ def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[Tensor, Tensor]:
         np.ascontiguousarray(simple(n, pairs.reshape(-1, 2), directed=directed).T)
     )
     return i, j
-
-
-def _read(matrix: Any) -> MixingMatrix | Tensor:
-    """The matrix of a sparse array; a dense one as a tensor of any shape."""
-    if isinstance(matrix, MixingMatrix):
-        return matrix
-    if not hasattr(matrix, "tocoo") or matrix.shape[0] != matrix.shape[1]:
-        return torch.as_tensor(matrix, dtype=torch.float64)
-    entries = matrix.tocsr().tocoo()  # which adds up entries of the same place
-    i, j = (torch.from_numpy(part.astype(np.int64)) for part in (entries.row, entries.col))
-    weights = torch.from_numpy(entries.data.astype(np.float64))
-    edges = (i != j) & (weights != 0)
-    diagonal = torch.from_numpy(matrix.diagonal().astype(np.float64))
-    return MixingMatrix(len(diagonal), i[edges], j[edges], weights[edges], diagonal)
 
 
 def _asymmetry(W: MixingMatrix) -> float:

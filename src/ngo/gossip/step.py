@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from ngo.common.fields import Options, below, number, registers
 from ngo.common.lazy import Run, Tensor, torch
@@ -188,8 +189,6 @@ class LocalRule:
     linear: bool = True
     #: Whether weight decay shrinks the parameters, instead of being part of the gradient.
     decoupled_decay: bool = False
-    #: The number of matrices [n, d] that it keeps.
-    matrices: int = 0
     #: Whether ``descend`` returns the half step as a chain (see ``Step.elementwise``).
     chain: bool = False
 
@@ -198,30 +197,20 @@ LOCAL_RULES: Registry[LocalRule] = Registry("local_rule")
 
 
 def local_rule(
-    name: str,
-    *,
-    linear: bool = True,
-    decoupled_decay: bool = False,
-    matrices: int = 0,
-    chain: bool = False,
-    options: Options | None = None,
-    version: int = 1,
+    name: str, *, options: Options | None = None, version: int = 1, **facts: Any
 ) -> Callable[[Descend], Descend]:
     """Register a function that changes ``step.X`` in place, given ``step.G`` and ``step.lr``.
 
-    It acts on each worker's row alone, and keeps its memory in ``step.matrix``: ``matrices`` of the
-    shape ``[n, d]``, a number for the estimate of a run's memory. ``options`` are new
+    It acts on each worker's row alone, and keeps its memory in ``step.matrix``. ``options`` are new
     fields of a run, which it reads as ``step.run.NAME``. It does not apply weight decay:
     ``Step.descend`` adds it to the gradient, or, with ``decoupled_decay``, shrinks the parameters.
+    ``facts`` are those of ``LocalRule``.
     With ``chain`` the function changes nothing, and returns the half step as a chain of elementwise
     operations, which takes one pass over memory together with those of the method.
     Methods whose correction is linear in the gradients refuse a rule that is not ``linear``, such
     as Adam. ``version`` is raised when its results change.
     """
-    entry = partial(
-        LocalRule, linear=linear, decoupled_decay=decoupled_decay, matrices=matrices, chain=chain
-    )
-    return registers(LOCAL_RULES, name, entry, options, version)
+    return registers(LOCAL_RULES, name, partial(LocalRule, **facts), options, version)
 
 
 @local_rule("sgd", chain=True)
@@ -233,7 +222,7 @@ def sgd(step: Step) -> Chain:
 MASS = {"momentum": number("momentum μ", 0.9, below(0, 1))}
 
 
-@local_rule("momentum", matrices=1, chain=True, options=MASS)
+@local_rule("momentum", chain=True, options=MASS)
 def momentum(step: Step) -> Chain:
     """Heavy-ball momentum (Polyak 1964): m_i ← μ m_i + g_i; x_i ← x_i − η m_i.
 
@@ -247,7 +236,7 @@ def momentum(step: Step) -> Chain:
     return descend, step.X, step.matrix("momentum"), step.G
 
 
-@local_rule("nesterov", matrices=1, chain=True, options=MASS)
+@local_rule("nesterov", chain=True, options=MASS)
 def nesterov(step: Step) -> Chain:
     """Nesterov's momentum (Sutskever et al. 2013): m_i ← μ m_i + g_i; x_i ← x_i − η (g_i + μ m_i).
 
@@ -265,7 +254,7 @@ def nesterov(step: Step) -> Chain:
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
-@local_rule("adam", linear=False, matrices=2, chain=True)
+@local_rule("adam", linear=False, chain=True)
 def adam(step: Step) -> Chain:
     """Adam (Kingma and Ba 2015), with the constants of its authors.
 
@@ -284,7 +273,7 @@ def adam(step: Step) -> Chain:
     return descend, step.X, step.matrix("adam_m"), step.matrix("adam_v"), step.G
 
 
-@local_rule("adamw", linear=False, decoupled_decay=True, matrices=2, chain=True)
+@local_rule("adamw", linear=False, decoupled_decay=True, chain=True)
 def adamw(step: Step) -> Chain | None:
     """AdamW (Loshchilov and Hutter 2019): Adam after x_i ← (1 − η λ) x_i, λ = ``weight_decay``."""
     return adam(step)

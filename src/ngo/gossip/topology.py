@@ -45,7 +45,7 @@ class Topology:
     weighted: bool
     #: The names of the function's parameters after n.
     arguments: tuple[str, ...]
-    #: ``period``, ``matching`` and ``density``: each a value, or a function of n and of fields.
+    #: ``period`` and ``matching``: values, or functions of n and of fields.
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
     #: A function of n and of fields: a UserError if they have no graph. None if all have one.
     check: Callable[..., object] | None = None
@@ -69,10 +69,6 @@ class Topology:
     def matching(self, n: int, **values: object) -> bool:
         """Whether each worker has at most one neighbour in each step."""
         return n == 2 or self._fact("matching", n, values)
-
-    def expected_edges(self, n: int, **values: object) -> float:
-        """The directed edges of a graph on average, by its ``density``."""
-        return n * (n - 1) * (self._fact("density", n, values) if n > 1 else 0)
 
     def check_values(self, n: int, **values: object) -> None:
         """Raise a one-line UserError if the topology has no graph on ``n`` workers."""
@@ -133,7 +129,6 @@ def topology(
     weighted: bool = False,
     period: int | Callable[..., int] | None = None,
     matching: bool | Callable[..., bool] = False,
-    density: float | Callable[..., float] = 0.0,
     check: Callable[..., object] | None = None,
     connected: bool = True,
     options: Options | None = None,
@@ -157,11 +152,10 @@ def topology(
     column-stochastic if it is directed. It may be dense or one of SciPy's sparse arrays.
     ``options`` are new fields of a run. The decorated function returns the networkx graph.
 
-    Three facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
+    Two facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
     exchanges after which the matrices of a topology with ``t`` repeat. Each step is a ``matching``
-    if a worker has at most one neighbour in it. ``density`` is the share of all pairs that are
-    edges, on average; without it, the memory of a run is estimated without edges. ``check`` takes
-    the same arguments, and raises a UserError if they have no graph. Graphs of a period that
+    if a worker has at most one neighbour in it. ``check`` takes the same arguments, and raises a
+    UserError if they have no graph. Graphs of a period that
     together do not connect all workers are an error, unless ``connected=False`` declares that this
     is meant.
     ``version`` is raised when its results change.
@@ -170,7 +164,7 @@ def topology(
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
         declare("topology", name, options)
         arguments = tuple(inspect.signature(function).parameters)[1:]
-        facts = {"period": period, "matching": matching, "density": density}
+        facts = {"period": period, "matching": matching}
         entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)
         TOPOLOGIES.add(name, entry, function, version)
 
@@ -262,8 +256,8 @@ def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
     declares ``connected=False``, nor the package's: tests show that they connect all workers.
     """
     topology = TOPOLOGIES[name]
-    own = TOPOLOGIES.definitions.get(name, "").startswith("ngo.")
-    if topology.connected and not own and topology.period(n, **values) is not None:
+    known = TOPOLOGIES.definitions.get(name, "").startswith("ngo.")
+    if topology.connected and not known and topology.period(n, **values) is not None:
         _check_period(topology, n, tuple(sorted(values.items())))
 
 
@@ -278,16 +272,8 @@ def _check_period(topology: Topology, n: int, values: tuple[tuple[str, object], 
     components, labels = connected_components(graph, topology.directed, connection="strong")
     if components == 1:
         return
-    where = "" if period == 1 else f" in its {period} graphs"
-    given = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
-    what = "the given graph" if given else repr(topology.name)
-    how = "declare it with connected=False if that is meant"
-    if given:
-        how = (
-            "join its parts or, if that is meant, register it with @ngo.topology('name', "
-            "connected=False) and give the name"
-        )
     raise UserError(
-        f"topology: {what} does not connect the {n} workers: there are no paths both ways between "
-        f"worker 0 and worker {(labels != labels[0]).argmax()}{where}; {how}."
+        f"topology: {topology.name!r} does not connect the {n} workers: there are no paths both "
+        f"ways between worker 0 and worker {(labels != labels[0]).argmax()}; if that is meant, "
+        f"register it with @ngo.topology('name', connected=False)."
     )

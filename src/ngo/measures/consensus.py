@@ -32,13 +32,6 @@ class ConsensusOptions:
         limit_product(self, "workers", "rounds")
 
 
-def _summary(table: Table) -> Iterator[str]:
-    for (p, delay), group in table.groupby(["p", "delay"], sort=False):
-        start, end = group["V"].iloc[[0, -1]]
-        after = f"{end:.3g}" if abs(end) < float("inf") else "diverged"
-        yield f"p {p:g}, delay {delay}: V {start:.3g} → {after} in {group['round'].max()} rounds"
-
-
 COLUMNS = ("p", "delay", "topology", "workers", "gamma", "round", "worker", "x", "V")
 
 
@@ -48,7 +41,7 @@ def _cases(options: ConsensusOptions) -> Iterator[Case]:
             yield Case({"p": p, "delay": delay}, partial(_measured, options, p, delay))
 
 
-@measurement("consensus", ConsensusOptions, summary=_summary, columns=COLUMNS, cases=_cases)
+@measurement("consensus", ConsensusOptions, columns=COLUMNS, cases=_cases)
 def consensus_table(options: ConsensusOptions) -> Table:
     """Simulate consensus with no learning.
 

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 
 
 Measure = Callable[..., Table]
-Summary = Callable[[Table], Iterable[str]]
-
-# Names of other commands and of other keys of a config, which no measurement may have.
-TAKEN = (
-    *("data", "partition", "train", "runs", "aggregate", "classes", "notebook"),
-    *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads"),
-    *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
-    *("artefacts", "figures", "restore", "verify", "methods", "describe", "only", "network"),
-    *("findings", "fields", "paper", "first_seed", "universes"),
-)
-
-# Parameters and options that every command may have.
-RESERVED = ("models", "setting", "device", "data_root", "plugin", "out")
 
 
 @dataclass(frozen=True)
@@ -73,8 +60,6 @@ class Measurement:
     run_fields: Sequence[str] = ()
     #: Whether no other job may run on the machine meanwhile; it has the GPU if there is one.
     exclusive: bool = False
-    #: The lines that the command prints about the table.
-    summary: Summary = lambda table: ()
     #: The columns of the table other than options and fields of runs; empty if not known.
     columns: Sequence[str] = ()
     #: ``cases(options)`` returns the cases of the table in the order of its rows, if they can be
@@ -93,16 +78,6 @@ class Measurement:
 
         of_runs = FIELDS if self.on_models or self.run_fields else ()
         return {*self.columns, *fields_of(self.options), *of_runs}
-
-    def check_columns(self, columns: Iterable[str]) -> None:
-        """Raise a UserError for a column of the table that is not declared."""
-        known = self.known_columns()
-        for name in columns:
-            if known and name not in known:
-                raise UserError(
-                    f"measurement: the table of {self.name!r} has a column {name!r}, which its "
-                    f"columns=(…) do not declare."
-                )
 
     def parts(self, options: object) -> list[Case]:
         """The cases of the table for ``options``; one for the whole table if it has none."""
@@ -130,30 +105,20 @@ def measurement(
     """Register a function as a measurement.
 
     ``facts`` are further fields of ``Measurement``: ``on_models``, ``run_fields``, ``exclusive``,
-    ``summary``, ``columns`` and ``cases``.
+    ``columns`` and ``cases``.
 
     With ``columns``, a claim that names another column is refused before anything is trained.
     ``version`` is raised when its results change.
     """
     if not re.fullmatch("[a-z][a-z0-9]*", name):
         raise UserError(f"measurement: {name!r} is not allowed; use lower-case letters and digits.")
-    if name in TAKEN:
-        raise UserError(
-            f"measurement: {name!r} is a name of a command or of a config's key; choose another."
-        )
-    taken = (*RESERVED, *facts.get("run_fields", ()))
     declared = fields_of(options)
     for option in dataclasses.fields(options):
-        if option.name in taken:
-            told = f"{name!r} has an option {option.name!r}"
-            raise UserError(f"measurement: {told}; choose another name.")
         if option.name not in declared:
             raise UserError(
                 f"measurement: the option {option.name!r} of {name!r} is not declared; use number, "
                 f"whole or choice."
             )
-    if facts.get("on_models") and facts.get("run_fields"):
-        raise UserError(f"measurement: {name!r} has both models and run fields; choose one.")
 
     def register(measure: Measure) -> Measure:
         MEASUREMENTS.add(name, Measurement(name, options, measure, **facts), measure, version)

@@ -83,18 +83,6 @@ class Mix:
     gamma: float
 
 
-def _summary(table: Table) -> Iterator[str]:
-    last = table[table["round"] == table["round"].max()]
-    groups = last.groupby(["disturbance", "strength", "coupling"], sort=False)
-    for (disturbance, strength, coupling), group in groups:
-        means = group.groupby(["topology", "p", "gamma"])["V"].mean()
-        topology, p, gamma = means.idxmin()
-        yield (
-            f"{disturbance} {strength:g}, {coupling}: V {means.min():.3g} in "
-            f"{last['round'].max()} rounds, at best (topology {topology}, p {p:g}, γ {gamma:g})"
-        )
-
-
 COLUMNS = (
     *("disturbance", "strength", "coupling", "topology", "workers", "p", "gamma", "seed", "early"),
     *("V_early", "V_settled", "round", "messages", "V"),
@@ -108,7 +96,7 @@ def _cases(options: RoundsOptions) -> Iterator[Case]:
             yield Case(facts, partial(_case_rows, options, mix, kind, strength))
 
 
-@measurement("rounds", RoundsOptions, summary=_summary, columns=COLUMNS, cases=_cases)
+@measurement("rounds", RoundsOptions, columns=COLUMNS, cases=_cases)
 def rounds_table(options: RoundsOptions) -> Table:
     r"""Measure how fast and how far workers agree without learning, for each coupling.
 

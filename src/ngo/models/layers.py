@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
@@ -25,8 +26,8 @@ class ConvPoolReLU2d(nn.Conv2d):
     """Conv2d, the maximum of each 2 × 2 block, and ReLU. Takes the arguments of Conv2d.
 
     On a CPU, a convolution without padding, stride, dilation and groups uses the compiled kernels.
-    Its output has the batch as the last dimension in memory. Everything else, second derivatives
-    included, uses torch's operations.
+    Its output has the batch as the last dimension in memory. Everything else uses torch's
+    operations; so do second derivatives with ``compiled = False``.
     """
 
     # Whether the kernels may be used: not under vmap, which supports only torch's operations.
@@ -73,30 +74,16 @@ class _ConvPoolReLU(torch.autograd.Function):
     def forward(ctx, x, weight, bias):
         batch_last, taps = to_batch_last(x), weight.movedim(1, -1).contiguous()
         y, argmax = conv_pool_relu(batch_last, taps, bias.contiguous())
-        # The arguments are saved as well as their copies, so that autograd detects changes to them.
-        ctx.save_for_backward(x, weight, bias, batch_last, taps, argmax)
+        ctx.save_for_backward(batch_last, taps, argmax)
         return y.movedim(-1, 0)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient):
-        *arguments, batch_last, taps, argmax = ctx.saved_tensors
-        if torch.is_grad_enabled():  # for second derivatives
-            return tuple(_torch_gradients(arguments, gradient, ctx.needs_input_grad))
         dx, dw, db = conv_pool_relu_backward(
-            batch_last, taps, argmax, to_batch_last(gradient), of_input=ctx.needs_input_grad[0]
+            *ctx.saved_tensors, to_batch_last(gradient), of_input=ctx.needs_input_grad[0]
         )
         return dx if dx is None else dx.movedim(-1, 0), dw.movedim(-1, 1), db
-
-
-def _torch_gradients(
-    arguments: list[torch.Tensor], gradient: torch.Tensor, needed: tuple[bool, ...]
-) -> list[torch.Tensor | None]:
-    """The gradients with respect to x, weight and bias, computed by torch's operations."""
-    x, weight, bias = views = [tensor.view_as(tensor) for tensor in arguments]
-    wanted = [tensor for tensor, need in zip(views, needed, strict=True) if need]
-    y = F.relu(F.max_pool2d(F.conv2d(x, weight, bias), 2))
-    gradients = iter(torch.autograd.grad(y, wanted, gradient, create_graph=True))
-    return [next(gradients) if need else None for need in needed]
 
 
 def to_batch_last(x: torch.Tensor) -> torch.Tensor:

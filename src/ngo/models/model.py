@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ngo.common.lazy import nn, torch
 from ngo.common.registry import Registry
@@ -47,24 +47,14 @@ class Model:
 MODELS: Registry[Model] = Registry("model")
 
 
-def model(
-    name: str,
-    *,
-    input_shape: tuple[int, ...],
-    task: str,
-    chunk: int = 250,
-    cpu_chunk: int | None = None,
-    smallest_batch: int = 1,
-    version: int = 1,
-) -> Callable[[Build], Build]:
-    """Register the decorated function as a model. The arguments are those of ``Model``.
+def model(name: str, *, version: int = 1, **facts: Any) -> Callable[[Build], Build]:
+    """Register the decorated function as a model. ``facts`` are those of ``Model``.
 
     ``version`` is raised when its results change.
     """
 
     def register(build: Build) -> Build:
-        entry = Model(build, input_shape, task, chunk, cpu_chunk, smallest_batch)
-        MODELS.add(name, entry, definition=build, version=version)
+        MODELS.add(name, Model(build, **facts), definition=build, version=version)
         return build
 
     return register

@@ -125,7 +125,7 @@ def _of(given: Any, name: str) -> Any:
 
 def _made_by(tier: str, runs: Any, stands_for: str | None) -> str:
     if isinstance(runs, Mapping):
-        return f"Tier {tier}. {captions.mixed_versions(runs.values())}".strip()
+        return f"Tier {tier}."
     tables = [runs] if isinstance(runs, pd.DataFrame) else runs
     about = [table for table in tables if {"dataset", "seed"} <= set(table)]
     about = [table for table in about if "run" in table] or about

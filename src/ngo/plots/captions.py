@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pandas as pd
 
-from ngo.analysis.results import tally
 from ngo.data.dataset import DATASETS
 from ngo.training.spec import EVALUATED
 from ngo.training.validation import NONLINEAR
@@ -48,17 +45,7 @@ def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
             name = f"{name}, in place of the paper's {original}"
         names.append(name)
     data = f"data: {'; '.join(names)}"
-    told = f"{'; '.join([f'Tier {tier}', data, *_values(runs), _seeds(runs)])}."
-    return " ".join(filter(None, [told, mixed_versions([runs])]))
-
-
-def mixed_versions(tables: Iterable[pd.DataFrame]) -> str:
-    """That different versions of a library made the runs of some of the tables; empty if not."""
-    made_with = {}
-    for table in tables:
-        if "versions" in table:
-            made_with |= dict(zip(table["run"], table["versions"], strict=True))
-    return f"Different versions made the runs: {tally(made_with.values())}." if made_with else ""
+    return f"{'; '.join([f'Tier {tier}', data, *_values(runs), _seeds(runs)])}."
 
 
 def _values(runs: pd.DataFrame) -> list[str]:

@@ -22,8 +22,8 @@ from ngo.common.seeding import stream_seed
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import NAME, Checkpoints, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
-from ngo.training.fit_inputs import Inputs, Make, Pair, inputs_of, like
-from ngo.training.interpreter_state import isolated, restored_modes, restored_streams
+from ngo.training.fit_inputs import Make, Pair, inputs_of, like
+from ngo.training.interpreter_state import isolated, restored_streams
 from ngo.training.learning_problem import Problem
 from ngo.training.object_digest import digests
 from ngo.training.plugin_errors import named_in_errors
@@ -55,14 +55,6 @@ class RunState:
     metrics: Mapping[str, Any] | None
     _training: Training = field(repr=False)
     _made: Callable[[nn.Module], nn.Module] = field(repr=False)
-
-    @classmethod
-    def of(
-        cls, training: Training, made: Callable[[nn.Module], nn.Module], *, evaluated: bool
-    ) -> RunState:
-        """The state of ``training`` now; ``made`` copies a module."""
-        row = asdict(training.rows[-1]) if evaluated else None
-        return cls(training.step, training.steps, training.epoch, row, training, made)
 
     @property
     def train_loss(self) -> float:
@@ -122,8 +114,6 @@ class Fit:
     #: What ended the run early: ``on_evaluation``, ``on_step`` or ``interrupt``; None if nothing
     #: did.
     stopped: str | None = None
-    #: The nodes of a networkx graph, or the names of a graph file's, in the order of the workers.
-    graph_nodes: list[Any] | None = None
 
     def __repr__(self) -> str:
         last = self.metrics.iloc[-1]
@@ -157,21 +147,20 @@ def fit(
         random stream is trained one worker after another.
     ``train``, ``test``
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample, or data sets of
-        torch with such samples, of which each is read once: float32 inputs (or what else the module
-        takes, but float64); whole-number classes from 0 as int64 ``[m]``, or float32 targets
-        ``[m, …]``; with a ``loss``, any targets, which it gets as they are. ``train`` may be a list
-        with the data of each worker.
+        torch with such samples, of which each is read once: float32 inputs, or what else the module
+        takes; whole-number classes from 0 as int64 ``[m]``, or float32 targets ``[m, …]``; with a
+        ``loss``, any targets, which it gets as they are. float64 becomes float32. ``train`` may be
+        a list with the data of each worker.
     ``method``
         The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
         A function ``(outputs, targets)`` that returns the mean loss of the samples, or a loss for
-        each (``reduction="mean"`` or ``"none"``); a sum, whose gradient would grow with the batch,
-        is refused. By default, the cross entropy of logits ``[b, classes]``, or the squared error
+        each (``reduction="mean"`` or ``"none"``), not a sum, whose gradient would grow with the
+        batch. By default, the cross entropy of logits ``[b, classes]``, or the squared error
         of outputs that have the shape of the targets.
     ``score``
-        A function ``(outputs, targets)`` that returns a number for each sample, or their mean; a
-        sum is refused. The columns of accuracy then have its mean. By default it is the
-        accuracy of logits.
+        A function ``(outputs, targets)`` that returns a number for each sample, or their mean. The
+        columns of accuracy then have its mean. By default it is the accuracy of logits.
     ``on_evaluation``, ``on_step``
         Functions that are called with a ``RunState`` after each evaluation (that of step 0 too)
         and after each step. ``raise StopIteration`` in one ends the run, and ``fit`` returns the
@@ -194,9 +183,8 @@ def fit(
         The other fields of a run: ``workers``, ``topology``, ``partition``, ``p``, ``gamma``,
         ``lr``, ``batch_size``, ``epochs``, ``eval_every``, ``seed``, … with the defaults of
         ``ngo train``, whose ``--help`` explains each. ``topology`` may also be a mixing matrix, a
-        list of edges (i, j) or a networkx graph, whose weights, unless all are 1, are those of the
-        mixing matrix (see ``Fit.graph_nodes``), and ``partition`` a list with the indices of each
-        worker's samples.
+        list of edges (i, j) or a networkx graph, whose nodes in order are the workers, and
+        ``partition`` a list with the indices of each worker's samples.
 
     A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
     after the current step: the result so far is returned, with a RuntimeWarning. A second Ctrl-C,
@@ -217,7 +205,6 @@ def fit(
         )
     fields = _plain(fields)
     callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
-    _check_callbacks(callbacks)
     seed = check_field("seed", fields.get("seed", DEFAULTS["seed"]))
     if threads is not None:
         threads = checked("threads", threads, _THREADS)
@@ -226,9 +213,8 @@ def fit(
         if device == "cuda":
             deterministic()
         fields |= {"method": method, "seed": seed}
-        inputs = inputs_of(module, train, test, loss, score, fields, device, stack)
-        spec, functions = inputs.spec, {"loss": loss, "score": score}
-        problem, draws = try_problem(spec, inputs.problem, functions)
+        spec, problem, copied = inputs_of(module, train, test, loss, score, fields, device, stack)
+        problem, draws = try_problem(spec, problem, module_key="module")
         how: dict[str, Any] = {"threads": threads, "draws": draws}
         if draws:  # whose order must not depend on threads
             if spec.backend not in ("auto", "loop"):
@@ -238,16 +224,16 @@ def fit(
                     f"worker's own)."
                 )
             how |= {"threads": 1, "backend": "loop"}
-        given = {"module": inputs.module, **functions, **unnumbered_entries(spec)}
-        checkpoints = _checkpoints(out, spec, problem, device, given, stack)
+        code = {"module": copied, "loss": loss, "score": score, **unnumbered_entries(spec)}
+        checkpoints = _checkpoints(out, spec, problem, device, code, stack)
         with checkpoints, named_in_errors(spec):
             training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
-            stopped, number = _proceed(training, checkpoints, callbacks, inputs, progress)
+            stopped, number = _proceed(training, checkpoints, callbacks, copied, progress)
         if number is not None and number != signal.SIGINT:
             signal.raise_signal(number)  # as it would have ended the process
         if stopped:
             training.evaluate()
-        consensus, *workers = (like(inputs.module, model) for model in training.population.models())
+        consensus, *workers = (like(copied, model) for model in training.population.models())
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
     if number is not None:
@@ -259,15 +245,12 @@ def fit(
     import pandas as pd
 
     metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
-    return Fit(spec, metrics, workers, consensus, stopped, inputs.graph_nodes)
+    return Fit(spec, metrics, workers, consensus, stopped)
 
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields, with NumPy's numbers as Python's; a UserError for another keyword."""
     made = ("dataset", "model", "task")  # from the other arguments
-    for name in made:
-        if name in fields:
-            raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
     arguments = [name for name in fit.__annotations__ if name not in ("fields", "return")]
     allowed = [*arguments, *(name for name in FIELDS if name not in (*made, *arguments))]
     for name in fields:
@@ -277,16 +260,6 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
                 f"{', '.join(arguments)}, and the fields that `ngo fields` lists."
             )
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
-
-
-def _check_callbacks(callbacks: Mapping[str, object]) -> None:
-    """Raise a UserError, with an example, for a callback that is no function."""
-    for name, callback in callbacks.items():
-        if callback is not None and not callable(callback):
-            raise UserError(
-                f"{name}: {shown(callback)} is not a function; for example "
-                f"{name}=lambda state: print(state.step, state.V)."
-            )
 
 
 def _checkpoints(
@@ -330,7 +303,7 @@ def _proceed(
     training: Training,
     checkpoints: Checkpoints,
     callbacks: Mapping[str, Callback | None],
-    inputs: Inputs,
+    module: nn.Module,
     progress: bool,
 ) -> tuple[str | None, int | None]:
     """Train to the end, or until a callback or a signal stops; what did, and the signal."""
@@ -339,9 +312,10 @@ def _proceed(
     def call(name: str) -> None:
         if (callback := callbacks[name]) is None:
             return
-        made = partial(like, inputs.module)
-        state = RunState.of(training, made, evaluated=name == "on_evaluation")
-        with restored_modes(), restored_streams() if training.draws else nullcontext():
+        made = partial(like, module)
+        row = asdict(training.rows[-1]) if name == "on_evaluation" else None
+        state = RunState(training.step, training.steps, training.epoch, row, training, made)
+        with restored_streams() if training.draws else nullcontext():
             try:
                 callback(state)
             except StopIteration:

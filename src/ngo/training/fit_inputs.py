@@ -7,11 +7,10 @@ topology, and a list of indices a partition.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import Dataset as TorchDataset
-from torch.utils.data import IterableDataset, TensorDataset, default_collate
+from torch.utils.data import TensorDataset, default_collate
 
 from ngo.common.registry import Registry, UserError, shown
 from ngo.common.seeding import stream_seed
@@ -28,9 +27,8 @@ from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
 from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
 from ngo.engine.backends import SAME
-from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix
-from ngo.gossip.schedule import topologies
-from ngo.gossip.topologies.graph_file import file_nodes, numbered
+from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
+from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
@@ -42,21 +40,7 @@ from ngo.training.problem_checks import Loss, check_module, kind, refused, shape
 from ngo.training.spec import RunSpec
 from ngo.training.validation import resolve
 
-log = logging.getLogger("ngo")
-
 Make = Callable[[], nn.Module]
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What ``fit`` trains."""
-
-    spec: RunSpec
-    problem: Problem
-    #: A copy of the user's module, in eval mode.
-    module: nn.Module
-    #: The nodes of a graph, in the order of the workers; see ``Fit``.
-    graph_nodes: list[Any] | None
 
 
 def inputs_of(
@@ -68,8 +52,8 @@ def inputs_of(
     fields: dict[str, Any],
     device: str,
     stack: ExitStack,
-) -> Inputs:
-    """The run and the problem that the arguments of ``fit`` describe; ``fields`` have the seed.
+) -> tuple[RunSpec, Problem, nn.Module]:
+    """The run, the problem, and a copy of the module in eval mode; ``fields`` have the seed.
 
     Entries that are registered for it are there until ``stack`` ends. Raises a one-line UserError.
     """
@@ -80,7 +64,7 @@ def inputs_of(
     copied = template(module, fields["seed"])
     model = model_of(copied, data, name)
     fields |= {"dataset": NAME, "model": type(copied).__name__, "task": name}
-    graph = with_topology(fields, stack)
+    with_topology(fields, stack)
     spec = resolve(fields, source=source, model=model)
     if spec.initialization not in (None, SAME):
         raise UserError(
@@ -88,8 +72,7 @@ def inputs_of(
             f"start from copies of the module; it must be {SAME}."
         )
     spec = replace(spec, own=(*spec.own, ("module", ObjectDigest(copied.eval()).text[:8])))
-    problem = make_problem(spec, data, model=model, task=task)
-    return Inputs(spec, problem, copied, _node_names(graph, spec))
+    return spec, make_problem(spec, data, model=model, task=task), copied
 
 
 def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
@@ -105,6 +88,8 @@ def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tupl
                 f"{key}: {shown(function)} is not a function (outputs, targets) or an object that "
                 f"can be called, such as torch.nn.MSELoss()."
             )
+        if getattr(function, "reduction", None) == "sum":
+            raise UserError(f"{key}: reduction 'sum' is not allowed; it must be 'mean' or 'none'.")
     name = "regression" if data.classes is None else "classification"
     default = TASKS[name]
     task = replace(
@@ -203,10 +188,6 @@ Pair = tuple[Any, Any] | TorchDataset[Any]
 NAME = "own"  # the name of the data set in ids and metrics
 
 
-#: What data are made of, and how other types become such.
-ARRAYS = "a tensor or a NumPy array: torch.tensor(…) and .to_numpy() make one"
-
-
 def by_worker(train: object) -> tuple[Pair, Parts] | None:
     """The samples of a list of workers' own data sets, and those of each; None for other data."""
     if not isinstance(train, list | tuple) or not train or not all(map(_is_data, train)):
@@ -224,17 +205,14 @@ def by_worker(train: object) -> tuple[Pair, Parts] | None:
 
 def parts_of(partition: Any) -> Parts:
     """The samples of each worker, from a list of lists of indices; a UserError for others."""
-    try:
-        parts = [np.asarray(indices) for indices in partition]
-    except (TypeError, ValueError):
-        parts = []
-    whole = all(part.ndim == 1 and len(part) and part.dtype.kind in "iu" for part in parts)
-    if not parts or not whole:
-        raise UserError(
-            "partition: it must be a name, or a list with the indices of each worker's samples, "
-            "for example partition='iid' or partition=[[0, 1, 2], [3, 4, 5]]."
-        )
-    return [np.sort(part.astype(np.int64)) for part in parts]
+    with refused(
+        "partition: it must be a name, or a list with the indices of each worker's samples, such "
+        "as 'iid' or [[0, 1, 2], [3, 4, 5]]"
+    ):
+        parts = [np.asarray(indices).astype(np.int64, casting="safe") for indices in partition]
+        if not parts:
+            raise ValueError("it is empty")
+        return [np.sort(part) for part in parts]
 
 
 def _is_data(value: object) -> bool:
@@ -257,6 +235,8 @@ def dataset_of(
     X, y = _tensors("train", train)
     X_test, y_test = _tensors("test", test)
     _check_alike("test", [X_test, y_test], [X, y])
+    if y.dtype == torch.float64 and not any_targets:
+        y, y_test = y.float(), y_test.float()
     classes = None
     if y.dtype == torch.int64 and y.dim() == 1:
         least, most = int(min(y.min(), y_test.min())), int(max(y.max(), y_test.max()))
@@ -264,8 +244,6 @@ def dataset_of(
             raise UserError(f"targets: {least} is not a class; int64 classes start from 0.")
         if least >= 0 and (most < MOST_CLASSES or not any_targets):
             classes = most + 1
-    elif y.dtype == torch.float64 and not any_targets:
-        raise _float64("targets")
     elif y.dtype != torch.float32 and not any_targets:
         raise UserError(
             f"targets: each is {kind(y)}; without loss=… they must be classes (int64 of shape "
@@ -298,65 +276,34 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
             f"DataLoader, give loader.dataset."
         )
     X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
-    if X.dtype == torch.float64:
-        raise _float64(f"{key} inputs")
     if len(X) != len(y) or len(X) == 0:
         raise UserError(
             f"{key}: there are {len(X)} inputs and {len(y)} targets; their numbers must be equal, "
             f"and at least 1."
         )
-    return [X, y]
+    return [X.float() if X.dtype == torch.float64 else X, y]
 
 
-def _tensor(key: str, value: object) -> torch.Tensor:
-    if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
-        try:
-            # A copy: it may be read-only. torch has numbers in the machine's order of bytes alone.
-            native = np.array(value, value.dtype.newbyteorder("="), order="C")
-            value = torch.from_numpy(native)
-        except TypeError as error:
-            wanted = "float32" if key.endswith("inputs") else "int64 (classes) or float32"
-            raise UserError(f"{key}: {value.dtype} is not allowed; it must be {wanted}.") from error
-    if not isinstance(value, torch.Tensor):
-        raise UserError(f"{key}: a {type_name(value)} is not allowed; it must be {ARRAYS}.")
-    if value.is_nested or value.layout != torch.strided:
-        raise UserError(f"{key}: a sparse or nested tensor is not allowed; it must be dense.")
-    if value.dim() == 0:
-        raise UserError(f"{key}: a single number is not allowed; it must have a row per sample.")
-    value = value.clone() if value.is_inference() else value.detach()  # for autograd
-    return value.contiguous()
-
-
-def _float64(key: str) -> UserError:
-    return UserError(
-        f"{key}: float64 is not allowed; it must be float32: .float(), or .astype('float32')."
-    )
+def _tensor(key: str, value: Any) -> torch.Tensor:
+    with refused(f"{key}: a {type_name(value)} is no array of numbers with a row per sample"):
+        if not isinstance(value, torch.Tensor):
+            # A copy: it may be read-only. torch has the machine's order of bytes alone.
+            array = np.array(value, order="C")
+            value = torch.from_numpy(array.astype(array.dtype.newbyteorder("=")))
+        len(value)  # not of a single number
+        # A copy of a tensor from inference mode: autograd takes no other.
+        value = value.clone() if value.is_inference() else value.detach()
+        return value.to_dense().contiguous()
 
 
 def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
     """All samples of a data set, each read once."""
     if type(data) is TensorDataset and len(data.tensors) == 2:
         return data.tensors[0], data.tensors[1]
-    if isinstance(data, IterableDataset) or not hasattr(data, "__len__"):
-        raise UserError(
-            f"{key}: a {type_name(data)} has no length; collect its samples first: "
-            f"torch.utils.data.default_collate(list(data)) is a pair of tensors."
-        )
-    with refused(f"{key}: the samples of the {type_name(data)} can't be read"):
-        samples = [data[i] for i in range(len(data))]
-    for sample in samples:
-        if not isinstance(sample, tuple | list) or len(sample) != 2:
-            raise UserError(
-                f"{key}: a sample of the {type_name(data)} is a {type_name(sample)}; it must be a "
-                f"pair (input, target)."
-            )
-    if not samples:
-        raise UserError(f"{key}: the {type_name(data)} has no samples.")
-    with refused(f"{key}: the samples of the {type_name(data)} can't be stacked"):
-        X, y = default_collate(samples)
-    if isinstance(samples[0][0], float):
-        X = X.float()
-    return X, y.float() if isinstance(samples[0][1], float) else y
+    with refused(f"{key}: the samples of the {type_name(data)} are no pairs (input, target)"):
+        samples: Any = data  # which has a length and is read by number
+        X, y = default_collate([samples[i] for i in range(len(samples))])
+        return X, y.float() if y.dtype == torch.float64 else y
 
 
 EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(10) or a matrix W"
@@ -366,87 +313,53 @@ EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(1
 TOLERANCE = 1e-5
 
 
-def topology_of(given: Any, workers: int | None) -> tuple[Topology, int, dict[str, Any]]:
-    """The topology of what a user gives, its number of workers, and what ``numbered`` says of it.
+def topology_of(given: Any, workers: int | None) -> tuple[Topology, int]:
+    """The topology of what a user gives, and its number of workers.
 
     A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
-    Edges are pairs of workers. Nodes of a networkx graph are workers in the order of their names
-    (``graph_file``); weights of edges are W_ij; weights that are all 1 are none.
+    Edges are pairs of workers. Nodes of a networkx graph are workers in order (``graph_file``).
     ``workers`` is the number that the user gives, if any. Raises a one-line UserError.
     """
-    directed = weighted = False
-    about: dict[str, Any] = {}
+    content: Any
+    directed = weighted = matching = False
     if isinstance(given, nx.Graph):
         n, directed = len(given), given.is_directed()
-        graph = numbered(given, "topology: the graph")
-        about = graph.graph
-        content: Any = sorted(graph.edges())
-        weighted = any(w is not None for _, _, w in graph.edges.data("weight"))
-        if weighted:
-            content = _weights(graph)
+        content = sorted(numbered(given, "topology: the graph").edges())
     elif (pairs := _pairs(given)) is not None:
-        content, n = pairs, workers or 1 + max(max(pair) for pair in pairs)
+        content, n = pairs, workers or 1 + max(map(max, pairs))
     else:
-        content = _matrix(given)
-        n, weighted = content.n, True
+        content, weighted = _matrix(given), True
+        n, matching = content.n, bool((content.starts.diff() <= 1).all())
     if workers is not None and workers != n:
         raise UserError(f"workers: {workers} is not the number of workers in topology, {n}.")
     data = content.dense().numpy().tobytes() if weighted else repr(content).encode()
     name = f"own-{hashlib.sha256(data + bytes([directed])).hexdigest()[:8]}"
-    matching = weighted and bool((content.starts.diff() <= 1).all())
-    facts = {"period": 1, "matching": matching, "density": 0.0}
-    return Topology(name, lambda n: content, directed, weighted, (), facts), n, about
+    facts = {"period": 1, "matching": matching}
+    return Topology(name, lambda n: content, directed, weighted, (), facts), n
 
 
 def _pairs(given: Any) -> list[tuple[int, int]] | None:
     """A list of pairs, or a whole-number array ``[e, 2]``, as edges; None for anything else."""
-    if isinstance(given, np.ndarray | torch.Tensor):
-        values = np.asarray(given)
-        if values.ndim != 2 or values.shape[1] != 2 or values.dtype.kind not in "iu":
-            return None
-        given = values.tolist()
-    if not isinstance(given, list | tuple | set) or not given:
+    try:
+        values = np.asarray(list(given) if isinstance(given, set) else given)
+    except (TypeError, ValueError, RuntimeError):
         return None
-    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in given):
+    if values.shape[1:] != (2,) or not len(values) or values.dtype.kind not in "iu":
         return None
-    if not all(isinstance(i, int | np.integer) and i >= 0 for pair in given for i in pair):
-        return None
-    return sorted((int(i), int(j)) for i, j in given)
+    return sorted((i, j) for i, j in values.tolist())
 
 
 def _matrix(given: Any) -> MixingMatrix:
-    """A user's mixing matrix, checked; sums and symmetry of a dense one are made exact."""
-    sparse = hasattr(given, "tocoo")
+    """A user's mixing matrix, checked; sums and symmetry are made exact."""
     try:
-        W = given if sparse else torch.as_tensor(given, dtype=torch.float64).detach().cpu()
+        W = torch.as_tensor(dense_array(given), dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
         kind = type(given).__name__
         raise UserError(f"topology: a {kind} is no graph or matrix; {EXAMPLE}.") from None
-    n, exact = W.shape[0] if W.ndim else 0, {} if sparse else {"tolerance": TOLERANCE}
-    checked = checked_matrix("own", W, n, directed=False, **exact)
-    return checked if sparse else _with_rest((W + W.T) / 2, dim=1)
-
-
-def _weights(graph: nx.Graph) -> MixingMatrix:
-    """The mixing matrix of a graph with weights, with the rest to 1 on the diagonal."""
-    try:
-        W = torch.from_numpy(nx.to_numpy_array(graph, nodelist=range(len(graph)))).T.contiguous()
-    except (TypeError, ValueError):
-        W = torch.full((1, 1), torch.nan)
-    most = float((W.sum(0) - W.diagonal()).max())
-    if not (W.isfinite() & (W >= 0)).all() or most > 1 + TOLERANCE:
-        raise UserError(
-            f"topology: weights of the graph's edges are the entries W_ij of the mixing matrix; if "
-            f"any edge has one, every edge must: a number, 0 or more, with a sum of at most 1 at a "
-            f"worker (here {most:.6g}); without weights, edges get Metropolis–Hastings weights."
-        )
-    return _with_rest(W, dim=0)
-
-
-def _with_rest(W: torch.Tensor, dim: int) -> MixingMatrix:
-    """The matrix of the weights of edges, with the rest to 1 of the sums on the diagonal."""
+    checked_matrix("own", W, len(W) if W.ndim else 0, directed=False, tolerance=TOLERANCE)
+    W = (W + W.T) / 2
     W = W - torch.diag(W.diagonal())
-    return MixingMatrix.of(W + torch.diag((1 - W.sum(dim)).clamp(min=0)))
+    return MixingMatrix.of(W + torch.diag((1 - W.sum(1)).clamp(min=0)))
 
 
 def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
@@ -479,18 +392,13 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
     return train
 
 
-def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
-    """Register a topology that is no name, and put its name and size into ``fields``.
-
-    Returns what ``numbered`` says of a networkx graph; empty for anything else.
-    """
+def with_topology(fields: dict[str, Any], stack: ExitStack) -> None:
+    """Register a topology that is no name, and put its name and size into ``fields``."""
     given = fields.get("topology")
-    if given is None or isinstance(given, str):
-        return {}
-    entry, n, about = topology_of(given, fields.get("workers"))
-    _registered(TOPOLOGIES, entry.name, entry, stack)
-    fields |= {"topology": entry.name, "workers": n}
-    return about
+    if given is not None and not isinstance(given, str):
+        entry, n = topology_of(given, fields.get("workers"))
+        _registered(TOPOLOGIES, entry.name, entry, stack)
+        fields |= {"topology": entry.name, "workers": n}
 
 
 def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:
@@ -498,13 +406,3 @@ def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitSt
     if name not in registry:
         registry.add(name, entry)
         stack.callback(registry.pop, name, None)
-
-
-def _node_names(graph: dict[str, Any], spec: RunSpec) -> list[Any] | None:
-    """The nodes of a networkx graph (see ``with_topology``), or the names of a graph file's; None
-    for another topology. What the user should know of the graph is logged.
-    """
-    about = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
-    for note in about.get("notes", ()):
-        log.warning(note)
-    return about.get("nodes" if graph else "names")

@@ -31,24 +31,8 @@ def isolated(seed: int) -> Iterator[None]:
     """
     with _ALONE, ExitStack() as stack:
         stack.enter_context(restored_streams())
-        stack.enter_context(restored_modes())
-        if torch.get_default_device().type != "cpu":
-            stack.enter_context(torch.device("cpu"))
-        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
-        quick_switching()
-        torch.set_default_dtype(torch.float32)
-        seed_streams(seed)
-        yield
-
-
-@contextmanager
-def restored_modes() -> Iterator[None]:
-    """Restore torch's modes and settings that decide results at the end of the block.
-
-    Within it, gradients are enabled, autocast is not, and operations use one thread each.
-    """
-    with ExitStack() as stack:
         stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
         for part in float32_parts():
             stack.callback(setattr, part, "fp32_precision", part.fp32_precision)
         stack.callback(
@@ -61,6 +45,11 @@ def restored_modes() -> Iterator[None]:
         for device in ("cpu", "cuda") if torch.cuda.is_initialized() else ("cpu",):
             stack.enter_context(torch.autocast(device, enabled=False))
         stack.enter_context(one_intra_op_thread())
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
+        quick_switching()
+        torch.set_default_dtype(torch.float32)
+        seed_streams(seed)
         yield
 
 

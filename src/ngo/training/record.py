@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -22,8 +22,6 @@ from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
 from ngo.data.description import identity
 from ngo.data.partition import parts_digest
-from ngo.gossip.schedule import topologies
-from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.native.build import build
 from ngo.training import run_folder
 from ngo.training.evaluation import Evaluation, as_columns
@@ -41,10 +39,6 @@ class Origin:
     samples: dict[str, int | None]
     #: The values that must be equal for a checkpoint to be resumed to equal bytes (``run_folder``).
     about: dict[str, object]
-    #: The names of a graph file's nodes, in the order of the workers; None without such a file.
-    graph_nodes: list[str] | None = None
-    #: What a user should know of the graph file, a line each.
-    notes: Sequence[str] = ()
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=time.perf_counter)
 
@@ -70,8 +64,7 @@ def make_origin(
         about["data"] = data
     train_samples = len(problem.data.train_inputs)
     samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
-    graph = file_nodes(topologies(spec), spec.workers, spec.graph)
-    return Origin(spec, samples, about, graph.get("names"), graph.get("notes", ()))
+    return Origin(spec, samples, about)
 
 
 def identity_of(spec: RunSpec, problem: Problem, device: str, **more: object) -> dict[str, object]:
@@ -111,7 +104,6 @@ def write_results(
         "command": ["ngo", "train", *spec.flags()],
         "seed": spec.seed,
         **size,
-        **({} if origin.graph_nodes is None else {"graph_nodes": origin.graph_nodes}),
         # JSON has no NaN and no infinity.
         "final": {k: c[-1] if math.isfinite(c[-1]) else None for k, c in metrics.items()},
         "about": {key: value for key, value in origin.about.items() if key not in values},

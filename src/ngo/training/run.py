@@ -266,8 +266,6 @@ def run(
             seconds, line = finished
             tell(line)
             return last_evaluation(out, seconds)
-        for note in origin.notes:
-            tell(note)
         for name in OUTPUTS:
             remove_partial(out / name)
         start = partial(Training, spec, problem, snapshots=snapshots, threads=threads)

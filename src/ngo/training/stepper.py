@@ -28,7 +28,7 @@ from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
-from ngo.training.problem_checks import check_memory, run_memory
+from ngo.training.problem_checks import check_memory
 from ngo.training.spec import RunSpec
 
 log = logging.getLogger("ngo")
@@ -53,7 +53,7 @@ class Stepper:
         the numbers of the workers in this process, by default all.
         """
         local = range(spec.workers) if workers is None else workers
-        check_memory(spec, run_memory(spec, problem, len(local), threads), problem.device)
+        check_memory(spec, problem, len(local))
         self.population = Population(
             problem.model,
             len(local),

@@ -13,11 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ngo.common import versions
 from ngo.common.columns import column, read_columns, repeated
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError, in_a_line
-from ngo.training.run_folder import record_of
 
 #: The columns that the metrics of each run have.
 NEEDED = ("step", "diverged")
@@ -28,15 +26,12 @@ SECONDS = "seconds"
 #: The columns of a run's metrics by name, with one value for every evaluation.
 Columns = Mapping[str, np.ndarray]
 
-#: The record of a run (``run.json``).
-Record = Mapping[str, object]
-
 #: What a run's rows have in common: its id, its fields and its sizes.
 Facts = Mapping[str, object]
 
 
 def aggregate(files: Iterable[str | Path]) -> pa.Table:
-    """Join the metrics files of runs, with the records next to them, and tidy tables of runs.
+    """Join the metrics files of runs, and tidy tables of runs.
 
     The table is that of ``joined``. Raises a UserError if a run occurs in two metrics files; of a
     run that several tables have, the first counts.
@@ -55,25 +50,19 @@ def aggregate(files: Iterable[str | Path]) -> pa.Table:
                 f"metrics: the run {run} is in {str(seen[run])!r} and in {str(path)!r}; name one."
             )
         seen[run] = path
-        runs.append((columns, facts, record_of(Path(path).parent)))
+        runs.append((columns, facts))
     if not runs and not tables:
         raise UserError("metrics: no files given; name at least one.")
     return _together([*tables, *([joined(runs)] if runs else [])])
 
 
-def joined(runs: Sequence[tuple[Columns, Facts, Record]]) -> pa.Table:
-    """One tidy table of the columns, the facts and the record of each run, by run and step.
-
-    If the records say that different versions of a library made the runs, the table has a column
-    ``versions``.
-    """
-    made_with = _different_versions(record for _, _, record in runs)
+def joined(runs: Sequence[tuple[Columns, Facts]]) -> pa.Table:
+    """One tidy table of the columns and the facts of each run, by run and step."""
     tables = []
-    for k, (columns, facts, _) in enumerate(runs):
+    for columns, facts in runs:
         kept = {name: column(values) for name, values in columns.items() if name != SECONDS}
-        told = {**facts, **({"versions": made_with[k]} if made_with else {})}
         n = len(kept["step"])
-        tables.append(pa.table({**kept, **{name: repeated(told[name], n) for name in told}}))
+        tables.append(pa.table({**kept, **{name: repeated(facts[name], n) for name in facts}}))
     return _together(tables)
 
 
@@ -127,19 +116,3 @@ def _together(tables: Sequence[pa.Table]) -> pa.Table:
 def _without_empty(table: pa.Table) -> pa.Table:
     """Without the columns that have no value: they have no say in a type."""
     return table.select([n for n in table.column_names if table[n].null_count < len(table)])
-
-
-def _different_versions(records: Iterable[Record]) -> list[str]:
-    """For each record, the versions of the libraries in which they differ: ``torch 2.14.0``.
-
-    Empty if they do not differ. An empty record differs from none.
-    """
-    recorded = [versions.recorded(record) for record in records]
-    known = {name: {made_with.get(name) for made_with in recorded} for name in versions.LIBRARIES}
-    differ = [name for name, values in known.items() if len(values - {None}) > 1]
-    if not differ:
-        return []
-    return [
-        ", ".join(f"{name} {made_with.get(name, 'unknown')}" for name in differ)
-        for made_with in recorded
-    ]

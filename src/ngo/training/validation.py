@@ -22,9 +22,6 @@ from ngo.models.model import MODELS, Model
 from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
 from ngo.training.virtual.clock import CLOCKS, PARTS
 
-# The most steps and evaluations of a run: more is a typing error, found before any computation.
-MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
-
 
 def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> None:
     """Raise unless method, network, model and data go together, with enough samples for all."""
@@ -47,7 +44,6 @@ def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> Non
     kept = spec.kept(source.train_samples)
     _check_samples(spec, kept)
     _check_smallest(spec, rule, kept)
-    _check_length(spec, spec.owned_of(source.train_samples))
 
 
 def check_method(name: str, entry: Method) -> None:
@@ -88,40 +84,17 @@ def _check_model(spec: RunSpec, source: Source, model: Model) -> None:
 
 def _check_samples(spec: RunSpec, m: int) -> None:
     """Raise unless ``m`` samples are enough for the partition."""
-    for key in ("workers", "shards"):
-        if (count := getattr(spec, key)) is not None and count > m:
-            raise UserError(f"{key}: {count} is more than {spec.dataset}'s {m} samples.")
-    if spec.shards is not None and spec.shards_per_worker is not None:
-        wanted = spec.workers * spec.shards_per_worker
-        if wanted > spec.shards:
+    n = spec.workers
+    for key, workers in (("workers", 1), ("shards", 1), ("samples_per_worker", n), ("smallest", n)):
+        if (count := getattr(spec, key)) is not None and workers * count > m:
             raise UserError(
-                f"shards_per_worker: {spec.shards_per_worker} for each of {spec.workers} workers "
-                f"are {wanted} shards, but there are {spec.shards}; at most "
-                f"{spec.shards // spec.workers} each, or more shards."
+                f"{key}: {count}{f' for each of {n} workers' if workers == n else ''} is more than "
+                f"{spec.dataset}'s {m} samples; at most {m // workers}."
             )
-    for key in ("samples_per_worker", "smallest"):
-        if (count := getattr(spec, key)) is not None and spec.workers * count > m:
-            raise UserError(
-                f"{key}: {count} for each of {spec.workers} workers are {spec.workers * count}, "
-                f"more than {spec.dataset}'s {m} samples; at most {m // spec.workers} each."
-            )
-
-
-def _check_length(spec: RunSpec, owned: int) -> None:
-    """Raise for more steps or evaluations than a run may have."""
-    per_epoch = owned / spec.per_step
-    steps = spec.steps(owned)
-    if steps > MOST_STEPS:
+    if spec.shards and spec.shards_per_worker and n * spec.shards_per_worker > spec.shards:
         raise UserError(
-            f"epochs: {spec.epochs:g} are {steps:.3g} steps; it must be "
-            f"{MOST_STEPS / per_epoch:.3g} or less, for at most {MOST_STEPS:,} steps."
-        )
-    evaluations = steps / (spec.eval_every * per_epoch)
-    if evaluations > MOST_EVALUATIONS:
-        raise UserError(
-            f"eval_every: {spec.eval_every:g} asks for {evaluations:.3g} evaluations; it must be "
-            f"{steps / per_epoch / MOST_EVALUATIONS:.3g} or more, for at most "
-            f"{MOST_EVALUATIONS:,} of them."
+            f"shards_per_worker: {spec.shards_per_worker} for each of {n} workers are more than "
+            f"the {spec.shards} shards; at most {spec.shards // n}, or more shards."
         )
 
 

@@ -161,7 +161,7 @@ def alignment_slope(rows: Table, column: Column = "cosine") -> Numbers:
         moved = table[table["V"] > 0]
         return slope_of(np.log10(moved["V"].to_numpy()), moved[column].to_numpy())
 
-    return _each(rows, column, slope)
+    return _by_scales(rows, column, slope)
 
 
 @quantity("change_with_scale", unit="share of 1", example="{column: accuracy, minus: 0, of: 1}")
@@ -176,10 +176,10 @@ def change_with_scale(rows: Table, column: Column, of: float, minus: float) -> N
                 raise UserError(f"scale: {scale!r} was not measured; allowed: {allowed}.")
         return values[of] - values[minus]
 
-    return _each(rows, column, change)
+    return _by_scales(rows, column, change)
 
 
-def _each(rows: Table, column: Column, number: Callable[[Table], float]) -> Numbers:
+def _by_scales(rows: Table, column: Column, number: Callable[[Table], float]) -> Numbers:
     """By seed: the number of V and the mean of a column over workers, by scale."""
     if column not in rows:
         raise UserError(f"column: {column!r} was not measured; measure it at each scale.")

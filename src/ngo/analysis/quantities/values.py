@@ -36,9 +36,9 @@ for _name, _column, _factor, _worst, _unit in (
 ):
     VALUES.add(_name, RunValue(at_the_end(_column, _factor), _worst, unit=_unit))
 
-for _each in fields(Evaluation):
-    if "accuracy" in _each.name or "loss" in _each.name:
-        UNITS[_each.name] = SHARE if "accuracy" in _each.name else LOSS
+for _column in (field.name for field in fields(Evaluation)):
+    if "accuracy" in _column or "loss" in _column:
+        UNITS[_column] = SHARE if "accuracy" in _column else LOSS
 
 
 def _best_accuracy(rows: Table, last: Table) -> Numbers:
@@ -137,7 +137,7 @@ VALUES.add("fluctuation", RunValue(_fluctuation, math.inf, unit=POINTS))
 VALUES.add("lag1", RunValue(_lag1, math.nan))
 
 
-# The graphs of runs: what each promises, to be compared with what the run reached.
+# The graphs of runs, to be compared with what the runs reached.
 
 
 def _spectral_gap(rows: Table, last: Table) -> Numbers:

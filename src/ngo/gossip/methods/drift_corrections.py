@@ -13,10 +13,10 @@ from ngo.gossip.step import Step
 #: Methods whose correction adds up pulls on one graph.
 ON_ONE_GRAPH: dict[str, Any] = {"fields": GOSSIP_FIELDS, "graph": "fixed", "linear_rule": True}
 #: Methods that also mix what they track.
-TRACKING: dict[str, Any] = {"fields": GOSSIP_FIELDS, "sends": ("d", "d"), "matrices": 3}
+TRACKING: dict[str, Any] = {"fields": GOSSIP_FIELDS, "sends": ("d", "d")}
 
 
-@method("d2", matrices=2, **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("d2", **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def d2(step: Step) -> None:
     """D² (Tang et al. 2018): gossip with a correction that removes the bias of heterogeneous data.
 
@@ -26,7 +26,7 @@ def d2(step: Step) -> None:
     _correct(step, 1)
 
 
-@method("exact_diffusion", matrices=2, **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("exact_diffusion", **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def exact_diffusion(step: Step) -> None:
     """Exact diffusion (Yuan et al. 2019): D² that goes half the way of each pull.
 
@@ -64,7 +64,7 @@ def _pull_and_correct(step: Step, c: Tensor, at: Tensor, of_x: float, of_c: floa
     step.elementwise((correct, step.X, c, pulls))
 
 
-@method("extra", matrices=3, **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("extra", **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def extra(step: Step) -> None:
     """EXTRA (Shi et al. 2015): pull(x) − η g + η c, where ηc is half the sum of all pulls so far.
 
@@ -80,7 +80,7 @@ def extra(step: Step) -> None:
     _pull_and_correct(step, c, before, 1.0, 0.5)
 
 
-@method("admm", matrices=5, **{**ON_ONE_GRAPH, "fields": (*GOSSIP_FIELDS, "local_steps")}, delay=0)
+@method("admm", **{**ON_ONE_GRAPH, "fields": (*GOSSIP_FIELDS, "local_steps")}, delay=0)
 def admm(step: Step) -> None:
     """Decentralized ADMM by gradient steps (DLM; Ling et al. 2015): each worker has a multiplier.
 
@@ -112,7 +112,7 @@ CHANCE = {
 }
 
 
-@method("proxskip", options=CHANCE, matrices=3, **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("proxskip", options=CHANCE, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def proxskip(step: Step) -> None:
     """ProxSkip (Mishchenko et al. 2022): local steps with control variates, seldom an exchange.
 
@@ -187,14 +187,7 @@ def momentum_tracking(step: Step) -> None:
     ORDERS[step.run.order](step)
 
 
-def matrices(run: Any) -> int:
-    """With the table of a worker's samples, where the data set is known."""
-    from ngo.data.dataset import DATASETS  # its entries import numpy
-
-    return 6 + (run.owned // run.workers if run.dataset in DATASETS else 0)
-
-
-@method("gt_saga", batch_size=1, **{**TRACKING, "matrices": matrices}, **ONE_EXCHANGE)
+@method("gt_saga", batch_size=1, **TRACKING, **ONE_EXCHANGE)
 def gt_saga(step: Step) -> None:
     """GT-SAGA (GT-VR; Xin et al. 2020): gradient tracking of gradients without noise in the end.
 
@@ -240,7 +233,7 @@ APART = {
     "qg_mu": number("coefficient μ of the average of whole steps", 0.9, below(0, 1)),
 }
 
-OTHERS: dict[str, Any] = {"matrices": 2, "local_rule": "sgd", **ONE_EXCHANGE}
+OTHERS: dict[str, Any] = {"local_rule": "sgd", **ONE_EXCHANGE}
 
 
 @method("quasi_global", fields=GOSSIP_FIELDS, options=QUASI_GLOBAL, **OTHERS)

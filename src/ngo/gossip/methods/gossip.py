@@ -70,7 +70,6 @@ def post_local_sgd(step: Step) -> None:
 @method(
     "delayed",
     fields=(*GOSSIP_FIELDS, "delay"),
-    matrices=lambda run: run.delay + 2,
     needs_every_message="compares models of earlier steps, which must all have been sent",
     local_steps=1,
 )
@@ -165,7 +164,6 @@ def dsgd_ac(step: Step) -> None:
     fields=(*GOSSIP_FIELDS, "compression"),
     graph="fixed",
     sends=("C(d)",),
-    matrices=4,
     needs_every_message="adds up what neighbours have sent",
     local_steps=1,
     delay=0,
@@ -215,7 +213,6 @@ CLIQUE = {"clique": whole("consecutive workers that average their gradients", 10
     fields=GOSSIP_FIELDS,
     options=CLIQUE,
     sends=("d", "d"),
-    matrices=2,
     **ONE_EXCHANGE,
 )
 def clique_averaging(step: Step) -> None:

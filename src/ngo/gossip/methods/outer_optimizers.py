@@ -28,8 +28,8 @@ RULE: dict[str, Any] = {"outer_rule": choice("how the drift is followed", "neste
 OF: dict[str, Any] = {
     "outer_momentum_of": choice("GASLoC's momentum: of models sent, or pulled", "sent", MOMENTA)
 }
-# What a step on gossip fixes, and needs.
-ON_GOSSIP: dict[str, Any] = {"asynchronous": True, "matrices": 3, "delay": 0}
+# What a step on gossip states and fixes.
+ON_GOSSIP: dict[str, Any] = {"asynchronous": True, "delay": 0}
 
 
 def momentum(x: Tensor, m: Tensor, drift: Tensor, lr: float, mu: float) -> None:
@@ -50,7 +50,7 @@ MOMENTA.add("sent", False)
 MOMENTA.add("pulled", True)
 
 
-@method("diloco", fields=("local_steps",), options={**RULE, **RATES}, matrices=2)
+@method("diloco", fields=("local_steps",), options={**RULE, **RATES})
 def diloco(step: Step) -> None:
     """DiLoCo (Douillard et al. 2023): an outer step along the mean drift of all workers.
 

@@ -7,9 +7,7 @@ from ngo.gossip.method import ONE_EXCHANGE, method
 from ngo.gossip.step import Step
 
 
-@method(
-    "push_sum", fields=("topology",), directed=True, sends=("d + 1",), matrices=2, **ONE_EXCHANGE
-)
+@method("push_sum", fields=("topology",), directed=True, sends=("d + 1",), **ONE_EXCHANGE)
 def push_sum(step: Step) -> None:
     """Stochastic gradient push (SGP; Assran et al. 2019): push sums average on directed graphs.
 
@@ -35,7 +33,6 @@ def push_sum(step: Step) -> None:
     arrivals="all",
     directed=True,
     sends=("d + 1",),
-    matrices=3,
     **ONE_EXCHANGE,
 )
 def async_push_sum(step: Step) -> None:
@@ -60,7 +57,6 @@ def async_push_sum(step: Step) -> None:
     fields=("topology",),
     graph="tree",
     sends=("d + 1",),
-    matrices=9,
     needs_every_message="relays what it has received",
     **ONE_EXCHANGE,
 )

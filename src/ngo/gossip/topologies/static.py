@@ -43,7 +43,7 @@ def empty(n: int) -> Edges:
     return []
 
 
-@topology("complete", density=1.0)
+@topology("complete")
 def complete(n: int) -> np.ndarray:
     """Every pair of workers is connected."""
     return np.stack(np.triu_indices(n, 1), 1)
@@ -128,7 +128,7 @@ def connected(name: str, seed: int, draw: Callable[[object], nx.Graph]) -> Edges
     )
 
 
-@topology("erdos_renyi", density=lambda n, u: u)
+@topology("erdos_renyi")
 def erdos_renyi(n: int, u: float, seed: int) -> Edges:
     """A connected Erdős–Rényi graph G(n, ``u``), drawn once for the run."""
     # The second has a draw for each pair, the first for each edge (Batagelj and Brandes 2005).

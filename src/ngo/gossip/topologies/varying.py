@@ -12,7 +12,7 @@ from ngo.gossip.topologies.static import DEGREE, check_degree, digits, dimension
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
 
 
-@topology("random", density=lambda n, u: u)
+@topology("random")
 def random_graph(n: int, u: float, generator: torch.Generator) -> Tensor:
     """A new Erdős–Rényi graph G(n, ``u``) in each step.
 
@@ -119,7 +119,6 @@ def check_receivers(n: int, receivers: int) -> None:
     directed=True,
     options=RECEIVERS,
     check=check_receivers,
-    density=lambda n, receivers: receivers / (n - 1),
 )
 def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> Tensor:
     """In each step each worker sends to s random others (EL-Local; de Vos et al. 2023).
@@ -143,7 +142,6 @@ def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> Tensor:
     options=DEGREE,
     check=lambda n, degree: check_degree(n, degree, 1),
     matching=lambda n, degree: degree == 1,
-    density=lambda n, degree: degree / (n - 1),
 )
 def epidemic_regular(n: int, degree: int, generator: torch.Generator) -> Edges:
     """A random regular graph in each step (EL-Oracle; de Vos et al. 2023).

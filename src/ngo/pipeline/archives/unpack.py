@@ -112,7 +112,7 @@ def _size(archive: Archive, planned: Plan, name: str) -> int:
 
 def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
     runs = [archive.runs[spec.id] for spec in planned.runs_of(name)]
-    table = joined([(run.columns, run.facts, run.record) for run in runs])
+    table = joined([(run.columns, run.facts) for run in runs])
     universes = planned.universes.get(name)
     file = io.BytesIO()
     if universes is None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import csv
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ngo.common.fields import at_least, below, choice, file, number, registers, whole, within
@@ -47,29 +47,27 @@ CHURN: Registry[Part] = Registry("churn")
 # The largest trace, in bytes.
 LARGEST = 1 << 26
 
-Read = Callable[[str], Any]
 
+def read_trace(run: Any, key: str, columns: str) -> list[tuple[Any, ...]]:
+    """The rows of the CSV file that the field ``key`` of a run names, in order of their times.
 
-def read_trace(path: str, key: str, columns: Mapping[str, Read]) -> list[tuple[Any, ...]]:
-    """The rows of a CSV file with these columns, in order; the first is the time.
-
-    ``columns`` has the function that reads each value. A one-line UserError, under ``key``, for a
-    file that is anything else.
+    Its first line is ``columns``. A one-line UserError for a file that is anything else.
     """
-    check_readable(path, key, LARGEST)
+    path = getattr(run, key)
     rows: list[tuple[Any, ...]] = []
+    check_readable(path, key, LARGEST)
     try:
         with open(path, encoding="utf-8", newline="") as file:
             lines = csv.reader(file)
-            if (head := next(lines, [])) != list(columns):
+            if (head := ",".join(next(lines, []))) != columns:
                 raise UserError(
-                    f"{key}: {path!r} begins with {shown(','.join(head))}; its first line must be "
-                    f"{','.join(columns)}."
+                    f"{key}: {path!r} begins with {shown(head)}; its first line must be {columns}."
                 )
+            names = columns.split(",")
             for line in filter(None, lines):
-                if len(line) != len(columns):
-                    raise ValueError(f"{len(line)} values, where {len(columns)} are needed")
-                row = tuple(read(text) for read, text in zip(columns.values(), line, strict=True))
+                if len(line) != len(names):
+                    raise ValueError(f"{len(line)} values, where {len(names)} are needed")
+                row = tuple(_value(run, *cell) for cell in zip(names, line, strict=True))
                 if rows and row[0] < rows[-1][0]:
                     raise ValueError("its time is before that of the row before")
                 rows.append(row)
@@ -78,30 +76,26 @@ def read_trace(path: str, key: str, columns: Mapping[str, Read]) -> list[tuple[A
     return rows
 
 
-def from_zero(text: str) -> float:
-    """A number that is 0 or more."""
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise ValueError(f"{text} is not 0 or more, and finite")
-    return value
-
-
-def above_zero(text: str) -> float:
-    """A number above 0."""
-    if (value := from_zero(text)) == 0:
-        raise ValueError("0 is not above 0")
-    return value
-
-
-def worker_of(n: int) -> Read:
-    """A reader of the numbers of n workers."""
-
-    def read(text: str) -> int:
-        if not 0 <= (worker := int(text)) < n:
-            raise ValueError(f"worker {worker} is not one of 0 to {n - 1}")
+def _value(run: Any, column: str, text: str) -> Any:
+    """The value of a cell; a ValueError for one that is not allowed."""
+    if column == "event":
+        if text not in ("leaves", "comes"):
+            raise ValueError(f"event {shown(text)} is neither leaves nor comes")
+        return text
+    if column in ("worker", "sender", "receiver"):
+        if not 0 <= (worker := int(text)) < run.workers:
+            raise ValueError(f"worker {worker} is not one of 0 to {run.workers - 1}")
         return worker
+    value = float(text)
+    if not 0 <= value < math.inf or (column == "seconds" and value == 0):
+        raise ValueError(f"{column} {text} is not allowed: finite, and 0 or more; seconds above 0")
+    return value
 
-    return read
+
+def _since(times: list[float], values: list[Any], time: float) -> Any:
+    """The last of the values whose ``times`` are not after ``time``; None before the first."""
+    k = bisect_right(times, time)
+    return values[k - 1] if k else None
 
 
 SECONDS = within(1e-9, 1e9)
@@ -163,21 +157,16 @@ def _factors(run: Any, worker: int) -> Iterator[float]:
 @registers(SPEEDS, "speed_trace", Part, {"speed_file": file("CSV of speeds: time,worker,seconds")})
 def speed_trace(run: Any) -> list[Seconds]:
     """A file has the seconds of the steps of a worker that begin at a time or later."""
-    columns = {"time": from_zero, "worker": worker_of(run.workers), "seconds": above_zero}
     known: list[tuple[list[float], list[float]]] = [([], []) for _ in range(run.workers)]
-    for time, worker, seconds in read_trace(run.speed_file, "speed_file", columns):
+    for time, worker, seconds in read_trace(run, "speed_file", "time,worker,seconds"):
         known[worker][0].append(time)
         known[worker][1].append(seconds)
-
-    def read(worker: int) -> Seconds:
-        times, seconds = known[worker]
+    for worker, (times, _) in enumerate(known):
         if not times or times[0] > 0:
             raise UserError(
                 f"speed_file: {run.speed_file!r} has no row of worker {worker} with time 0."
             )
-        return lambda start: seconds[bisect_right(times, start) - 1]
-
-    return [read(i) for i in range(run.workers)]
+    return [partial(_since, *of) for of in known]
 
 
 UNIFORM = {
@@ -211,20 +200,17 @@ TRACE = {"link_file": file("CSV of links: time,sender,receiver,latency,bandwidth
 @registers(LINKS, "link_trace", Part, {**UNIFORM, **TRACE})
 def link_trace(run: Any) -> Link:
     """A file has links from a time on; others, and times before, are those of ``uniform``."""
-    worker = worker_of(run.workers)
     known: dict[tuple[int, int], tuple[list[float], list[tuple[float, float]]]] = {}
-    columns = {"time": from_zero, "sender": worker, "receiver": worker}
-    columns |= {"latency": from_zero, "bandwidth": from_zero}
-    for time, i, j, latency, rate in read_trace(run.link_file, "link_file", columns):
+    columns = "time,sender,receiver,latency,bandwidth"
+    for time, i, j, latency, rate in read_trace(run, "link_file", columns):
         times, values = known.setdefault((i, j), ([], []))
         times.append(time)
         values.append((latency, 1 / rate if rate else 0.0))
     others = uniform(run)
 
     def of(sender: int, receiver: int, time: float) -> tuple[float, float]:
-        times, values = known.get((sender, receiver), ([], []))
-        k = bisect_right(times, time)
-        return values[k - 1] if k else others(sender, receiver, time)
+        now = _since(*known.get((sender, receiver), ([], [])), time)
+        return others(sender, receiver, time) if now is None else now
 
     return of
 
@@ -239,10 +225,8 @@ def none(run: Any) -> list[list[float]]:
 def churn_trace(run: Any) -> list[list[float]]:
     """A file has the events ``leaves`` and ``comes``; a worker leaves first."""
     changes: list[list[float]] = [[] for _ in range(run.workers)]
-    columns = {"time": from_zero, "worker": worker_of(run.workers), "event": _event}
-    for row, (time, worker, event) in enumerate(
-        read_trace(run.churn_file, "churn_file", columns), 1
-    ):
+    rows = read_trace(run, "churn_file", "time,worker,event")
+    for row, (time, worker, event) in enumerate(rows, 1):
         if ("leaves", "comes")[len(changes[worker]) % 2] != event:
             raise UserError(
                 f"churn_file: {run.churn_file!r}, row {row}: worker {worker} {event}, and it is "
@@ -250,12 +234,6 @@ def churn_trace(run: Any) -> list[list[float]]:
             )
         changes[worker].append(time)
     return changes
-
-
-def _event(text: str) -> str:
-    if text not in ("leaves", "comes"):
-        raise ValueError(f"event {shown(text)} is neither leaves nor comes")
-    return text
 
 
 class Presence:
