@@ -11,13 +11,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from ngo.analysis.comparisons import TOPOLOGY_ORDER
 from ngo.analysis.correlations import on_log_axis
 from ngo.analysis.seed_means import GEOMETRIC
 from ngo.plots import log_axis
-from ngo.plots.style import METHOD_STYLES, Style, kth_style
+from ngo.plots.style import COLOURS, METHOD_STYLES, Style, kth_style
 
 # Means over seeds with intervals, as curves or markers; diverged runs are marked.
 
@@ -88,6 +89,15 @@ def _shades(count: int) -> list[Style]:
     ]
 
 
+def beside(cases: Cases, x: str) -> Cases:
+    """The cases with markers that stand side by side on a logarithmic axis of ``x``."""
+    middle = (len(cases) - 1) / 2
+    return [
+        (look, rows.assign(**{x: rows[x] * 1.05 ** (k - middle)}))
+        for k, (look, rows) in enumerate(cases)
+    ]
+
+
 def having(y: str, cases: Cases) -> Cases:
     """The cases with a value of ``y``: of V, all but centralized learning, whose V is 0."""
     no_V = METHOD_STYLES["centralized"] if y in ("V", "V_mean") else None
@@ -138,7 +148,10 @@ def _draw(
         new = rows[(more if mark is _band else rows["diverged"]) > 0]
         lost += [(style, new)] if len(new) else []
     everything = pd.concat([rows for _, rows in [*cases, *levels]])
-    _fit(axis, everything[everything["value"] == y], room=ROW * (len(lost) + 1) if lost else 0)
+    everything = everything[everything["value"] == y]
+    if mark is _band and (later := everything[x] > 0).any():
+        everything = everything[later]  # the start, equal for all, may lie outside
+    _fit(axis, everything, room=ROW * (len(lost) + 1) if lost else 0)
     _mark_diverged(axis, lost, x)
 
 
@@ -162,11 +175,13 @@ def error_bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, **look: Any
     ends = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
     given = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
     sizes = {"markersize": 4, "linewidth": 1, "elinewidth": 0.8, "capsize": 2}
-    axis.errorbar(rows[x], rows["mean"], ends, label=style.label, **given | sizes | look)
+    bars = axis.errorbar(rows[x], rows["mean"], ends, label=style.label, **given | sizes | look)
     if "diverged" in rows:
         some = rows[rows["diverged"] > 0]
         hollow = {"markeredgecolor": style.colour, "markerfacecolor": "white", "markersize": 4}
         axis.plot(some[x], some["mean"], style.marker, **hollow, zorder=3)
+        # no line leads to what is left of diverged runs
+        bars.lines[0].set_ydata(rows["mean"].where(rows["diverged"] == 0))
 
 
 def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
@@ -190,6 +205,7 @@ def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
         limits = np.array([bottom - margin, top + margin])
         if rows["value"].isin(PERCENT).any():
             limits = limits.clip(-2, 102)
+            axis.yaxis.set_major_formatter(lambda share, _: f"{share:g}" if share >= 0 else "")
         limits[0] -= room / (1 - room) * (limits[1] - limits[0])
         axis.set_ylim(10**limits if log else limits)
 
@@ -211,9 +227,12 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
     for k, (style, rows) in enumerate(lost):
         for whole, points in rows.groupby(rows["seeds"] == 0):
             look = {"color": style.colour, "markersize": 4, "mew": 1.6 if whole else 0.7}
-            axis.plot(points[x], [ROW * (k + 0.5)] * len(points), "x", **look, transform=place)
+            look |= {"transform": place, "zorder": 3}
+            axis.plot(points[x], [ROW * (k + 0.5)] * len(points), "x", **look)
     if lost:
-        look = {"transform": axis.transAxes, "va": "center", "fontsize": "x-small"}
+        look = {"transform": axis.transAxes, "color": "white", "zorder": 2.4}
+        axis.add_patch(Rectangle((0, 0), 1, ROW * (len(lost) + 1), **look))  # over predicted lines
+        look = {"transform": axis.transAxes, "va": "center"}
         axis.text(0.01, ROW * (len(lost) + 0.5), "× diverged", **look)
 
 
@@ -267,22 +286,24 @@ def _clipped(values: pd.Series) -> pd.Series:
 # Consensus without learning: the workers' states, and V, by round.
 
 
-def draw_states(axis: Axes, states: pd.DataFrame, colour: str) -> None:
+def draw_states(axis: Axes, states: pd.DataFrame, look: Style) -> None:
     """A line for each worker's state; ``states`` are ``consensus.state_rows``."""
-    axis.plot(states["round"], states.filter(regex=r"^x\d+$"), color=colour, linewidth=0.8)
+    axis.plot(states["round"], states.filter(regex=r"^x\d+$"), color=look.colour, linewidth=0.8)
     axis.set(xlabel="round")
 
 
-def draw_index(
-    axis: Axes, states: pd.DataFrame, mark: float, label: str, colour: str, line: str
-) -> None:
+def draw_index(axis: Axes, states: pd.DataFrame, mark: float, look: Style) -> None:
     """V as a line, with a dot at the round ``mark`` unless that is NaN."""
-    axis.plot(states["round"], states["V"], line, color=colour, linewidth=1.2, label=label)
+    line = {"color": look.colour, "ls": look.line, "lw": 1.2, "label": look.label}
+    axis.plot(states["round"], states["V"], **line)
     marked = states[states["round"] == mark]
-    axis.plot(marked["round"], marked["V"], "o", color=colour, markersize=4)
+    axis.plot(marked["round"], marked["V"], "o", color=look.colour, markersize=4)
     axis.set(xlabel="round", yscale="log")
 
 
-def kind(p: float) -> str:
-    """``sublinear``, ``linear`` or ``superlinear``."""
-    return "linear" if p == 1 else "sublinear" if p < 1 else "superlinear"
+def coupling_style(p: float) -> Style:
+    """``sublinear``, in NGO's colour; ``linear``, in gossip's; or ``superlinear``."""
+    if p <= 1:
+        name, method = ("sublinear", "ngo") if p < 1 else ("linear", "gossip")
+        return METHOD_STYLES[method].named(name)
+    return Style("superlinear", COLOURS[2], ":", "^")
