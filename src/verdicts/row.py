@@ -262,6 +262,10 @@ _FLAGS = {field.name: bool for field in fields(Row) if field.type == "bool"}
 _OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
 
+#: The digits of an exponent.
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def number(value: float, digits: int | None = None, *, plus: bool = False) -> str:
     """A number with a true minus sign; a dash for NaN.
 
@@ -275,7 +279,7 @@ def number(value: float, digits: int | None = None, *, plus: bool = False) -> st
     else:
         text = f"{round(value, digits) + 0.0:{sign}.{max(digits, 0)}f}"  # −0.00 is 0.00
     mantissa, e, exponent = text.partition("e")
-    text = f"{mantissa} · 10^{int(exponent)}" if e else mantissa
+    text = f"{mantissa} · 10{str(int(exponent)).translate(RAISED)}" if e else mantissa
     return text.replace("inf", "∞").replace("-", "−")
 
 

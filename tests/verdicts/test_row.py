@@ -16,7 +16,7 @@ from verdicts.row import MARKED, as_table, counts, number, read_rows
 @pytest.mark.parametrize(
     ("value", "printed"),
     [(4.126, "4.13"), (-0.5, "−0.5"), (12345.6, "12346"), (0.0001234, "0.000123"), (NAN, "–"),
-     (1.25e-9, "1.25 · 10^−9"), (3e7, "3 · 10^7"), (-float("inf"), "−∞"), (0, "0")],
+     (1.25e-9, "1.25 · 10⁻⁹"), (3e7, "3 · 10⁷"), (-float("inf"), "−∞"), (0, "0")],
 )  # fmt: skip
 def test_three_digits(value, printed):
     assert number(value) == printed

@@ -1,4 +1,4 @@
-"""Every PDF of the demo and of the laptop tier: labels on its axes, no word off the page or on another.
+"""PDFs of the demo and of the laptop tier: labels on axes, no word off the page or on another one.
 
 The words are those of the PDF, whose text is text.
 """
@@ -83,6 +83,7 @@ def figures(tmp_path_factory):
     return [clone.root / "results/demo/figures", laptop]
 
 
+@pytest.mark.timeout(3600)
 def test_no_word_of_a_figure_lies_on_another_and_its_labels_are_there(figures):
     pages = [pdf for folder in figures for pdf in sorted(folder.glob("*.pdf"))]
     assert len(pages) > 40
