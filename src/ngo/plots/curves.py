@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
@@ -126,8 +125,9 @@ def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = ()) -> None:
             axis.axhline(row["mean"], color=style.colour, ls=style.line, lw=1, label=style.label)
             if np.isfinite(row["low"]):
                 axis.axhspan(row["low"], row["high"], color=style.colour, alpha=0.12, lw=0)
-    axis.set_xlim(_with_margins(axis.xaxis, pd.concat([rows[x] for _, rows in cases])))
+    axis.margins(x=0.08)
     _draw(axis, cases, x, y, error_bars, levels)
+    axis.set_xlim(axis.get_xlim())
     if y == "difference":
         axis.axhline(0, color="0.6", lw=0.6, zorder=0)
 
@@ -208,14 +208,6 @@ def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
             axis.yaxis.set_major_formatter(lambda share, _: f"{share:g}" if share >= 0 else "")
         limits[0] -= room / (1 - room) * (limits[1] - limits[0])
         axis.set_ylim(10**limits if log else limits)
-
-
-def _with_margins(axis: Axis, values: pd.Series) -> np.ndarray:
-    """Limits of an axis around ``values``."""
-    log = axis.get_scale() == "log"
-    low, high = np.log10([values.min(), values.max()]) if log else (values.min(), values.max())
-    limits = np.array([low, high]) + (0.08 * (high - low) or 0.5) * np.array([-1, 1])
-    return 10**limits if log else limits
 
 
 def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
