@@ -42,8 +42,8 @@ LABELS = {
 #: The powers of ten that a log axis shows at most: what is far below is of no interest.
 DECADES = 6
 
-#: The height of a row of marks of diverged runs, as a share of a panel's.
-ROW = 0.06
+#: The height of a row of marks of diverged runs, and of all rows at most, as shares of a panel's.
+ROW, ROWS = 0.06, 0.3
 
 #: What is drawn: rows of ``seed_means.points`` with the style of each case.
 Cases = list[tuple[Style, pd.DataFrame]]
@@ -151,8 +151,9 @@ def _draw(
     everything = everything[everything["value"] == y]
     if mark is _band and (later := everything[x] > 0).any():
         everything = everything[later]  # the start, equal for all, may lie outside
-    _fit(axis, everything, room=ROW * (len(lost) + 1) if lost else 0)
-    _mark_diverged(axis, lost, x)
+    _fit(axis, everything, room=min(ROW * len(lost), ROWS) + ROW if lost else 0)
+    if lost:
+        _mark_diverged(axis, lost, x)
 
 
 def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
@@ -215,17 +216,16 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
 
     It is bold where all of them did.
     """
-    place = axis.get_xaxis_transform()
+    place, height = axis.get_xaxis_transform(), min(ROW, ROWS / len(lost))
     for k, (style, rows) in enumerate(lost):
         for whole, points in rows.groupby(rows["seeds"] == 0):
             look = {"color": style.colour, "markersize": 4, "mew": 1.6 if whole else 0.7}
             look |= {"transform": place, "zorder": 3}
-            axis.plot(points[x], [ROW * (k + 0.5)] * len(points), "x", **look)
-    if lost:
-        look = {"transform": axis.transAxes, "color": "white", "zorder": 2.4}
-        axis.add_patch(Rectangle((0, 0), 1, ROW * (len(lost) + 1), **look))  # over predicted lines
-        look = {"transform": axis.transAxes, "va": "center"}
-        axis.text(0.01, ROW * (len(lost) + 0.5), "× diverged", **look)
+            axis.plot(points[x], [height * (k + 0.5)] * len(points), "x", **look)
+    top = height * len(lost) + ROW
+    look = {"transform": axis.transAxes, "color": "white", "zorder": 2.4}
+    axis.add_patch(Rectangle((0, 0), 1, top, **look))  # over predicted lines
+    axis.text(0.01, top - ROW / 2, "× diverged", transform=axis.transAxes, va="center")
 
 
 # A panel of V against a score with a marker for each run.
