@@ -154,10 +154,11 @@ class Row:
         """The estimate with its unit, or in how many cases the claim is met."""
         if not math.isnan(self.cases):
             return f"met in {self.met:.0f} of {self.cases:.0f} cases"
-        ratio = self.unit.startswith("log ratio") and abs(self.estimate) < 10
-        factors = self.factors
-        factor = f" (a factor of {number(factors[0], digits_of(*factors))})" if ratio else ""
-        return self.with_unit(self.estimate, self._digits) + factor
+        told = self.with_unit(self.estimate, self._digits)
+        if self.unit.startswith("log ratio") and abs(self.estimate) < 10:
+            factors = self.factors
+            told += f" (a factor of {number(factors[0], digits_of(*factors))})"
+        return told
 
     @property
     def factors(self) -> list[float]:

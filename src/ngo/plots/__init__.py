@@ -33,7 +33,7 @@ from ngo.training.tidy import read_tidy
 Tables = pd.DataFrame | Mapping[str, pd.DataFrame]
 
 #: Letters of a caption per inch of a figure's width, and its lines per inch of the height.
-LETTERS, LINES = 20, 8
+LETTERS, LINES = 19, 8
 
 #: The distance between the labels of two ticks, at least, as a share of the axis.
 LABEL_ROOM = 0.14
