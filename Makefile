@@ -78,7 +78,7 @@ test: setup ## The test suite, one process per core, each test file in one proce
 test-slow: setup ## Tests of what hardly ever breaks: as long runs are: 3 minutes
 	$(PYTEST) -m slow
 
-test-workflow: setup ## Whole pipelines, also killed, resumed and changed: 8 minutes on 2 cores
+test-workflow: setup ## Whole pipelines, also killed, resumed and changed, and their pictures: 13 minutes on 2 cores
 	$(PYTEST) tests/workflow
 
 test-torture: setup ## The whole demo, killed at random moments: 10 minutes

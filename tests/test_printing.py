@@ -41,10 +41,10 @@ def test_text_of_a_table_is_neither_html_nor_links(tmp_path):
 
 def test_printed_numbers():
     nan = float("nan")
-    assert printing.plus_minus(62.3, 1.204) == "62.30 ± 1.20"
+    assert printing.plus_minus(62.3, 1.204) == "62.3 ± 1.2"
     assert printing.plus_minus(62.3, nan) == "62.30"
     assert printing.plus_minus(nan, 1.0) == "–"
-    assert printing.plus_minus(2.5, 0.5, 3, plus=True) == "+2.500 ± 0.500"
+    assert printing.plus_minus(2.5, 0.5, 3, plus=True) == "+2.50 ± 0.50"
     assert printing.number(-1, plus=True) == "−1.00"
     assert printing.number(-1e-9, plus=True) == "+0.00"
     assert printing.dashed([0.5, nan], "{:g}".format) == ["0.5", "–"]

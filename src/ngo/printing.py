@@ -19,6 +19,7 @@ from pylatexenc.latexencode import (
 from tabulate import tabulate
 
 from ngo.common.files import atomic_file, write_text
+from verdicts import row
 from verdicts.row import ABSENT
 
 
@@ -43,10 +44,7 @@ def as_markdown(printed: pd.DataFrame, caption: str) -> str:
 
 def number(value: float, digits: int = 2, *, plus: bool = False) -> str:
     """A number with ``digits`` decimals and a true minus sign; a dash for NaN."""
-    if pd.isna(value):
-        return ABSENT
-    rounded = round(value, digits) + 0.0  # −0.00 is 0.00
-    return f"{rounded:{'+' if plus else ''}.{digits}f}".replace("-", "−")
+    return ABSENT if pd.isna(value) else row.number(value, digits, plus=plus)
 
 
 def dashed(values: Iterable[float], form: Callable[[float], str]) -> list[str]:
@@ -60,10 +58,15 @@ def bracketed(low: float, high: float, form: Callable[[float], str] = number) ->
 
 
 def plus_minus(mean: float, half_width: float, digits: int = 2, *, plus: bool = False) -> str:
-    """``62.30 ± 1.20``; the mean alone if there is no interval (too few seeds)."""
-    shown = number(mean, digits, plus=plus)
-    unsure = pd.isna(half_width) or pd.isna(mean)
-    return shown if unsure else f"{shown} ± {half_width:.{digits}f}"
+    """``62.3 ± 1.2``; the mean alone if there is no interval (too few seeds).
+
+    Two digits of the half-width count, and there are at most ``digits`` decimals.
+    """
+    if pd.isna(half_width) or pd.isna(mean):
+        return number(mean, digits, plus=plus)
+    sensible = row.digits_of(0, -half_width, half_width)
+    digits = digits if sensible is None else min(sensible, digits)
+    return f"{number(mean, digits, plus=plus)} ± {number(half_width, digits)}"
 
 
 # LaTeX.

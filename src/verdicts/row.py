@@ -152,9 +152,20 @@ class Row:
         """The estimate with its unit, or in how many cases the claim is met."""
         if not math.isnan(self.cases):
             return f"met in {self.met:.0f} of {self.cases:.0f} cases"
-        ratio = self.unit.startswith("log ratio") and abs(self.estimate) < 10
-        factor = f" (a factor of {number(math.exp(self.estimate))})" if ratio else ""
-        return self.with_unit(self.estimate) + factor
+        told = self.with_unit(self.estimate, self._digits)
+        if self.unit.startswith("log ratio") and abs(self.estimate) < 10:
+            factors = self.factors
+            told += f" (a factor of {number(factors[0], digits_of(*factors))})"
+        return told
+
+    @property
+    def factors(self) -> list[float]:
+        """What the estimate, which is a logarithm, and the ends of its interval are factors of."""
+        return [math.exp(min(value, LARGEST)) for value in (self.estimate, self.low, self.high)]
+
+    @property
+    def _digits(self) -> int | None:
+        return digits_of(self.estimate, self.low, self.high)
 
     @property
     def hardest_case(self) -> str:
@@ -174,9 +185,10 @@ class Row:
             return ABSENT
         if math.isinf(low) and math.isinf(high):
             return "any" if low < high else ABSENT
+        start, end = (number(value, self._digits) for value in (low, high))
         if math.isinf(low) or math.isinf(high):
-            return f"below {number(high)}" if math.isinf(low) else f"above {number(low)}"
-        return f"{number(low)} to {number(high)}"
+            return f"below {end}" if math.isinf(low) else f"above {start}"
+        return f"{start} to {end}"
 
     @property
     def counted(self) -> str:
@@ -232,16 +244,13 @@ class Row:
             parts.append(f"{seeds} seeds would decide it, if what was measured is true")
         return "; ".join(parts)
 
-    def with_unit(self, value: float) -> str:
-        """A number in the claim's unit: a dash for NaN, 0 for rounding beside the interval."""
-        width = self.high - self.low
-        if math.isfinite(width) and abs(value) < ROUNDING * width:
-            value = 0.0
-        return f"{number(value)} {'' if math.isnan(value) else self.unit}".strip()
+    def with_unit(self, value: float, digits: int | None = None) -> str:
+        """A ``number`` in the claim's unit."""
+        return f"{number(value, digits)} {'' if math.isnan(value) else self.unit}".strip()
 
 
-#: The share of an interval below which a number is rounding.
-ROUNDING = 1e-9
+#: The largest logarithm of a ratio that is a number.
+LARGEST = 700.0
 
 #: The columns of a table of rows.
 COLUMNS = [field.name for field in fields(Row)]
@@ -251,14 +260,36 @@ _NUMBERS = {field.name: float for field in fields(Row) if field.type in ("float"
 _OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
 
-def number(value: float) -> str:
-    """Three significant digits, with a true minus sign; a dash for NaN."""
+#: The digits of an exponent.
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float, digits: int | None = None, *, plus: bool = False) -> str:
+    """A number with a true minus sign; a dash for NaN.
+
+    It has so many ``digits`` after the point, by default three significant digits.
+    """
     if math.isnan(value):
         return ABSENT
-    text = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+    sign = "+" if plus else ""
+    if digits is None:
+        text = f"{value:{sign}.{'0f' if 1000 <= abs(value) < 1e6 else '3g'}}"
+    else:
+        text = f"{round(value, digits) + 0.0:{sign}.{max(digits, 0)}f}"  # −0.00 is 0.00
     mantissa, e, exponent = text.partition("e")
-    text = f"{mantissa} · 10^{int(exponent)}" if e else mantissa
+    text = f"{mantissa} · 10{str(int(exponent)).translate(RAISED)}" if e else mantissa
     return text.replace("inf", "∞").replace("-", "−")
+
+
+def digits_of(value: float, low: float, high: float) -> int | None:
+    """The digits after the point of a value and its interval, by which two of the half-width show.
+
+    An interval with one end has the distance to it for its half-width. None without an interval,
+    and for a very narrow or wide one.
+    """
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    half = (high - low) / 2 if len(ends) == 2 else abs(value - ends[0]) if ends else NAN
+    return 1 - math.floor(math.log10(half)) if 1e-5 <= half < 1e6 else None
 
 
 def whole(value: float) -> str:

@@ -14,7 +14,7 @@ def test_digits_are_each_criterions_own():
     table = comparison_table(runs, TABLE_A1, [TEST_LOSS, HITTING_TIME])
     printed = print_comparison(table)
     assert printed["Measure"].tolist() == ["test loss"] * 2 + ["first hitting time (epochs)"] * 2
-    assert printed["Consensus"].tolist() == ["0.100", "–", "1.50", "inf"]
+    assert printed["Consensus"].tolist() == ["0.100", "–", "1.50", "∞"]
     assert printed["Paper"].tolist() == ["0.26", "0.25", "–", "48"]
     assert printed["Diverged"].tolist() == ["", "1 of 1"] * 2
     assert "Measure" not in print_comparison(table[:2])

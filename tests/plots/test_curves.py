@@ -28,6 +28,26 @@ def test_what_is_left_of_diverged_runs_does_not_stretch_the_axis():
     assert axis.get_ylim()[1] < 1e3
 
 
+def test_no_line_leads_to_what_is_left_of_diverged_runs():
+    lost = {1: [0], 2: [], 3: []}
+    frames = [rows([1.0, 2.0], diverged=d, name="accuracy").assign(p=p) for p, d in lost.items()]
+    table = points(pd.concat(frames), ["method", "p"], ["accuracy"])
+    axis = plots.new_figure(2).subplots()
+    curves.dots(axis, curves.by_method(table), "p", "accuracy")
+    assert list(axis.containers[0].lines[0].get_ydata()) == pytest.approx(
+        [math.nan, 1.5, 1.5], nan_ok=True
+    )
+
+
+def test_a_course_fills_its_panel_from_the_second_evaluation_on():
+    course = [(0, 10), (5, 90), (10, 92)]
+    frames = [rows([y, y + 1.0], name="accuracy").assign(epoch=x) for x, y in course]
+    table = points(pd.concat(frames), ["method", "epoch"], ["accuracy"])
+    axis = plots.new_figure(2).subplots()
+    curves.lines(axis, curves.by_method(table), "epoch", "accuracy")
+    assert axis.get_ylim()[0] > 80
+
+
 def test_markers_show_where_runs_diverged():
     frames = [rows([1.0, 2.0, 3.0], diverged=d).assign(gamma=g) for g, d in ((0.1, []), (1, [0]))]
     table = points(pd.concat(frames), ["method", "gamma"], ["V"])

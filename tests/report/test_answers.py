@@ -51,8 +51,8 @@ def test_claims_that_disagree_are_told_by_what_they_say_and_others_are_named():
         row("G", **ABSENT),
     )
     assert made.sentence == (
-        "Partly: yes on C by 4.12 points [2.25, 6]; no on B, the other way by 3 points [2, 4]; "
-        "on D, no difference beyond 0.5 points; undecided on A, 0.25 points [−1, 1.5]."
+        "Partly: yes on C by 4.1 points [2.2, 6.0]; no on B, the other way by 3.0 points "
+        "[2.0, 4.0]; on D, no difference beyond 0.5 points; undecided on A, 0.2 points [−1.0, 1.5]."
     )
     assert made.left_out == "Not run: on F; on G. By construction: on E (trivial)."
 
@@ -62,7 +62,9 @@ def test_an_authors_words_have_numbers_while_the_verdicts_are_those_they_were_wr
     labels = {claim: f"on {claim}" for claim in rows}
     words, given = "Ahead by {A}, behind by {B}; in {U}.", {"A": "holds", "B": "fails"}
     made = answer("Is it so?", labels, rows, words, given)
-    said = "Ahead by 4.12 points [2.25, 6], behind by 3 points [2, 4]; in 70 % of 200 universes."
+    said = (
+        "Ahead by 4.1 points [2.2, 6.0], behind by 3.0 points [2.0, 4.0]; in 70 % of 200 universes."
+    )
     assert (made.sentence, made.outdated) == (said, "")
     assert [row.claim for _, row in made.in_words if row] == ["A", "B", "A"]
     changed = answer("Is it so?", labels, {**rows, "A": row("A", **FAILS)}, words, given)
@@ -105,15 +107,15 @@ CELLS = {**EMPTY, "verdict": "fails", "reason": "of 4 cells: fails in 4"}
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({**RATIO, "relation": "below"}, " by a factor of 2 [1, 4]"),
-        ({**RATIO, "verdict": "fails"}, ", the other way by a factor of 2 [1, 4]"),
-        (NEAR, ", −1 points [−1.04, −0.957]"),
+        ({**RATIO, "relation": "below"}, " by a factor of 2.0 [1.0, 4.0]"),
+        ({**RATIO, "verdict": "fails"}, ", the other way by a factor of 2.0 [1.0, 4.0]"),
+        (NEAR, ", −1.000 points [−1.040, −0.957]"),
         ({**CASES, "met": 40.0}, " in all 40 cases"),
         ({**CASES, "met": 3.0, "verdict": "fails"}, " in only 3 of 40 cases"),
         ({**CASES, "met": 0.0, "verdict": "fails"}, " in no case"),
         (CELLS, " (of 4 cells: fails in 4)"),
         (EMPTY, ""),
-        ({"estimate": 0.2, "low": 0.1, "high": math.inf}, " by 0.2 points [0.1, ∞]"),
+        ({"estimate": 0.2, "low": 0.1, "high": math.inf}, " by 0.20 points [0.10, ∞]"),
     ],
 )
 def test_ratios_values_cases_and_cells_have_their_own_words(values, said):

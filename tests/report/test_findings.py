@@ -33,7 +33,7 @@ def test_without_a_file_all_claims_are_told_under_one_heading():
 
 
 def test_numbers_are_the_rows():
-    said = "4.12 points (expected above 0; margin 0.5, interval 2.25 to 6, 20 seeds)"
+    said = "4.1 points (expected above 0; margin 0.5, interval 2.2 to 6.0, 20 seeds)"
     assert told(row("a")) == said
     assert told(row("a", pairs=1)).endswith("(expected above 0; margin 0.5, 1 seed)")
     assert told(ROWS[2]) == "met in 204 of 400 cases; not in ring"

@@ -23,7 +23,7 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     )
     out = capsys.readouterr().out
     assert "holds      faster: B is more accurate than A" in out
-    assert "3 points; expected above 0; margin 0.5; interval" in out
+    assert "3.00 points; expected above 0; margin 0.5; interval 2.86 to" in out
     assert out.endswith("0 are undecided, and 1 is not run.\n")
     assert {path.name for path in (tmp_path / "o").iterdir()} == {
         "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html", "verdicts.txt",

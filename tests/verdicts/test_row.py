@@ -16,7 +16,7 @@ from verdicts.row import MARKED, as_table, counts, number, read_rows
 @pytest.mark.parametrize(
     ("value", "printed"),
     [(4.126, "4.13"), (-0.5, "−0.5"), (12345.6, "12346"), (0.0001234, "0.000123"), (NAN, "–"),
-     (1.25e-9, "1.25 · 10^−9"), (3e7, "3 · 10^7"), (-float("inf"), "−∞"), (0, "0")],
+     (1.25e-9, "1.25 · 10⁻⁹"), (3e7, "3 · 10⁷"), (-float("inf"), "−∞"), (0, "0")],
 )  # fmt: skip
 def test_three_digits(value, printed):
     assert number(value) == printed
@@ -54,6 +54,25 @@ def test_verdicts_are_counted_without_cells_and_trivial_and_circular_claims_apar
     cell = row("order", cell="ring", verdict="fails")
     assert counts([*ROWS, cell, *APART]) == {**one, MARKED: 2}
     assert counts([]) == dict.fromkeys([*one, MARKED], 0)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((1.2, -0.136, 2.59), ("1.2 points", "−0.1 to 2.6")),
+        ((0.572, 0.205, 0.777), ("0.57 points", "0.20 to 0.78")),
+        ((15.06, 14.3, 16.0), ("15.06 points", "14.30 to 16.00")),
+        ((41.2, 28.2, 53.7), ("41 points", "28 to 54")),
+        ((15394.0, 14230.0, 16630.0), ("15400 points", "14200 to 16600")),
+        ((3.21, 1.04, math.inf), ("3.2 points", "above 1.0")),
+        ((2.0, 2.0, 2.0), ("2 points", "–")),
+        ((1e-18, -0.5, 0.5), ("0.00 points", "−0.50 to 0.50")),
+    ],
+)
+def test_a_value_and_its_interval_have_the_same_digits_two_of_them_of_the_half_width(numbers, said):
+    estimate, low, high = numbers
+    line = printed(estimate=estimate, low=low, high=high)
+    assert (line["Measured"], line["Interval"]) == said
 
 
 @pytest.mark.parametrize(

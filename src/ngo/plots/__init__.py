@@ -25,15 +25,15 @@ from matplotlib.ticker import LogFormatterSciNotation
 
 from ngo.common.files import atomic_file, removed_if_damaged
 from ngo.plots import captions
-from ngo.plots.style import HOUSE, TEXT_WIDTH
+from ngo.plots.style import HOUSE, SMALL, TEXT_WIDTH
 from ngo.printing import save_table
 from ngo.training.tidy import read_tidy
 
 #: One table, or several by name.
 Tables = pd.DataFrame | Mapping[str, pd.DataFrame]
 
-#: Letters of a caption per inch of a figure's width.
-LETTERS = 21
+#: Letters of a caption per inch of a figure's width, and its lines per inch of the height.
+LETTERS, LINES = 19, 8
 
 #: The distance between the labels of two ticks, at least, as a share of the axis.
 LABEL_ROOM = 0.14
@@ -185,10 +185,12 @@ def _caption_share(figure: Figure) -> str | None:
 
 
 def below(figure: Figure, *sentences: str) -> None:
-    """Write ``sentences`` in small letters below the figure; empty ones are skipped."""
+    """Write ``sentences`` below the figure, which grows by them; empty ones are skipped."""
     text = " ".join(filter(None, sentences))
-    lines = textwrap.fill(text, int(LETTERS * figure.get_figwidth()))
-    figure.supxlabel(lines, fontsize="x-small", color="0.35", x=0.01, ha="left")
+    text = text.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")  # stays on one line
+    lines = textwrap.wrap(text, int(LETTERS * figure.get_figwidth()))
+    figure.set_figheight(figure.get_figheight() + len(lines) / LINES)
+    figure.supxlabel("\n".join(lines), fontsize=SMALL, color="0.35", x=0.01, ha="left")
 
 
 def legend(figure: Figure, *axes: Axes) -> None:
@@ -261,7 +263,7 @@ def log_axis(axis: Axis) -> None:
         return number(value) if f"{value:e}"[0] in digits else ""
 
     def number(value: float, _: int = 0) -> str:
-        return f"{value:g}" if 1e-3 <= value < 1e5 else powers(value)
+        return f"{value:g}" if 1e-3 <= value < 1e4 else powers(value)
 
     axis.set_major_formatter(number)
     axis.set_minor_formatter(between)

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from ngo.analysis.comparisons import TOPOLOGY_ORDER
 from ngo.analysis.correlations import on_log_axis
 from ngo.analysis.seed_means import GEOMETRIC
 from ngo.plots import log_axis
-from ngo.plots.style import METHOD_STYLES, Style, kth_style
+from ngo.plots.style import COLOURS, METHOD_STYLES, Style, kth_style
 
 # Means over seeds with intervals, as curves or markers; diverged runs are marked.
 
@@ -42,8 +42,8 @@ LABELS = {
 #: The powers of ten that a log axis shows at most: what is far below is of no interest.
 DECADES = 6
 
-#: The height of a row of marks of diverged runs, as a share of a panel's.
-ROW = 0.06
+#: The height of a row of marks of diverged runs, and of all rows at most, as shares of a panel's.
+ROW, ROWS = 0.06, 0.3
 
 #: What is drawn: rows of ``seed_means.points`` with the style of each case.
 Cases = list[tuple[Style, pd.DataFrame]]
@@ -88,6 +88,15 @@ def _shades(count: int) -> list[Style]:
     ]
 
 
+def beside(cases: Cases, x: str) -> Cases:
+    """The cases with markers that stand side by side on a logarithmic axis of ``x``."""
+    middle = (len(cases) - 1) / 2
+    return [
+        (look, rows.assign(**{x: rows[x] * 1.05 ** (k - middle)}))
+        for k, (look, rows) in enumerate(cases)
+    ]
+
+
 def having(y: str, cases: Cases) -> Cases:
     """The cases with a value of ``y``: of V, all but centralized learning, whose V is 0."""
     no_V = METHOD_STYLES["centralized"] if y in ("V", "V_mean") else None
@@ -116,8 +125,9 @@ def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = ()) -> None:
             axis.axhline(row["mean"], color=style.colour, ls=style.line, lw=1, label=style.label)
             if np.isfinite(row["low"]):
                 axis.axhspan(row["low"], row["high"], color=style.colour, alpha=0.12, lw=0)
-    axis.set_xlim(_with_margins(axis.xaxis, pd.concat([rows[x] for _, rows in cases])))
+    axis.margins(x=0.08)
     _draw(axis, cases, x, y, error_bars, levels)
+    axis.set_xlim(axis.get_xlim())
     if y == "difference":
         axis.axhline(0, color="0.6", lw=0.6, zorder=0)
 
@@ -138,8 +148,12 @@ def _draw(
         new = rows[(more if mark is _band else rows["diverged"]) > 0]
         lost += [(style, new)] if len(new) else []
     everything = pd.concat([rows for _, rows in [*cases, *levels]])
-    _fit(axis, everything[everything["value"] == y], room=ROW * (len(lost) + 1) if lost else 0)
-    _mark_diverged(axis, lost, x)
+    everything = everything[everything["value"] == y]
+    if mark is _band and (later := everything[x] > 0).any():
+        everything = everything[later]  # the start, equal for all, may lie outside
+    _fit(axis, everything, room=min(ROW * len(lost), ROWS) + ROW if lost else 0)
+    if lost:
+        _mark_diverged(axis, lost, x)
 
 
 def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
@@ -162,11 +176,13 @@ def error_bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, **look: Any
     ends = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
     given = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
     sizes = {"markersize": 4, "linewidth": 1, "elinewidth": 0.8, "capsize": 2}
-    axis.errorbar(rows[x], rows["mean"], ends, label=style.label, **given | sizes | look)
+    bars = axis.errorbar(rows[x], rows["mean"], ends, label=style.label, **given | sizes | look)
     if "diverged" in rows:
         some = rows[rows["diverged"] > 0]
         hollow = {"markeredgecolor": style.colour, "markerfacecolor": "white", "markersize": 4}
         axis.plot(some[x], some["mean"], style.marker, **hollow, zorder=3)
+        # no line leads to what is left of diverged runs
+        bars.lines[0].set_ydata(rows["mean"].where(rows["diverged"] == 0))
 
 
 def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
@@ -190,16 +206,9 @@ def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
         limits = np.array([bottom - margin, top + margin])
         if rows["value"].isin(PERCENT).any():
             limits = limits.clip(-2, 102)
+            axis.yaxis.set_major_formatter(lambda share, _: f"{share:g}" if share >= 0 else "")
         limits[0] -= room / (1 - room) * (limits[1] - limits[0])
         axis.set_ylim(10**limits if log else limits)
-
-
-def _with_margins(axis: Axis, values: pd.Series) -> np.ndarray:
-    """Limits of an axis around ``values``."""
-    log = axis.get_scale() == "log"
-    low, high = np.log10([values.min(), values.max()]) if log else (values.min(), values.max())
-    limits = np.array([low, high]) + (0.08 * (high - low) or 0.5) * np.array([-1, 1])
-    return 10**limits if log else limits
 
 
 def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
@@ -207,14 +216,16 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
 
     It is bold where all of them did.
     """
-    place = axis.get_xaxis_transform()
+    place, height = axis.get_xaxis_transform(), min(ROW, ROWS / len(lost))
     for k, (style, rows) in enumerate(lost):
         for whole, points in rows.groupby(rows["seeds"] == 0):
             look = {"color": style.colour, "markersize": 4, "mew": 1.6 if whole else 0.7}
-            axis.plot(points[x], [ROW * (k + 0.5)] * len(points), "x", **look, transform=place)
-    if lost:
-        look = {"transform": axis.transAxes, "va": "center", "fontsize": "x-small"}
-        axis.text(0.01, ROW * (len(lost) + 0.5), "× diverged", **look)
+            look |= {"transform": place, "zorder": 3}
+            axis.plot(points[x], [height * (k + 0.5)] * len(points), "x", **look)
+    top = height * len(lost) + ROW
+    look = {"transform": axis.transAxes, "color": "white", "zorder": 2.4}
+    axis.add_patch(Rectangle((0, 0), 1, top, **look))  # over predicted lines
+    axis.text(0.01, top - ROW / 2, "× diverged", transform=axis.transAxes, va="center")
 
 
 # A panel of V against a score with a marker for each run.
@@ -267,22 +278,24 @@ def _clipped(values: pd.Series) -> pd.Series:
 # Consensus without learning: the workers' states, and V, by round.
 
 
-def draw_states(axis: Axes, states: pd.DataFrame, colour: str) -> None:
+def draw_states(axis: Axes, states: pd.DataFrame, look: Style) -> None:
     """A line for each worker's state; ``states`` are ``consensus.state_rows``."""
-    axis.plot(states["round"], states.filter(regex=r"^x\d+$"), color=colour, linewidth=0.8)
+    axis.plot(states["round"], states.filter(regex=r"^x\d+$"), color=look.colour, linewidth=0.8)
     axis.set(xlabel="round")
 
 
-def draw_index(
-    axis: Axes, states: pd.DataFrame, mark: float, label: str, colour: str, line: str
-) -> None:
+def draw_index(axis: Axes, states: pd.DataFrame, mark: float, look: Style) -> None:
     """V as a line, with a dot at the round ``mark`` unless that is NaN."""
-    axis.plot(states["round"], states["V"], line, color=colour, linewidth=1.2, label=label)
+    line = {"color": look.colour, "ls": look.line, "lw": 1.2, "label": look.label}
+    axis.plot(states["round"], states["V"], **line)
     marked = states[states["round"] == mark]
-    axis.plot(marked["round"], marked["V"], "o", color=colour, markersize=4)
+    axis.plot(marked["round"], marked["V"], "o", color=look.colour, markersize=4)
     axis.set(xlabel="round", yscale="log")
 
 
-def kind(p: float) -> str:
-    """``sublinear``, ``linear`` or ``superlinear``."""
-    return "linear" if p == 1 else "sublinear" if p < 1 else "superlinear"
+def coupling_style(p: float) -> Style:
+    """``sublinear``, in NGO's colour; ``linear``, in gossip's; or ``superlinear``."""
+    if p <= 1:
+        name, method = ("sublinear", "ngo") if p < 1 else ("linear", "gossip")
+        return METHOD_STYLES[method].named(name)
+    return Style("superlinear", COLOURS[2], ":", "^")

@@ -20,6 +20,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 #: The width of the paper's text block in inches.
 TEXT_WIDTH = 6.75
 
+#: The sizes of letters in points: of titles and labels of axes, and of all others.
+LARGE, SMALL = 8, 7
+
 
 @dataclass(frozen=True)
 class Style:
@@ -62,7 +65,7 @@ def kth_style(k: int, label: str) -> Style:
 
 def scale_styles(labels: Sequence[str]) -> list[Style]:
     """Styles for values of a number, from small to large: colours from dark to light."""
-    shades = colormaps["viridis"](np.linspace(0, 0.92, len(labels)))
+    shades = colormaps["viridis"](np.linspace(0, 0.82, len(labels)))
     return [
         Style(label, to_hex(shade), "-", MARKERS[k % len(MARKERS)])
         for k, (label, shade) in enumerate(zip(labels, shades, strict=True))
@@ -74,9 +77,10 @@ HOUSE = {
     "axes.prop_cycle": cycler(color=COLOURS),
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "axes.titlesize": "medium",
+    "axes.labelsize": LARGE,
+    "axes.titlesize": LARGE,
     "figure.constrained_layout.use": True,
-    "font.size": 8,
+    "font.size": SMALL,
     "legend.frameon": False,
     "pdf.fonttype": 42,
     "savefig.dpi": 200,

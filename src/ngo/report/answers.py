@@ -20,11 +20,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from verdicts.claims.claim import ALTERNATIVE
-from verdicts.row import Row, number
+from verdicts.row import Row, digits_of, number
 from verdicts.statistics import judgement
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.statistics.multiverse import Multiverse
@@ -48,10 +48,6 @@ LEAST_SHARE = 0.1
 
 #: … and how many are.
 MOST_NAMED = 2
-
-#: The largest logarithm of a ratio that is a number.
-LARGEST = 700.0
-
 
 #: A claim whose number stands here in an author's words.
 SLOT = re.compile(r"\{([^{}]+)\}")
@@ -219,7 +215,7 @@ def finding(row: Row) -> str:
     if row.verdict == EQUIVALENT and directed:
         return f", no difference beyond {row.with_unit(row.margin)}"
     if row.verdict == UNDECIDED or not directed:
-        return f", {row.with_unit(row.estimate)}{_bracket(row.low, row.high)}"
+        return f", {_with_interval(row.estimate, row.low, row.high, row.unit)}"
     other_way = (row.estimate > 0) != (row.relation == "above")
     return (", the other way" if other_way else "") + f" by {_size(row)}"
 
@@ -256,14 +252,16 @@ def _told_by(variance: Mapping[str, float]) -> str:
 
 
 def _size(row: Row) -> str:
-    """The size of an effect without its sign; a logarithm of a ratio as a factor."""
-    sign = -1 if row.estimate < 0 else 1
-    size, *ends = (sign * row.estimate, *sorted((sign * row.low, sign * row.high)))
-    if not row.unit.startswith("log ratio"):
-        return row.with_unit(size) + _bracket(*ends)
-    size, *ends = (math.exp(min(value, LARGEST)) for value in (size, *ends))
-    return f"a factor of {number(size)}{_bracket(*ends)}"
+    """How large an effect is, whatever its sign; a logarithm of a ratio as a factor."""
+    if row.estimate < 0:
+        row = replace(row, estimate=-row.estimate, low=-row.high, high=-row.low)
+    if row.unit.startswith("log ratio"):
+        return f"a factor of {_with_interval(*row.factors)}"
+    return _with_interval(row.estimate, row.low, row.high, row.unit)
 
 
-def _bracket(low: float, high: float) -> str:
-    return "" if math.isnan(high - low) else f" [{number(low)}, {number(high)}]"
+def _with_interval(value: float, low: float, high: float, unit: str = "") -> str:
+    """``1.2 points [−0.1, 2.6]``; the value alone if there is no interval."""
+    digits = digits_of(value, low, high)
+    interval = "" if math.isnan(high - low) else f" [{number(low, digits)}, {number(high, digits)}]"
+    return f"{number(value, digits)} {unit}".rstrip() + interval
