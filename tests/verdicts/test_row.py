@@ -71,7 +71,7 @@ def test_verdicts_are_counted_without_cells_and_trivial_and_circular_claims_apar
 )
 def test_a_value_and_its_interval_have_the_same_digits_two_of_them_of_the_half_width(numbers, said):
     estimate, low, high = numbers
-    line = printed(estimate=estimate, low=low, high=high)
+    line = board.print_board([row("a", estimate=estimate, low=low, high=high)]).iloc[0]
     assert (line["Measured"], line["Interval"]) == said
 
 
