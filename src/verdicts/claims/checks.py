@@ -5,10 +5,13 @@ It is of tables that the judge has read. The pipeline checks names before there 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+import pandas as pd
+
 from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
+from verdicts.claims.units import check_shares
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.evaluations import column_of, parsed
@@ -33,6 +36,19 @@ def check_names(claims: ClaimsFile, tables: Tables) -> None:
                 for at, column in _columns(place, entry, columns):
                     if column not in columns:
                         raise unknown(at, column, columns)
+                if isinstance(entry, Claim):
+                    shares = _shares([tables[name] for name in names])
+                    check_shares(place, entry, shares, of_runs="run" in columns)
+
+
+def _shares(tables: Sequence[pd.DataFrame]) -> set[str]:
+    """The columns with accuracies of at most 1."""
+    shares = set()
+    for column in {str(name) for table in tables for name in table if "accuracy" in str(name)}:
+        values = (pd.to_numeric(table[column], "coerce") for table in tables if column in table)
+        if all(part.dropna().between(0, 1).all() for part in values):
+            shares.add(column)
+    return shares
 
 
 def _columns(key: str, entry: Claim | Gate, known: Collection[str]) -> Iterator[tuple[str, object]]:

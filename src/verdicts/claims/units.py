@@ -5,7 +5,7 @@ A value in points is 100 times the share of 1 in its column, and so is a margin.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from verdicts.claims.claim import Claim
 from verdicts.quantity_registry import QUANTITIES
@@ -41,14 +41,19 @@ def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = Tru
     return unit + rest.replace(",", "")
 
 
-def check_shares(key: str, claim: Claim) -> None:
-    """Raise a UserError for a margin of ``LEAST`` or more about a column that is a share of 1."""
-    value = QUANTITIES[claim.quantity].value(claim.arguments)
-    of_value = QUANTITIES[claim.quantity].unit.startswith(OF_THE_VALUE)
-    if value is None or claim.arguments.get("log") or not of_value:
+def check_shares(
+    key: str, claim: Claim, shares: Collection[str] = (), *, of_runs: bool = True
+) -> None:
+    """Raise a UserError for a margin of ``LEAST`` or more about a column that is a share of 1.
+
+    ``shares`` are such columns beside those of which it is known. ``of_runs``: see ``known_unit``.
+    """
+    quantity = QUANTITIES[claim.quantity]
+    value = quantity.value(claim.arguments)
+    if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_THE_VALUE):
         return
-    column = column_of(value)
-    if column is None or UNITS.get(column) != SHARE:
+    column = column_of(value, of_runs=of_runs)
+    if column not in shares and UNITS.get(str(column)) != SHARE:
         return
     expectations = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
     for place, expectation in {key: claim.expectation, **expectations}.items():

@@ -101,3 +101,13 @@ def test_a_column_of_times_is_no_number(tmp_path):
     for time in (pd.Timestamp("2026-01-31"), pd.Timedelta(1)):
         said = refused(tmp_path, runs().assign(score=time), kind="parquet")
         assert said.startswith("claims.c: score: it has ")
+
+
+def test_a_margin_in_points_is_refused_where_accuracies_are_shares_of_one(tmp_path):
+    rows = runs().drop(columns="run").query("step == 100").rename(columns={"score": "accuracy"})
+    rows["accuracy"] = rows["accuracy"].astype(float) / 100
+    how = {"with": {**CLAIM["with"], "value": "accuracy"}, "margin": 0.5}
+    said = "claims.c.margin: 0.5 is not allowed, it would be 50 points: 'accuracy' is a share of 1"
+    assert refused(tmp_path, rows, **how).startswith(said)
+    points = rows.assign(accuracy=rows["accuracy"] * 100)
+    assert check(tmp_path, points, **how).estimate == pytest.approx(3)
