@@ -33,7 +33,7 @@ def test_all_parts_are_listed():
             assert f"\n  {name} " in text
     words = " ".join(text.split())
     assert "D² (Tang et al. 2018): gossip with a correction" in words
-    assert "[the paper, Figure 1] Reads gamma, gamma_decay, v_threshold." in words
+    assert " Reads gamma, gamma_decay, v_threshold." in words
     assert max(map(len, text.splitlines())) <= 120
 
 
