@@ -95,6 +95,10 @@ class Workers(Protocol):
     def n(self) -> int:
         """The number of workers."""
 
+    @property
+    def blocks(self) -> Sequence[tuple[Tensor, Tensor]]:
+        """The rows of ``X`` and ``G``, in one or several pieces of memory."""
+
     def stacked(self) -> tuple[dict[str, Tensor], ...]:
         """Parameters, gradients, float and int64 buffers by name, ``[n, *shape]`` for n workers."""
 
@@ -375,9 +379,10 @@ def compiled(workers: Workers) -> Gradients:
     def gradients(batches: Batches) -> Tensor:
         rows = batches.rows()
         b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
+        X, G = zip(*workers.blocks, strict=True)
         return chain.gradients(
-            workers.X,
-            workers.G,
+            X,
+            G,
             rows.inputs,
             rows.targets,
             samples=rows.samples,

@@ -94,6 +94,17 @@ class Batches:
         self._streams = streams
         self._augment = augment
         self._changes = changes
+        self._members: Sequence[Batches] = ()
+
+    @classmethod
+    def joined(cls, members: Sequence[Batches]) -> Batches:
+        """Those of several runs on one data set, from the same streams, one run after another."""
+        first = members[0]
+        streams = [stream for member in members for stream in member._streams]
+        changes = [stream for member in members for stream in member._changes]
+        batches = cls(first._task, first._data, streams, augment=first._augment, changes=changes)
+        batches._members = members
+        return batches
 
     def rows(self) -> Rows:
         """The same samples as rows of the data set, unless they are augmented."""
@@ -119,6 +130,9 @@ class Batches:
     def _indices(self) -> torch.Tensor:
         """The next samples ``[k, b]``."""
         self.drawn = torch.stack([next(self._streams[i]) for i in self._numbers()])
+        sizes = [len(member._streams) for member in self._members]
+        for member, drawn in zip(self._members, self.drawn.split(sizes or 1), strict=False):
+            member.drawn = drawn
         return self.drawn
 
     def _numbers(self) -> Sequence[int]:

@@ -20,7 +20,7 @@ from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.registry import UserError, meant, shown
 from ngo.common.seeding import stream_seed
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.training.checkpoint import NAME, Checkpoints, Stopped
+from ngo.training.checkpoint import NAME, Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Inputs, Make, Pair, inputs_of, like
 from ngo.training.interpreter_state import isolated, restored_modes, restored_streams
@@ -239,8 +239,9 @@ def fit(
                 )
             how |= {"threads": 1, "backend": "loop"}
         given = {"module": inputs.module, **functions, **unnumbered_entries(spec)}
-        checkpoints = _checkpoints(out, spec, problem, device, given, stack)
-        with checkpoints, named_in_errors(spec):
+        signals = Signals(_interrupt)
+        checkpoints = _checkpoints(out, spec, problem, device, given, stack, signals)
+        with signals, named_in_errors(spec):
             training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
             stopped, number = _proceed(training, checkpoints, callbacks, inputs, progress)
         if number is not None and number != signal.SIGINT:
@@ -289,6 +290,10 @@ def _check_callbacks(callbacks: Mapping[str, object]) -> None:
             )
 
 
+def _interrupt(number: int) -> None:
+    raise KeyboardInterrupt
+
+
 def _checkpoints(
     out: Path | None,
     spec: RunSpec,
@@ -296,6 +301,7 @@ def _checkpoints(
     device: str,
     given: Mapping[str, object],
     stack: ExitStack,
+    signals: Signals,
 ) -> Checkpoints:
     """The checkpoints in the folder ``out``, locked until ``stack`` ends; none without one.
 
@@ -306,11 +312,8 @@ def _checkpoints(
     def tell(line: str) -> None:
         warnings.warn(f"fit: {line}", RuntimeWarning, stacklevel=5)
 
-    def interrupt(number: int) -> None:
-        raise KeyboardInterrupt
-
     if out is None:
-        return Checkpoints(None, {}, at_once=interrupt)
+        return Checkpoints(None, {}, signals=signals)
     wait = partial(tell, f"waiting for another run in {str(out)!r}")
     try:
         stack.enter_context(file_lock(writable_folder(out) / ".lock", wait))
@@ -322,7 +325,7 @@ def _checkpoints(
         tell=tell,
         overwrite=False,
         instead="choose another folder, or delete this one.",
-        at_once=interrupt,
+        signals=signals,
     )
 
 

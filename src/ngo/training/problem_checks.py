@@ -387,12 +387,19 @@ def try_problem(
     return replace(problem, task=task), draws
 
 
-def load_problem(spec: RunSpec, root: Path, device: str, parts: Parts | None = None) -> Problem:
+def load_problem(
+    spec: RunSpec,
+    root: Path,
+    device: str,
+    parts: Parts | None = None,
+    data: Dataset | None = None,
+) -> Problem:
     """The problem of a run, tried, on the data below ``root``; a one-line UserError for a mistake.
 
-    Without ``parts`` the partition is drawn: the same that a partition file holds.
+    Without ``parts`` the partition is drawn: the same that a partition file holds. Without
+    ``data``, they are loaded.
     """
-    data = loading.load(spec.dataset, root, device, spec)
+    data = data or loading.load(spec.dataset, root, device, spec)
     problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
     check_problem(spec, problem)
     return problem
