@@ -221,13 +221,14 @@ def test_one_in_lockstep_fails_and_too_little_memory_halves_the_width(trainer, m
 
     def gradients(stack, batches):
         if stack.n > 2 * SPECS[0].workers:
-            raise torch.OutOfMemoryError
+            raise torch.OutOfMemoryError("on a card")
         return right(stack, batches)
 
     monkeypatch.setattr(Stack, "gradients", gradients)
     with pytest.raises(UserError, match="lr: this run fails"):
         trainer.job()
     assert trainer.trained == [SPECS[0], *SPECS[2:]]
+    assert "4 runs together need more memory than the GPU has" in caplog.messages
     monkeypatch.setattr(Stack, "gradients", lambda stack, batches: torch.ones(2) @ torch.ones(3))
     trainer.failing = ()
     with pytest.raises(RuntimeError):

@@ -317,7 +317,7 @@ def test_a_run_that_cannot_fit_is_refused_before_it_allocates(digits, monkeypatc
     monkeypatch.setattr("ngo.training.stepper.Population", None)
     spec = digits_run(workers=4)
     problem = make_problem(spec, digits)
-    check_memory(spec, run_memory(spec, problem), torch.device("cpu"))
+    check_memory(spec, run_memory(spec, problem))
     monkeypatch.setattr(problem_checks, "WORKER", 10**9)
     line = (
         "workers: 4 with model '.*' need about 4.3 GB .*modules 4.0 GB.* may use 2.0 GB; use fewer"

@@ -304,17 +304,17 @@ class Population:
             module.eval()
 
         @torch.no_grad()
-        def part(k: int) -> tuple[float, float]:
+        def part(k: int) -> torch.Tensor:
             chunk, module = k % len(inputs), models[k // len(inputs)]
             # Copies, since a user's module, loss or score may change them.
             outputs, wanted = module(inputs[chunk].clone()), targets[chunk]
             losses = self.task.loss(outputs, wanted.clone()).double().sum()
             if self.task.score is None:
-                return float(losses), 0.0
-            scores = self.task.score(outputs, wanted.clone())
-            return float(losses), float(scores.double().sum())
+                return torch.stack([losses, torch.zeros_like(losses)])
+            return torch.stack([losses, self.task.score(outputs, wanted.clone()).double().sum()])
 
-        chunks = self.spread(part, len(models) * len(inputs))
+        # A GPU is waited for once.
+        chunks = torch.stack(self.spread(part, len(models) * len(inputs))).tolist()
         for module in models[1:]:
             module.train()
         by_model = [chunks[k : k + len(inputs)] for k in range(0, len(chunks), len(inputs))]

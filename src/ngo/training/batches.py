@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ngo.common.devices import sent
-from ngo.data.augmentation import Augment
+from ngo.data.augmentation import Apart, Augment
 from ngo.data.dataset import Dataset
 from ngo.engine.backends import Rows, Stacked
 from ngo.models.task import Batch, Task, image_batch, normalised_batch
@@ -147,7 +147,11 @@ class Batches:
             x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
         )
         if self._augment is not None:
-            images_of = zip(inputs.split(indices.shape[1]), self._numbers(), strict=True)
-            inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in images_of])
+            b, changes = indices.shape[1], [self._changes[i] for i in self._numbers()]
+            if isinstance(self._augment, Apart):
+                inputs = self._augment.of_workers(inputs, b, changes)
+            else:
+                pairs = zip(inputs.split(b), changes, strict=True)
+                inputs = torch.cat([self._augment(*pair) for pair in pairs])
         inputs, targets = self._task.batch(data, inputs, targets)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

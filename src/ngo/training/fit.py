@@ -27,7 +27,7 @@ from ngo.training.interpreter_state import isolated, restored_modes, restored_st
 from ngo.training.learning_problem import Problem
 from ngo.training.object_digest import digests
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.problem_checks import Loss, try_problem
+from ngo.training.problem_checks import Loss, enough_memory, try_problem
 from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
@@ -241,7 +241,7 @@ def fit(
         given = {"module": inputs.module, **functions, **unnumbered_entries(spec)}
         signals = Signals(_interrupt)
         checkpoints = _checkpoints(out, spec, problem, device, given, stack, signals)
-        with signals, named_in_errors(spec):
+        with signals, named_in_errors(spec), enough_memory(spec):
             training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
             stopped, number = _proceed(training, checkpoints, callbacks, inputs, progress)
         if number is not None and number != signal.SIGINT:

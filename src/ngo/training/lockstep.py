@@ -21,6 +21,7 @@ from ngo.engine.population import Stack
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.batches import Batches
 from ngo.training.checkpoint import Signals, Stopped
+from ngo.training.problem_checks import enough_memory
 from ngo.training.run import Training, Turns
 from ngo.training.spec import RunSpec
 
@@ -104,22 +105,8 @@ def together(
                 if error is not None:
                     fail(spec, error)
         except torch.OutOfMemoryError:
-            if len(group) > 1:
-                width = len(group) // 2
-                log.warning(
-                    "%d runs in lockstep need more memory than the GPU has; now %d",
-                    *(len(group), width),
-                )
-                continue
-            for spec in group:
-                del waiting[spec]
-                fail(
-                    spec,
-                    UserError(
-                        f"workers: {spec.workers} with model {spec.model!r} need more memory than "
-                        f"the GPU has; use fewer workers, a smaller model or a smaller batch_size."
-                    ),
-                )
+            width = len(group) // 2
+            log.warning("%d runs together need more memory than the GPU has", len(group))
 
 
 def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError | None]]:
@@ -127,6 +114,8 @@ def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError 
     signals, lockstep, stopped = Signals(), Lockstep(), None
     with one_intra_op_thread(), ExitStack() as closing:
         runs = {spec: start(signals=signals) for spec, start in starts.items()}
+        if len(runs) == 1:
+            runs = {spec: _last_resort(spec, run) for spec, run in runs.items()}
         for run in runs.values():
             closing.callback(run.close)
         go_on: Callable[[Turns], Training] = next
@@ -155,6 +144,11 @@ def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError 
                     go_on = partial(_fail, error)
     if stopped is not None:
         raise stopped
+
+
+def _last_resort(spec: RunSpec, run: Turns) -> Turns:
+    with enough_memory(spec):
+        return (yield from run)
 
 
 def _fail(error: Exception, run: Turns) -> Training:

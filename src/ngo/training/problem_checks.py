@@ -80,20 +80,31 @@ def run_memory(
     }
 
 
-def check_memory(spec: RunSpec, memory: dict[str, int], device: torch.device) -> None:
-    """Raise a UserError if a run needs more memory than the machine, or its GPU, has."""
-    limit, where = memory_limit(), "this process may use"
-    if device.type == "cuda":
-        limit, where = torch.cuda.get_device_properties(device).total_memory, "the GPU has"
-    total = sum(memory.values())
+LESS = "use fewer workers, a smaller model or a smaller batch_size."
+
+
+def check_memory(spec: RunSpec, memory: dict[str, int]) -> None:
+    """Raise a UserError if a run needs more memory than the process may use."""
+    limit, total = memory_limit(), sum(memory.values())
     if total > limit:
         largest = sorted(memory.items(), key=lambda part: -part[1])[:3]
         told = ", ".join(f"{what} {in_words(size)}" for what, size in largest)
         raise UserError(
             f"workers: {spec.workers} with model {spec.model!r} need about {in_words(total)} "
-            f"({told}, …) of memory, and {where} {in_words(limit)}; use fewer "
-            f"workers, a smaller model or a smaller batch_size."
+            f"({told}, …) of memory, and this process may use {in_words(limit)}; {LESS}"
         )
+
+
+@contextmanager
+def enough_memory(spec: RunSpec) -> Iterator[None]:
+    """Turn a GPU's lack of memory into a UserError."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            f"workers: {spec.workers} with model {spec.model!r} need more memory than the GPU has; "
+            f"{LESS}"
+        ) from error
 
 
 def _edges(spec: RunSpec) -> int:

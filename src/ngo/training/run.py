@@ -31,7 +31,7 @@ from ngo.training.evaluation import (
 )
 from ngo.training.interpreter_state import set_stream_states, stream_states
 from ngo.training.learning_problem import Problem
-from ngo.training.problem_checks import load_problem
+from ngo.training.problem_checks import enough_memory, load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
@@ -238,7 +238,7 @@ Turns = Generator[Training, None, Evaluation | None]
 
 def run(spec: RunSpec, out: Path, root: Path, **how: Any) -> Evaluation | None:
     """Train ``spec`` by itself; ``how`` are the arguments of ``turns``."""
-    with one_intra_op_thread():
+    with one_intra_op_thread(), enough_memory(spec):
         return ended(turns(spec, out, root, **how))
 
 

@@ -57,7 +57,8 @@ class Stepper:
         the numbers of the workers in this process, by default all.
         """
         local = range(spec.workers) if workers is None else workers
-        check_memory(spec, run_memory(spec, problem, len(local), threads), problem.device)
+        if problem.device.type == "cpu":
+            check_memory(spec, run_memory(spec, problem, len(local), threads))
         self.population = Population(
             problem.model,
             len(local),
