@@ -135,7 +135,7 @@ def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError 
                 del runs[spec]
                 yield spec, ended
             go_on = next
-            if len(paused) > 1:
+            if len(starts) > 1:
                 try:
                     lockstep.gradients(paused)
                 except torch.OutOfMemoryError:
