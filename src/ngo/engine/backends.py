@@ -276,8 +276,13 @@ class Captured:
             # Layers draw from the worker's stream, which each replay has to move on.
             for generator in generators:
                 graph.register_generator_state(generator)
-            with torch.cuda.graph(graph, pool=memory, stream=side):
-                step(self.inputs, self.targets)
+            try:
+                with torch.cuda.graph(graph, pool=memory, stream=side):
+                    step(self.inputs, self.targets)
+            except RuntimeError as error:
+                if isinstance(error.__context__, torch.OutOfMemoryError):
+                    raise error.__context__ from None  # which the end of a failed capture hides
+                raise
             memory = graph.pool()
             self.graphs.append(graph)
 

@@ -130,15 +130,9 @@ class Training:
         """The time since the start. A resumed run adds the time up to its checkpoint."""
         return time.perf_counter() - self._start
 
-    def proceed(
-        self,
-        *,
-        checkpoints: Checkpoints | None = None,
-        report: Report = lambda row: None,
-        progress: Progress = lambda step: None,
-    ) -> None:
-        """Train to the end; raises Stopped after the step in which a signal arrives."""
-        for _ in self.turns(checkpoints=checkpoints, report=report, progress=progress):
+    def proceed(self, **told: Any) -> None:
+        """Train to the end, by itself; ``told`` are the arguments of ``turns``."""
+        for _ in self.turns(**told):
             pass
 
     def turns(
@@ -148,7 +142,10 @@ class Training:
         report: Report = lambda row: None,
         progress: Progress = lambda step: None,
     ) -> Iterator[None]:
-        """The same, with a pause before each step: others may take its gradients meanwhile."""
+        """Train to the end, with a pause before each step: others may take its gradients then.
+
+        Raises Stopped after the step in which a signal arrives.
+        """
         while True:
             evaluated = self.step in self._marks and self.evaluate()
             if evaluated:
