@@ -5,6 +5,7 @@ import copy
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -20,8 +21,9 @@ from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.layers import ConvPoolReLU2d, Dropout
 from ngo.models.model import MODELS, Model
-from ngo.training.learning_problem import make_problem
+from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.run import stepper_of
+from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 from ngo.training.validation import resolve
 
@@ -41,11 +43,13 @@ MORE = {
 }
 
 
-def options(description: str, device: str = "cpu") -> argparse.Namespace:
-    """The options of a script."""
+def options(description: str, device: str = "cpu", **paths: str) -> argparse.Namespace:
+    """The options of a script; ``paths`` are more of them, with their help."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="small sizes: does the script run?")
     parser.add_argument("--device", choices=("cpu", "cuda"), default=device)
+    for name, text in paths.items():
+        parser.add_argument(f"--{name}", type=Path, help=text)
     args = parser.parse_args()
     if args.device == "cuda":
         deterministic()
@@ -61,10 +65,10 @@ def entries() -> Iterator[tuple[str, str, dict]]:
             yield kind, name, {**fields, kind: name, **MORE.get(name, {})}
 
 
-def times(ways: Mapping[str, Step], args: argparse.Namespace) -> dict[str, float]:
+def times(ways: Mapping[str, Step], args: argparse.Namespace, turns: int = 5) -> dict[str, float]:
     """The seconds of each way of doing some work: medians over turns, each after a warm-up."""
     taken: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(1 if args.quick else 5):
+    for _ in range(1 if args.quick else turns):
         for way, step in ways.items():
             if not args.quick:
                 _mean(step, 0.5, args.device)
@@ -83,14 +87,20 @@ def _mean(step: Step, least: float, device: str) -> float:
     return (time.perf_counter() - start) / count
 
 
-def show(rows: list[dict]) -> None:
-    """Print a Markdown table."""
+def table(rows: list[dict]) -> str:
+    """The rows as a Markdown table."""
+    lines = []
     columns = list(dict.fromkeys(key for row in rows for key in row))
     for row in (dict(zip(columns, columns, strict=True)), dict.fromkeys(columns, "---"), *rows):
         cells = (row.get(column, "") for column in columns)
         texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
-        print(f"| {' | '.join(texts)} |", flush=True)
-    print()
+        lines.append(f"| {' | '.join(texts)} |\n")
+    return "".join(lines)
+
+
+def show(rows: list[dict]) -> None:
+    """Print a Markdown table."""
+    print(table(rows), flush=True)
 
 
 def plain_model(name: str, *, dropout: bool = True) -> nn.Sequential:
@@ -112,8 +122,13 @@ LAYERS = nn.Sequential(nn.Flatten(), nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 10
 SMALL = Model(lambda _: copy.deepcopy(LAYERS), (1, 2, 2), "classification")
 
 
-def stepper(model: str | Model, n: int, b: int, device: str = "cpu", **fields: object) -> Stepper:
-    """Workers with batches of b random images; on a ring, with NGO, if ``fields`` are silent."""
+def learning(
+    model: str | Model, n: int, b: int, device: str = "cpu", **fields: object
+) -> tuple[RunSpec, Problem]:
+    """A run of n workers with batches of b random images, and its problem.
+
+    It is NGO on a ring, if ``fields`` are silent.
+    """
     entry = MODELS[model] if isinstance(model, str) else model
     name, m, shape = model if isinstance(model, str) else "own", 4 * n * b, entry.input_shape
     given = {"dataset": "random", "model": name, "task": entry.task, "method": "ngo", "lr": 0.05}
@@ -127,5 +142,10 @@ def stepper(model: str | Model, n: int, b: int, device: str = "cpu", **fields: o
     tensors += [torch.full((shape[0], 1, 1), value) for value in (0.5, 0.3)]
     data = Dataset("random", 10, *(tensor.to(device) for tensor in tensors))
     parts = list(torch.arange(m).numpy().reshape(spec.workers, -1))
-    problem = make_problem(spec, data, parts, model=entry)
+    return spec, make_problem(spec, data, parts, model=entry)
+
+
+def stepper(model: str | Model, n: int, b: int, device: str = "cpu", **fields: object) -> Stepper:
+    """The workers of ``learning``."""
+    spec, problem = learning(model, n, b, device, **fields)
     return stepper_of(spec, problem, (), backend=spec.backend)

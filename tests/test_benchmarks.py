@@ -11,7 +11,7 @@ TABLES = {
     "consensus": "| graph | n | d | way | ms | of a copy's |",
     "many_workers": "| n | way | ms | of ngo's |",
     "startup": "| command | seconds |",
-    "gpu_check": "| method | device − CPU | resumed − whole |",
+    "gpu_check": "| what | case | is |",
 }
 
 
@@ -25,9 +25,11 @@ LONG = ("many_workers", "startup", "gpu_check")
 def test_a_script_prints_its_table(name):
     command = [sys.executable, REPOSITORY / f"benchmarks/{name}.py", "--quick", "--device=cpu"]
     lines = finished(start(command, stdout=-1, text=True)).splitlines()
-    assert lines[0] == TABLES[name]
+    assert TABLES[name] in lines
     if name == "gpu_check":  # the device is the CPU: no difference
-        assert lines[2:4] == ["| ngo | 0 | 0 |", "| local_sgd | 0 | 0 |"]
+        same = [line for line in lines if "lockstep −" in line or "device −" in line]
+        assert len(same) > 5
+        assert all(line.endswith("| 0 |") for line in same)
 
 
 def test_every_script_is_tried():

@@ -163,7 +163,7 @@ def test_a_wrong_kernel_is_noticed_on_the_first_batch(monkeypatch, caplog, poiso
 
     def wrong(chain, X, G, *given, **how):
         losses = right(chain, X, G, *given, **how)
-        poison(X, G, losses)
+        poison(X[0], G[0], losses)
         return losses
 
     monkeypatch.setattr(Chain, "gradients", wrong)

@@ -17,6 +17,7 @@ from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
 from ngo.native import build, triton_gossip
 from ngo.training.learning_problem import make_problem
+from ngo.training.lockstep import Lockstep
 from ngo.training.run import Training
 from ngo.training.spec import DEFAULTS
 from ngo.training.validation import resolve
@@ -100,6 +101,22 @@ def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values):
         resumed.proceed()
     assert torch.equal(on_host(resumed.population.X), on_host(whole.population.X))
     assert rows(resumed)[-1] == pytest.approx(rows(whole)[-1], nan_ok=True)
+
+
+def test_runs_in_lockstep_on_a_gpu_are_those_on_the_cpu(card, trainings):
+    """Their gradients are taken by one CUDA graph."""
+    seeds = [{**RUNS[4], "seed": seed} for seed in range(3)]
+    alone = [trainings(values, "cpu") for values in seeds]
+    for training in alone:
+        training.proceed()
+    with card:
+        stacked = [trainings({**values, "backend": "vmap"}, "cuda:1") for values in seeds]
+        turns, lockstep = [training.turns() for training in stacked], Lockstep()
+        while [next(turn, "ended") for turn in turns] == [None] * 3:
+            lockstep.gradients(stacked)
+    assert [training.width for training in stacked] == [3] * 3
+    for ours, theirs in zip(stacked, alone, strict=True):
+        assert rows(ours) == [pytest.approx(row, nan_ok=True, rel=1e-4) for row in rows(theirs)]
 
 
 class Failing:

@@ -10,16 +10,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import running
-from runs import contents, interrupted, resumed, tiny
+import torch
+from runs import contents, interrupted, resumed, stop_at, tiny
 
 from ngo.common.files import hashed, try_lock
 from ngo.common.registry import UserError
+from ngo.engine.population import Stack
 from ngo.pipeline.job_training import train_job
 from ngo.pipeline.jobs import Combination, Job
 from ngo.pipeline.paths import RUNS
 from ngo.pipeline.workflow_start import write_files
 from ngo.training import tidy
-from ngo.training.run import run
+from ngo.training.checkpoint import Stopped
+from ngo.training.run import run, turns
 
 SPECS = [tiny(method=method, seed=seed) for method in ("gossip", "ngo") for seed in (0, 1)]
 
@@ -28,13 +31,15 @@ class Trainer:
     """Trains jobs in the working directory, and lists the runs that it has trained."""
 
     def __init__(self, **how):
-        self.trained, self.how, self.failing = [], how, ()
+        self.trained, self.how, self.failing, self.width = [], how, (), 1
 
     def __call__(self, spec, folder, **how):
         if spec in self.failing:
             raise UserError("lr: this run fails.")
-        if run(spec, folder, RUNS, overwrite=True, **self.how, **how) is not None:
+        last = yield from turns(spec, folder, RUNS, overwrite=True, **self.how, **how)
+        if last is not None:
             self.trained.append(spec)
+        return last
 
     def job(self, specs=SPECS, snapshots=None):
         """Plan a job of these runs, and train it: its table, and the runs that were trained."""
@@ -45,7 +50,7 @@ class Trainer:
         job = Job("own", "test", "own", "one", cut, snapshots or {})
         write_files([job])
         self.trained.clear()
-        return train_job(Path(job.file), job.key, self), list(self.trained)
+        return train_job(Path(job.file), job.key, self, self.width), list(self.trained)
 
 
 @pytest.fixture
@@ -192,6 +197,43 @@ def test_a_run_goes_on_from_its_checkpoint(trainer):
     interrupted(SPECS[0], RUNS / SPECS[0].id)
     trainer.job(SPECS[:2])
     assert [resumed(RUNS / spec.id) for spec in SPECS[:2]] == [[5], []]
+
+
+def test_runs_in_lockstep_stop_go_on_and_end_as_alone(trainer):
+    """Three stop at a signal, and go on together with one more."""
+    trainer.job()
+    alone = [path.read_bytes() for path in metrics()]
+    shutil.rmtree(RUNS)
+    trainer.width, trainer.how = 4, {"progress": stop_at(5)}
+    with pytest.raises(Stopped, match="stopped at step 5 of"):
+        trainer.job(SPECS[:3])
+    trainer.how = {}
+    assert trainer.job()[1] == SPECS
+    assert [path.read_bytes() for path in metrics()] == alone
+    records = [json.loads((RUNS / spec.id / "run.json").read_text()) for spec in SPECS]
+    assert [record["resumed_at_steps"] for record in records] == [[5], [5], [5], []]
+    assert [record["width"] for record in records] == [4] * 4
+
+
+def test_one_in_lockstep_fails_and_too_little_memory_halves_the_width(trainer, monkeypatch, caplog):
+    trainer.width, trainer.failing = 4, SPECS[1:2]
+    right = Stack.gradients
+
+    def gradients(stack, batches):
+        if stack.n > 2 * SPECS[0].workers:
+            raise torch.OutOfMemoryError("on a card")
+        return right(stack, batches)
+
+    monkeypatch.setattr(Stack, "gradients", gradients)
+    with pytest.raises(UserError, match="lr: this run fails"):
+        trainer.job()
+    assert trainer.trained == [SPECS[0], *SPECS[2:]]
+    assert "4 runs together need more memory than the GPU has" in caplog.messages
+    monkeypatch.setattr(Stack, "gradients", lambda stack, batches: torch.ones(2) @ torch.ones(3))
+    trainer.failing = ()
+    with pytest.raises(RuntimeError):
+        trainer.job([tiny(seed=seed) for seed in (2, 3)])
+    assert not list(RUNS.rglob(".lock"))
 
 
 def test_a_job_whose_file_was_changed_trains_nothing(trainer):

@@ -14,7 +14,7 @@ import torch
 from runs import files
 
 from ngo.training import checkpoint
-from ngo.training.checkpoint import Checkpoints, Foreign, Refused, Stopped, read, write
+from ngo.training.checkpoint import Checkpoints, Foreign, Refused, Signals, Stopped, read, write
 from ngo.training.snapshots import UNREADABLE, load_tensors
 
 TERM, INT = signal.SIGTERM, signal.SIGINT
@@ -103,7 +103,8 @@ def test_slow_checkpoints_are_rare(tmp_path):
 def test_a_checkpoint_that_cannot_be_written_stops_no_run(tmp_path):
     (tmp_path / "file").write_text("")
     told = []
-    with Checkpoints(tmp_path / "file/c.pt", {}, 1e-9, told.append) as checkpoints:
+    with Signals() as signals:
+        checkpoints = Checkpoints(tmp_path / "file/c.pt", {}, 1e-9, told.append, signals=signals)
         for step in range(3):
             checkpoints.keep(step, 9, True, dict)
         os.kill(os.getpid(), TERM)
@@ -115,7 +116,8 @@ def test_a_checkpoint_that_cannot_be_written_stops_no_run(tmp_path):
 
 def test_signals_together_are_one_and_handlers_are_restored(tmp_path):
     before = [signal.getsignal(number) for number in (TERM, INT)]
-    with Checkpoints(tmp_path / "c.pt", {}) as checkpoints:
+    with Signals() as signals:
+        checkpoints = Checkpoints(tmp_path / "c.pt", {}, signals=signals)
         for number in (INT, TERM, INT):
             os.kill(os.getpid(), number)
         with pytest.raises(Stopped) as stopped:
@@ -127,7 +129,7 @@ def test_signals_together_are_one_and_handlers_are_restored(tmp_path):
 
 def insist(path, first, second):
     checkpoint.TOGETHER = 0
-    with Checkpoints(path, {}):
+    with Signals():
         os.kill(os.getpid(), first)
         time.sleep(0.01)
         os.kill(os.getpid(), second)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,13 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from ngo.cli import log
 from ngo.cli.log import LOG
 from ngo.common import plugins
+from ngo.common.files import removed_if_damaged
 from ngo.common.registry import UserError
+from ngo.data import loading
+from ngo.data.dataset import DATASETS, Dataset
 from ngo.distributed import process_run
 from ngo.distributed.process_run import MISTAKE_EXIT_CODE, launch
+from ngo.training import partition_file
 from ngo.training import run as training_run
 from ngo.training.checkpoint import Stopped
 from ngo.training.evaluation import Evaluation
@@ -32,16 +36,55 @@ def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
 
     After SIGTERM or SIGINT the process ends with the exit code of that signal.
     """
+    with exits_when_stopped(), _progress(spec) as progress, named_in_errors(spec):
+        last = training_run.run(
+            spec, out, root, report=LOG.info, tell=LOG.info, progress=progress, **how
+        )
+    if last is not None:
+        print_outcome(spec, last, out)
+
+
+@contextmanager
+def exits_when_stopped() -> Iterator[None]:
+    """End the process with the exit code of the signal that stopped a run in the block."""
     try:
-        with _progress(spec) as progress, named_in_errors(spec):
-            last = training_run.run(
-                spec, out, root, report=LOG.info, tell=LOG.info, progress=progress, **how
-            )
+        yield
     except Stopped as stopped:
         LOG.error("ngo: %s", stopped)
         sys.exit(128 + stopped.number)
-    if last is not None:
-        print_outcome(spec, last, out)
+
+
+class JobRuns:
+    """Starts the runs of a job. Runs on one data set share it."""
+
+    def __init__(self, partitions: Path, root: Path, device: str, **how: object) -> None:
+        """``partitions`` is their file; ``how`` are other arguments of ``training.run.turns``."""
+        self._partitions, self._root, self._device, self._how = partitions, root, device, how
+        self._data: dict[Hashable, Dataset] = {}
+
+    def __call__(self, spec: RunSpec, out: Path, **how: object) -> training_run.Turns:
+        """A run, whose turns train it in the folder ``out`` and print the outcome."""
+
+        def report(row: Evaluation) -> None:
+            LOG.info("%s: %s", spec.id, row)
+
+        with named_in_errors(spec):
+            with removed_if_damaged(self._partitions):
+                parts = partition_file.read(self._partitions, spec)
+            common = {"parts": parts, "data": self._loaded(spec), "device": self._device}
+            how = {**common, "overwrite": True, "report": report, **self._how, **how}
+            last = yield from training_run.turns(spec, out, self._root, **how)
+        if last is not None:
+            print_outcome(spec, last, out)
+        return last
+
+    def _loaded(self, spec: RunSpec) -> Dataset:
+        """The run's data set; the one before is forgotten."""
+        key = spec.dataset, *(getattr(spec, name) for name in DATASETS[spec.dataset].fields)
+        if key not in self._data:
+            self._data.clear()
+            self._data[key] = loading.load(spec.dataset, self._root, self._device, spec)
+        return self._data[key]
 
 
 def print_outcome(spec: RunSpec, last: Evaluation, out: Path) -> None:

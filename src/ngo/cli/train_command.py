@@ -23,10 +23,12 @@ from ngo.cli.options import (
 )
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import DECLARED, Field, within
-from ngo.common.files import removed_if_damaged
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL, RunSpec
+from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
+
+# The runs of a job that train in lockstep on a GPU, at most; on a CPU, each by itself is as fast.
+TOGETHER = 50
 
 PROCESSES = FieldType(Field(int, "processes", within(1, 1024)))
 TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
@@ -172,15 +174,10 @@ def _train_job(
     """Train the runs that are missing of the job in the file ``job``, and write its table."""
     if partitions is None:
         raise UserError("partition_file: a job needs the partitions of its setting.")
-    from ngo.cli.run_training import train_here
+    from ngo.cli.run_training import JobRuns, exits_when_stopped
     from ngo.pipeline.job_training import train_job
-    from ngo.training.partition_file import read
 
-    def train_run(spec: RunSpec, out: Path, **more: Any) -> None:
-        with removed_if_damaged(partitions):
-            parts = read(partitions, spec)
-        train_here(spec, out, root, parts=parts, device=place, overwrite=True, **how, **more)
-
-    with claimed(device) as place:
-        table = train_job(job, key, train_run)
+    with claimed(device) as place, exits_when_stopped():
+        start = JobRuns(partitions, root, place, **how)
+        table = train_job(job, key, start, 1 if place == "cpu" else TOGETHER)
     click.echo(f"→ {table}")

@@ -132,6 +132,7 @@ def deterministic() -> None:
     import torch
 
     torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     for part in float32_parts():
         part.fp32_precision = "ieee"
 

@@ -6,14 +6,12 @@ An augmentation is a function of a batch of images and a random stream, register
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from ngo.common.devices import sent
+from ngo.common.lazy import torch
 from ngo.common.registry import Registry
-
-if TYPE_CHECKING:
-    import torch
-
 
 #: (images uint8 [b, channels, height, width], the worker's stream on the CPU) → changed images.
 Augment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
@@ -36,27 +34,52 @@ def augmentation(name: str, *, version: int = 1) -> Callable[[Augment], Augment]
 AUGMENTATIONS.add("none", None)
 
 
+@dataclass(frozen=True)
+class Apart:
+    """An augmentation that draws apart from its changes, which are then made to all images at once.
+
+    ``draw(b, generator)`` returns tensors ``[…, b]`` on the CPU, and ``change(images, *drawn)`` the
+    changed images.
+    """
+
+    draw: Callable[[int, torch.Generator], Sequence[torch.Tensor]]
+    change: Callable[..., torch.Tensor]
+
+    def __call__(self, images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Change a batch of one worker's images."""
+        return self.of_workers(images, len(images), [generator])
+
+    def of_workers(
+        self, images: torch.Tensor, b: int, generators: Sequence[torch.Generator]
+    ) -> torch.Tensor:
+        """Change the images of workers, b of each, one worker's after another's."""
+        drawn = zip(*(self.draw(b, generator) for generator in generators), strict=True)
+        return self.change(images, *(sent(torch.cat(part, -1), images.device) for part in drawn))
+
+
 PADDING = 4
 
 
-@augmentation("crop_flip")
-def crop_flip(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def draw_windows(b: int, generator: torch.Generator) -> Sequence[torch.Tensor]:
+    """The places of b windows, ``[2, b]``, and which are flipped, ``[b]``."""
+    drawn = torch.randint(2 * PADDING + 1, (2, b), generator=generator)
+    return drawn, torch.rand(b, generator=generator) < 0.5
+
+
+def cut_windows(images: torch.Tensor, places: torch.Tensor, flipped: torch.Tensor) -> torch.Tensor:
     """Pad each image with 4 black pixels, cut out a window of the original size, flip half of them.
 
     Every position of the window is equally likely, and left and right are exchanged with
     probability 1/2.
     """
-    import torch
     from torch.nn.functional import pad
 
-    from ngo.common.devices import sent
-
     b, _, height, width = images.shape
-    drawn = torch.randint(2 * PADDING + 1, (2, b), generator=generator)
-    flipped = torch.rand(b, generator=generator) < 0.5
-    every, top, left, flipped = (
-        sent(index, images.device) for index in (torch.arange(b), *drawn, flipped)
-    )
+    every = torch.arange(b, device=images.device)
     windows = pad(images, [PADDING] * 4).unfold(2, height, 1).unfold(3, width, 1)
-    cut = windows[every, :, top, left]
+    cut = windows[every, :, places[0], places[1]]
     return torch.where(flipped[:, None, None, None], cut.flip(3), cut)
+
+
+crop_flip = Apart(draw_windows, cut_windows)
+AUGMENTATIONS.add("crop_flip", crop_flip, cut_windows)

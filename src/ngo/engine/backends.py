@@ -11,7 +11,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import Any, Protocol
 
 from ngo.common.lazy import Tensor, nn, torch
 from ngo.common.registry import Registry, UserError, in_a_line, unknown
@@ -94,6 +95,10 @@ class Workers(Protocol):
     @property
     def n(self) -> int:
         """The number of workers."""
+
+    @property
+    def blocks(self) -> Sequence[tuple[Tensor, Tensor]]:
+        """The rows of ``X`` and ``G``, in one or several pieces of memory."""
 
     def stacked(self) -> tuple[dict[str, Tensor], ...]:
         """Parameters, gradients, float and int64 buffers by name, ``[n, *shape]`` for n workers."""
@@ -215,10 +220,6 @@ INITIALIZATIONS.add(SAME, same, same)
 INITIALIZATIONS.add("by_worker", by_worker, by_worker)
 
 
-#: The batch of a capture, its losses, and a graph for each worker.
-Captured: TypeAlias = "tuple[Tensor, Tensor, Tensor, list[torch.cuda.CUDAGraph]]"
-
-
 @backend("loop")
 def loop(workers: Workers) -> Gradients:
     """One worker after another."""
@@ -247,38 +248,55 @@ def _by_worker(workers: Workers, spread: Map) -> Gradients:
     return gradients
 
 
+class Captured:
+    """Some steps of workers as CUDA graphs, which are replayed on other batches."""
+
+    def __init__(
+        self,
+        workers: Workers,
+        batch: Sequence[Tensor],
+        steps: Sequence[Callable[[Tensor, Tensor], object]],
+        streams: Sequence[Sequence[torch.Generator]],
+    ) -> None:
+        """``steps`` take the inputs and targets of all workers, which are like those of ``batch``.
+
+        Each draws from its ``streams``.
+        """
+        self.inputs, self.targets = (x.clone() for x in batch)
+        self.graphs: list[torch.cuda.CUDAGraph] = []
+        side, memory = torch.cuda.Stream(), None
+        with restored(workers):
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):  # libraries initialize themselves outside of a capture
+                for step in steps:
+                    step(self.inputs, self.targets)
+            torch.cuda.current_stream().wait_stream(side)
+        for step, generators in zip(steps, streams, strict=True):
+            graph = torch.cuda.CUDAGraph()
+            # Layers draw from the worker's stream, which each replay has to move on.
+            for generator in generators:
+                graph.register_generator_state(generator)
+            try:
+                with torch.cuda.graph(graph, pool=memory, stream=side):
+                    step(self.inputs, self.targets)
+            except RuntimeError as error:
+                if isinstance(error.__context__, torch.OutOfMemoryError):
+                    raise error.__context__ from None  # which the end of a failed capture hides
+                raise
+            memory = graph.pool()
+            self.graphs.append(graph)
+
+
 @backend("graphs")
 def cuda_graphs(workers: Workers) -> Gradients:
     """One CUDA graph for each worker and shape of its batch; a UserError without a GPU."""
     if not workers.X.is_cuda:
         raise UserError("backend: 'graphs' needs a GPU; use auto, loop, threads or vmap here.")
     captured: dict[torch.Size, Captured] = {}  # by the shape of a batch
+    losses = torch.empty(workers.n, device=workers.X.device)
 
-    def capture(*first: Tensor) -> Captured:
-        """Graphs of all workers, tried on the ``first`` worker's batch."""
-        inputs, targets = (x.expand(workers.n, *x.shape).clone() for x in first)
-        losses = torch.empty(workers.n, device=inputs.device)
-        graphs, memory = [], None
-
-        def step(i: int) -> None:
-            losses[i] = backward(workers, i, inputs[i], targets[i])
-
-        with restored(workers):
-            side = torch.cuda.Stream()
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):  # libraries initialize themselves outside of a capture
-                for i in range(workers.n):
-                    step(i)
-            torch.cuda.current_stream().wait_stream(side)
-        for i in range(workers.n):
-            graph = torch.cuda.CUDAGraph()
-            # Layers draw from the worker's stream, which each replay has to move on.
-            graph.register_generator_state(workers.generators[i])
-            with torch.cuda.graph(graph, pool=memory, stream=side):
-                step(i)
-            memory = graph.pool()
-            graphs.append(graph)
-        return inputs, targets, losses, graphs
+    def step(i: int, inputs: Tensor, targets: Tensor) -> None:
+        losses[i] = backward(workers, i, inputs[i], targets[i])
 
     def gradients(batches: Batches) -> Tensor:
         inputs, targets = batches.all()
@@ -286,11 +304,14 @@ def cuda_graphs(workers: Workers) -> Gradients:
         with torch.cuda.device_of(workers.X):  # for streams, captures and replays
             shape = inputs.shape[1:]
             if shape not in captured:
-                captured[shape] = capture(inputs[0], targets[0])
-            own_inputs, own_targets, losses, graphs = captured[shape]
-            own_inputs[rows], own_targets[rows] = inputs, targets
+                like = [x[:1].expand(workers.n, *x.shape[1:]) for x in (inputs, targets)]
+                steps = [partial(step, i) for i in range(workers.n)]
+                streams = [[generator] for generator in workers.generators]
+                captured[shape] = Captured(workers, like, steps, streams)
+            own = captured[shape]
+            own.inputs[rows], own.targets[rows] = inputs, targets
             for i in range(workers.n) if batches.workers is None else batches.workers:
-                graphs[i].replay()
+                own.graphs[i].replay()
         return losses[rows].clone()
 
     return gradients
@@ -298,7 +319,36 @@ def cuda_graphs(workers: Workers) -> Gradients:
 
 @backend("vmap")
 def vmap(workers: Workers) -> Gradients:
-    """Gradients by ``torch.func.vmap`` over the workers."""
+    """Gradients by ``torch.func.vmap`` over the workers; on a GPU, of all in one CUDA graph."""
+    take = _vmapped(workers)
+    captured: dict[torch.Size, Captured] = {}  # by the shape of a batch
+    losses = torch.empty(workers.n, device=workers.X.device)
+
+    def step(inputs: Tensor, targets: Tensor) -> None:
+        losses.copy_(take(inputs, targets, None))
+
+    def gradients(batches: Batches) -> Tensor:
+        inputs, targets = batches.all()
+        if batches.workers is not None or not workers.X.is_cuda:
+            return take(inputs, targets, batches.workers)
+        with torch.cuda.device_of(workers.X):
+            if inputs.shape not in captured:
+                streams = [workers.generators]
+                captured[inputs.shape] = Captured(workers, (inputs, targets), [step], streams)
+            own = captured[inputs.shape]
+            own.inputs.copy_(inputs)
+            own.targets.copy_(targets)
+            own.graphs[0].replay()
+        return losses.clone()
+
+    return gradients
+
+
+def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None], Tensor]:
+    """What writes the gradients of some workers, by default all, and returns their losses.
+
+    It takes their inputs ``[k, b, …]``, their targets, and their rows in ``X``.
+    """
     from torch.func import functional_call, grad_and_value
     from torch.func import vmap as over_workers
 
@@ -322,13 +372,12 @@ def vmap(workers: Workers) -> Gradients:
     step = over_workers(grad_and_value(loss))
     draws: dict[torch.Size, list[Sample]] = {}  # by the shape of a worker's batch
 
-    def gradients(batches: Batches) -> Tensor:
-        inputs, targets = batches.all()
+    def take(inputs: Tensor, targets: Tensor, numbers: Sequence[int] | None) -> Tensor:
         rows: Any = slice(None)
         generators = workers.generators
-        if batches.workers is not None:
-            rows = torch.tensor(batches.workers, device=inputs.device)
-            generators = [generators[i] for i in batches.workers]
+        if numbers is not None:
+            rows = torch.tensor(numbers, device=inputs.device)
+            generators = [generators[i] for i in numbers]
         shape = inputs.shape[1:]
         if shape not in draws:
             draws[shape] = []
@@ -352,13 +401,13 @@ def vmap(workers: Workers) -> Gradients:
             ) from error
         for all_rows, values in ((buffers, local), (gradients_by_name, computed)):
             for name, tensor in all_rows.items():
-                if batches.workers is None:
+                if numbers is None:
                     tensor.copy_(values[name])
                 else:
                     tensor[rows] = values[name]
         return losses.detach()
 
-    return gradients
+    return take
 
 
 @backend("compiled")
@@ -375,9 +424,10 @@ def compiled(workers: Workers) -> Gradients:
     def gradients(batches: Batches) -> Tensor:
         rows = batches.rows()
         b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
+        X, G = zip(*workers.blocks, strict=True)
         return chain.gradients(
-            workers.X,
-            workers.G,
+            X,
+            G,
             rows.inputs,
             rows.targets,
             samples=rows.samples,
@@ -433,8 +483,8 @@ LEAST_WORKERS = 16
 MOST_PARAMETERS = 100_000
 MOST_WORK = 1_000_000
 
-# On a GPU, CUDA graphs are for at most so many workers: from there on, vmap is as fast, and to
-# capture a graph takes a hundredth of a second.
+# On a GPU, a CUDA graph for each worker is for at most so many of one run: to capture one takes a
+# hundredth of a second.
 MOST_GRAPHS = 64
 
 # The number of workers whose gradients are compared with those of plain autograd.
@@ -484,8 +534,11 @@ def _on_cpu(workers: Workers, batches: Stacked) -> str:
 
 
 def _on_gpu(workers: Workers, batches: Stacked) -> str:
-    """``graphs`` for few workers, else ``vmap``; the other or ``loop`` if gradients disagree."""
-    names = ("graphs", "vmap") if workers.n <= MOST_GRAPHS else ("vmap", "graphs")
+    """``graphs`` for few workers of one run, else ``vmap``; the other or ``loop`` if gradients
+    disagree.
+    """
+    few = workers.n <= MOST_GRAPHS and len(workers.blocks) == 1
+    names = ("graphs", "vmap") if few else ("vmap", "graphs")
     return next((name for name in names if agrees(workers, batches, name)), "loop")
 
 
@@ -512,6 +565,10 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
             tried = _tried(workers, build_backend(workers, name), batches, first)
         if _agree(workers, expected, tried):
             return True
+    except torch.OutOfMemoryError as error:
+        if len(workers.blocks) > 1:  # fewer runs may fit
+            raise
+        reason = in_a_line(error)
     except Exception as error:
         reason = in_a_line(error)
     log.warning("backend: auto skips %r: %s", name, reason)

@@ -43,6 +43,12 @@ class WorkerModules(Sequence[nn.Module]):
         self._build, self._rows = build, (X, G, buffers, counts)
         self._built: dict[int, nn.Module] = {}
 
+    def move(self, *rows: torch.Tensor) -> None:
+        """Other memory for ``X``, ``G``, ``buffers`` and ``counts``, with the same numbers."""
+        self._rows = rows  # type: ignore[assignment]
+        for i, module in self._built.items():
+            bind(module, *(matrix[i] for matrix in rows))
+
     def __len__(self) -> int:
         return len(self._rows[0])
 
@@ -182,19 +188,31 @@ class Population:
             self._consensus_row[d:],
             self._consensus_counts,
         )
-        self.modules: Sequence[nn.Module] = WorkerModules(
+        self._modules = WorkerModules(
             lambda i: build(self.generators[i]), self.X, self.G, self.buffers, self.counts
         )
+        self.modules: Sequence[nn.Module] = self._modules
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._honest = honest
         self.backend = backend
         self._gradients = build_backend(self, backend)
 
+    def move(self, *rows: torch.Tensor) -> None:
+        """Other memory for ``X``, ``G``, ``buffers`` and ``counts``, with the same numbers."""
+        self.X, self.G, self.buffers, self.counts = rows
+        self._modules.move(*rows)
+        self._gradients = build_backend(self, self.backend)
+
     @property
     def n(self) -> int:
         """The number of workers."""
         return self.X.shape[0]
+
+    @property
+    def blocks(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """``X`` and ``G``, in one piece."""
+        return [(self.X, self.G)]
 
     @property
     def honest(self) -> torch.Tensor:
@@ -226,9 +244,12 @@ class Population:
 
     def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
         """Views of ``X``, ``G``, ``buffers`` and ``counts`` by name, ``[n, *shape]`` for all."""
+        return self.views_of(self.X, self.G, self.buffers, self.counts)
+
+    def views_of(self, *rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], ...]:
+        """The same of other matrices, of as many workers as they have rows."""
         parameters, buffers, counts = self._named
-        rows = (parameters, self.X), (parameters, self.G), (buffers, self.buffers)
-        return tuple(views(*named) for named in (*rows, (counts, self.counts)))
+        return tuple(map(views, (parameters, parameters, buffers, counts), rows))
 
     def consensus_model(self) -> torch.Tensor:
         """The mean of the workers' parameters ``[d]``; exactly a worker's row if all are equal.
@@ -283,17 +304,17 @@ class Population:
             module.eval()
 
         @torch.no_grad()
-        def part(k: int) -> tuple[float, float]:
+        def part(k: int) -> torch.Tensor:
             chunk, module = k % len(inputs), models[k // len(inputs)]
             # Copies, since a user's module, loss or score may change them.
             outputs, wanted = module(inputs[chunk].clone()), targets[chunk]
             losses = self.task.loss(outputs, wanted.clone()).double().sum()
             if self.task.score is None:
-                return float(losses), 0.0
-            scores = self.task.score(outputs, wanted.clone())
-            return float(losses), float(scores.double().sum())
+                return torch.stack([losses, torch.zeros_like(losses)])
+            return torch.stack([losses, self.task.score(outputs, wanted.clone()).double().sum()])
 
-        chunks = self.spread(part, len(models) * len(inputs))
+        # A GPU is waited for once.
+        chunks = torch.stack(self.spread(part, len(models) * len(inputs))).tolist()
         for module in models[1:]:
             module.train()
         by_model = [chunks[k : k + len(inputs)] for k in range(0, len(chunks), len(inputs))]
@@ -312,3 +333,54 @@ class Population:
 
 def _mean(rows: torch.Tensor) -> torch.Tensor:
     return rows.double().mean(0).to(rows.dtype)
+
+
+class Stack:
+    """The workers of several populations, whose gradients are taken in one call.
+
+    They have one model, task, precision and backend. In all else populations stay as they are, and
+    they can go on without the stack. For compiled code, so does their memory: no bit of a result
+    depends on where it is. For other backends, their matrices become rows of those of the stack.
+    """
+
+    def __init__(self, populations: Sequence[Population]) -> None:
+        first = populations[0]
+        self._populations, self._sizes = populations, [one.n for one in populations]
+        self.backend = first.backend
+        if self.backend != "compiled":
+            self.X, self.G, self.buffers, self.counts = rows = [
+                torch.cat([getattr(population, name) for population in populations])
+                for name in ("X", "G", "buffers", "counts")
+            ]
+            pieces = zip(*(matrix.split(self._sizes) for matrix in rows), strict=True)
+            for population, piece in zip(populations, pieces, strict=True):
+                population.move(*piece)
+        self.modules: Sequence[nn.Module] = [
+            module for population in populations for module in population.modules
+        ]
+        self.generators = [one for population in populations for one in population.generators]
+        self.task, self.precision, self.input_shape = first.task, first.precision, first.input_shape
+        self.threads, self.spread, self.chain = first.threads, first.spread, first.chain
+        self._gradients = build_backend(self, self.backend)
+
+    @property
+    def n(self) -> int:
+        """The number of workers."""
+        return sum(self._sizes)
+
+    @property
+    def blocks(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """``X`` and ``G`` of the populations."""
+        return [block for population in self._populations for block in population.blocks]
+
+    def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
+        """See ``Population.stacked``."""
+        return self._populations[0].views_of(self.X, self.G, self.buffers, self.counts)
+
+    @one_intra_op_thread()
+    def gradients(self, batches: Batches) -> list[torch.Tensor]:
+        """Write all workers' gradients (``Population.gradients``); each population's losses."""
+        losses = self._gradients(batches)
+        for population in self._populations:
+            population.backend = self.backend
+        return list(losses.split(self._sizes))

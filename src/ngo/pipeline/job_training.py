@@ -1,14 +1,15 @@
 """Training the runs of a job that are missing, and gathering its table.
 
 A job that starts again, for whatever reason, trains no finished run twice. Jobs share runs: each is
-trained under the lock of its folder, first those that no other job holds.
+trained under the lock of its folder, first those that no other job holds. Runs of equal shapes may
+train in lockstep.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,15 +19,15 @@ from ngo.common.files import hashed
 from ngo.common.registry import UserError
 from ngo.pipeline.paths import RUNS
 from ngo.training import run_folder
+from ngo.training.lockstep import Start, shared, together
+from ngo.training.run import Turns
 from ngo.training.spec import RunSpec
 from ngo.training.tidy import aggregate, write_tidy
 
 LOG = logging.getLogger("ngo")
 
-Train = Callable[..., None]
 
-
-class Busy(Exception):
+class Busy(UserError):
     """Another process trains this run now."""
 
 
@@ -44,11 +45,12 @@ def read_job(path: Path, key: str) -> dict[str, Any]:
     return json.loads(text)
 
 
-def train_job(path: Path, key: str, train: Train) -> Path:
+def train_job(path: Path, key: str, start: Callable[..., Turns], width: int = 1) -> Path:
     """Train what is missing of the job in the file ``path``, which has this ``key``; its table.
 
-    ``train(spec, folder, snapshots=…, unless=…, on_wait=…)`` trains one run (see ``training.run``).
-    A run that fails leaves the others alone; a UserError names the first at the end.
+    ``start(spec, folder, snapshots=…, unless=…, on_wait=…, signals=…)`` starts a run (see
+    ``training.run.turns``); at most ``width`` train in lockstep. A run that fails leaves the others
+    alone; a UserError names the first at the end.
     """
     content = read_job(path, key)
     runs = {
@@ -57,8 +59,16 @@ def train_job(path: Path, key: str, train: Train) -> Path:
         for seed in combination["seeds"]
     }
     waiting, failed = list(runs), []
+
+    def fail(spec: RunSpec, error: UserError) -> None:
+        if isinstance(error, Busy):
+            waiting.append(spec)
+            return
+        LOG.error("ngo: %s: %s", spec.id, error)
+        failed.append(f"{spec.id}: {error}")
+
     for patient in (False, True):
-        held: list[RunSpec] = []
+        groups: dict[Hashable, dict[RunSpec, Start]] = {}
         for spec in waiting:
             kept = content["snapshots"].get(spec.id, [])
             folder = RUNS / spec.id
@@ -70,14 +80,12 @@ def train_job(path: Path, key: str, train: Train) -> Path:
                     (folder / run_folder.LOCK).unlink(missing_ok=True)
                 continue
             wait = partial(_wait, spec, patient)
-            try:
-                train(spec, folder, snapshots=kept, unless=done, on_wait=wait)
-            except Busy:
-                held.append(spec)
-            except UserError as error:
-                LOG.error("ngo: %s: %s", spec.id, error)
-                failed.append(f"{spec.id}: {error}")
-        waiting = held
+            how = {"snapshots": kept, "unless": done, "on_wait": wait}
+            group = groups.setdefault(shared(spec) if width > 1 else None, {})
+            group[spec] = partial(start, spec, folder, **how)
+        waiting = []
+        for group in groups.values():
+            together(group, 1 if patient else width, fail)
     if failed:
         more = f" ({len(failed)} runs failed)" if failed[1:] else ""
         raise UserError(f"{failed[0]}{more}")
@@ -89,5 +97,5 @@ def train_job(path: Path, key: str, train: Train) -> Path:
 
 def _wait(spec: RunSpec, patient: bool) -> None:
     if not patient:
-        raise Busy
+        raise Busy("another job trains it")
     LOG.info("%s: another job trains it; waiting", spec.id)

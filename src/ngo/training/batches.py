@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ngo.common.devices import sent
-from ngo.data.augmentation import Augment
+from ngo.data.augmentation import Apart, Augment
 from ngo.data.dataset import Dataset
 from ngo.engine.backends import Rows, Stacked
 from ngo.models.task import Batch, Task, image_batch, normalised_batch
@@ -94,6 +94,17 @@ class Batches:
         self._streams = streams
         self._augment = augment
         self._changes = changes
+        self._members: Sequence[Batches] = ()
+
+    @classmethod
+    def joined(cls, members: Sequence[Batches]) -> Batches:
+        """Those of several runs on one data set, from the same streams, one run after another."""
+        first = members[0]
+        streams = [stream for member in members for stream in member._streams]
+        changes = [stream for member in members for stream in member._changes]
+        batches = cls(first._task, first._data, streams, augment=first._augment, changes=changes)
+        batches._members = members
+        return batches
 
     def rows(self) -> Rows:
         """The same samples as rows of the data set, unless they are augmented."""
@@ -119,6 +130,9 @@ class Batches:
     def _indices(self) -> torch.Tensor:
         """The next samples ``[k, b]``."""
         self.drawn = torch.stack([next(self._streams[i]) for i in self._numbers()])
+        sizes = [len(member._streams) for member in self._members]
+        for member, drawn in zip(self._members, self.drawn.split(sizes or 1), strict=False):
+            member.drawn = drawn
         return self.drawn
 
     def _numbers(self) -> Sequence[int]:
@@ -133,7 +147,11 @@ class Batches:
             x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
         )
         if self._augment is not None:
-            images_of = zip(inputs.split(indices.shape[1]), self._numbers(), strict=True)
-            inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in images_of])
+            b, changes = indices.shape[1], [self._changes[i] for i in self._numbers()]
+            if isinstance(self._augment, Apart):
+                inputs = self._augment.of_workers(inputs, b, changes)
+            else:
+                pairs = zip(inputs.split(b), changes, strict=True)
+                inputs = torch.cat([self._augment(*pair) for pair in pairs])
         inputs, targets = self._task.batch(data, inputs, targets)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

@@ -116,14 +116,53 @@ def end_process(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
+class Signals:
+    """SIGTERM and SIGINT of this process, in the blocks of its runs: the first asks all to stop.
+
+    Another one, more than ``TOGETHER`` seconds later, goes to ``at_once``, which ends the process.
+    Blocks may overlap; handlers are restored at the end of the last.
+    """
+
+    def __init__(self, at_once: Callable[[int], None] = end_process) -> None:
+        self._at_once = at_once
+        self._asked: tuple[int, float] | None = None  # the signal that asked to stop, and its time
+        self._blocks = 0
+
+    @property
+    def asked(self) -> int | None:
+        """The signal that asked to stop; None before one."""
+        return self._asked[0] if self._asked else None
+
+    def __enter__(self) -> Signals:
+        if not self._blocks:
+            # Only the main thread can handle signals. Ignored signals (nohup) stay ignored.
+            main = threading.current_thread() is threading.main_thread()
+            mine = [n for n in SIGNALS if main and signal.getsignal(n) != signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._ask) for number in mine}
+        self._blocks += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._blocks -= 1
+        if not self._blocks:
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if self._asked is None:
+            self._asked = number, now
+        elif now - self._asked[1] > TOGETHER:
+            self._at_once(number)
+
+
 class Checkpoints:
     """The checkpoints of one run, all in one file.
 
-    As a context manager it handles SIGTERM and SIGINT: the first signal makes ``keep`` write a
-    checkpoint and raise Stopped; another one, more than ``TOGETHER`` seconds later, goes to
-    ``at_once``, which ends the process. ``tell`` is called with a line about a refused checkpoint
-    or a failed write. The checkpoint of another run is replaced only with ``overwrite``; the error
-    says what to do ``instead``. Without a ``path`` none is kept.
+    After one of the ``signals``, ``keep`` writes a checkpoint and raises Stopped. ``tell`` is
+    called with a line about a refused checkpoint or a failed write. The checkpoint of another run
+    is replaced only with ``overwrite``; the error says what to do ``instead``. Without a ``path``
+    none is kept.
     """
 
     def __init__(
@@ -135,15 +174,14 @@ class Checkpoints:
         *,
         overwrite: bool = True,
         instead: str = INSTEAD,
-        at_once: Callable[[int], None] = end_process,
+        signals: Signals | None = None,
     ) -> None:
         self.path = None if path is None else Path(path)
         self.about = about
         self.every = every
         self._tell, self._overwrite, self._instead = tell, overwrite, instead
-        self._at_once = at_once
+        self._signals = signals or Signals()
         self._last, self._cost = time.perf_counter(), 0.0
-        self._asked: tuple[int, float] | None = None  # the signal that asked to stop, and its time
         self._told = False  # of a failed write
 
     def load(self) -> State | None:
@@ -177,12 +215,13 @@ class Checkpoints:
         since = now - self._last
         late = 0 < self.every <= since
         often = evaluated and self._cost <= SHARE * since
-        if self._asked or (self.path and (late or often)):
+        asked = self._signals.asked
+        if asked or (self.path and (late or often)):
             written = self.write(state)
             self._last = time.perf_counter()
             self._cost = self._last - now
-            if self._asked:
-                raise Stopped(self._asked[0], step, steps, written)
+            if asked:
+                raise Stopped(asked, step, steps, written)
 
     def remove(self) -> None:
         """Remove the file of a finished run."""
@@ -203,21 +242,3 @@ class Checkpoints:
             self._told = True
             return False
         return True
-
-    def __enter__(self) -> Checkpoints:
-        # Only the main thread can handle signals. Ignored signals (nohup) stay ignored.
-        main = threading.current_thread() is threading.main_thread()
-        mine = [n for n in SIGNALS if main and signal.getsignal(n) != signal.SIG_IGN]
-        self._before = {number: signal.signal(number, self._ask) for number in mine}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if self._asked is None:
-            self._asked = number, now
-        elif now - self._asked[1] > TOGETHER:
-            self._at_once(number)

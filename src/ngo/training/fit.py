@@ -20,14 +20,14 @@ from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.registry import UserError, meant, shown
 from ngo.common.seeding import stream_seed
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.training.checkpoint import NAME, Checkpoints, Stopped
+from ngo.training.checkpoint import NAME, Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Make, Pair, inputs_of, like
 from ngo.training.interpreter_state import isolated, restored_streams
 from ngo.training.learning_problem import Problem
 from ngo.training.object_digest import digests
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.problem_checks import Loss, try_problem
+from ngo.training.problem_checks import Loss, enough_memory, try_problem
 from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
@@ -225,8 +225,9 @@ def fit(
                 )
             how |= {"threads": 1, "backend": "loop"}
         code = {"module": copied, "loss": loss, "score": score, **unnumbered_entries(spec)}
-        checkpoints = _checkpoints(out, spec, problem, device, code, stack)
-        with checkpoints, named_in_errors(spec):
+        signals = Signals(_interrupt)
+        checkpoints = _checkpoints(out, spec, problem, device, code, stack, signals)
+        with signals, named_in_errors(spec), enough_memory(spec):
             training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
             stopped, number = _proceed(training, checkpoints, callbacks, copied, progress)
         if number is not None and number != signal.SIGINT:
@@ -262,6 +263,10 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
 
 
+def _interrupt(number: int) -> None:
+    raise KeyboardInterrupt
+
+
 def _checkpoints(
     out: Path | None,
     spec: RunSpec,
@@ -269,6 +274,7 @@ def _checkpoints(
     device: str,
     given: Mapping[str, object],
     stack: ExitStack,
+    signals: Signals,
 ) -> Checkpoints:
     """The checkpoints in the folder ``out``, locked until ``stack`` ends; none without one.
 
@@ -279,11 +285,8 @@ def _checkpoints(
     def tell(line: str) -> None:
         warnings.warn(f"fit: {line}", RuntimeWarning, stacklevel=5)
 
-    def interrupt(number: int) -> None:
-        raise KeyboardInterrupt
-
     if out is None:
-        return Checkpoints(None, {}, at_once=interrupt)
+        return Checkpoints(None, {}, signals=signals)
     wait = partial(tell, f"waiting for another run in {str(out)!r}")
     try:
         stack.enter_context(file_lock(writable_folder(out) / ".lock", wait))
@@ -295,7 +298,7 @@ def _checkpoints(
         tell=tell,
         overwrite=False,
         instead="choose another folder, or delete this one.",
-        at_once=interrupt,
+        signals=signals,
     )
 
 

@@ -28,6 +28,8 @@ from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.partition_file import parts_by_owner
 from ngo.training.spec import RunSpec
 
+LESS = "use fewer workers, a smaller model or a smaller batch_size."
+
 
 def check_memory(spec: RunSpec, problem: Problem, workers: int) -> None:
     """Raise a UserError if so many workers have more parameters than the machine's memory holds.
@@ -37,15 +39,23 @@ def check_memory(spec: RunSpec, problem: Problem, workers: int) -> None:
     with torch.random.fork_rng(devices=[]):
         module = problem.model.build(torch.Generator())
     least = 3 * 4 * workers * sum(map(torch.numel, module.parameters()))
-    limit, where = memory_limit(), "this process may use"
-    if problem.device.type == "cuda":
-        limit = torch.cuda.get_device_properties(problem.device).total_memory
-        where = "the GPU has"
-    if least > limit:
+    if least > (limit := memory_limit()):
         raise UserError(
             f"workers: {workers} with model {spec.model!r} need {in_words(least)} of memory or "
-            f"more, and {where} {in_words(limit)}; use fewer workers or a smaller model."
+            f"more, and this process may use {in_words(limit)}; {LESS}"
         )
+
+
+@contextmanager
+def enough_memory(spec: RunSpec) -> Iterator[None]:
+    """Turn a GPU's lack of memory into a UserError."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            f"workers: {spec.workers} with model {spec.model!r} need more memory than the GPU has; "
+            f"{LESS}"
+        ) from error
 
 
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
@@ -205,12 +215,19 @@ def check_finite(data: Dataset, task: Task, key: str = "") -> None:
             )
 
 
-def load_problem(spec: RunSpec, root: Path, device: str, parts: Parts | None = None) -> Problem:
+def load_problem(
+    spec: RunSpec,
+    root: Path,
+    device: str,
+    parts: Parts | None = None,
+    data: Dataset | None = None,
+) -> Problem:
     """The problem of a run, tried, on the data below ``root``; a one-line UserError for a mistake.
 
-    Without ``parts`` the partition is drawn: the same that a partition file holds.
+    Without ``parts`` the partition is drawn: the same that a partition file holds. Without
+    ``data``, they are loaded.
     """
-    data = loading.load(spec.dataset, root, device, spec)
+    data = data or loading.load(spec.dataset, root, device, spec)
     problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
     check_problem(spec, problem)
     return problem

@@ -5,22 +5,23 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from ngo.common.files import file_lock, remove_partial, writable_folder
 from ngo.common.registry import UserError
+from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
 from ngo.engine.population import Population
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.native.threads import one_intra_op_thread
 from ngo.training import run_folder
 from ngo.training.checkpoint import NAME as CHECKPOINT
-from ngo.training.checkpoint import Checkpoints, State
+from ngo.training.checkpoint import Checkpoints, Signals, State
 from ngo.training.evaluation import (
     Evaluation,
     as_columns,
@@ -30,7 +31,7 @@ from ngo.training.evaluation import (
 )
 from ngo.training.interpreter_state import set_stream_states, stream_states
 from ngo.training.learning_problem import Problem
-from ngo.training.problem_checks import load_problem
+from ngo.training.problem_checks import enough_memory, load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
@@ -38,6 +39,8 @@ from ngo.training.stepper import Stepper
 from ngo.training.validation import check_snapshots
 from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
 from ngo.training.virtual.waiting_stepper import WaitingStepper
+
+T = TypeVar("T")
 
 Report = Callable[[Evaluation], None]
 Progress = Callable[[int], None]
@@ -87,6 +90,7 @@ class Training:
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
         self.resumed: list[int] = []  # the steps at which the run was resumed
+        self.width = 1  # the most runs whose gradients were taken together
         self.draws = draws
         self._losses: list[torch.Tensor] = []  # of the steps since the last evaluation
         self._last = torch.empty(0)  # the losses of the last step
@@ -126,14 +130,22 @@ class Training:
         """The time since the start. A resumed run adds the time up to its checkpoint."""
         return time.perf_counter() - self._start
 
-    def proceed(
+    def proceed(self, **told: Any) -> None:
+        """Train to the end, by itself; ``told`` are the arguments of ``turns``."""
+        for _ in self.turns(**told):
+            pass
+
+    def turns(
         self,
         *,
         checkpoints: Checkpoints | None = None,
         report: Report = lambda row: None,
         progress: Progress = lambda step: None,
-    ) -> None:
-        """Train to the end; raises Stopped after the step in which a signal arrives."""
+    ) -> Iterator[None]:
+        """Train to the end, with a pause before each step: others may take its gradients then.
+
+        Raises Stopped after the step in which a signal arrives.
+        """
         while True:
             evaluated = self.step in self._marks and self.evaluate()
             if evaluated:
@@ -144,6 +156,7 @@ class Training:
                 return
             if checkpoints is not None:
                 checkpoints.keep(self.step, self.steps, evaluated, self.state_dict)
+            yield
             self._last = self.stepper.advance()
             self._losses.append(self._last)
             progress(self.step)
@@ -155,6 +168,7 @@ class Training:
             "seconds": self.seconds,
             "seconds_evaluating": self.seconds_evaluating,
             "resumed": self.resumed,
+            "width": self.width,
             "rows": as_columns(self.rows),
             "kept": self.kept,
             "losses": torch.cat(self._losses) if self._losses else torch.empty(0),
@@ -167,6 +181,7 @@ class Training:
         self._start = time.perf_counter() - state["seconds"]
         self.seconds_evaluating = state["seconds_evaluating"]
         self.resumed = [*state["resumed"], self.step]
+        self.width = state.get("width", 1)
         self.rows = from_columns(state["rows"])
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
         self.kept = {
@@ -214,12 +229,32 @@ log = logging.getLogger("ngo")
 OUTPUTS = (run_folder.MODELS, run_folder.METRICS, run_folder.RECORD, CHECKPOINT)
 
 
-def run(
+#: A run that pauses before each of its steps, and returns its last evaluation.
+Turns = Generator[Training, None, Evaluation | None]
+
+
+def run(spec: RunSpec, out: Path, root: Path, **how: Any) -> Evaluation | None:
+    """Train ``spec`` by itself; ``how`` are the arguments of ``turns``."""
+    with one_intra_op_thread(), enough_memory(spec):
+        return ended(turns(spec, out, root, **how))
+
+
+def ended(pausing: Generator[object, None, T]) -> T:
+    """What a generator returns at its end."""
+    while True:
+        try:
+            next(pausing)
+        except StopIteration as end:
+            return end.value
+
+
+def turns(
     spec: RunSpec,
     out: Path,
     root: Path,
     *,
     parts: Parts | None = None,
+    data: Dataset | None = None,
     device: str = "cpu",
     snapshots: Collection[int | str] = (),
     threads: int | None = None,
@@ -230,13 +265,16 @@ def run(
     report: Report = lambda row: None,
     progress: Progress = lambda step: None,
     tell: Callable[[str], None] = log.info,
-) -> Evaluation | None:
+    signals: Signals | None = None,
+) -> Turns:
     """Train ``spec`` and write ``metrics.parquet`` and ``run.json`` into the folder ``out``, and
     ``models.pt`` (see ``snapshots``) if there are ``snapshots``; the last evaluation.
 
-    Without ``parts`` the partition is drawn: the same that a partition file holds. Until all
+    Without ``parts`` the partition is drawn: the same that a partition file holds. ``data`` are
+    those of the run on the ``device``, if they are loaded already. Until all
     results are written, ``out`` holds a checkpoint, from which the same run resumes; ``tell`` is
-    called with a line about that. SIGTERM and SIGINT raise Stopped after the current step.
+    called with a line about that. SIGTERM and SIGINT raise Stopped after the current step;
+    ``signals`` are those of several runs.
 
     If ``out`` holds the finished run, nothing is trained. If it holds another run, finished or not,
     a UserError is raised. With ``overwrite`` the run is trained in either case; a checkpoint of the
@@ -245,19 +283,25 @@ def run(
     While another process trains in ``out``, this one calls ``on_wait`` once and waits; then it
     trains nothing if ``unless()``, and returns None.
     """
-    problem = load_problem(spec, root, device, parts)
+    problem = load_problem(spec, root, device, parts, data)
     check_snapshots(spec, snapshots, problem.last_step)
     origin = make_origin(spec, problem, device, snapshots)
+    signals = signals or Signals()
     with (
         file_lock(
             writable_folder(out) / run_folder.LOCK,
             on_wait or (lambda: tell(f"waiting for another run in {out}")),
         ),
-        Checkpoints(
-            out / CHECKPOINT, origin.about, checkpoint_seconds, tell, overwrite=overwrite
-        ) as checkpoints,
-        one_intra_op_thread(),
+        signals,
     ):
+        checkpoints = Checkpoints(
+            out / CHECKPOINT,
+            origin.about,
+            checkpoint_seconds,
+            tell,
+            overwrite=overwrite,
+            signals=signals,
+        )
         if unless():
             checkpoints.remove()
             return None
@@ -273,7 +317,8 @@ def run(
         if resumes:
             tell(f"resuming at step {training.step} of {training.steps}")
             progress(training.step)
-        training.proceed(checkpoints=checkpoints, report=report, progress=progress)
+        for _ in training.turns(checkpoints=checkpoints, report=report, progress=progress):
+            yield training
         run_folder.clear(out)
         if snapshots:
             save_snapshots(out / run_folder.MODELS, spec, training.kept)
@@ -281,6 +326,7 @@ def run(
             "snapshots": sorted(training.kept),
             "workers_evaluated": len(problem.evaluated),
             "backend": training.population.backend,
+            "width": training.width,
             "resumed_at_steps": training.resumed,
             "seconds_evaluating": training.seconds_evaluating,
         }

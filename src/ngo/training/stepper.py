@@ -6,7 +6,8 @@ Whatever takes training steps takes them here: runs, distributed runs, measureme
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +38,9 @@ log = logging.getLogger("ngo")
 class Stepper:
     """The state of a run between two steps, and the step."""
 
+    #: Whether all workers step together: other runs may then take the gradients with their own.
+    stackable = True
+
     def __init__(
         self,
         spec: RunSpec,
@@ -53,7 +57,8 @@ class Stepper:
         the numbers of the workers in this process, by default all.
         """
         local = range(spec.workers) if workers is None else workers
-        check_memory(spec, problem, len(local))
+        if problem.device.type == "cpu":
+            check_memory(spec, problem, len(local))
         self.population = Population(
             problem.model,
             len(local),
@@ -88,7 +93,7 @@ class Stepper:
             for i, part in zip(local, problem.parts, strict=True)
         ]
         self._changes = [torch_stream(spec.seed, "augmentation", i) for i in local]
-        self._batches = Batches(
+        self.batches = Batches(
             problem.task,
             problem.data,
             self._streams,
@@ -110,6 +115,8 @@ class Stepper:
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
         self._warned = False
+        #: The losses ``[n]`` of the next step, if its gradients are taken already.
+        self.losses: torch.Tensor | None = None
         self.connect(Network(self.population.spread))
 
     def connect(self, network: Network) -> None:
@@ -141,7 +148,8 @@ class Stepper:
 
     def advance(self) -> torch.Tensor:
         """Take one step; the losses on their batches of the workers that do not lie."""
-        losses = self.gradients()
+        losses = self.gradients() if self.losses is None else self.losses
+        self.losses = None
         self.update()
         return losses[: self.honest]
 
@@ -150,11 +158,16 @@ class Stepper:
 
         Those of absent workers have no effect.
         """
+        with self.absences():
+            return self.population.gradients(self.batches)
+
+    @contextmanager
+    def absences(self) -> Iterator[None]:
+        """Draw who is absent in this step; while the gradients are taken, these do not change."""
         self._absent = self._failures.absent(self.t)
         self._absent_rows = [k for k, i in enumerate(self._local) if i in self._absent]
-        population = self.population
-        with unchanged(self._absent_rows, population.buffers, population.counts):
-            return self.population.gradients(self._batches)
+        with unchanged(self._absent_rows, self.population.buffers, self.population.counts):
+            yield
 
     def update(self) -> None:
         """The second half: the method's update with the gradients."""
@@ -192,7 +205,7 @@ class Stepper:
     def _samples(self) -> tuple[torch.Tensor, torch.Tensor]:
         """See ``Step.samples``."""
         owned = [stream.owned for stream in self._streams]
-        places = map(torch.searchsorted, owned, self._batches.drawn)
+        places = map(torch.searchsorted, owned, self.batches.drawn)
         counts = torch.tensor([len(samples) for samples in owned])
         return torch.stack(list(places)), counts
 

@@ -93,7 +93,7 @@ def test_a_run_keeps_the_gradient_of_each_sample_in_its_place(least_squares):
     last = [{} for _ in range(3)]  # each worker's gradients by sample
     for _ in range(20):
         stepper.gradients()
-        for i, sample in enumerate(stepper._batches.drawn[:, 0].tolist()):
+        for i, sample in enumerate(stepper.batches.drawn[:, 0].tolist()):
             last[i][sample] = stepper.population.G[i].clone()
         stepper.update()
     matrices = stepper.state_dict()["matrices"]

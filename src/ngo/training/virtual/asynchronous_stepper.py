@@ -181,6 +181,8 @@ class AsynchronousStepper(Stepper):
     others. Steps that end at that very moment belong to it.
     """
 
+    stackable = False
+
     def __init__(self, spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> None:
         super().__init__(spec, problem, **how)
         X = self.population.X
@@ -243,13 +245,13 @@ class AsynchronousStepper(Stepper):
     def _gradients(self, rows: np.ndarray) -> torch.Tensor:
         """The gradients of these workers' next steps; their losses."""
         X, started = self.population.X, self._started
-        self._batches.workers = None if len(rows) == len(X) else rows.tolist()
+        self.batches.workers = None if len(rows) == len(X) else rows.tolist()
         if started is None:
-            return self.population.gradients(self._batches)
+            return self.population.gradients(self.batches)
         at = torch.from_numpy(rows).to(X.device)
         now = X[at]
         X[at] = started[at]
-        losses = self.population.gradients(self._batches)
+        losses = self.population.gradients(self.batches)
         X[at] = now
         return losses
 

@@ -1,0 +1,105 @@
+"""Runs in lockstep equal the same runs alone, and leave each other alone."""
+
+from functools import partial
+
+import pytest
+import torch
+from runs import CONVEX, short_run, tiny, without_clock
+
+from ngo.native.threads import one_intra_op_thread
+from ngo.training.learning_problem import make_problem
+from ngo.training.lockstep import shared, together
+from ngo.training.run import Training
+
+#: Runs of one shape. The rest of a run is its own: method, coupling, graph, rates, n, length.
+RUNS = [
+    {"method": "ngo", "p": 0.8, "topology": "random", "gamma": 0.3},
+    {"method": "ngo", "p": 0.5, "coupling": "capped", "topology": "complete", "workers": 5},
+    {"method": "gossip", "coupling": "implicit", "topology": "alternating_matching", "workers": 4},
+    {"method": "delayed", "delay": 2, "topology": "random", "local_rule": "momentum"},
+    {"method": "push_sum", "topology": "one_peer_exponential", "workers": 4, "link_failure": 0.2},
+    {"method": "choco", "compression": "random_k", "topology": "ring", "epochs": 0.15},
+    {"method": "choco", "compression": "top_k", "lr_schedule": "cosine"},
+    {"method": "gossip", "attack": "noise", "liars": 1, "workers": 5, "coupling": "clipped"},
+    {"method": "gossip", "attack": "sign_flip", "liars": 1, "coupling": "median", "workers": 5},
+    {"method": "gradient_tracking", "absence": 0.3, "link_failure": 0.2, "local_rule": "nesterov"},
+    {"method": "relay_sum", "topology": "chain", "eval_workers": 2},
+    {"method": "diloco", "local_steps": 3},
+    {"method": "gossip_until", "v_threshold": 1e-4},
+    {"method": "centralized", "holdout": 0.1},
+    {"method": "gossip", "schedule": "phases", "second_topology": "empty"},
+]
+NETWORKS = [
+    {"model": "mnist_cnn", "absence": 0.3},
+    {"model": "mnist_cnn", "backend": "threads"},
+    {"model": "mnist_cnn", "augmentation": "crop_flip"},
+    {"model": "mnist_vae", "task": "vae", "lr": 0.003},
+    {"method": "gt_saga", "batch_size": 1, "eval_every": 0.1, **CONVEX},
+    {"clock": "waiting", "latency": 0.1, **CONVEX},
+    {"clock": "asynchronous", "speed": "log_normal", **CONVEX},
+]
+SEEDS = range(3)
+
+
+@one_intra_op_thread()
+def trained(specs, data, width=100):
+    """The trainings at their ends, by run."""
+    ends, failed = {}, {}
+
+    def start(spec, signals):
+        training = Training(spec, make_problem(spec, data), threads=1)
+        for _ in training.turns():
+            yield training
+        ends[spec] = training
+
+    together({spec: partial(start, spec) for spec in specs}, width, failed.__setitem__)
+    assert not failed
+    return ends
+
+
+def assert_equal_alone(specs, data):
+    assert len(set(map(shared, specs))) == 1
+    stacked = trained(specs, data)
+    for spec, alone in trained(specs, data, width=1).items():
+        ours = stacked[spec]
+        assert repr(without_clock(ours.rows)) == repr(without_clock(alone.rows)), spec.id
+        assert torch.equal(ours.population.X, alone.population.X), spec.id
+        assert ours.population.backend == alone.population.backend
+        assert alone.width == 1
+    return stacked
+
+
+def test_runs_in_lockstep_are_those_alone(least_squares):
+    """One stack has all of them, of which some end early."""
+    specs = [tiny(**values, seed=seed) for values in RUNS for seed in SEEDS]
+    stacked = assert_equal_alone(specs, least_squares).values()
+    assert {training.population.backend for training in stacked} == {"compiled"}
+    assert {training.width for training in stacked} == {len(specs)}
+
+
+@pytest.mark.parametrize("values", NETWORKS, ids=lambda values: "-".join(map(str, values.values())))
+def test_draws_of_layers_images_and_clocks_are_those_alone(values, digits, least_squares):
+    specs = [short_run(**{"epochs": 0.1, **values}, seed=seed) for seed in SEEDS]
+    assert_equal_alone(
+        specs, least_squares if values.get("model", "linear") == "linear" else digits
+    )
+
+
+def test_by_vmap_the_first_20_steps_agree(digits):
+    """To 1e-5 of the largest parameter, and of each row of the metrics to 1e-3."""
+    values = {"backend": "vmap", "workers": 3, "epochs": 20 * 48 / 1437, "eval_every": 0.1}
+    specs = [short_run(**values, method="ngo", p=0.9, seed=seed) for seed in SEEDS]
+    stacked = trained(specs, digits)
+    for spec, alone in trained(specs, digits, width=1).items():
+        assert alone.step == 20
+        ours, theirs = stacked[spec].population.X, alone.population.X
+        assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
+        for one, other in zip(*map(without_clock, (stacked[spec].rows, alone.rows)), strict=True):
+            assert one == pytest.approx(other, rel=1e-3, nan_ok=True)
+
+
+def test_a_run_that_diverges_ends_and_leaves_the_others_alone(least_squares):
+    specs = [tiny(seed=seed, lr=1e6 if seed == 1 else 0.02) for seed in SEEDS]
+    stacked = assert_equal_alone(specs, least_squares)
+    assert [stacked[spec].rows[-1].diverged for spec in specs] == [False, True, False]
+    assert stacked[specs[1]].step < stacked[specs[0]].step
