@@ -92,7 +92,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     told = "the column with your numbers (default: value)"
     reproduce.add_argument("--value", default="value", metavar="COLUMN", help=told)
     told = "compare gaps, too: those of all values of a column from this one"
-    reproduce.add_argument("--gaps", metavar="COLUMN=VALUE", help=told)
+    reproduce.add_argument("--gaps", type=pair, metavar="COLUMN=VALUE", help=told)
     told = "the largest difference that does not matter"
     reproduce.add_argument("--margin", type=float, help=told)
     told = "what follows a ± or stands in brackets (default: sd)"
@@ -192,6 +192,14 @@ def _register(given: argparse.Namespace) -> int:
     return 0
 
 
+def pair(text: str) -> tuple[str, str]:
+    """The column and the value in ``method=gossip``."""
+    name, equal, value = text.partition("=")
+    if not (name and equal):
+        raise argparse.ArgumentTypeError(f"{text!r}; write COLUMN=VALUE, such as method=baseline")
+    return name, value
+
+
 def names(text: str) -> list[str]:
     """The names in a list with commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -212,15 +220,13 @@ def _reproduce(given: argparse.Namespace) -> int:
     for name in given.by:
         one_of("by", name, keys)
     measured = reproduction.read_measured(given.measured, keys, given.value, given.settings)
-    gaps = reproduction.gaps_of(given.gaps)
-    found = reproduction.reproduction(printed, measured, gaps, given.margin)
-    title = "Is this a reproduction?"
+    found = reproduction.reproduction(printed, measured, given.gaps, given.margin)
     if given.out is None:
-        content = [*reproduction_page.sections(found, given.by)]
-        print(printable(reproduction_page.as_markdown(title, content), keep="\n"), end="")
+        page = reproduction_page.as_markdown(reproduction_page.sections(found, given.by))
+        print(printable(page, keep="\n"), end="")
         return 0
     inputs = [given.printed, given.measured]
-    reproduction_page.write(given.out, title, found, given.by, inputs=inputs)
+    reproduction_page.write(given.out, found, given.by, inputs=inputs)
     print(f"{found.answer()[0]}: {given.out / 'reproduction.html'}")
     return 0
 

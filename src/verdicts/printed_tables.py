@@ -31,9 +31,9 @@ _PRINTED = re.compile(rf"({_NUMBER})\s*%?\s*(?:(?:±|\+/-|\+-)\s*({_NUMBER})|\((
 def read_printed(path: str | Path, spread: str = "sd") -> pd.DataFrame:
     """The tidy table in a file that ends in ``.csv``, ``.md`` or ``.tex``; all but numbers is text.
 
-    ``value`` is a number, and so is ``spread`` (``sd`` or ``se``), which has what follows a ± or
-    stands in brackets. Raises a UserError, in one line, for another file, for one without numbers,
-    and for a text where a number must be.
+    ``value`` is a number, and so are ``rounding``, half of its last digit, and ``spread`` (``sd``
+    or ``se``), what follows a ± or stands in brackets. Raises a UserError, in one line, for another
+    file, for one without numbers, and for a text where a number must be.
     """
     file = regular_file(Path(path), "printed", MOST_BYTES)
     readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
@@ -61,6 +61,11 @@ def number_of(text: str) -> tuple[float, float] | None:
     if not found:
         return None
     return float(found[1]), float(found[2] or found[3] or "nan")
+
+
+def rounding_of(text: str) -> float:
+    """Half of the last digit of a printed number."""
+    return 0.5 / 10 ** len(re.sub(r"[^0-9].*", "", text.partition(".")[2]))
 
 
 def _csv(path: Path) -> pd.DataFrame:
@@ -147,6 +152,7 @@ def _with_numbers(table: pd.DataFrame, file: str, spread: str) -> pd.DataFrame:
     if table.empty:
         raise UserError(f"{file}: it has no numbers in the column 'value'.")
     read = [_number(file, "value", row, text) for row, text in enumerate(table["value"], 1)]
+    table["rounding"] = [rounding_of(text) for text in table["value"]]
     table["value"] = [value for value, _ in read]
     if spread not in table and any(error == error for _, error in read):
         table[spread] = [error for _, error in read]

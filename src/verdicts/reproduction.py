@@ -8,8 +8,8 @@ runs meet in *cells*: rows with the same keys, as text.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +17,16 @@ import numpy as np
 import pandas as pd
 
 from verdicts import replication
-from verdicts.registry import UserError, check, unknown
+from verdicts.registry import UserError, check, shown, unknown
 from verdicts.rows.tables import read_table
-from verdicts.statistics.estimates import FEWEST, ROUNDING
+from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, UNDECIDED
 from verdicts.statistics.multiverse import share_interval
 
-NAN = math.nan
-
 LEVEL, GAP = "level", "gap"
 
-#: The level of intervals, and the probability below which a count is not chance.
-INSIDE, RARE = 0.95, 0.05
-
 #: The columns of printed numbers that are no keys of their cells.
-OF_NUMBERS = ("value", "sd", "se", "seeds", "unit", "page", "note", "apart")
+OF_NUMBERS = ("value", "rounding", "sd", "se", "seeds", "unit", "page", "note", "apart")
 
 #: The answers.
 REPRODUCED = "reproduced"
@@ -39,177 +34,148 @@ IN_GAPS = "in gaps but not in levels"
 NOT_REPRODUCED = "not reproduced"
 NOT_TOLD = "cannot be told with what is printed"
 
-
-@dataclass(frozen=True)
-class Ours:
-    """What our runs say of a cell or a gap."""
-
-    mean: float
-    sd: float
-    seeds: int
-    #: Why there is no comparison; empty if there is one.
-    why: str = ""
+#: The values of the keys of a cell; and our values there, by setting and seed.
+Key = tuple[str, ...]
+Runs = Mapping[str, "pd.Series[float]"]
 
 
 @dataclass(frozen=True)
 class Count:
-    """How many printed numbers lie inside their intervals."""
+    """How many printed numbers, or gaps, lie inside their intervals."""
 
     inside: int
     number: int
-    #: Of how many the interval excludes zero, or the printed number.
-    told: int
+    #: In how many of these intervals zero does not lie, too.
+    consistent: int
+    #: The p value of the one that is farthest off, by the Q test and Bonferroni's correction.
+    farthest: float
 
     @property
     def by_chance(self) -> float:
         """The probability that so few or fewer lie inside, if each does with 95 %."""
         from scipy.special import bdtr
 
-        return float(bdtr(self.inside, self.number, INSIDE)) if self.number else NAN
+        return float(bdtr(self.inside, self.number, 1 - ALPHA))
 
     @property
     def agrees(self) -> bool:
-        """Whether no fewer lie inside than chance leaves out."""
-        return self.number > 0 and self.by_chance > RARE
+        """Whether chance may leave out so many, and one so far off; each is tested at 2.5 %."""
+        return self.number > 0 and min(self.by_chance, self.farthest) > ALPHA / 2
 
     @property
     def can_be_told(self) -> bool:
-        """Whether at least half of the intervals exclude zero, or the printed number."""
-        return self.number > 0 and 2 * self.told >= self.number
+        """Whether at least half of them are consistent: zero does not lie inside, too."""
+        return self.number > 0 and 2 * self.consistent >= self.number
 
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's exact interval of 95 % for the share inside."""
-        return share_interval(self.inside, self.number, 1 - INSIDE)
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """Printed numbers beside ours: a row for each number or gap, and setting of our runs.
-
-    Columns of ``rows``: ``kind`` (``LEVEL`` or ``GAP``), the keys, ``setting`` and ``main``
-    (whether it is the first of the cell), ``printed``, ``printed_se`` (assumed where
-    ``se_assumed``), ``ours``, ``sd``, ``seeds``, ``low`` and ``high`` (the prediction interval),
-    ``inside``, ``told``, ``verdict``, ``z``, ``q_p``, of gaps also what each definition says, and
-    ``unit``, ``page``, ``note``, ``apart``.
-    """
-
-    rows: pd.DataFrame
-    keys: list[str]
-    #: The column and the value from which gaps are counted; None without gaps.
-    gaps: tuple[str, str] | None
-    margin: float | None
-
-    def of(self, kind: str, *, main: bool = True) -> pd.DataFrame:
-        """The levels, or the gaps; with ``main``, at the first setting of each cell alone."""
-        rows = self.rows[self.rows["kind"] == kind]
-        return rows[rows["main"]] if main else rows
-
-    def answer(self, where: Mapping[Any, str] | None = None) -> tuple[str, Count, Count]:
-        """The answer, and the counts of levels and gaps behind it, of all rows or a part."""
-        rows = self.rows[self.rows["main"]]
-        for name, value in (where or {}).items():
-            rows = rows[rows[name] == value]
-        levels, gaps = (counted(rows[rows["kind"] == kind]) for kind in (LEVEL, GAP))
-        return answer(levels, gaps), levels, gaps
-
-    def parts(self, names: Sequence[str]) -> list[dict[Any, str]]:
-        """The values of the keys ``names`` that occur together, in their order."""
-        return self.rows[[*names]].drop_duplicates().to_dict("records")
-
-    def same_order(self) -> tuple[int, int]:
-        """In how many rows of the printed table all methods have the same order, and of how many.
-
-        A row has the cells that differ in the column of gaps alone; its methods are two or more.
-        """
-        if self.gaps is None:
-            return 0, 0
-        levels = self.of(LEVEL)
-        levels = levels[levels["verdict"] != NOT_RUN]
-        rest = [name for name in self.keys if name != self.gaps[0]]
-        same = []
-        for _, row in levels.groupby(rest) if rest else [((), levels)]:
-            if len(row) > 1:
-                both = row["printed"].to_numpy(), row["ours"].to_numpy()
-                signs = [np.sign(np.subtract.outer(x, x)) for x in both]
-                same.append(bool((signs[0] == signs[1]).all()))
-        return sum(same), len(same)
-
-    def settings(self) -> pd.DataFrame:
-        """How near each setting of our runs comes to the printed levels, the nearest first.
-
-        Columns: ``setting``, ``numbers``, ``inside``, ``distance`` (the root mean square of ours −
-        printed) and ``farthest``. The first two rows are the main settings and the nearest of each
-        number. Empty if no cell has several settings.
-        """
-        levels = self.of(LEVEL, main=False)
-        levels = levels[np.isfinite(levels["z"]) | np.isfinite(levels["ours"])]
-        several = levels.groupby(self.keys, dropna=False)["setting"].transform("nunique") > 1
-        levels = levels[several].assign(off=levels["ours"] - levels["printed"])
-        if levels.empty:
-            return pd.DataFrame()
-        nearest = levels.loc[levels["off"].abs().groupby([levels[k] for k in self.keys]).idxmin()]
-        named = {"as the page has them": levels[levels["main"]], "each at its nearest": nearest}
-        alone = {name: group for name, group in levels.groupby("setting") if name}
-        found = [_distance(name, rows) for name, rows in named.items()]
-        others = sorted(
-            (_distance(*item) for item in alone.items()), key=lambda row: row["distance"]
-        )
-        return pd.DataFrame([*found, *others])
-
-
-def _distance(setting: str, rows: pd.DataFrame) -> dict[str, Any]:
-    return {
-        "setting": setting,
-        "numbers": len(rows),
-        "inside": int(rows["inside"].sum()),
-        "distance": float(np.sqrt((rows["off"] ** 2).mean())),
-        "farthest": float(rows["off"].abs().max()),
-    }
-
-
-def comparable(rows: pd.DataFrame, *, apart: bool = False) -> pd.DataFrame:
-    """The rows that were compared, without those apart."""
-    compared = rows["verdict"].isin([CONSISTENT, NOT_MET, CANNOT_TELL])
-    return rows[compared & (apart | (rows["apart"] == ""))]
-
-
-def counted(rows: pd.DataFrame) -> Count:
-    """How many of the rows lie inside; those that were not compared, or are apart, do not count."""
-    rows = comparable(rows)
-    return Count(int(rows["inside"].sum()), len(rows), int(rows["told"].sum()))
+        return share_interval(self.inside, self.number, ALPHA)
 
 
 def answer(levels: Count, gaps: Count) -> str:
     """The answer in words, by the rule that the page states."""
     if gaps.number and not gaps.agrees:
         return NOT_REPRODUCED
-    if not gaps.number:
-        return NOT_REPRODUCED if levels.number and not levels.agrees else _told(levels)
     if levels.number and not levels.agrees:
         return IN_GAPS if gaps.can_be_told else NOT_REPRODUCED
-    return _told(gaps)
+    return REPRODUCED if (gaps if gaps.number else levels).can_be_told else NOT_TOLD
 
 
-def _told(count: Count) -> str:
-    return REPRODUCED if count.agrees and count.can_be_told else NOT_TOLD
+@dataclass(frozen=True)
+class Reproduction:
+    """Printed numbers beside ours: a row for each number or gap, and setting of our runs.
+
+    Columns of ``rows``: the keys, ``kind`` (``LEVEL`` or ``GAP``), ``setting``, ``main`` (whether
+    it is the first of the cell), ``printed``, ``se`` (of the printed number; NaN if no spread is
+    printed), ``ours``, ``sd``, ``seeds``, ``low`` and ``high`` (the prediction interval),
+    ``inside``, ``verdict``, ``z``, ``q_p``, what the other definitions say, and ``unit``,
+    ``page``, ``note``, ``apart``.
+    """
+
+    rows: pd.DataFrame
+    keys: list[str]
+    #: The key, and its value, from which gaps are counted; None without gaps.
+    gaps: tuple[str, str] | None
+    margin: float | None
+
+    def of(self, kind: str, part: Mapping[Any, str] | None = None) -> pd.DataFrame:
+        """The levels or the gaps of a part, or of all, each at the first setting of its cell."""
+        return _part(self.rows[self.rows["main"] & (self.rows["kind"] == kind)], part)
+
+    def parts(self, by: Sequence[str]) -> list[dict[Any, str]]:
+        """The values of the keys ``by`` that occur together; one part, of all, without keys."""
+        return self.rows[[*by]].drop_duplicates().to_dict("records") if by else [{}]
+
+    def answer(self, part: Mapping[Any, str] | None = None) -> tuple[str, Count, Count]:
+        """The answer for a part, or for all, and the counts of levels and gaps behind it."""
+        levels, gaps = (counted(self.of(kind, part)) for kind in (LEVEL, GAP))
+        return answer(levels, gaps), levels, gaps
+
+    def same_order(self) -> tuple[int, int]:
+        """In how many rows of the printed table ours have the same order, and of how many rows.
+
+        A row has the cells that differ in the key of gaps alone; it needs two of them.
+        """
+        rest = [name for name in self.keys if self.gaps and name != self.gaps[0]]
+        levels = comparable(self.of(LEVEL))
+        same = []
+        for _, row in levels.groupby(rest) if rest else ():
+            pair = row["printed"].to_numpy(), row["ours"].to_numpy()
+            one, two = (np.sign(np.subtract.outer(values, values)) for values in pair)
+            same += [bool((one == two).all())] if len(row) > 1 else []
+        return sum(same), len(same)
+
+    def settings(self, part: Mapping[Any, str] | None = None) -> pd.DataFrame:
+        """How near the settings of our runs come to the levels that have several, nearest first.
+
+        ``distance`` is the root mean square of ours − printed. The first row has each number at its
+        nearest setting; the others are settings of at least half of the numbers. Empty if no level
+        has several.
+        """
+        rows = _part(self.rows[self.rows["kind"] == LEVEL], part)
+        rows = rows[rows["ours"].notna()]
+        rows = rows[rows.groupby(self.keys)["setting"].transform("nunique") > 1]
+        rows = rows.assign(off=(rows["ours"] - rows["printed"]).abs())
+        if rows.empty:
+            return rows
+        nearest = rows.loc[rows.groupby(self.keys)["off"].idxmin()]
+        table = pd.DataFrame(
+            {
+                "setting": setting or "the chosen one",
+                "numbers": len(of),
+                "inside": of["inside"].sum(),
+                "distance": np.sqrt((of["off"] ** 2).mean()),
+                "farthest": of["off"].max(),
+            }
+            for setting, of in [("each at its nearest", nearest), *rows.groupby("setting")]
+            if 2 * len(of) >= len(nearest)
+        )
+        return pd.concat([table[:1], table[1:].sort_values("distance")])
 
 
-# From two tables to rows.
+def _part(rows: pd.DataFrame, part: Mapping[Any, str] | None) -> pd.DataFrame:
+    for name, value in (part or {}).items():
+        rows = rows[rows[name] == value]
+    return rows
+
+
+def comparable(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that were compared, without those apart."""
+    return rows[rows["verdict"].isin([CONSISTENT, NOT_MET, CANNOT_TELL]) & (rows["apart"] == "")]
+
+
+def counted(rows: pd.DataFrame) -> Count:
+    """How many of the rows lie inside; those that were not compared, or are apart, do not count."""
+    rows = comparable(rows)
+    consistent = int((rows["verdict"] == CONSISTENT).sum())
+    farthest = min(1.0, len(rows) * rows["q_p"].min()) if len(rows) else math.nan
+    return Count(int(rows["inside"].sum()), len(rows), consistent, farthest)
 
 
 def keys_of(printed: pd.DataFrame) -> list[str]:
     """The columns of printed numbers that name their cells."""
     return [str(name) for name in printed if name not in OF_NUMBERS]
-
-
-def gaps_of(text: str | None) -> tuple[str, str] | None:
-    """The key and its value in ``method=gossip``; a UserError for another text."""
-    if text is None:
-        return None
-    name, equal, value = text.partition("=")
-    check(name.strip() and equal, "gaps", text, "write COLUMN=VALUE, such as method=baseline")
-    return name.strip(), text_of(value)
 
 
 def read_measured(
@@ -219,32 +185,23 @@ def read_measured(
 
     A run with true in ``diverged`` has no finite value. Columns of the result: the keys,
     ``setting``, ``seed`` and ``value``. Raises a UserError, in one line, for a column that is not
-    there, a text where a number must be, and two values of one cell, setting and seed.
+    there, and for a text where a number must be.
     """
-    table = read_table(Path(path))
+    table, file = read_table(Path(path)), Path(path).name
     for name in (*keys, "seed", value, *settings):
         if name not in table:
-            raise unknown(f"{Path(path).name}: column", name, map(str, table))
-    if table.empty:
-        raise UserError(f"{Path(path).name}: it has no rows.")
+            raise unknown(f"{file}: column", name, map(str, table))
     numbers = pd.to_numeric(table[value], errors="coerce")
-    wrong = (numbers.isna() & table[value].notna()).to_numpy()
-    if wrong.any():
-        row = int(wrong.argmax())
-        told = f"{value} is {table[value].iloc[row]!r} in row {row + 1}; it must be a number."
-        raise UserError(f"{Path(path).name}: {told}")
+    if (wrong := numbers.isna() & table[value].notna()).any():
+        row = int(wrong.to_numpy().argmax())
+        told = f"{value} is {shown(table[value].iloc[row])} in row {row + 1}"
+        raise UserError(f"{file}: {told}; it must be a number.")
     if "diverged" in table:
         numbers = numbers.where(~table["diverged"], math.inf)
-    named = {name: table[name].map(text_of) for name in (*keys, *settings)}
-    setting = [", ".join(f"{k}={named[k][row]}" for k in settings) for row in table.index]
-    found = pd.DataFrame({k: named[k] for k in keys})
-    found = found.assign(setting=setting, seed=table["seed"], value=numbers).dropna(subset="value")
-    if twice := _twice(found, keys, ["setting", "seed"]):
-        raise UserError(
-            f"{Path(path).name}: two values for {twice}; keep one, or name the columns that tell "
-            "them apart as settings."
-        )
-    return found
+    given = table[[*settings]].to_dict("records")
+    setting = [", ".join(f"{k}={text_of(v)}" for k, v in row.items()) for row in given]
+    found = table[[*keys, "seed"]].assign(setting=setting, value=numbers)
+    return found.dropna(subset="value")
 
 
 def text_of(value: object) -> str:
@@ -257,27 +214,6 @@ def text_of(value: object) -> str:
         return str(value).strip()
 
 
-#: The values of the keys of a cell, and our values of a cell by setting and seed.
-Key = tuple[str, ...]
-Runs = Mapping[str, pd.Series]
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """A printed number, or a gap between two."""
-
-    kind: str
-    keys: Key
-    value: float
-    #: The standard error; NaN if no spread is printed.
-    se: float
-    #: How many seeds the paper states; 1 if it states none.
-    seeds: float
-    words: Mapping[str, str]
-    #: Our values by setting and seed.
-    ours: Mapping[str, Ours] = field(default_factory=dict)
-
-
 def reproduction(
     printed: pd.DataFrame,
     measured: pd.DataFrame,
@@ -287,201 +223,126 @@ def reproduction(
     """Compare printed numbers (``read_printed``) with ours (``read_measured``).
 
     ``gaps`` has a key and the value of it from which gaps are counted: ``("method", "gossip")``.
-    ``margin`` is the largest difference that does not matter, in the unit of the numbers; without
-    it, nothing is said of equivalence. Raises a UserError, in one line, for two printed numbers of
-    one cell, an unknown key or value of ``gaps``, and if no cell is in both tables.
+    ``margin`` is the largest difference that does not matter; without it, nothing is said of
+    equivalence. Raises a UserError, in one line, for two numbers of one cell (and setting and
+    seed), for an unknown key or value of ``gaps``, and if no cell is in both tables.
     """
     keys = keys_of(printed)
     check(keys, "printed", list(printed), "it needs columns that name the cells, such as method")
-    printed = printed.assign(**{name: printed[name].map(text_of) for name in keys})
-    if twice := _twice(printed, keys):
-        raise UserError(f"printed: two numbers for {twice}; keep one.")
     check(margin is None or margin > 0, "margin", margin, "it must be above 0")
-    cells = {_key(row, keys): row for row in printed.to_dict("records")}
-    runs = _runs(measured, keys)
-    if not runs.keys() & cells.keys():
-        first = " and ".join(", ".join(next(iter(table), ())) for table in (cells, runs))
+    numbers = {k: _number(rows) for k, rows in _cells("printed", printed, keys).items()}
+    runs: dict[Key, dict[str, pd.Series[float]]] = {}
+    for (*key, setting), rows in _cells("measured", measured, [*keys, "setting"], "seed").items():
+        runs.setdefault(tuple(key), {})[setting] = rows.set_index("seed")["value"]
+    if not runs.keys() & numbers.keys():
+        first = " and ".join(str(next(iter(table), ())) for table in (numbers, runs))
         raise UserError(f"measured: no cell is in both tables, which begin with {first}.")
-    rows = []
-    for cell, row in cells.items():
-        ours = {setting: _estimate(values) for setting, values in runs.get(cell, {}).items()}
-        rows += _rows(_cell(cell, row, ours), margin)
-    for cell, of, minus in _pairs(cells, keys, gaps):
-        ours = _differences(runs.get(of, {}), runs.get(minus, {}))
-        rows += _rows(_gap(cell, cells[of], cells[minus], ours), margin)
-    table = pd.DataFrame(rows)
-    named = pd.DataFrame(table.pop("keys").to_list(), columns=pd.Index(keys))
-    return Reproduction(pd.concat([named, table], axis=1), keys, gaps, margin)
+    cells: list[tuple[str, Key, dict[str, Any], Runs]]
+    cells = [(LEVEL, key, number, runs.get(key, {})) for key, number in numbers.items()]
+    if gaps:
+        cells += _gaps(numbers, runs, keys, *gaps)
+    table = [
+        {**dict(zip(keys, key, strict=True)), "kind": kind, "setting": setting, "main": k == 0}
+        | _compared(number, values, kind, margin)
+        for kind, key, number, ours in cells
+        for k, (setting, values) in enumerate(ours.items() or [("", pd.Series(dtype=float))])
+    ]
+    return Reproduction(pd.DataFrame(table), keys, gaps, margin)
 
 
-def _key(row: Mapping[Any, Any], keys: Iterable[str]) -> Key:
-    return tuple(str(row[name]) for name in keys)
-
-
-def _twice(table: pd.DataFrame, keys: Sequence[str], more: Sequence[str] = ()) -> str:
-    """The first cell that occurs twice, in words; empty if none does."""
+def _cells(name: str, table: pd.DataFrame, keys: list[str], *more: str) -> dict[Key, pd.DataFrame]:
+    """The rows of each cell; a UserError if ``keys`` and ``more`` do not tell two rows apart."""
+    table = table.assign(**{key: table[key].map(text_of) for key in keys})
     again = table[table.duplicated([*keys, *more])]
-    if again.empty:
-        return ""
-    return ", ".join(
-        f"{name}={again[name].iloc[0]}" for name in [*keys, *more] if name != "setting"
-    )
+    if len(again):
+        told = ", ".join(f"{key}={again[key].iloc[0]}" for key in (*keys, *more))
+        hint = ", or name the columns that tell them apart as settings" if more else ""
+        raise UserError(f"{name}: two values for {told}; keep one{hint}.")
+    return {tuple(map(str, key)): rows for key, rows in table.groupby(keys, sort=False)}
 
 
-def _runs(measured: pd.DataFrame, keys: Sequence[str]) -> dict[Key, Runs]:
-    found: dict[Key, dict[str, pd.Series]] = {}
-    for _, group in measured.groupby([*keys, "setting"], sort=False, dropna=False):
-        first = group.iloc[0].to_dict()
-        ours = found.setdefault(_key(first, keys), {})
-        ours[str(first["setting"])] = group.set_index("seed")["value"]
-    return dict(found)
+def _number(rows: pd.DataFrame) -> dict[str, Any]:
+    """A printed number: ``value``, ``se`` (NaN without a spread), ``count`` of seeds, and so on."""
+    row = rows.iloc[0].to_dict()
+    count = max(1.0, row.get("seeds", math.nan))
+    spreads = row.get("se", math.nan), row.get("sd", math.nan) / math.sqrt(count)
+    se = next((spread for spread in spreads if spread > 0), math.nan)
+    texts = {name: text_of(row.get(name)) for name in ("unit", "page", "note", "apart")}
+    number = {"value": row["value"], "rounding": row.get("rounding", 0.0), "count": count}
+    return {**number, "se": se, **texts}
 
 
-def _differences(of: Runs, minus: Runs) -> dict[str, Ours]:
-    """Ours of a gap: at the main settings of both cells, then at those that both have."""
-    if not (of and minus):
-        return {}
-    pairs = dict.fromkeys(
-        [(next(iter(of)), next(iter(minus))), *((s, s) for s in of if s in minus)]
-    )
-    return {
-        one if one == two else f"{one} − {two}": _difference(of[one], minus[two])
-        for one, two in pairs
-    }
+def _gaps(
+    numbers: Mapping[Key, dict[str, Any]],
+    runs: Mapping[Key, Runs],
+    keys: list[str],
+    name: str,
+    reference: str,
+) -> Iterator[tuple[str, Key, dict[str, Any], Runs]]:
+    """The gaps from the cells whose key ``name`` is ``reference``; ours are paired by seed.
 
-
-def _pairs(
-    cells: Collection[Key], keys: Sequence[str], gaps: tuple[str, str] | None
-) -> Iterator[tuple[Key, Key, Key]]:
-    """The keys of each gap, and those of its two cells."""
-    if gaps is None:
-        return
-    name, reference = gaps
+    The first setting of a gap is that of both its cells.
+    """
     if name not in keys:
         raise unknown("gaps", name, keys)
     at = keys.index(name)
-    if reference not in (values := {cell[at] for cell in cells}):
+    if reference not in (values := {key[at] for key in numbers}):
         raise unknown(f"gaps: {name}", reference, values)
-    for cell in cells:
-        other = (*cell[:at], reference, *cell[at + 1 :])
-        if other != cell and other in cells:
-            yield (*cell[:at], f"{cell[at]} − {reference}", *cell[at + 1 :]), cell, other
+    for key, one in numbers.items():
+        base = (*key[:at], reference, *key[at + 1 :])
+        if key == base or base not in numbers:
+            continue
+        two, of, minus = numbers[base], runs.get(key, {}), runs.get(base, {})
+        mains = [(next(iter(of)), next(iter(minus)))] if of and minus else []
+        pairs = dict.fromkeys([*mains, *((name, name) for name in of if name in minus)])
+        ours = {a if a == b else f"{a} − {b}": (of[a] - minus[b]).dropna() for a, b in pairs}
+        value, se = round(one["value"] - two["value"], 12), math.hypot(one["se"], two["se"])
+        gap = {**one, "value": value, "se": se, "count": min(one["count"], two["count"])}
+        gap["rounding"] = one["rounding"] + two["rounding"]
+        gap["apart"] = one["apart"] and two["apart"] and one["apart"]
+        yield GAP, (*key[:at], f"{key[at]} − {reference}", *key[at + 1 :]), gap, ours
 
 
-def _cell(keys: Key, row: Mapping[Any, Any], ours: Mapping[str, Ours]) -> _Cell:
-    value, sd, se, seeds = (float(row.get(k, NAN)) for k in ("value", "sd", "se", "seeds"))
-    seeds = seeds if seeds >= 1 else 1.0
-    se = sd / math.sqrt(seeds) if math.isnan(se) else se
-    words = {name: text_of(row.get(name)) for name in ("unit", "page", "note", "apart")}
-    return _Cell(LEVEL, keys, value, se if se > 0 else NAN, seeds, words, ours)
-
-
-def _gap(
-    keys: Key,
-    of: Mapping[Any, Any],
-    minus: Mapping[Any, Any],
-    ours: Mapping[str, Ours],
-) -> _Cell:
-    one, two = _cell((), of, {}), _cell((), minus, {})
-    both_apart = one.words["apart"] and two.words["apart"]
-    words = {**one.words, "apart": one.words["apart"] if both_apart else ""}
-    value = round(one.value - two.value, 12)
-    return _Cell(
-        GAP, keys, value, math.hypot(one.se, two.se), min(one.seeds, two.seeds), words, ours
-    )
-
-
-def _estimate(values: pd.Series) -> Ours:
-    finite = values[np.isfinite(values)]
-    why = f"too few seeds: {len(values)}; it takes {FEWEST}" if len(values) < FEWEST else ""
-    if len(finite) < len(values):
-        why = f"{len(values) - len(finite)} of {len(values)} seeds diverged"
-    sd = float(finite.std(ddof=1)) if len(finite) > 1 else NAN
-    return Ours(float(finite.mean()), sd, len(values), why)
-
-
-def _difference(of: pd.Series, minus: pd.Series) -> Ours:
-    """By seed where three seeds or more have both sides, else of means."""
-    both = (of - minus).dropna()
-    if len(both) >= FEWEST:
-        return _estimate(both)
-    one, two = _estimate(of), _estimate(minus)
-    seeds = min(one.seeds, two.seeds)
-    return Ours(one.mean - two.mean, math.hypot(one.sd, two.sd), seeds, one.why or two.why)
-
-
-def _rows(cell: _Cell, margin: float | None) -> list[dict[str, object]]:
-    """The row of each setting; one row if it was not run."""
-    ours = cell.ours or {"": Ours(NAN, NAN, 0, cell.words["note"] or "not run")}
-    return [
-        {
-            "kind": cell.kind,
-            "keys": cell.keys,
-            "setting": setting,
-            "main": number == 0,
-            "printed": cell.value,
-            **_compared(cell, mine, margin),
-            **cell.words,
-            "note": mine.why or cell.words["note"],
-        }
-        for number, (setting, mine) in enumerate(ours.items())
-    ]
-
-
-def _compared(cell: _Cell, ours: Ours, margin: float | None) -> dict[str, object]:
-    """What the prediction interval and the other definitions say."""
+def _compared(
+    number: Mapping[str, Any], values: pd.Series[float], kind: str, margin: float | None
+) -> dict[str, Any]:
+    """What the prediction interval and the other definitions say of a printed number and ours."""
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-    found: dict[str, object] = {
-        "ours": ours.mean,
-        "sd": ours.sd,
-        "seeds": ours.seeds,
-        "low": NAN,
-        "high": NAN,
-    }
-    found |= {
-        "inside": False,
-        "told": False,
-        "z": NAN,
-        "q_p": NAN,
-        "se_assumed": math.isnan(cell.se),
-    }
-    found |= {"verdict": UNDECIDED if ours.seeds else NOT_RUN}
-    if ours.why:
-        return found
-    error = ours.sd / math.sqrt(ours.seeds)
-    if math.isnan(cell.se):  # as so many of our seeds
-        both, freedom = math.hypot(ours.sd / math.sqrt(cell.seeds), error), ours.seeds - 1
-        half = float(stdtrit(freedom, (1 + INSIDE) / 2)) * both
+    n, printed, count, se = len(values), number["value"], number["count"], number["se"]
+    finite = values[np.isfinite(values)]
+    mean, sd = float(finite.mean()), float(finite.std(ddof=1))
+    texts = {name: number[name] for name in ("unit", "page", "note", "apart")}
+    row = {"printed": printed, "se": se, "ours": mean, "sd": sd, "seeds": n, **texts}
+    row |= dict.fromkeys(("low", "high", "z", "q_p"), math.nan)
+    row |= {"inside": False, "verdict": UNDECIDED if n else NOT_RUN}
+    if n < FEWEST or len(finite) < n:
+        lost = f"{n - len(finite)} of {n} seeds diverged" if len(finite) < n else "too few seeds"
+        return row | {"note": (number["note"] or "not run") if not n else lost}
+    error = sd / math.sqrt(n)
+    if assumed := math.isnan(se):  # as so many of our seeds
+        both, quantile = math.hypot(sd / math.sqrt(count), error), stdtrit(n - 1, 1 - ALPHA / 2)
     else:
-        both = math.hypot(cell.se, error)
-        half = float(ndtri((1 + INSIDE) / 2)) * both
-    off, low, high = ours.mean - cell.value, ours.mean - half, ours.mean + half
-    inside = abs(off) <= half + ROUNDING * max(abs(ours.mean), abs(cell.value))
-    zero = low <= 0 <= high
-    verdict = NOT_MET if not inside else CANNOT_TELL if zero else CONSISTENT
-    found |= {"low": low, "high": high, "inside": inside, "told": not (inside and zero)}
-    found |= {"verdict": verdict}
-    if not both:
-        return found
-    z = off / both
-    tail = ndtr(-abs(z)) if not math.isnan(cell.se) else stdtr(ours.seeds - 1, -abs(z))
-    found |= {"z": z, "q_p": 2 * float(tail)}
-    # Widened, so that the normal interval of 95 % is Student's.
-    wider = float(stdtrit(ours.seeds - 1, 0.975) / ndtri(0.975))
-    se = ours.sd / math.sqrt(cell.seeds) * wider if math.isnan(cell.se) else cell.se
-    study = cell.value, se, ours.mean, error * wider
-    found |= {"printed_se": se}
+        both, quantile = math.hypot(se, error), ndtri(1 - ALPHA / 2)
+    off, half = mean - printed, float(quantile) * both + number["rounding"]
+    inside = not exceeds(abs(off), half)
+    zero = abs(mean) <= half
+    row["verdict"] = NOT_MET if not inside else CANNOT_TELL if zero else CONSISTENT
+    row |= {"low": mean - half, "high": mean + half, "inside": inside, "q_p": float(inside)}
     if not error:
-        return found
+        return row
+    off_least = -max(0.0, abs(off) - number["rounding"]) / both
+    q_p = 2 * float(stdtr(n - 1, off_least) if assumed else ndtr(off_least))
+    row |= {"z": off / both, "q_p": q_p}
+    # Widened, so that the normal interval of 95 % is Student's.
+    wider = float(stdtrit(n - 1, 1 - ALPHA / 2) / ndtri(1 - ALPHA / 2))
+    study = printed, sd / math.sqrt(count) * wider if assumed else se, mean, error * wider
     if margin is not None:
-        found |= {"equivalence_p": replication.equivalence(*study, margin)}
-    if cell.kind == GAP:
-        found |= {
-            "same_sign": cell.value * ours.mean > 0,
-            "significant": replication.same_sign_and_significant(cell.value, *study[2:]),
-            "telescopes_p": replication.small_telescopes(*study),
-            "sceptical_p": replication.sceptical_p(*study),
-            "golden_p": replication.sceptical_p(*study, type="golden"),
-        }
-    return found
+        row["equivalence_p"] = replication.equivalence(*study, margin)
+    if kind == GAP and printed:
+        row["same_sign"] = printed * mean > 0
+        row["significant"] = replication.same_sign_and_significant(printed, *study[2:])
+        row["telescopes_p"] = replication.small_telescopes(*study)
+        row["sceptical_p"] = replication.sceptical_p(*study)
+        row["golden_p"] = replication.sceptical_p(*study, type="golden")
+    return row

@@ -5,21 +5,19 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from verdicts.files import write_together
-from verdicts.printed_tables import as_csv
 from verdicts.report import escaped, html_page, html_table, pipe_table
 from verdicts.reproduction import (
     GAP,
     IN_GAPS,
-    INSIDE,
     LEVEL,
     NOT_REPRODUCED,
     NOT_TOLD,
@@ -27,15 +25,18 @@ from verdicts.reproduction import (
     Count,
     Reproduction,
     comparable,
-)
+)  # fmt: skip
 from verdicts.row import ABSENT
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET
 
+TITLE = "Is this a reproduction?"
+
 RULE = (
-    "Levels agree, and so do gaps, if no fewer lie inside than chance leaves out: the probability "
-    "of so few or fewer, if each does with 95 %, is above 5 %. They can be told if at least half of "
-    "their intervals exclude zero, or the printed number. Without gaps, the levels must be told. "
-    "Cells share seeds and data, so that counts are less certain than their intervals say."
+    "Levels agree, and so do gaps, if chance may leave out so many, and one so far off: neither "
+    "the probability that so few lie inside, if each does with 95 %, is below 2.5 %, nor the p "
+    "value of the farthest (Cochran's Q, times their number). They can be told if at least half "
+    "are consistent, so that zero does not lie inside, too. Without gaps, the levels decide. Cells "
+    "share seeds and data, so that a count is less certain than its interval says."
 )
 
 #: The rule, case by case: of levels, of gaps, and the answer.
@@ -49,15 +50,23 @@ CASES = (
 
 READ = (
     "Interval: where the printed number lies with probability 95 %, if it is of runs like ours. "
-    "Consistent: it does; not met: it does not; cannot be told: it does, and so does zero. "
-    "Difference: ours − printed, in standard errors of this difference."
+    "Consistent: it does; not met: it does not; cannot be told: it does, and so does zero. z: ours "
+    "− printed, in standard errors of this difference."
 )
 
-#: What each definition asks of a row: its name, the question, the source, the column and the test.
-DEFINITIONS = (
-    ("prediction interval", "does it lie where our runs let expect it?",
+ASSUMED = (
+    "Where no spread (± a standard error) is printed, a number counts as one run with the spread "
+    "of ours, or as the mean of so many runs as are stated, and two that make a gap as paired by "
+    "seed, as ours are; with printed spreads, they are independent. A number may be off by half of "
+    "its last digit. Our own standard errors are widened for all definitions but the first, so "
+    "that a normal interval of 95 % is Student's."
+)
+
+#: The definitions: the name, what it asks, its source, the column of rows, and what meets it.
+DEFINITIONS: tuple[tuple[str, str, str, str, Callable[[Any], bool]], ...] = (
+    ("prediction interval", "does the printed number lie where ours lets expect it?",
      "Patil, Peng and Leek 2016", "inside", bool),
-    ("same sign", "is our gap on the side of the paper's?", "", "same_sign", bool),
+    ("same sign", "is our gap on the side of the paper's?", ABSENT, "same_sign", bool),
     ("same sign and significant", "is it, with p ≤ 5 %?",
      "Open Science Collaboration 2015", "significant", bool),
     ("small telescopes", "could the paper have seen a gap like ours? (p ≥ 5 %)",
@@ -71,74 +80,69 @@ DEFINITIONS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Section:
-    """A heading, a sentence or more, and a table of strings; each may be empty."""
+#: The columns of ``Reproduction.settings``.
+SETTINGS = ("setting", "numbers", "inside", "distance", "farthest")
+
+
+class Section(NamedTuple):
+    """A heading, a text and a table; each may be empty."""
 
     heading: str
-    text: str
-    table: pd.DataFrame
+    text: str = ""
+    table: pd.DataFrame = pd.DataFrame()
 
 
 def sections(found: Reproduction, by: Sequence[str] = ()) -> Iterator[Section]:
     """What the page says; ``by`` are keys, by whose values there is an answer for each part."""
     answer, levels, gaps = found.answer()
-    none = pd.DataFrame()
-    told = [_counted("printed number", levels), _counted("gap", gaps)]
-    yield Section("", f"{answer.capitalize()}. " + " ".join(filter(None, told)), none)
+    told = (_counted("printed number", levels), _counted("gap", gaps))
+    yield Section("", " ".join([f"{answer.capitalize()}.", *filter(None, told)]))
     if by:
         yield Section("Part by part", "", pd.DataFrame(_parts(found, by)))
-    text = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
-    yield Section("By which definition?", text, pd.DataFrame(_definitions(found)))
-    for kind, heading in ((LEVEL, "Printed numbers"), (GAP, "Gaps")):
+    margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
+    yield Section("By which definition?", margin, pd.DataFrame(_definitions(found)))
+    for kind, heading, text in ((LEVEL, "Printed numbers", READ), (GAP, "Gaps", "")):
         if len(rows := found.of(kind)):
-            yield Section(heading, READ if kind == LEVEL else "", _printed(rows, found.keys))
-    nearest = found.settings()
-    if len(nearest):
-        text = "Distance: the root mean square of ours − printed, over the numbers with a choice."
-        table = nearest.assign(distance=nearest["distance"].map(_number))
-        table = table.assign(farthest=table["farthest"].map(_number)).astype(str)
-        yield Section("Other settings", text, table.rename(columns=str.capitalize))
-    yield Section("The rule", RULE, pd.DataFrame(CASES, columns=["Levels", "Gaps", "Answer"]))
-    yield Section("What is assumed", _assumed(found), none)
+            yield Section(heading, text, _listed(rows, found.keys))
+    near = ((part, found.settings(part)) for part in found.parts(by))
+    if nearest := [table.assign(**part) for part, table in near if len(table)]:
+        text = "Distance: the root mean square of ours − printed, where there are several settings."
+        yield Section("Other settings", text, pd.concat(nearest)[[*by, *SETTINGS]])
+    yield Section("The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"]))
+    yield Section("What is assumed", ASSUMED)
 
 
-def as_markdown(title: str, content: Sequence[Section], picture: str = "") -> str:
+def as_markdown(content: Iterable[Section], title: str = TITLE, picture: str = "") -> str:
     """The page in Markdown; ``picture`` is the name of its file, or empty."""
     parts = [f"# {escaped(title)}"]
-    for number, section in enumerate(content):
-        parts += [f"## {section.heading}"] if section.heading else []
-        text = escaped(section.text)
-        parts += [f"**{text}**" if number == 0 else text] if text else []
-        parts += [pipe_table(section.table)] if len(section.table) else []
-        parts += [f"![Printed against ours]({picture})"] if picture and number == 0 else []
+    for heading, text, table in content:
+        parts += [f"## {heading}"] if heading else []
+        parts += [escaped(text) if heading else f"**{escaped(text)}**"] if text else []
+        parts += [] if heading or not picture else [f"![Printed against ours]({picture})"]
+        parts += [pipe_table(_as_text(table))] if len(table) else []
     return "\n\n".join(parts) + "\n"
 
 
-def as_page(title: str, content: Sequence[Section], picture: bytes = b"") -> str:
+def as_page(content: Iterable[Section], title: str = TITLE, picture: bytes = b"") -> str:
     """The page as one HTML file, with the picture inside. All text is escaped."""
+    data = base64.b64encode(picture).decode()
+    look = 'alt="Printed against ours" style="max-width: 100%"'
+    image = f'<img {look} src="data:image/png;base64,{data}">'
     parts = [f"<h1>{escape(title)}</h1>"]
-    for number, section in enumerate(content):
-        parts += [f"<h2>{escape(section.heading)}</h2>"] if section.heading else []
-        text = escape(section.text)
-        parts += [f"<p>{f'<b>{text}</b>' if number == 0 else text}</p>"] if text else []
-        parts += [html_table(section.table, section.heading)] if len(section.table) else []
-        if picture and number == 0:
-            data = base64.b64encode(picture).decode()
-            style = "max-width: 100%; background: white"
-            parts += [
-                f'<img alt="Printed against ours" style="{style}" '
-                f'src="data:image/png;base64,{data}">'
-            ]
+    for heading, text, table in content:
+        parts += [f"<h2>{escape(heading)}</h2>"] if heading else []
+        parts += [f"<p>{escape(text)}</p>" if heading else f"<p><b>{escape(text)}</b></p>"]
+        parts += [] if heading or not picture else [image]
+        parts += [html_table(_as_text(table), heading)] if len(table) else []
     return html_page(title, parts)
 
 
 def write(
     folder: Path,
-    title: str,
     found: Reproduction,
     by: Sequence[str] = (),
     more: Iterable[Section] = (),
+    title: str = TITLE,
     inputs: Iterable[Path] = (),
 ) -> None:
     """Write the page, its picture and all rows: ``reproduction.md``, ``.html``, ``.png``, ``.csv``.
@@ -146,104 +150,86 @@ def write(
     ``more`` are further sections; ``inputs`` are files that are not written over.
     """
     content, drawn = [*sections(found, by), *more], picture(found, by)
-    files: dict[str, str | bytes] = {
-        "md": as_markdown(title, content, "reproduction.png" if drawn else ""),
-        "html": as_page(title, content, drawn),
-        "csv": as_csv(found.rows),
-        **({"png": drawn} if drawn else {}),
-    }
-    write_together(folder, {f"reproduction.{k}": file for k, file in files.items()}, inputs)
+    name = "reproduction"
+    files = {f"{name}.md": as_markdown(content, title, f"{name}.png" if drawn else "").encode()}
+    files[f"{name}.html"] = as_page(content, title, drawn).encode()
+    files[f"{name}.csv"] = found.rows.to_csv(index=False, lineterminator="\n").encode()
+    write_together(folder, files | ({f"{name}.png": drawn} if drawn else {}), inputs)
 
 
 def _counted(what: str, count: Count) -> str:
     if not count.number:
         return ""
     low, high = (f"{100 * limit:.0f}" for limit in count.interval)
-    zero = count.number - count.told
-    also = f" Of {zero} of them, zero lies inside, too." if zero else ""
+    zero, share = count.inside - count.consistent, 100 * count.inside / count.number
+    so_few, farthest = (
+        "< 0.001" if p < 0.001 else f"= {p:.2g}" for p in (count.by_chance, count.farthest)
+    )
     return (
-        f"{count.inside} of {count.number} {what}s lie inside the prediction interval "
-        f"({100 * count.inside / count.number:.0f} % [{low}, {high}]; by chance "
-        f"{100 * INSIDE:.0f} %, so few with p {_p(count.by_chance)}).{also}"
+        f"{count.inside} of {count.number} {what}s lie inside the prediction interval ({share:.0f} "
+        f"% [{low}, {high}]; by chance 95 %; so few with p {so_few}, the farthest p {farthest})"
+        + (f"; so does zero, in {zero} of these." if zero else ".")
     )
 
 
-def _parts(found: Reproduction, by: Sequence[str]) -> Iterator[dict[str, str]]:
+def _parts(found: Reproduction, by: Sequence[str]) -> Iterator[dict[Any, str]]:
     for part in found.parts(by):
         answer, levels, gaps = found.answer(part)
         if levels.number or gaps.number:
-            yield {
-                **{name.capitalize(): value or ABSENT for name, value in part.items()},
-                "Levels inside": f"{levels.inside} of {levels.number}",
-                "Gaps inside": f"{gaps.inside} of {gaps.number}",
-                "Gaps told from zero": f"{gaps.told} of {gaps.number}",
-                "Answer": answer,
-            }
+            counts = {"levels inside": levels, "gaps inside": gaps}
+            told = {name: f"{of.inside} of {of.number}" for name, of in counts.items()}
+            consistent = f"{gaps.consistent} of {gaps.number}"
+            yield {**part, **told, "gaps consistent": consistent, "answer": answer}
 
 
 def _definitions(found: Reproduction) -> Iterator[dict[str, str]]:
-    for name, question, source, column, met in DEFINITIONS:
-        line = {"Definition": name, "Question": question, "Source": source or ABSENT}
+    for name, asks, source, column, met in DEFINITIONS:
+        line = {"definition": name, "asks": asks, "source": source}
         for kind in (LEVEL, GAP):
-            rows = comparable(found.of(kind))
-            values = list(rows[column].dropna()) if column in rows else []
-            told = f"{sum(map(bool, map(met, values)))} of {len(values)}" if len(values) else ABSENT
-            line[f"{kind.capitalize()}s"] = told
-        if {line["Levels"], line["Gaps"]} != {ABSENT}:
-            yield line
-    same, rows_of_table = found.same_order()
-    if rows_of_table:
-        question = f"have all values of {found.gaps[0] if found.gaps else ''} the same order?"
-        told = f"{same} of {rows_of_table} rows"
-        yield {
-            "Definition": "order",
-            "Question": question,
-            "Source": ABSENT,
-            "Levels": told,
-            "Gaps": ABSENT,
-        }
+            values = comparable(found.of(kind)).get(column, pd.Series(dtype=float)).dropna()
+            line[f"{kind}s"] = f"{values.map(met).sum()} of {len(values)}" if len(values) else ""
+        yield line
+    if found.gaps:
+        same, rows = found.same_order()
+        asks, told = f"is the order of {found.gaps[0]}s the paper's?", f"{same} of {rows} rows"
+        yield {"definition": "order", "asks": asks, "source": ABSENT, "levels": told, "gaps": ""}
 
 
-def _printed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    lines = []
-    for row in rows.to_dict("records"):
-        notes = [row["note"], f"apart: {row['apart']}" if row["apart"] else "", row["setting"]]
-        spread = (
-            ""
-            if row["se_assumed"] or math.isnan(row["z"])
-            else f" (se {_number(row['printed_se'])})"
-        )
-        lines.append(
-            {
-                **{name.capitalize(): row[name] or ABSENT for name in keys},
-                "Page": row["page"] or ABSENT,
-                "Printed": f"{row['printed']:.6g}{spread} {row['unit']}".strip().replace("-", "−"),
-                "Ours": _number(row["ours"]),
-                "Seeds": str(row["seeds"]) if row["seeds"] else ABSENT,
-                "Interval": _interval(row["low"], row["high"]),
-                "Verdict": row["verdict"],
-                "Difference": _number(row["z"], 2),
-                "Note": "; ".join(filter(None, notes)) or ABSENT,
-            }
-        )
-    table = pd.DataFrame(lines)
-    return table.loc[:, (table != ABSENT).any()]
-
-
-def _assumed(found: Reproduction) -> str:
-    rows = comparable(found.rows[found.rows["main"]])
-    without = int(rows["se_assumed"].sum())
-    spread = (
-        f"Of {without} of {len(rows)} numbers and gaps, no spread is printed: each counts as one "
-        "run with the spread of ours, or as the mean of so many as are stated. "
-        if without
-        else "The spread of every number is printed. "
+def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The rows as the page shows them."""
+    texts = rows.map(_text)
+    notes = [filter(None, row) for row in rows[["note", "apart", "setting"]].to_numpy()]
+    spread = ("\u00a0±\u00a0" + texts["se"]).where(rows["se"].notna(), "")
+    return rows[[*keys, "page"]].assign(
+        printed=rows["printed"].map("{:g}".format).str.replace("-", "−")
+        + spread
+        + "\u00a0"
+        + rows["unit"],
+        ours=rows["ours"],
+        seeds=rows["seeds"],
+        interval=(texts["low"] + "\u00a0to\u00a0" + texts["high"]).where(rows["low"].notna(), ""),
+        verdict=rows["verdict"],
+        z=rows["z"].round(2),
+        note=[*map("; ".join, notes)],
     )
-    return spread + (
-        "Our own standard errors are widened, so that a normal interval of 95 % is Student's. Two "
-        "printed numbers that make a gap count as paired if no spread is printed, as ours are by "
-        "seed, and else as independent."
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        value = "" if math.isnan(value) else f"{value:.4g}".replace("-", "−")
+    return str(value).strip() or ABSENT
+
+
+def _as_text(table: pd.DataFrame) -> pd.DataFrame:
+    """A table as strings, without columns that are empty."""
+    texts = table.map(_text).rename(
+        columns=lambda name: name if len(name) == 1 else name.capitalize()
     )
+    return texts.loc[:, (texts != ABSENT).any()]
+
+
+#: The colour and the marker of each verdict in the picture.
+DRAWN = {CONSISTENT: ("#12652a", "o"), NOT_MET: ("#a3201c", "X"), CANNOT_TELL: ("#7a7a7a", "s")}
 
 
 def picture(found: Reproduction, by: Sequence[str] = ()) -> bytes:
@@ -255,71 +241,48 @@ def picture(found: Reproduction, by: Sequence[str] = ()) -> bytes:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         return b""
-    rows = comparable(found.rows[found.rows["main"]], apart=True)
-    parts = [part for part in (found.parts(by) if by else [{}]) if len(_of(rows, part))]
-    kinds = [kind for kind in (LEVEL, GAP) if (rows["kind"] == kind).any()]
-    size = 3.2 * len(parts), 3.2 * len(kinds)
-    figure = Figure(figsize=size, layout="constrained", dpi=120)
-    panels = figure.subplots(len(kinds), len(parts), squeeze=False)
-    for line, kind in zip(panels, kinds, strict=True):
-        for panel, part in zip(line, parts, strict=True):
-            shown = _of(rows[rows["kind"] == kind], part)
-            _draw(panel, shown)
-            unit = next(iter(shown["unit"]), "")
-            panel.set_title(" · ".join(filter(None, part.values())) or kind, fontsize=9)
-            panel.set_xlabel(f"printed {kind}{f' ({unit})' if unit else ''}", fontsize=8)
-            panel.set_ylabel(f"our {kind}", fontsize=8)
-            panel.tick_params(labelsize=7)
-    handles: dict[str, Any] = {}
-    for panel in panels.flat:
-        handles |= {h.get_label(): h for h in panel.containers}
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=8)
+    parts = found.parts(by)
+    drawn = {kind: [part for part in parts if _has(found.of(kind, part))] for kind in (LEVEL, GAP)}
+    wide = max(1, min(5, max(map(len, drawn.values()))))
+    high = {kind: math.ceil(len(of) / wide) for kind, of in drawn.items()}
+    rows = max(1, sum(high.values()))
+    figure = Figure((3.1 * wide, 3.2 * rows + 0.4), dpi=110, layout="constrained")
+    panels = figure.subplots(rows, wide, squeeze=False)
+    lines = {LEVEL: panels[: high[LEVEL]], GAP: panels[high[LEVEL] :]}
+    for kind, of in drawn.items():
+        for panel, part in zip_longest(lines[kind].flat, of):
+            if part is None:
+                panel.set_axis_off()
+                continue
+            _draw(panel, found.of(kind, part), kind)
+            panel.set_title(" · ".join(filter(None, part.values())), fontsize=9)
+    marks = {h.get_label(): h for panel in panels.flat for h in panel.containers}
+    figure.legend([*marks.values()], [*marks], loc="outside lower center", ncols=3, fontsize=8)
     stream = io.BytesIO()
     figure.savefig(stream, format="png")
     return stream.getvalue()
 
 
-#: The colour and the marker of each verdict in the picture.
-DRAWN = {CONSISTENT: ("#12652a", "o"), NOT_MET: ("#a3201c", "X"), CANNOT_TELL: ("#7a7a7a", "s")}
+def _has(rows: pd.DataFrame) -> bool:
+    """Whether one of the rows has an interval."""
+    return bool(rows["low"].notna().any())
 
 
-def _of(rows: pd.DataFrame, part: Mapping[Any, str]) -> pd.DataFrame:
-    for name, value in part.items():
-        rows = rows[rows[name] == value]
-    return rows
-
-
-def _draw(panel: Any, rows: pd.DataFrame) -> None:
+def _draw(panel: Any, rows: pd.DataFrame, kind: str) -> None:
     """Points with bars, and the line on which both numbers are the same."""
     for verdict, (colour, marker) in DRAWN.items():
-        of = rows[rows["verdict"] == verdict]
-        if len(of):
-            half = of["high"] - of["ours"]
+        if len(of := rows[rows["verdict"] == verdict]):
+            look = {"color": colour, "fmt": marker, "markersize": 5, "elinewidth": 1, "alpha": 0.8}
             panel.errorbar(
-                of["printed"], of["ours"], half, fmt=marker, color=colour, label=verdict,
-                markersize=5, elinewidth=1, alpha=0.8,
-            )  # fmt: skip
-    if rows.empty:
-        panel.set_axis_off()
-        return
-    values = rows[["printed", "low", "high"]].to_numpy()
+                of["printed"], of["ours"], of["high"] - of["ours"], label=verdict, **look
+            )
+    values = rows.loc[rows["low"].notna(), ["printed", "low", "high"]].to_numpy()
     around = 0.05 * (values.max() - values.min() or 1)
     ends = values.min() - around, values.max() + around
     panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
-    panel.set(xlim=ends, ylim=ends, aspect="equal")
-    if rows["kind"].iloc[0] == GAP:
+    panel.set(xlim=ends, ylim=ends, aspect="equal", ylabel=f"our {kind}")
+    unit = next(iter(rows["unit"]), "")
+    panel.set_xlabel(f"printed {kind}{f' ({unit})' if unit else ''}")
+    if kind == GAP:
         panel.axhline(0, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-
-
-def _number(value: float, digits: int = 4) -> str:
-    if math.isnan(value):
-        return ABSENT
-    return f"{value:.{digits}g}".replace("inf", "∞").replace("-", "−")
-
-
-def _interval(low: float, high: float) -> str:
-    return ABSENT if math.isnan(low) else f"{_number(low)} to {_number(high)}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.2g}"
+    panel.tick_params(labelsize=7)

@@ -32,6 +32,7 @@ SECTIONS = {
         **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
     },
     "Archive": dict.fromkeys(("archive", "rebuild", "restore", "verify"), "archive_commands"),
+    "Judge": {"reproduce": "reproduce_command"},
     "Develop": {"schema": "pipeline_commands"},
     # Not in the help: the pipeline calls them.
     "": dict.fromkeys(

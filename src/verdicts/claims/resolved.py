@@ -40,6 +40,20 @@ class Resolved:
     looks: object
     #: The files with printed numbers that claims name.
     printed: tuple[Path, ...]
+    #: Where each of these numbers is printed, by its place: ``claims.ID.cells.CELL.paper``.
+    sources: Mapping[str, Source]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a number is printed."""
+
+    #: The name of its file, without the ending.
+    file: str
+    column: str
+    where: Mapping[str, object]
+    #: The values of its row, by column.
+    row: Mapping[str, str]
 
 
 def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
@@ -63,7 +77,9 @@ def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
         name: printed.numbers(f"claims.{name}", entry)
         for name, entry in expanded("claims", short, named).items()
     }
-    return Resolved(claims, gates, content.get("looks"), tuple(sorted(printed.files)))
+    return Resolved(
+        claims, gates, content.get("looks"), tuple(sorted(printed.files)), printed.sources
+    )
 
 
 def _with_defaults(
@@ -194,6 +210,8 @@ class PrintedNumbers:
         self.folder = folder
         #: The rows of each file that was read, by its path.
         self.files: dict[Path, list[dict[str, str]]] = {}
+        #: Where numbers are printed, by their places in the claims file; differences are not there.
+        self.sources: dict[str, Source] = {}
 
     def numbers(self, key: str, entry: object) -> object:
         """A claim, its cells included, with the numbers in place of where they are printed."""
@@ -223,6 +241,8 @@ class PrintedNumbers:
         right = right and all(isinstance(side, Mapping) for side in sides)
         check(right, key, printed, "give a number, or file, column and where (and minus)")
         numbers = [self._printed(key, printed["file"], printed["column"], side) for side in sides]
+        if len(numbers) > 1:
+            del self.sources[key]
         return round(numbers[0] - sum(numbers[1:]), 12)
 
     def _printed(self, key: str, file: object, column: object, where: Any) -> float:
@@ -237,6 +257,7 @@ class PrintedNumbers:
         text = found[0][str(column)]
         if not re.fullmatch(_NUMBER, text) or not math.isfinite(float(text)):
             raise UserError(f"{key}: {shown(text)} in {file!r} is not a number.")
+        self.sources[key] = Source(Path(str(file)).stem, str(column), where, found[0])
         return float(text)
 
     def _rows(self, key: str, name: object) -> list[dict[str, str]]:
