@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verdicts.files import one_of, write_together
-from verdicts.registry import UserError, load_plugin, printable
+from verdicts.registry import UserError, check, load_plugin, printable
 
 if TYPE_CHECKING:
     from verdicts.row import Row
@@ -92,7 +92,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     told = "the column with your numbers (default: value)"
     reproduce.add_argument("--value", default="value", metavar="COLUMN", help=told)
     told = "compare gaps, too: those of all values of a column from this one"
-    reproduce.add_argument("--gaps", type=pair, metavar="COLUMN=VALUE", help=told)
+    reproduce.add_argument("--gaps", metavar="COLUMN=VALUE", help=told)
     told = "the largest difference that does not matter"
     reproduce.add_argument("--margin", type=float, help=told)
     told = "what follows a ± or stands in brackets (default: sd)"
@@ -193,10 +193,9 @@ def _register(given: argparse.Namespace) -> int:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """The column and the value in ``method=gossip``."""
+    """The column and the value in ``method=gossip``; a UserError for another text."""
     name, equal, value = text.partition("=")
-    if not (name and equal):
-        raise argparse.ArgumentTypeError(f"{text!r}; write COLUMN=VALUE, such as method=baseline")
+    check(name and equal, "gaps", text, "write COLUMN=VALUE, such as method=baseline")
     return name, value
 
 
@@ -219,8 +218,9 @@ def _reproduce(given: argparse.Namespace) -> int:
     keys = reproduction.keys_of(printed)
     for name in given.by:
         one_of("by", name, keys)
+    gaps = pair(given.gaps) if given.gaps else None
     measured = reproduction.read_measured(given.measured, keys, given.value, given.settings)
-    found = reproduction.reproduction(printed, measured, given.gaps, given.margin)
+    found = reproduction.reproduction(printed, measured, gaps, given.margin)
     if given.out is None:
         page = reproduction_page.as_markdown(reproduction_page.sections(found, given.by))
         print(printable(page, keep="\n"), end="")

@@ -7,7 +7,7 @@ last columns: it becomes tidy, with their names in ``column``.
 from __future__ import annotations
 
 import csv
-import io
+import math
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from verdicts.registry import UserError, check, shown
 from verdicts.rows.tables import check_columns, read_csv
 
 #: The most bytes of a file of printed numbers.
-MOST_BYTES = 2**24
+MOST_BYTES = 2**20
 
 #: What stands where nothing was printed.
 NOTHING = ("", "-", "--", "---", "–", "—", "−", "n/a", "N/A", "NA", "nan")
@@ -73,16 +73,11 @@ def _csv(path: Path) -> pd.DataFrame:
 
 
 def _markdown(path: Path) -> pd.DataFrame:
-    """The first pipe table of a Markdown file."""
-    lines = path.read_text("utf-8-sig").splitlines()
-    rows: list[list[str]] = []
-    for line in map(str.strip, lines):
-        if line.startswith("|"):
-            cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
-            rows.append([re.sub(r"[*`\\]", "", cell).strip() for cell in cells])
-        elif rows:
-            break
-    return _table([row for row in rows if not all(re.fullmatch(":?-+:?", c) for c in row)], path)
+    """The pipe table of a Markdown file."""
+    lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
+    rows = [re.split(r"(?<!\\)\|", line.strip("|")) for line in lines if line[:1] == "|"]
+    cells = [[re.sub(r"[*`\\]", "", cell).strip() for cell in row] for row in rows]
+    return _table([row for row in cells if not re.fullmatch("[:-]*", "".join(row))], path)
 
 
 def _latex(path: Path) -> pd.DataFrame:
@@ -92,11 +87,8 @@ def _latex(path: Path) -> pd.DataFrame:
     if inside is None:
         raise ValueError("it has no tabular")
     body = re.sub(r"^(\[[^]]*\])?(\{(?:[^{}]|\{[^{}]*\})*\})+", "", inside[2].strip())
-    rows = []
-    for line in re.split(r"\\\\(?:\[[^]]*\])?", body):
-        cells = [cell for part in re.split(r"(?<!\\)&", line) for cell in _cells(part)]
-        if any(cells):
-            rows.append(cells)
+    lines = [re.split(r"(?<!\\)&", line) for line in re.split(r"\\\\(?:\[[^]]*\])?", body)]
+    rows = [cells for line in lines if any(cells := [c for part in line for c in _cells(part)])]
     for above, row in pairwise(rows):  # a \multirow stands above
         row[0] = row[0] or above[0]
     return _table(rows, path)
@@ -104,16 +96,14 @@ def _latex(path: Path) -> pd.DataFrame:
 
 def _cells(source: str) -> list[str]:
     """The texts of a LaTeX cell: one, or several equal ones if it spans columns."""
-    source = re.sub(r"\\(?:toprule|midrule|bottomrule|hline)\b", "", source)
-    source = re.sub(r"\\c(?:mid)?rule(?:\([^)]*\))?\{[^{}]*\}|\\cline\{[^{}]*\}", "", source)
-    several = re.match(r"\s*\\multicolumn\{(\d{1,2})\}\{[^{}]*\}", source)
+    rules = r"\\(?:(?:top|mid|bottom)rule|hline)\b|\\(?:cmidrule|cline)(?:\([^)]*\))?\{[^{}]*\}"
+    source = re.sub(rules, "", source)
+    several = re.match(r"\s*\\multicolumn\{(\d{1,2})\}", source)
     source = re.sub(r"\\multi(?:column|row)\{[^{}]*\}\{[^{}]*\}", "", source)
-    for symbol, text in ((r"\pm", "±"), (r"\%", ""), ("$", ""), ("~", " ")):
-        source = source.replace(symbol, text)
-    before = None
-    while before != source:  # \textbf{\emph{87.3}}, from the inside
-        before, source = source, re.sub(r"\\[A-Za-z]+\*?\{([^{}]*)\}", r"\1", source)
-    text = " ".join(re.sub(r"\\[A-Za-z]+|[{}]|\\", " ", source).split())
+    source = re.sub(r"\\%|\$", "", source.replace(r"\pm", "±").replace("~", " "))
+    for _ in range(9):  # \textbf{\emph{87.3}}, from the inside
+        source = re.sub(r"\\[A-Za-z]+\*?\{([^{}]*)\}", r"\1", source)
+    text = " ".join(re.sub(r"\\[A-Za-z]+|[{}\\]", " ", source).split())
     return [text] * (int(several[1]) if several else 1)
 
 
@@ -148,32 +138,21 @@ def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
 
 def _with_numbers(table: pd.DataFrame, file: str, spread: str) -> pd.DataFrame:
     """The table with numbers in its columns of numbers; rows without a value are left out."""
-    table = table[[text.strip() not in NOTHING for text in table["value"]]].reset_index(drop=True)
+    table = table[~table["value"].str.strip().isin(NOTHING)].reset_index(drop=True)
     if table.empty:
         raise UserError(f"{file}: it has no numbers in the column 'value'.")
-    read = [_number(file, "value", row, text) for row, text in enumerate(table["value"], 1)]
-    table["rounding"] = [rounding_of(text) for text in table["value"]]
-    table["value"] = [value for value, _ in read]
-    if spread not in table and any(error == error for _, error in read):
-        table[spread] = [error for _, error in read]
-    for name in {"sd", "se", "seeds"} & set(table):
-        texts = enumerate(map(str, table[name]), 1)
-        table[name] = [
-            float("nan") if text.strip() in NOTHING else _number(file, name, row, text)[0]
-            for row, text in texts
-        ]
-    return table
+    names = [name for name in ("value", "sd", "se", "seeds") if name in table]
+    read = {k: [_number(file, k, *cell) for cell in enumerate(table[k], 1)] for k in names}
+    spreads = [error for _, error in read["value"]]
+    if spread not in table and not all(map(math.isnan, spreads)):
+        table[spread] = spreads
+    numbers = {name: [number for number, _ in pairs] for name, pairs in read.items()}
+    return table.assign(rounding=table["value"].map(rounding_of), **numbers)
 
 
 def _number(file: str, column: str, row: int, text: str) -> tuple[float, float]:
-    found = number_of(text)
-    if found is None:
+    if text.strip() in NOTHING:
+        return math.nan, math.nan
+    if (found := number_of(text)) is None:
         raise UserError(f"{file}: {column} is {shown(text)} in row {row}; it must be a number.")
     return found
-
-
-def as_csv(table: pd.DataFrame) -> str:
-    """A tidy table as text in CSV."""
-    stream = io.StringIO()
-    table.to_csv(stream, index=False, lineterminator="\n")
-    return stream.getvalue()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from scipy.special import ndtr, ndtri
+
 #: What small telescopes ask: the effect that the original would have seen with this probability.
 SMALL = 1 / 3
 
@@ -24,8 +26,6 @@ def prediction_interval(
     of the replication. Errors are normal, and nothing else differs (Patil, Peng and Leek 2016).
     Raises a ValueError for an error that is not above 0, and for a level outside of (0, 1).
     """
-    from scipy.special import ndtri
-
     half = float(ndtri((1 + _level(level)) / 2)) * _both(original_se, replication_se)
     return original - half, original + half
 
@@ -46,8 +46,6 @@ def q_test(original: float, original_se: float, replication: float, replication_
     It is above 5 % where the replication lies in its prediction interval of 95 %. Raises a
     ValueError for an error that is not above 0.
     """
-    from scipy.special import ndtr
-
     z = standardized_difference(original, original_se, replication, replication_se)
     return 2 * float(ndtr(-abs(z)))
 
@@ -60,8 +58,6 @@ def same_sign_and_significant(
     The vote count of the Open Science Collaboration (2015). Raises a ValueError for an error that
     is not above 0, and for a level outside of (0, 1).
     """
-    from scipy.special import ndtr
-
     z = replication / _both(replication_se)
     return original * replication > 0 and 2 * float(ndtr(-abs(z))) <= _level(level)
 
@@ -80,8 +76,6 @@ def small_telescopes(
     smaller still: the original's telescope was too small for it. Raises a ValueError for an error
     that is not above 0, and for a power outside of (0, 1).
     """
-    from scipy.special import ndtr, ndtri
-
     small = float(ndtri(0.975) + ndtri(_level(power, "power"))) * _both(original_se)
     return float(
         ndtr((math.copysign(replication, original * replication) - small) / _both(replication_se))
@@ -103,8 +97,6 @@ def sceptical_p(
     replicated effect succeed at any size (Held, Micheloud and Pawel 2022). NaN if both effects
     are 0. Raises a ValueError for an error that is not above 0, and for another type.
     """
-    from scipy.special import ndtr
-
     if type not in ("nominal", "golden"):
         raise ValueError(f"type must be 'nominal' or 'golden', not {type!r}")
     first = (original / _both(original_se)) ** 2
@@ -133,8 +125,6 @@ def equivalence(
     Below 5 %, the difference is within the margin (Schuirmann 1987). Raises a ValueError for an
     error or a margin that is not above 0.
     """
-    from scipy.special import ndtr
-
     if not margin > 0:
         raise ValueError("the margin must be above 0")
     off = abs(replication - original)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from verdicts import replication
 from verdicts.registry import UserError, check, shown, unknown
@@ -53,8 +54,6 @@ class Count:
     @property
     def by_chance(self) -> float:
         """The probability that so few or fewer lie inside, if each does with 95 %."""
-        from scipy.special import bdtr
-
         return float(bdtr(self.inside, self.number, 1 - ALPHA))
 
     @property
@@ -307,8 +306,6 @@ def _compared(
     number: Mapping[str, Any], values: pd.Series[float], kind: str, margin: float | None
 ) -> dict[str, Any]:
     """What the prediction interval and the other definitions say of a printed number and ours."""
-    from scipy.special import ndtr, ndtri, stdtr, stdtrit
-
     n, printed, count, se = len(values), number["value"], number["count"], number["se"]
     finite = values[np.isfinite(values)]
     mean, sd = float(finite.mean()), float(finite.std(ddof=1))

@@ -7,7 +7,6 @@ import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -200,18 +199,12 @@ def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     texts = rows.map(_text)
     notes = [filter(None, row) for row in rows[["note", "apart", "setting"]].to_numpy()]
     spread = ("\u00a0±\u00a0" + texts["se"]).where(rows["se"].notna(), "")
-    return rows[[*keys, "page"]].assign(
-        printed=rows["printed"].map("{:g}".format).str.replace("-", "−")
-        + spread
-        + "\u00a0"
-        + rows["unit"],
-        ours=rows["ours"],
-        seeds=rows["seeds"],
-        interval=(texts["low"] + "\u00a0to\u00a0" + texts["high"]).where(rows["low"].notna(), ""),
-        verdict=rows["verdict"],
-        z=rows["z"].round(2),
-        note=[*map("; ".join, notes)],
-    )
+    printed = rows["printed"].map("{:g}".format).str.replace("-", "−") + spread
+    interval = (texts["low"] + "\u00a0to\u00a0" + texts["high"]).where(rows["low"].notna(), "")
+    added = {"printed": printed + "\u00a0" + rows["unit"], "interval": interval}
+    names = ("page", "printed", "ours", "seeds", "interval", "verdict", "z", "note")
+    table = rows.assign(**added, z=rows["z"].round(2), note=[*map("; ".join, notes)])
+    return table[[*keys, *names]]
 
 
 def _text(value: object) -> str:
@@ -241,35 +234,27 @@ def picture(found: Reproduction, by: Sequence[str] = ()) -> bytes:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         return b""
-    parts = found.parts(by)
-    drawn = {kind: [part for part in parts if _has(found.of(kind, part))] for kind in (LEVEL, GAP)}
-    wide = max(1, min(5, max(map(len, drawn.values()))))
-    high = {kind: math.ceil(len(of) / wide) for kind, of in drawn.items()}
-    rows = max(1, sum(high.values()))
-    figure = Figure((3.1 * wide, 3.2 * rows + 0.4), dpi=110, layout="constrained")
-    panels = figure.subplots(rows, wide, squeeze=False)
-    lines = {LEVEL: panels[: high[LEVEL]], GAP: panels[high[LEVEL] :]}
-    for kind, of in drawn.items():
-        for panel, part in zip_longest(lines[kind].flat, of):
-            if part is None:
-                panel.set_axis_off()
-                continue
-            _draw(panel, found.of(kind, part), kind)
-            panel.set_title(" · ".join(filter(None, part.values())), fontsize=9)
-    marks = {h.get_label(): h for panel in panels.flat for h in panel.containers}
+    groups = [(part, found.of(kind, part)) for kind in (LEVEL, GAP) for part in found.parts(by)]
+    shown = [(part, rows) for part, rows in groups if rows["low"].notna().any()]
+    wide = max(1, min(5, len(shown)))
+    high = max(1, math.ceil(len(shown) / wide))
+    figure = Figure((3.1 * wide, 3.2 * high + 0.4), dpi=110, layout="constrained")
+    panels = figure.subplots(high, wide, squeeze=False).flat
+    for panel, (part, rows) in zip(panels, shown, strict=False):
+        _draw(panel, rows)
+        panel.set_title(" · ".join(filter(None, part.values())), fontsize=9)
+    for panel in panels[len(shown) :]:
+        panel.set_axis_off()
+    marks = {mark.get_label(): mark for panel in panels for mark in panel.containers}
     figure.legend([*marks.values()], [*marks], loc="outside lower center", ncols=3, fontsize=8)
     stream = io.BytesIO()
     figure.savefig(stream, format="png")
     return stream.getvalue()
 
 
-def _has(rows: pd.DataFrame) -> bool:
-    """Whether one of the rows has an interval."""
-    return bool(rows["low"].notna().any())
-
-
-def _draw(panel: Any, rows: pd.DataFrame, kind: str) -> None:
+def _draw(panel: Any, rows: pd.DataFrame) -> None:
     """Points with bars, and the line on which both numbers are the same."""
+    kind, unit = rows[["kind", "unit"]].iloc[0]
     for verdict, (colour, marker) in DRAWN.items():
         if len(of := rows[rows["verdict"] == verdict]):
             look = {"color": colour, "fmt": marker, "markersize": 5, "elinewidth": 1, "alpha": 0.8}
@@ -281,7 +266,6 @@ def _draw(panel: Any, rows: pd.DataFrame, kind: str) -> None:
     ends = values.min() - around, values.max() + around
     panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
     panel.set(xlim=ends, ylim=ends, aspect="equal", ylabel=f"our {kind}")
-    unit = next(iter(rows["unit"]), "")
     panel.set_xlabel(f"printed {kind}{f' ({unit})' if unit else ''}")
     if kind == GAP:
         panel.axhline(0, color="0.6", linewidth=0.8, linestyle=":", zorder=0)

@@ -9,16 +9,7 @@ import click
 from ngo.cli.options import FOLDER, INPUT
 from ngo.common.files import write_text
 from ngo.common.registry import UserError, unknown
-from ngo.pipeline.paths import (
-    FIRST,
-    NGO,
-    REPOSITORY,
-    config_of,
-    paper_names,
-    reference_folder,
-    shipped_metrics,
-    tier_folder,
-)
+from ngo.pipeline import paths
 from verdicts.cli import names, pair
 from verdicts.registry import check
 
@@ -58,25 +49,27 @@ def reproduce(
     if paper == "init":
         _init(name, table)
         return
-    if paper not in paper_names():
-        raise unknown("paper", paper, paper_names())
+    if paper not in paths.paper_names():
+        raise unknown("paper", paper, paths.paper_names())
     from ngo.pipeline import printed_numbers
     from verdicts.reproduction import reproduction
     from verdicts.reproduction_page import write
     from verdicts.rows.tables import read_tables
 
-    root = Path() if Path(reference_folder(paper)).is_dir() else REPOSITORY
-    claims = printed_numbers.on_numbers(root / reference_folder(paper) / "claims.yaml")
-    if archive is None and tier is None:
-        archive = shipped_metrics(root).get(FIRST if paper == NGO else paper)
+    root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
+    claims = printed_numbers.on_numbers(root / paths.reference_folder(paper) / "claims.yaml")
+    of_paper = paths.FIRST if paper == paths.NGO else paper
+    if tier is None:
+        archive = archive or paths.shipped_metrics(root).get(of_paper)
     if archive is not None:
         tables = printed_numbers.archived_tables(archive, claims, click.echo)
     else:
-        tables = read_tables(f"{tier_folder(tier or paper)}/metrics", claims.tables)
-    found = reproduction(*printed_numbers.printed_and_measured(claims, tables), pair(gaps), margin)
+        tables = read_tables(f"{paths.tier_folder(tier or of_paper)}/metrics", claims.tables)
+    numbers = printed_numbers.printed_and_measured(claims, tables)
+    found = reproduction(*numbers, gaps=pair(gaps), margin=margin)
     for key in names(by):
         check(key in found.keys, "by", key, f"choose among {', '.join(found.keys)}")
-    more = [printed_numbers.nearest_calibrated(root)] if paper == NGO else []
+    more = [printed_numbers.nearest_calibrated(root)] if paper == paths.NGO else []
     folder = out or Path("results/reproduction") / paper
     write(folder, found, names(by), more, f"Is this a reproduction? {paper}")
     click.echo(f"{found.answer()[0]} → {folder}/reproduction.html")
@@ -86,16 +79,16 @@ def _init(name: str | None, table: str | None) -> None:
     """Write papers/NAME: a config, the numbers of a table, and a claim on them."""
     from ngo.report.templates import rendered
     from verdicts.printed_tables import read_printed
-    from verdicts.reproduction import keys_of, text_of
+    from verdicts.reproduction import keys_of
 
     check(name is not None and name.isidentifier(), "name", name, "use letters, digits and _")
     if table is None:
         raise UserError("from: it is missing; name the table with the paper's numbers.")
-    config, folder = config_of(name), Path(reference_folder(name))
+    config, folder = paths.config_of(name), Path(paths.reference_folder(name))
     if config.parent.exists():
         raise UserError(f"name: {str(config.parent)!r} is there already; choose another name.")
     numbers = read_printed(table)
-    rows = numbers[keys_of(numbers)].map(text_of).to_dict("records")
+    rows = numbers[keys_of(numbers)].to_dict("records")
     cells = {"-".join(filter(None, row.values())): row for row in rows}
     given = {"name": name, "claims": folder / "claims.yaml"}
     write_text(folder / "table.csv", numbers.to_csv(index=False, lineterminator="\n"))

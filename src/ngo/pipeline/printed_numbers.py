@@ -115,19 +115,12 @@ def nearest_calibrated(root: Path) -> Section:
     trials = tidy.joined([(run.columns, run.facts, run.record) for run in runs]).to_pandas()
     numbers = root / published_numbers(NGO, "table1_classification")
     ranked = calibration.ranking(calibration.accuracies(trials, numbers), common=False)
-    tried = ranked["dataset"].value_counts()
-    first = ranked[ranked["rank"] == 1].to_dict("records")
-    table = pd.DataFrame(
-        {
-            "data": row["dataset"],
-            "tried": int(tried[row["dataset"]]),
-            "nearest": calibration.in_words({**row, "method": "ngo", "epochs": row["epochs_iid"]}),
-            "non-iid": f"{row['epochs_noniid']:g} epochs",
-            "distance": row["calibrated"],
-            "other graphs": row["confirmed"],
-        }
-        for row in first
-    )
+    first = ranked[ranked["rank"] == 1]
+    rows = ({**row, "epochs": row["epochs_iid"]} for row in first.to_dict("records"))
+    words = [calibration.in_words({**row, "method": "ngo"}) for row in rows]
+    names = {"dataset": "data", "nearest": "nearest, iid", "epochs_noniid": "epochs, non-iid"}
+    names |= {"calibrated": "distance", "confirmed": "other graphs"}
+    table = first.assign(nearest=words)[[*names]].rename(columns=names)
     text = (
         "The settings nearest to Table 1 among those that were tried (docs/calibration.md). "
         "Distance: the root mean square of ours − printed, in points, over centralized training "
