@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,6 @@ from verdicts.registry import UserError, check, shown, unknown
 from verdicts.rows.tables import read_table
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, UNDECIDED
-from verdicts.statistics.multiverse import share_interval
 
 LEVEL, GAP = "level", "gap"
 
@@ -40,36 +39,27 @@ Key = tuple[str, ...]
 Runs = Mapping[str, "pd.Series[float]"]
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(NamedTuple):
     """How many printed numbers, or gaps, lie inside their intervals."""
 
-    inside: int
     number: int
+    inside: int
     #: In how many of these intervals zero does not lie, too.
     consistent: int
+    #: The probability that so few or fewer lie inside, if each does with 95 %.
+    so_few: float
     #: The p value of the one that is farthest off, by the Q test and Bonferroni's correction.
     farthest: float
 
     @property
-    def by_chance(self) -> float:
-        """The probability that so few or fewer lie inside, if each does with 95 %."""
-        return float(bdtr(self.inside, self.number, 1 - ALPHA))
-
-    @property
     def agrees(self) -> bool:
         """Whether chance may leave out so many, and one so far off; each is tested at 2.5 %."""
-        return self.number > 0 and min(self.by_chance, self.farthest) > ALPHA / 2
+        return self.number > 0 and min(self.so_few, self.farthest) > ALPHA / 2
 
     @property
     def can_be_told(self) -> bool:
         """Whether at least half of them are consistent: zero does not lie inside, too."""
         return self.number > 0 and 2 * self.consistent >= self.number
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's exact interval of 95 % for the share inside."""
-        return share_interval(self.inside, self.number, ALPHA)
 
 
 def answer(levels: Count, gaps: Count) -> str:
@@ -118,12 +108,10 @@ class Reproduction:
         """
         rest = [name for name in self.keys if self.gaps and name != self.gaps[0]]
         levels = comparable(self.of(LEVEL))
-        same = []
-        for _, row in levels.groupby(rest) if rest else ():
-            pair = row["printed"].to_numpy(), row["ours"].to_numpy()
-            one, two = (np.sign(np.subtract.outer(values, values)) for values in pair)
-            same += [bool((one == two).all())] if len(row) > 1 else []
-        return sum(same), len(same)
+        groups = [row for _, row in levels.groupby(rest)] if rest else [levels]
+        rows = [row for row in groups if len(row) > 1]
+        same = [row["printed"].rank().equals(row["ours"].rank()) for row in rows]
+        return sum(same), len(rows)
 
     def settings(self, part: Mapping[Any, str] | None = None) -> pd.DataFrame:
         """How near the settings of our runs come to the levels that have several, nearest first.
@@ -167,9 +155,10 @@ def comparable(rows: pd.DataFrame) -> pd.DataFrame:
 def counted(rows: pd.DataFrame) -> Count:
     """How many of the rows lie inside; those that were not compared, or are apart, do not count."""
     rows = comparable(rows)
+    number, inside = len(rows), int(rows["inside"].sum())
     consistent = int((rows["verdict"] == CONSISTENT).sum())
-    farthest = min(1.0, len(rows) * rows["q_p"].min()) if len(rows) else math.nan
-    return Count(int(rows["inside"].sum()), len(rows), consistent, farthest)
+    farthest = min(1.0, number * rows["q_p"].min()) if number else math.nan
+    return Count(number, inside, consistent, float(bdtr(inside, number, 1 - ALPHA)), farthest)
 
 
 def keys_of(printed: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -26,7 +26,9 @@ from verdicts.reproduction import (
     comparable,
 )  # fmt: skip
 from verdicts.row import ABSENT
+from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET
+from verdicts.statistics.multiverse import share_interval
 
 TITLE = "Is this a reproduction?"
 
@@ -79,36 +81,28 @@ DEFINITIONS: tuple[tuple[str, str, str, str, Callable[[Any], bool]], ...] = (
 )  # fmt: skip
 
 
-#: The columns of ``Reproduction.settings``.
-SETTINGS = ("setting", "numbers", "inside", "distance", "farthest")
-
-
-class Section(NamedTuple):
-    """A heading, a text and a table; each may be empty."""
-
-    heading: str
-    text: str = ""
-    table: pd.DataFrame = pd.DataFrame()
+#: A heading, a text and a table; each may be empty.
+Section = tuple[str, str, pd.DataFrame]
 
 
 def sections(found: Reproduction, by: Sequence[str] = ()) -> Iterator[Section]:
     """What the page says; ``by`` are keys, by whose values there is an answer for each part."""
     answer, levels, gaps = found.answer()
     told = (_counted("printed number", levels), _counted("gap", gaps))
-    yield Section("", " ".join([f"{answer.capitalize()}.", *filter(None, told)]))
+    yield "", " ".join([f"{answer.capitalize()}.", *filter(None, told)]), pd.DataFrame()
     if by:
-        yield Section("Part by part", "", pd.DataFrame(_parts(found, by)))
+        yield "Part by part", "", pd.DataFrame(_parts(found, by))
     margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
-    yield Section("By which definition?", margin, pd.DataFrame(_definitions(found)))
+    yield "By which definition?", margin, pd.DataFrame(_definitions(found))
     for kind, heading, text in ((LEVEL, "Printed numbers", READ), (GAP, "Gaps", "")):
         if len(rows := found.of(kind)):
-            yield Section(heading, text, _listed(rows, found.keys))
+            yield heading, text, _listed(rows, found.keys)
     near = ((part, found.settings(part)) for part in found.parts(by))
-    if nearest := [table.assign(**part) for part, table in near if len(table)]:
+    if nearest := [pd.DataFrame({**part, **table}) for part, table in near if len(table)]:
         text = "Distance: the root mean square of ours − printed, where there are several settings."
-        yield Section("Other settings", text, pd.concat(nearest)[[*by, *SETTINGS]])
-    yield Section("The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"]))
-    yield Section("What is assumed", ASSUMED)
+        yield "Other settings", text, pd.concat(nearest)
+    yield "The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"])
+    yield "What is assumed", ASSUMED, pd.DataFrame()
 
 
 def as_markdown(content: Iterable[Section], title: str = TITLE, picture: str = "") -> str:
@@ -159,10 +153,11 @@ def write(
 def _counted(what: str, count: Count) -> str:
     if not count.number:
         return ""
-    low, high = (f"{100 * limit:.0f}" for limit in count.interval)
+    shares = share_interval(count.inside, count.number, ALPHA)
+    low, high = (f"{100 * share:.0f}" for share in shares)
     zero, share = count.inside - count.consistent, 100 * count.inside / count.number
     so_few, farthest = (
-        "< 0.001" if p < 0.001 else f"= {p:.2g}" for p in (count.by_chance, count.farthest)
+        "< 0.001" if p < 0.001 else f"= {p:.2g}" for p in (count.so_few, count.farthest)
     )
     return (
         f"{count.inside} of {count.number} {what}s lie inside the prediction interval ({share:.0f} "

@@ -126,4 +126,4 @@ def nearest_calibrated(root: Path) -> Section:
         "Distance: the root mean square of ours − printed, in points, over centralized training "
         "and the ring, iid and non-iid, by which they were chosen; then over the other graphs."
     )
-    return Section("What our assumptions can explain", text, table)
+    return "What our assumptions can explain", text, table
