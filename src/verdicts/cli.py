@@ -95,8 +95,6 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     reproduce.add_argument("--gaps", metavar="COLUMN=VALUE", help=told)
     told = "the largest difference that does not matter"
     reproduce.add_argument("--margin", type=float, help=told)
-    told = "what follows a ± or stands in brackets (default: sd)"
-    reproduce.add_argument("--spread", choices=("sd", "se"), default="sd", help=told)
     for name, told in (
         ("--by", "an answer for each value of these columns: COLUMN,COLUMN"),
         ("--settings", "columns of your runs that the paper leaves open: COLUMN,COLUMN"),
@@ -214,7 +212,7 @@ def _reproduce(given: argparse.Namespace) -> int:
     from verdicts import reproduction, reproduction_page
     from verdicts.printed_tables import read_printed
 
-    printed = read_printed(given.printed, given.spread)
+    printed = read_printed(given.printed)
     keys = reproduction.keys_of(printed)
     for name in given.by:
         one_of("by", name, keys)

@@ -28,12 +28,12 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _PRINTED = re.compile(rf"({_NUMBER})\s*%?\s*(?:(?:±|\+/-|\+-)\s*({_NUMBER})|\(({_NUMBER})\))?\s*%?")
 
 
-def read_printed(path: str | Path, spread: str = "sd") -> pd.DataFrame:
+def read_printed(path: str | Path) -> pd.DataFrame:
     """The tidy table in a file that ends in ``.csv``, ``.md`` or ``.tex``; all but numbers is text.
 
-    ``value`` is a number, and so are ``rounding``, half of its last digit, and ``spread`` (``sd``
-    or ``se``), what follows a ± or stands in brackets. Raises a UserError, in one line, for another
-    file, for one without numbers, and for a text where a number must be.
+    ``value`` is a number, and so are ``rounding``, half of its last digit, and ``sd``, what follows
+    a ± or stands in brackets. Raises a UserError, in one line, for another file, for one without
+    numbers, and for a text where a number must be.
     """
     file = regular_file(Path(path), "printed", MOST_BYTES)
     readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
@@ -48,7 +48,7 @@ def read_printed(path: str | Path, spread: str = "sd") -> pd.DataFrame:
         raise UserError(f"printed: {str(path)!r} has no rows.")
     if "value" not in table:
         table = _tidy(table, file.name)
-    return _with_numbers(table, file.name, spread)
+    return _with_numbers(table, file.name)
 
 
 def number_of(text: str) -> tuple[float, float] | None:
@@ -136,7 +136,7 @@ def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
     return long.sort_index(kind="stable")
 
 
-def _with_numbers(table: pd.DataFrame, file: str, spread: str) -> pd.DataFrame:
+def _with_numbers(table: pd.DataFrame, file: str) -> pd.DataFrame:
     """The table with numbers in its columns of numbers; rows without a value are left out."""
     table = table[~table["value"].str.strip().isin(NOTHING)].reset_index(drop=True)
     if table.empty:
@@ -144,8 +144,8 @@ def _with_numbers(table: pd.DataFrame, file: str, spread: str) -> pd.DataFrame:
     names = [name for name in ("value", "sd", "se", "seeds") if name in table]
     read = {k: [_number(file, k, *cell) for cell in enumerate(table[k], 1)] for k in names}
     spreads = [error for _, error in read["value"]]
-    if spread not in table and not all(map(math.isnan, spreads)):
-        table[spread] = spreads
+    if not {"sd", "se"} & set(table) and not all(map(math.isnan, spreads)):
+        table["sd"] = spreads
     numbers = {name: [number for number, _ in pairs] for name, pairs in read.items()}
     return table.assign(rounding=table["value"].map(rounding_of), **numbers)
 

@@ -116,29 +116,23 @@ class Reproduction:
     def settings(self, part: Mapping[Any, str] | None = None) -> pd.DataFrame:
         """How near the settings of our runs come to the levels that have several, nearest first.
 
-        ``distance`` is the root mean square of ours − printed. The first row has each number at its
-        nearest setting; the others are settings of at least half of the numbers. Empty if no level
-        has several.
+        ``distance`` is the root mean square of ours − printed. Rows are settings of at least half
+        of the numbers, and each number at its nearest. Empty if no level has several.
         """
         rows = _part(self.rows[self.rows["kind"] == LEVEL], part)
         rows = rows[rows["ours"].notna()]
         rows = rows[rows.groupby(self.keys)["setting"].transform("nunique") > 1]
         rows = rows.assign(off=(rows["ours"] - rows["printed"]).abs())
-        if rows.empty:
-            return rows
         nearest = rows.loc[rows.groupby(self.keys)["off"].idxmin()]
-        table = pd.DataFrame(
-            {
-                "setting": setting or "the chosen one",
-                "numbers": len(of),
-                "inside": of["inside"].sum(),
-                "distance": np.sqrt((of["off"] ** 2).mean()),
-                "farthest": of["off"].max(),
-            }
-            for setting, of in [("each at its nearest", nearest), *rows.groupby("setting")]
-            if 2 * len(of) >= len(nearest)
+        named = rows.assign(setting=rows["setting"].replace("", "the chosen one"))
+        groups = pd.concat([nearest.assign(setting="each at its nearest"), named])
+        table = groups.groupby("setting", sort=False, as_index=False).agg(
+            numbers=("off", "size"),
+            inside=("inside", "sum"),
+            distance=("off", lambda off: math.sqrt((off**2).mean())),
+            farthest=("off", "max"),
         )
-        return pd.concat([table[:1], table[1:].sort_values("distance")])
+        return table[2 * table["numbers"] >= len(nearest)].sort_values("distance")
 
 
 def _part(rows: pd.DataFrame, part: Mapping[Any, str] | None) -> pd.DataFrame:

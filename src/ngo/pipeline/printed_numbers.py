@@ -59,9 +59,9 @@ def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFra
         wheres = [{**claim.where, **where} for claim, where, _ in group]
         for (claim, where, source), whole in zip(group, wheres, strict=True):
             differs = {k: v for k, v in whole.items() if any(w.get(k) != v for w in wheres)}
-            keys = {"table": claim.place} | {k: text_of(v) for k, v in source.where.items()}
-            row = {**keys, **{name: source.row.get(name) or "" for name in OF_NUMBERS}}
-            row["value"] = text = source.row[source.column]
+            keys = {"table": claim.place} | {k: text_of(v) for k, v in source["where"].items()}
+            row = {**keys, **{name: source["row"].get(name) or "" for name in OF_NUMBERS}}
+            row["value"] = text = source["row"][source["column"]]
             row["rounding"] = row["rounding"] or rounding_of(text)
             row |= {"unit": row["unit"] or claim.unit, "apart": row["apart"] or claim.mark_reason}
             row = printed.setdefault(tuple(keys.items()), row)
@@ -87,7 +87,7 @@ def _by_number(claims: ClaimsFile) -> dict[tuple, list[tuple[Claim, Selection, A
         cells = {f"claims.{claim.id}.cells.{k}.paper": c.where for k, c in claim.cells.items()}
         for place, where in (whole | cells).items():
             if source := claims.sources.get(place):
-                number = source.file, source.column, tuple(source.where.items())
+                number = source["file"], source["column"], tuple(source["where"].items())
                 found.setdefault(number, []).append((claim, where, source))
     return found
 

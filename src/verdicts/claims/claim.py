@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from verdicts.files import mapping
 from verdicts.quantity_registry import QUANTITIES
@@ -15,9 +15,6 @@ from verdicts.registry import unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.sequential import Plan
-
-if TYPE_CHECKING:
-    from verdicts.claims.resolved import Source
 
 #: The mark of a claim that reads a sentence in another way than its author may have meant.
 ALTERNATIVE = "alternative"
@@ -136,8 +133,9 @@ class ClaimsFile:
     forms: Mapping[str, str] = field(default_factory=dict)
     #: Patterns of ids: these claims have no row where they are not run.
     optional: tuple[str, ...] = ()
-    #: Where numbers are printed, by their places: ``claims.ID.cells.CELL.paper``.
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    #: Where numbers are printed (file, column, where, and the row), by their places in the file:
+    #: ``claims.ID.cells.CELL.paper``.
+    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def is_optional(self, claim: str) -> bool:
         """Whether a claim has no row where it is not run."""

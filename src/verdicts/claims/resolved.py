@@ -41,19 +41,7 @@ class Resolved:
     #: The files with printed numbers that claims name.
     printed: tuple[Path, ...]
     #: Where each of these numbers is printed, by its place: ``claims.ID.cells.CELL.paper``.
-    sources: Mapping[str, Source]
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a number is printed."""
-
-    #: The name of its file, without the ending.
-    file: str
-    column: str
-    where: Mapping[str, object]
-    #: The values of its row, by column.
-    row: Mapping[str, str]
+    sources: Mapping[str, Mapping[str, Any]]
 
 
 def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
@@ -211,7 +199,7 @@ class PrintedNumbers:
         #: The rows of each file that was read, by its path.
         self.files: dict[Path, list[dict[str, str]]] = {}
         #: Where numbers are printed, by their places in the claims file; differences are not there.
-        self.sources: dict[str, Source] = {}
+        self.sources: dict[str, Mapping[str, Any]] = {}
 
     def numbers(self, key: str, entry: object) -> object:
         """A claim, its cells included, with the numbers in place of where they are printed."""
@@ -257,7 +245,7 @@ class PrintedNumbers:
         text = found[0][str(column)]
         if not re.fullmatch(_NUMBER, text) or not math.isfinite(float(text)):
             raise UserError(f"{key}: {shown(text)} in {file!r} is not a number.")
-        self.sources[key] = Source(Path(str(file)).stem, str(column), where, found[0])
+        self.sources[key] = {"file": file, "column": column, "where": where, "row": found[0]}
         return float(text)
 
     def _rows(self, key: str, name: object) -> list[dict[str, str]]:
