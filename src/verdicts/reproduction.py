@@ -267,7 +267,7 @@ def _gaps(
     """
     if name not in keys:
         raise unknown("gaps", name, keys)
-    at = keys.index(name)
+    at, reference = keys.index(name), text_of(reference)
     if reference not in (values := {key[at] for key in numbers}):
         raise unknown(f"gaps: {name}", reference, values)
     for key, one in numbers.items():

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from verdicts.files import write_together
+from verdicts.registry import printable
 from verdicts.report import escaped, html_page, html_table, pipe_table
 from verdicts.reproduction import (
     GAP,
@@ -144,9 +145,12 @@ def write(
     """
     content, drawn = [*sections(found, by), *more], picture(found, by)
     name = "reproduction"
-    files = {f"{name}.md": as_markdown(content, title, f"{name}.png" if drawn else "").encode()}
-    files[f"{name}.html"] = as_page(content, title, drawn).encode()
-    files[f"{name}.csv"] = found.rows.to_csv(index=False, lineterminator="\n").encode()
+    texts = {
+        "md": as_markdown(content, title, f"{name}.png" if drawn else ""),
+        "html": as_page(content, title, drawn),
+        "csv": found.rows.to_csv(index=False, lineterminator="\n"),
+    }
+    files = {f"{name}.{k}": printable(text, keep="\n").encode() for k, text in texts.items()}
     write_together(folder, files | ({f"{name}.png": drawn} if drawn else {}), inputs)
 
 
@@ -237,7 +241,7 @@ def picture(found: Reproduction, by: Sequence[str] = ()) -> bytes:
     panels = figure.subplots(high, wide, squeeze=False).flat
     for panel, (part, rows) in zip(panels, shown, strict=False):
         _draw(panel, rows)
-        panel.set_title(" · ".join(filter(None, part.values())), fontsize=9)
+        panel.set_title(" · ".join(filter(None, part.values())), fontsize=9, parse_math=False)
     for panel in panels[len(shown) :]:
         panel.set_axis_off()
     marks = {mark.get_label(): mark for panel in panels for mark in panel.containers}
@@ -261,7 +265,7 @@ def _draw(panel: Any, rows: pd.DataFrame) -> None:
     ends = values.min() - around, values.max() + around
     panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
     panel.set(xlim=ends, ylim=ends, aspect="equal", ylabel=f"our {kind}")
-    panel.set_xlabel(f"printed {kind}{f' ({unit})' if unit else ''}")
+    panel.set_xlabel(f"printed {kind}{f' ({unit})' if unit else ''}", parse_math=False)
     if kind == GAP:
         panel.axhline(0, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
     panel.tick_params(labelsize=7)
