@@ -42,7 +42,6 @@ from ngo.models.model import Model
 from ngo.models.task import TASKS
 from ngo.training.lockstep import Lockstep, together
 from ngo.training.partition_file import draw
-from ngo.training.problem_checks import run_memory
 from ngo.training.record import processor
 from ngo.training.run import Training, turns
 from ngo.training.validation import resolve
@@ -311,15 +310,23 @@ def estimate(args):
                 "million samples": runs * spec.samples / 1e6,
                 "minutes": runs * spec.samples / rate / 60 if rate else "–",
                 "GB, 10 seeds": args.memory.get(model, "–"),
-                "estimated": 10 * sum(needed(spec).values()) / 1e9,
+                "estimated": 10 * needed(spec) / 1e9,
             }
 
 
 def needed(spec):
-    """The bytes of a run beside its data, about, with the outputs of all workers' layers."""
+    """The bytes of a run beside its data, about: three matrices, and what layers give, twice."""
     sizes = {"n": spec.workers, "b": spec.batch_size, "local_rule": spec.local_rule}
-    memory = run_memory(*learning(spec.model, **sizes), threads=spec.workers)
-    return {part: size for part, size in memory.items() if part not in ("program", "data")}
+    _, problem = learning(spec.model, **sizes)
+    module, outputs = problem.model.build(torch.Generator()).eval(), []
+    for layer in module.modules():
+        layer.register_forward_hook(
+            lambda _, inputs, output: outputs.append(getattr(output, "nbytes", 0))
+        )
+    with torch.no_grad():
+        module(problem.test[0][0][:1].cpu())
+    numbers = sum(map(torch.numel, module.parameters()))
+    return spec.workers * (3 * 4 * numbers + 2 * spec.batch_size * sum(outputs))
 
 
 def kernels(args):

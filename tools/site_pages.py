@@ -55,6 +55,13 @@ PARTS = {
 }
 
 
+#: The functions of ``verdicts.replication``.
+REPLICATION = (
+    "prediction_interval", "standardized_difference", "q_test", "same_sign_and_significant",
+    "small_telescopes", "sceptical_p", "equivalence",
+)  # fmt: skip
+
+
 def write(docs: Path) -> None:
     """Write all pages below ``docs/made``; a page that is the same already is not touched."""
     pages = {
@@ -122,7 +129,9 @@ def verdicts_api() -> str:
     """The page of the names of ``verdicts``."""
     names = listed(verdicts, [name for name in verdicts.__all__ if name != "UserError"])
     rows = documented("class", "verdicts.row.Row")
-    return "\n".join(["# The API of verdicts", "", *names, "## A row of verdicts", "", rows])
+    studies = [documented("function", f"verdicts.replication.{name}") for name in REPLICATION]
+    parts = ["# The API of verdicts", "", *names, "## A row of verdicts", "", rows]
+    return "\n".join([*parts, "## Replications", "", *studies])
 
 
 def printed(text: str) -> str:

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from verdicts.files import write_together
-from verdicts.registry import UserError, load_plugin, printable
+from verdicts.files import one_of, write_together
+from verdicts.registry import UserError, check, load_plugin, printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,6 +76,24 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     register.add_argument("claims", type=Path, help="the claims file (YAML)")
     told = "default: NAME.registered.yaml, where NAME.yaml is"
     register.add_argument("--out", type=Path, metavar="FILE", help=told)
+    reproduce = add(_reproduce, "ask whether runs reproduce a paper's printed numbers")
+    told = "the paper's numbers: CSV, a table in Markdown or in LaTeX"
+    reproduce.add_argument("--printed", type=Path, required=True, metavar="FILE", help=told)
+    told = "your runs: CSV or Parquet, a row for each, with a seed and the same columns"
+    reproduce.add_argument("--measured", type=Path, required=True, metavar="FILE", help=told)
+    told = "the column with your numbers (default: value)"
+    reproduce.add_argument("--value", default="value", metavar="COLUMN", help=told)
+    told = "compare gaps, too: those of all values of a column from this one"
+    reproduce.add_argument("--gaps", metavar="COLUMN=VALUE", help=told)
+    told = "the largest difference that does not matter"
+    reproduce.add_argument("--margin", type=float, help=told)
+    for name, told in (
+        ("--by", "an answer for each value of these columns: COLUMN,COLUMN"),
+        ("--settings", "columns of your runs that the paper leaves open: COLUMN,COLUMN"),
+    ):
+        reproduce.add_argument(name, type=names, default=[], metavar="COLUMNS", help=told)
+    told = "write the page, its picture and all rows to this folder; without, print the page"
+    reproduce.add_argument("--out", type=Path, metavar="DIR", help=told)
     quantities = add(_quantities, "list what claims can be about")
     quantities.add_argument("name", nargs="?", help="show this quantity only, in full")
     rates = add(_rates, "simulate how often verdicts are false")
@@ -128,6 +146,45 @@ def _register(given: argparse.Namespace) -> int:
 
     out, number, new = register(given.claims, given.out)
     print(f"{number} claim{'' if number == 1 else 's'}; {new} new or changed: {out}")
+    return 0
+
+
+def pair(text: str) -> tuple[str, str]:
+    """The column and the value in ``method=gossip``; a UserError for another text."""
+    name, equal, value = text.partition("=")
+    check(name and equal, "gaps", text, "write COLUMN=VALUE, such as method=baseline")
+    return name, value
+
+
+def names(text: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _reproduce(given: argparse.Namespace) -> int:
+    """Compare a paper's printed numbers with yours, number by number and gap by gap, and answer by
+    a stated rule: reproduced, in gaps but not in levels, not reproduced, or cannot be told with
+    what is printed. All columns of the printed numbers but value, sd, se, seeds, unit, page, note
+    and apart are keys, which your runs have, too. The first setting of a cell is the one that
+    counts.
+    """
+    from verdicts import reproduction, reproduction_page
+    from verdicts.printed_tables import read_printed
+
+    printed = read_printed(given.printed)
+    keys = reproduction.keys_of(printed)
+    for name in given.by:
+        one_of("by", name, keys)
+    gaps = pair(given.gaps) if given.gaps else None
+    measured = reproduction.read_measured(given.measured, keys, given.value, given.settings)
+    found = reproduction.reproduction(printed, measured, gaps, given.margin)
+    if given.out is None:
+        page = reproduction_page.as_markdown(reproduction_page.sections(found, given.by))
+        print(printable(page, keep="\n"), end="")
+        return 0
+    inputs = [given.printed, given.measured]
+    reproduction_page.write(given.out, found, given.by, inputs=inputs)
+    print(f"{found.answer()[0]}: {given.out / 'reproduction.html'}")
     return 0
 
 

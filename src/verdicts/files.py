@@ -38,7 +38,9 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
     return path
 
 
-def write_together(folder: Path, contents: Mapping[str, str], inputs: Iterable[Path]) -> None:
+def write_together(
+    folder: Path, contents: Mapping[str, str | bytes], inputs: Iterable[Path]
+) -> None:
     """Write files, by name, to ``folder``: all of them whole, or none, and none over an input.
 
     Raises a UserError under the key ``out``.
@@ -53,7 +55,9 @@ def write_together(folder: Path, contents: Mapping[str, str], inputs: Iterable[P
                 raise UserError(f"out: {str(target)!r} is what is read; choose another folder.")
         with tempfile.TemporaryDirectory(prefix=".verdicts-", dir=folder) as waiting:
             for name, content in contents.items():
-                Path(waiting, name).write_bytes(content.encode())
+                Path(waiting, name).write_bytes(
+                    content if isinstance(content, bytes) else content.encode()
+                )
             for name in contents:
                 Path(waiting, name).replace(folder / name)
     except OSError as error:

@@ -251,6 +251,21 @@ def _are_left_out(seeds: Iterable[int]) -> str:
     return f"seed{'s' * many} {', '.join(told)} {'are' if many else 'is'} left out"
 
 
+def seed_numbers(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> pd.Series:
+    """The number of each seed of a claim or a cell; infinite where a run diverged.
+
+    Raises a UserError, with the reason, for a claim that is not run, and for a gate that is not
+    met, late ones too.
+    """
+    try:
+        result = _result(claim, where, claims, tables)
+    except _NotRun as error:
+        raise UserError(str(error)) from None
+    for gate in (claims.gates[name] for name in claim.gates):
+        check_gate(gate, _read(claim, {**claim.where, **where}, tables), tables)
+    return QUANTITIES[claim.quantity].checked(f"claims.{claim.id}.quantity", result)
+
+
 class _NotRun(Exception):
     """Why there are no runs that could decide a claim."""
 

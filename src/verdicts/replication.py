@@ -1,8 +1,20 @@
-"""Is a replication consistent with the original? Numbers with standard errors, from any code."""
+"""Is a replication consistent with the original? Numbers with standard errors, from any code.
+
+Every function takes an estimate with its standard error from both sides, and treats errors as
+normal. The definitions disagree: look at several.
+"""
 
 from __future__ import annotations
 
 import math
+
+from scipy.special import ndtr, ndtri
+
+#: What small telescopes ask: the effect that the original would have seen with this probability.
+SMALL = 1 / 3
+
+#: φ of the golden level (Held, Micheloud and Pawel 2022).
+GOLDEN = (math.sqrt(5) + 1) / 2
 
 
 def prediction_interval(
@@ -14,11 +26,119 @@ def prediction_interval(
     of the replication. Errors are normal, and nothing else differs (Patil, Peng and Leek 2016).
     Raises a ValueError for an error that is not above 0, and for a level outside of (0, 1).
     """
-    from scipy.special import ndtri
-
-    if not (original_se > 0 and replication_se > 0):
-        raise ValueError("standard errors must be above 0")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, not {level:g}")
-    half = float(ndtri((1 + level) / 2)) * math.hypot(original_se, replication_se)
+    half = float(ndtri((1 + _level(level)) / 2)) * _both(original_se, replication_se)
     return original - half, original + half
+
+
+def standardized_difference(
+    original: float, original_se: float, replication: float, replication_se: float
+) -> float:
+    """(replication − original) over the standard error of this difference.
+
+    Raises a ValueError for an error that is not above 0.
+    """
+    return (replication - original) / _both(original_se, replication_se)
+
+
+def q_test(original: float, original_se: float, replication: float, replication_se: float) -> float:
+    """The p value of Cochran's Q: that both estimate one effect (Cochran 1954; Hedges 2019).
+
+    It is above 5 % where the replication lies in its prediction interval of 95 %. Raises a
+    ValueError for an error that is not above 0.
+    """
+    z = standardized_difference(original, original_se, replication, replication_se)
+    return 2 * float(ndtr(-abs(z)))
+
+
+def same_sign_and_significant(
+    original: float, replication: float, replication_se: float, level: float = 0.05
+) -> bool:
+    """Whether the replication is on the original's side of 0, with a two-sided p ≤ ``level``.
+
+    The vote count of the Open Science Collaboration (2015). Raises a ValueError for an error that
+    is not above 0, and for a level outside of (0, 1).
+    """
+    z = replication / _both(replication_se)
+    return original * replication > 0 and 2 * float(ndtr(-abs(z))) <= _level(level)
+
+
+def small_telescopes(
+    original: float,
+    original_se: float,
+    replication: float,
+    replication_se: float,
+    power: float = SMALL,
+) -> float:
+    """The p value against an effect that the original could have seen (Simonsohn 2015).
+
+    A small effect is one that a two-sided test of 5 % with the original's standard error detects
+    with probability ``power``. A p below 5 % says that the effect, on the original's side, is
+    smaller still: the original's telescope was too small for it. Raises a ValueError for an error
+    that is not above 0, and for a power outside of (0, 1).
+    """
+    small = float(ndtri(0.975) + ndtri(_level(power, "power"))) * _both(original_se)
+    return float(
+        ndtr((math.copysign(replication, original * replication) - small) / _both(replication_se))
+    )
+
+
+def sceptical_p(
+    original: float,
+    original_se: float,
+    replication: float,
+    replication_se: float,
+    type: str = "nominal",
+) -> float:
+    """The sceptical p value: the level at which the replication succeeds (Held 2020).
+
+    It does if it is in conflict with a sceptic, whose prior is just tight enough to make the
+    original unconvincing. ``nominal`` is two-sided and blind to signs; ``golden`` is one-sided,
+    on the original's side, recalibrated so that an original at the level and an equally large
+    replicated effect succeed at any size (Held, Micheloud and Pawel 2022). NaN if both effects
+    are 0. Raises a ValueError for an error that is not above 0, and for another type.
+    """
+    if type not in ("nominal", "golden"):
+        raise ValueError(f"type must be 'nominal' or 'golden', not {type!r}")
+    first = (original / _both(original_se)) ** 2
+    second = (replication / _both(replication_se)) ** 2
+    ratio = (original_se / replication_se) ** 2
+    if not first + second:
+        return math.nan
+    mean, harmonic = (first + second) / 2, 2 * first * second / (first + second)
+    # the smaller root of (first / z² − 1) (second / z² − 1) = ratio, without cancellation
+    root = math.sqrt(mean * (mean + (ratio - 1) * harmonic))
+    z = math.sqrt(mean * harmonic / (root + mean))
+    if type == "nominal":
+        return 2 * float(ndtr(-z))
+    return float(ndtr(-math.copysign(z * math.sqrt(GOLDEN), original * replication)))
+
+
+def equivalence(
+    original: float,
+    original_se: float,
+    replication: float,
+    replication_se: float,
+    margin: float,
+) -> float:
+    """The p value of two one-sided tests that both differ by the ``margin`` or more.
+
+    Below 5 %, the difference is within the margin (Schuirmann 1987). Raises a ValueError for an
+    error or a margin that is not above 0.
+    """
+    if not margin > 0:
+        raise ValueError("the margin must be above 0")
+    off = abs(replication - original)
+    return float(ndtr((off - margin) / _both(original_se, replication_se)))
+
+
+def _both(*errors: float) -> float:
+    """The standard error of a sum; a ValueError for one that is not above 0."""
+    if not all(error > 0 for error in errors):
+        raise ValueError("standard errors must be above 0")
+    return math.hypot(*errors)
+
+
+def _level(level: float, name: str = "level") -> float:
+    if not 0 < level < 1:
+        raise ValueError(f"{name} must be between 0 and 1, not {level:g}")
+    return level

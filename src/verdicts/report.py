@@ -145,9 +145,14 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
     cells = print_board(rows, cells=True)
     told = filter(None, [counted(counts(rows)), registered(rows)])
     parts = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(text)}</p>" for text in told)]
-    parts += [_table(print_board(rows), "Claims"), f"<p>{escape(EXPLAINED)}</p>"]
+    parts += [html_table(print_board(rows), "Claims"), f"<p>{escape(EXPLAINED)}</p>"]
     if len(cells):
-        parts += ["<h2>Parts of claims</h2>", _table(cells, "Parts of claims")]
+        parts += ["<h2>Parts of claims</h2>", html_table(cells, "Parts of claims")]
+    return html_page(title, parts)
+
+
+def html_page(title: str, parts: Iterable[str]) -> str:
+    """A page of one file; ``parts`` are HTML."""
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -157,7 +162,8 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
     )
 
 
-def _table(printed: pd.DataFrame, name: str) -> str:
+def html_table(printed: pd.DataFrame, name: str) -> str:
+    """A table of strings, which are escaped; the column Verdict has its colours."""
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in printed.columns)
     lines = "\n".join(
         "<tr>" + "".join(_cell(column, row[column]) for column in printed.columns) + "</tr>"

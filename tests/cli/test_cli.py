@@ -34,7 +34,7 @@ def test_summaries_are_those_of_the_commands():
 
 
 # Examples that start Snakemake, or need a tier's runs or a minute: their words are checked.
-CHECKED = ("archive", "rebuild", "restore")
+CHECKED = ("archive", "rebuild", "reproduce", "restore")
 
 
 def examples(command):
@@ -85,7 +85,7 @@ def completed(*words, typed):
 
 
 def test_the_shell_completes_commands_options_and_names():
-    assert completed(typed="re") == ["rebuild", "restore"]
+    assert completed(typed="re") == ["rebuild", "restore", "reproduce"]
     assert completed(typed="no") == []  # notebook is internal
     assert completed("train", typed="--local-r") == ["--local-rule"]
     assert completed("train", "--local-rule", typed="ad") == ["adam", "adamw"]

@@ -39,6 +39,9 @@ SECTIONS = {
         "restore": "Put the finished runs of an ARCHIVE back into results/runs.",
         "verify": "Check an ARCHIVE: its sums, its records, and runs and measurements of a draw.",
     },
+    "Judge": {
+        "reproduce": "Compare the numbers that PAPER prints with ours: is this a reproduction?"
+    },
 }
 
 #: The modules of commands in this folder; the pipeline calls those that are not in the help.
@@ -47,6 +50,7 @@ MODULES = {
     **dict.fromkeys(("fields", "methods"), "list_commands"),
     **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
     **dict.fromkeys(SECTIONS["Archive"], "archive_commands"),
+    "reproduce": "reproduce_command",
     **dict.fromkeys(("runs", "aggregate", "classes", "notebook"), "pipeline_commands"),
     **dict.fromkeys(("assumptions", "report"), "pipeline_commands"),
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from verdicts.files import mapping
 from verdicts.quantity_registry import QUANTITIES
@@ -132,6 +133,9 @@ class ClaimsFile:
     forms: Mapping[str, str] = field(default_factory=dict)
     #: Patterns of ids: these claims have no row where they are not run.
     optional: tuple[str, ...] = ()
+    #: Where numbers are printed (file, column, where, and the row), by their places in the file:
+    #: ``claims.ID.cells.CELL.paper``.
+    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def is_optional(self, claim: str) -> bool:
         """Whether a claim has no row where it is not run."""

@@ -66,7 +66,7 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     claims = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
     by_id = _with_members({claim.id: claim for claim in claims})
     optional = names("optional", content["optional"]) if "optional" in content else ()
-    return ClaimsFile(by_id, gates, entries.printed, forms(entries), optional)
+    return ClaimsFile(by_id, gates, entries.printed, forms(entries), optional, entries.sources)
 
 
 #: ``read(name, check, default)``: what ``check(key, value)`` makes of the value of a name.

@@ -39,6 +39,8 @@ class Resolved:
     looks: object
     #: The files with printed numbers that claims name.
     printed: tuple[Path, ...]
+    #: Where each of these numbers is printed, by its place: ``claims.ID.cells.CELL.paper``.
+    sources: Mapping[str, Mapping[str, Any]]
 
 
 def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
@@ -62,7 +64,9 @@ def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
         name: printed.numbers(f"claims.{name}", entry)
         for name, entry in expanded("claims", short, named).items()
     }
-    return Resolved(claims, gates, content.get("looks"), tuple(sorted(printed.files)))
+    return Resolved(
+        claims, gates, content.get("looks"), tuple(sorted(printed.files)), printed.sources
+    )
 
 
 def _with_defaults(
@@ -193,6 +197,8 @@ class PrintedNumbers:
         self.folder = folder
         #: The rows of each file that was read, by its path.
         self.files: dict[Path, list[dict[str, str]]] = {}
+        #: Where numbers are printed, by their places in the claims file; differences are not there.
+        self.sources: dict[str, Mapping[str, Any]] = {}
 
     def numbers(self, key: str, entry: object) -> object:
         """A claim, its cells included, with the numbers in place of where they are printed."""
@@ -222,6 +228,8 @@ class PrintedNumbers:
         right = right and all(isinstance(side, Mapping) for side in sides)
         check(right, key, printed, "give a number, or file, column and where (and minus)")
         numbers = [self._printed(key, printed["file"], printed["column"], side) for side in sides]
+        if len(numbers) > 1:
+            del self.sources[key]
         return round(numbers[0] - sum(numbers[1:]), 12)
 
     def _printed(self, key: str, file: object, column: object, where: Any) -> float:
@@ -236,6 +244,7 @@ class PrintedNumbers:
         text = found[0][str(column)]
         if not re.fullmatch(_NUMBER, text) or not math.isfinite(float(text)):
             raise UserError(f"{key}: {shown(text)} in {file!r} is not a number.")
+        self.sources[key] = {"file": file, "column": column, "where": where, "row": found[0]}
         return float(text)
 
     def _rows(self, key: str, name: object) -> list[dict[str, str]]:

@@ -173,11 +173,11 @@ def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:
     return np.where(exceeds(off, margin), 1, np.where(exceeds(-off, margin), -1, 0))
 
 
-def share_interval(number: int, count: int) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share of a count, of 97.5 %."""
+def share_interval(number: int, count: int, alpha: float = ALPHA / SHARES) -> tuple[float, float]:
+    """Clopper and Pearson's interval of 1 − ``alpha`` of a share of a count; 97.5 % by default."""
     from scipy.special import betaincinv
 
-    tail = ALPHA / SHARES / 2
+    tail = alpha / 2
     low = betaincinv(number, count - number + 1, tail) if number else 0.0
     high = betaincinv(number + 1, count - number, 1 - tail) if number < count else 1.0
     return float(low), float(high)

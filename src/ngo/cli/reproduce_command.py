@@ -1,0 +1,97 @@
+"""``ngo reproduce``: is this a reproduction of what a paper prints?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ngo.cli.options import FOLDER, INPUT
+from ngo.common.files import write_text
+from ngo.common.registry import UserError, unknown
+from ngo.pipeline import paths
+from verdicts.cli import names, pair
+from verdicts.registry import check
+
+
+@click.command()
+@click.argument("paper")
+@click.argument("name", required=False)
+@click.option("--archive", type=INPUT, help="Archive with the runs  [default: the shipped one]")
+@click.option("--tier", help="Tier whose results have the runs, in place of an archive.")
+@click.option("--gaps", default="method=gossip", show_default=True, metavar="COLUMN=VALUE")
+@click.option("--margin", type=float, help="The largest difference that does not matter.")
+@click.option("--by", default="table", show_default=True, help="An answer for each: COLUMN,COLUMN.")
+@click.option("--from", "table", help="For init: a table in CSV, Markdown or LaTeX.")
+@click.option("--out", type=FOLDER, help="Folder  [default: results/reproduction/PAPER]")
+def reproduce(
+    paper: str,
+    name: str | None,
+    archive: Path | None,
+    tier: str | None,
+    gaps: str,
+    margin: float | None,
+    by: str,
+    table: str | None,
+    out: Path | None,
+) -> None:
+    """Compare the numbers that PAPER prints with ours: is this a reproduction?
+
+    The numbers are those of the claims in reference/claims.yaml, in the paper's folder; the runs
+    are those of its shipped archive. The page has every number and gap, an answer by a stated rule,
+    what other definitions say, and how near other settings of ours come.
+
+    Ask it of the NGO paper:
+      ngo reproduce ngo --by table,dataset,partition
+    Start the folder papers/NAME with the numbers of a table:
+      ngo reproduce init NAME --from table.tex
+    """
+    if paper == "init":
+        _init(name, table)
+        return
+    if paper not in paths.paper_names():
+        raise unknown("paper", paper, paths.paper_names())
+    from ngo.pipeline import printed_numbers
+    from verdicts.reproduction import reproduction
+    from verdicts.reproduction_page import write
+    from verdicts.rows.tables import read_tables
+
+    root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
+    claims = printed_numbers.on_numbers(root / paths.reference_folder(paper) / "claims.yaml")
+    of_paper = paths.FIRST if paper == paths.NGO else paper
+    if tier is None:
+        archive = archive or paths.shipped_metrics(root).get(of_paper)
+    if archive is not None:
+        tables = printed_numbers.archived_tables(archive, claims, click.echo)
+    else:
+        tables = read_tables(f"{paths.tier_folder(tier or of_paper)}/metrics", claims.tables)
+    numbers = printed_numbers.printed_and_measured(claims, tables)
+    found = reproduction(*numbers, gaps=pair(gaps), margin=margin)
+    for key in names(by):
+        check(key in found.keys, "by", key, f"choose among {', '.join(found.keys)}")
+    more = [printed_numbers.nearest_calibrated(root)] if paper == paths.NGO else []
+    folder = out or Path("results/reproduction") / paper
+    write(folder, found, names(by), more, f"Is this a reproduction? {paper}")
+    click.echo(f"{found.answer()[0]} → {folder}/reproduction.html")
+
+
+def _init(name: str | None, table: str | None) -> None:
+    """Write papers/NAME: a config, the numbers of a table, and a claim on them."""
+    from ngo.report.templates import rendered
+    from verdicts.printed_tables import read_printed
+    from verdicts.reproduction import keys_of
+
+    check(name is not None and name.isidentifier(), "name", name, "use letters, digits and _")
+    if table is None:
+        raise UserError("from: it is missing; name the table with the paper's numbers.")
+    config, folder = paths.config_of(name), Path(paths.reference_folder(name))
+    if config.parent.exists():
+        raise UserError(f"name: {str(config.parent)!r} is there already; choose another name.")
+    numbers = read_printed(table)
+    rows = numbers[keys_of(numbers)].to_dict("records")
+    cells = {"-".join(filter(None, row.values())): row for row in rows}
+    given = {"name": name, "claims": folder / "claims.yaml"}
+    write_text(folder / "table.csv", numbers.to_csv(index=False, lineterminator="\n"))
+    write_text(given["claims"], rendered("new_claims.yaml.jinja", cells=cells, **given))
+    write_text(config, rendered("new_paper.yaml.jinja", **given))
+    click.echo(f"{len(numbers)} numbers → {config.parent}; next: {given['claims']}")

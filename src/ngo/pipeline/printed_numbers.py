@@ -1,0 +1,129 @@
+"""A paper's printed numbers and ours, as its claims on numbers name them, for ``ngo reproduce``.
+
+The claims are those of ``reference/claims.yaml`` in the paper's folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ngo.analysis import calibration
+from ngo.common.registry import UserError
+from ngo.pipeline.archives.archive import archived_plan, read_archive
+from ngo.pipeline.paths import NGO, published_numbers
+from ngo.pipeline.shipped_board import tables_of
+from ngo.training import tidy
+from verdicts.claims.claim import Claim, ClaimsFile
+from verdicts.claims.claims_file import read_claims
+from verdicts.ledger import seed_numbers
+from verdicts.printed_tables import rounding_of
+from verdicts.reproduction import OF_NUMBERS, keys_of, text_of
+from verdicts.reproduction_page import Section
+from verdicts.rows.selection import Selection, Tables, joined, selected
+
+#: The archive with the runs behind docs/calibration.md.
+CALIBRATION = "results/archive/calibration-runs.tar"
+
+
+def on_numbers(path: Path) -> ClaimsFile:
+    """The claims of a file that have a printed number; a UserError if none has one."""
+    claims = read_claims(path)
+    kept = {place.split(".cells.")[0].removesuffix(".paper") for place in claims.sources}
+    named = {name: claim for name, claim in claims.claims.items() if f"claims.{name}" in kept}
+    if not named:
+        raise UserError(f"claims: {str(path)!r} has no claim on a printed number (paper: file).")
+    return replace(claims, claims=named)
+
+
+def archived_tables(path: Path, claims: ClaimsFile, tell: Any) -> dict[str, pd.DataFrame]:
+    """The tidy tables of an archive that the claims read."""
+    archive = read_archive(path)
+    with archived_plan(archive, trusted=False, tell=tell) as planned:
+        return tables_of(planned, archive, [name for name in claims.tables if name in planned.made])
+
+
+def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables that ``verdicts.reproduction`` compares.
+
+    A cell is where a number is printed: ``table`` and the keys of its row. Claims on one number
+    differ in their *setting*; so do the values among which a quantity chooses the best.
+    """
+    printed: dict[tuple, dict[str, Any]] = {}
+    measured: list[pd.DataFrame] = []
+    for group in _by_number(claims).values():
+        wheres = [{**claim.where, **where} for claim, where, _ in group]
+        for (claim, where, source), whole in zip(group, wheres, strict=True):
+            differs = {k: v for k, v in whole.items() if any(w.get(k) != v for w in wheres)}
+            keys = {"table": claim.place} | {k: text_of(v) for k, v in source["where"].items()}
+            row = {**keys, **{name: source["row"].get(name) or "" for name in OF_NUMBERS}}
+            row["value"] = text = source["row"][source["column"]]
+            row["rounding"] = row["rounding"] or rounding_of(text)
+            row |= {"unit": row["unit"] or claim.unit, "apart": row["apart"] or claim.mark_reason}
+            row = printed.setdefault(tuple(keys.items()), row)
+            try:
+                for setting, values in _settings(claim, where, claims, tables):
+                    name = _words({**differs, **setting})
+                    ours = values.rename("value").rename_axis("seed").reset_index()
+                    measured.append(ours.assign(**keys, setting=name))
+            except UserError as error:
+                row["note"] = str(error)
+    if not measured:
+        raise UserError(f"runs: there are none of a printed number: {row['note']}")
+    numbers, numeric = pd.DataFrame([*printed.values()]), ["value", "rounding", "sd", "se", "seeds"]
+    numbers[numeric] = numbers[numeric].apply(pd.to_numeric)
+    return numbers.sort_values(keys_of(numbers), ignore_index=True), pd.concat(measured)
+
+
+def _by_number(claims: ClaimsFile) -> dict[tuple, list[tuple[Claim, Selection, Any]]]:
+    """The claims and cells on each printed number, in their order."""
+    found: dict[tuple, list] = {}
+    for claim in claims.claims.values():
+        whole = {f"claims.{claim.id}.paper": {}}
+        cells = {f"claims.{claim.id}.cells.{k}.paper": c.where for k, c in claim.cells.items()}
+        for place, where in (whole | cells).items():
+            if source := claims.sources.get(place):
+                number = source["file"], source["column"], tuple(source["where"].items())
+                found.setdefault(number, []).append((claim, where, source))
+    return found
+
+
+def _settings(
+    claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables
+) -> Iterator[tuple[Mapping[str, object], pd.Series]]:
+    """Ours of a claim: at its values, then at each of those among which it chooses."""
+    yield {}, seed_numbers(claim, where, claims, tables)
+    if choose := claim.arguments.get("choose"):
+        level = {"value": claim.arguments.get("value", "accuracy")}
+        plain = replace(claim, quantity="level", arguments=level)
+        rows = selected(joined(tables, claim.tables), {**claim.where, **where})
+        for values in rows[[*choose]].drop_duplicates().to_dict("records"):
+            yield values, seed_numbers(plain, {**where, **values}, claims, tables)
+
+
+def _words(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={text_of(value)}" for name, value in values.items())
+
+
+def nearest_calibrated(root: Path) -> Section:
+    """How near the trials of docs/calibration.md come to Table 1 of NGO."""
+    runs = read_archive(root / CALIBRATION).runs.values()
+    trials = tidy.joined([(run.columns, run.facts, run.record) for run in runs]).to_pandas()
+    numbers = root / published_numbers(NGO, "table1_classification")
+    ranked = calibration.ranking(calibration.accuracies(trials, numbers), common=False)
+    first = ranked[ranked["rank"] == 1]
+    rows = ({**row, "epochs": row["epochs_iid"]} for row in first.to_dict("records"))
+    words = [calibration.in_words({**row, "method": "ngo"}) for row in rows]
+    names = {"dataset": "data", "nearest": "nearest, iid", "epochs_noniid": "epochs, non-iid"}
+    names |= {"calibrated": "distance", "confirmed": "other graphs"}
+    table = first.assign(nearest=words)[[*names]].rename(columns=names)
+    text = (
+        "The settings nearest to Table 1 among those that were tried (docs/calibration.md). "
+        "Distance: the root mean square of ours − printed, in points, over centralized training "
+        "and the ring, iid and non-iid, by which they were chosen; then over the other graphs."
+    )
+    return "What our assumptions can explain", text, table
