@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verdicts.files import write_together
-from verdicts.registry import UserError, load_plugin, printable
+from verdicts.registry import UserError, check, load_plugin, printable
 
 if TYPE_CHECKING:
     from verdicts.row import Row
@@ -67,19 +67,37 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         command.set_defaults(run=run)
         return command
 
-    check = add(_check, "judge the claims of a file")
-    check.add_argument("claims", type=Path, help="the claims file (YAML)")
+    judge = add(_check, "judge the claims of a file")
+    judge.add_argument("claims", type=Path, help="the claims file (YAML)")
     told = "the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)"
-    check.add_argument("--tables", type=Path, default=Path(), metavar="DIR", help=told)
+    judge.add_argument("--tables", type=Path, default=Path(), metavar="DIR", help=told)
     told = "exit with status 1 if a claim fails, and 2 if its table, or a text that it selects, "
-    check.add_argument("--strict", action="store_true", help=f"{told}is not there")
+    judge.add_argument("--strict", action="store_true", help=f"{told}is not there")
     show = add(_show, "print verdicts that were written before")
     show.add_argument("verdicts", type=Path, help="the table (CSV)")
-    for command in (check, show):
+    for command in (judge, show):
         told = "what is printed (default: text)"
         command.add_argument("--format", choices=list(FILES), default="text", help=told)
         told = "also write the verdicts to this folder, in every format and as a table (CSV)"
         command.add_argument("--out", type=Path, metavar="DIR", help=told)
+    logs = add(_import, "make a table of the logs that other tools wrote")
+    logs.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files, or folders")
+    told = "wandb, tensorboard, mlflow, lightning, huggingface, or files: one CSV file a run"
+    logs.add_argument("--as", dest="format", required=True, metavar="FORMAT", help=told)
+    logs.add_argument("--pattern", help="settings in names of runs: {method}/seed{seed}.csv")
+    logs.add_argument("--step", metavar="COLUMN", help="the column with steps")
+    told = "another name for a setting or a metric; may be repeated"
+    logs.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help=told)
+    logs.add_argument("--out", type=Path, metavar="FILE.csv", help="write the table, too")
+    ranks = add(_compare, "rank methods by a metric")
+    ranks.add_argument("table", type=Path, help="the table (CSV or Parquet)")
+    ranks.add_argument("--by", required=True, metavar="COLUMN", help="that of the methods")
+    ranks.add_argument("--metric", required=True, metavar="COLUMN", help="at the end of runs")
+    told = "tasks, over which values are averaged; may be repeated"
+    ranks.add_argument("--over", action="append", default=[], metavar="COLUMN", help=told)
+    told = "which end of the metric is best; by default, as its name says"
+    ranks.add_argument("--best", choices=("lowest", "highest"), help=told)
+    ranks.add_argument("--picture", type=Path, metavar="FILE", help="draw it (PNG, PDF, SVG)")
     register = add(_register, "say when claims were first made, before the runs")
     register.add_argument("claims", type=Path, help="the claims file (YAML)")
     told = "default: NAME.registered.yaml, where NAME.yaml is"
@@ -93,8 +111,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     which.add_argument("--looks", action="store_true", help="of families with a plan of looks")
     which.add_argument("--universes", action="store_true", help="of claims over universes")
     which.add_argument("--tuned", action="store_true", help="of sides at their best values")
+    which.add_argument("--unpaired", action="store_true", help="of sides that are not paired")
     told = "a module, or a Python file, that registers quantities; may be repeated"
-    for command in (check, register, quantities, schema):
+    for command in (judge, register, quantities, schema):
         command.add_argument(
             "--import", dest="imported", action="append", default=[], metavar="NAME", help=told
         )
@@ -159,6 +178,35 @@ def _print(rows: list[Row], given: argparse.Namespace, read: Sequence[Path]) -> 
     write_together(given.out, files, read)
 
 
+def _import(given: argparse.Namespace) -> int:
+    """Read the logs of runs, tell what was understood, and write them as a table for claims."""
+    from verdicts.importers import import_logs
+
+    renamed = dict(text.rpartition("=")[::2] for text in given.rename)
+    check(not given.out or given.out.suffix == ".csv", "out", str(given.out), "end it in .csv")
+    table, preview = import_logs(given.paths, given.format, given.pattern, given.step, renamed)
+    print(preview)
+    if given.out is not None:
+        content = table.to_csv(index=False, lineterminator="\n")
+        write_together(given.out.parent, {given.out.name: content}, given.paths)
+    return 0
+
+
+def _compare(given: argparse.Namespace) -> int:
+    """Compare all pairs of methods, paired where they share seeds; print means with intervals,
+    ranks (Holm's method), and which methods are within the noise of the best.
+    """
+    from verdicts.comparison import as_text, compare, draw
+    from verdicts.rows.tables import read_table
+
+    lowest = None if given.best is None else given.best == "lowest"
+    table = compare(read_table(given.table), given.by, given.metric, given.over, lowest)
+    print(printable(as_text(table, given.metric), keep="\n"), end="")
+    if given.picture is not None:
+        draw(table, given.metric, given.picture)
+    return 0
+
+
 def _register(given: argparse.Namespace) -> int:
     """Write the form of each claim (a hash of what decides it), the date and the revision of the
     sources to a file, which you commit before the runs. A second time, claims that are new or
@@ -201,6 +249,8 @@ def _rates(given: argparse.Namespace) -> int:
         found = rates.multiverse_rates(given.simulations)
     elif given.tuned:
         found = rates.tuned_rates(given.simulations)
+    elif given.unpaired:
+        found = rates.unpaired_rates(given.simulations)
     else:
         found = (rates.sequential_rates if given.looks else rates.error_rates)(given.simulations)
     print(found.to_csv(index=False), end="")

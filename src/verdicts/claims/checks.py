@@ -15,6 +15,7 @@ from pandas.api.types import is_numeric_dtype
 
 from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
 from verdicts.claims.units import check_margins, measured_column
+from verdicts.claims.unpaired import may_be_unpaired
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, nearest, shown, unknown
 from verdicts.rows.evaluations import as_numbers, column_of, parsed
@@ -87,7 +88,8 @@ class _Names:
         for place, column in named_columns(key, entry):
             self.column(place, column)
         paired = QUANTITIES.definitions.get(entry.quantity, "").startswith(OWN)
-        if paired and not quantity.cases and "seed" not in self.columns:
+        unpaired = isinstance(entry, Claim) and may_be_unpaired(entry, self.columns)
+        if paired and not (quantity.cases or unpaired) and "seed" not in self.columns:
             file, rows = next(iter(self.tables.items()))
             raise UserError(f"{file}: {no_seed(rows)}")
         if isinstance(entry, Claim) and not entry.unit:
@@ -254,7 +256,7 @@ def _check(
         for part, on_side in zip(parts, of_sides, strict=True):
             if on_side.any():
                 part[file] = rows.loc[on_side, own]
-                if compared and judges and "run" not in known:
+                if compared and judges and "run" not in known and "seed" in known:
                     _check_same(rows[on_side], file)
                 if "run" in known and (paired or "step" in known):
                     _check_evaluations(part[file], rows, file)
