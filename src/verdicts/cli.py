@@ -86,8 +86,6 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     logs.add_argument("--as", dest="format", required=True, metavar="FORMAT", help=told)
     logs.add_argument("--pattern", help="settings in names of runs: {method}/seed{seed}.csv")
     logs.add_argument("--step", metavar="COLUMN", help="the column with steps")
-    told = "another name for a setting or a metric; may be repeated"
-    logs.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help=told)
     logs.add_argument("--out", type=Path, metavar="FILE.csv", help="write the table, too")
     ranks = add(_compare, "rank methods by a metric")
     ranks.add_argument("table", type=Path, help="the table (CSV or Parquet)")
@@ -182,9 +180,8 @@ def _import(given: argparse.Namespace) -> int:
     """Read the logs of runs, tell what was understood, and write them as a table for claims."""
     from verdicts.importers import import_logs
 
-    renamed = dict(text.rpartition("=")[::2] for text in given.rename)
     check(not given.out or given.out.suffix == ".csv", "out", str(given.out), "end it in .csv")
-    table, preview = import_logs(given.paths, given.format, given.pattern, given.step, renamed)
+    table, preview = import_logs(given.paths, given.format, given.pattern, given.step)
     print(preview)
     if given.out is not None:
         content = table.to_csv(index=False, lineterminator="\n")

@@ -55,9 +55,14 @@ def compare(
     """
     import pandas as pd
 
+    from verdicts.claims.checks import check_evaluations, check_whole
     from verdicts.claims.unpaired import values_of
 
-    need(rows, [by, *over])
+    need(rows, [by, metric, *over])
+    for name in [name for name in ("seed", "step") if name in rows]:
+        check_whole(rows, name, "table")
+    if "run" in rows:
+        check_evaluations(rows, rows, "table")
     if lowest is None:
         if (worst := worst_of(metric)) is None:
             told = f"whether a high or a low {metric!r} is better is not known; --best says it"
@@ -147,7 +152,7 @@ def draw(table: pd.DataFrame, metric: str, path: Path) -> None:
         axes.plot(row["mean"], place, "o", color="tab:blue", fillstyle=fill)
     axes.set(xlabel=f"{metric} (95 % interval)", yticks=range(len(table)))
     axes.set_yticklabels([str(name) for name in table.iloc[:, 0]], parse_math=False)
-    axes.invert_yaxis()
+    axes.set_ylim(len(table) - 0.5, -0.5)
     try:
         figure.savefig(path)
     except (OSError, ValueError) as error:

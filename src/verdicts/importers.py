@@ -11,7 +11,6 @@ import csv
 import json
 import os
 import re
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -24,7 +23,7 @@ import pandas as pd
 from verdicts.files import read_mapping, regular_file
 from verdicts.registry import UserError, in_a_line, printable, shown, unknown
 from verdicts.rows.evaluations import worst_of
-from verdicts.rows.tables import MOST_BYTES, check_columns, read_csv
+from verdicts.rows.tables import MOST_BYTES, read_csv
 
 KEY = "import"
 
@@ -72,14 +71,13 @@ def import_logs(
     format: str,
     pattern: str | None = None,
     step: str | None = None,
-    renamed: Mapping[str, str] | None = None,
 ) -> tuple[pd.DataFrame, str]:
     """The runs in files and folders: a table with a row for each run and step, and its preview.
 
     ``format`` is one of ``FORMATS``. ``pattern`` finds settings in the names of runs:
-    ``{method}/seed{seed}.csv``, where ``*`` is any text. ``step`` is the column with steps.
-    ``renamed`` has new names for settings and metrics. Raises a UserError for what can't be read,
-    if no run is found, and if none fits the pattern.
+    ``{method}/seed{seed}.csv``, where ``*`` is any text. ``step`` is the column with steps. A
+    setting that has the name of another column gets a prefix. Raises a UserError for what can't be
+    read, if no run is found, and if none fits the pattern.
     """
     if format not in FORMATS:
         raise unknown("as", format, FORMATS)
@@ -96,25 +94,13 @@ def import_logs(
         raise UserError(f"{KEY}: no metric of a run was found.")
     if pattern is not None:
         notes += _fit(logs, pattern)
-    names = {m for log in logs.values() for m in (*log.settings, *(p[0] for p in log.points))}
-    renamed = renamed or {}
-    for name in set(renamed) - names:
-        raise unknown("rename", name, names)
-    for log in logs.values():
-        log.points = [(renamed.get(name, name), at, x) for name, at, x in log.points]
-        for name in {name for name, _, _ in log.points} & {*RESERVED}:
-            raise UserError(f"rename: a metric can't be called {name!r}; give it another name.")
     table = pd.concat([_tidy(log, FORMATS[format], notes) for log in logs.values()])
-    metrics = [str(name) for name in table if name not in RESERVED]
-    settings = {}
+    metrics, settings = [str(name) for name in table if name not in RESERVED], {}
     for name in dict.fromkeys(name for log in logs.values() for name in log.settings):
-        new = renamed.get(name, name)
-        new = f"setting_{new}" if new in (*metrics, *RESERVED) else new
-        settings[new] = table["run"].map({run: log.settings.get(name) for run, log in logs.items()})
+        of_run = {run: log.settings.get(name) for run, log in logs.items()}
+        settings[f"setting_{name}" if name in table else name] = table["run"].map(of_run)
     lost = ["diverged"] if table["diverged"].any() else []
-    columns = ["run", *settings, "step", *metrics, *lost]
-    check_columns(columns, "rename")
-    table = table.assign(**settings)[columns].reset_index(drop=True)
+    table = table.assign(**settings)[["run", *settings, "step", *metrics, *lost]]
     return table, _preview(table, list(settings), metrics, notes)
 
 
@@ -150,6 +136,7 @@ def _tidy(log: Log, format: Format, notes: list[str]) -> pd.DataFrame:
     if len(wrong):
         told = f"{wrong['step'].iloc[0]:g} of run {shown(log.name)} is not a whole number"
         raise UserError(f"step: {told}; --step names the column with steps.")
+    points["metric"] = points["metric"].replace({name: f"logged_{name}" for name in RESERVED})
     again = points.duplicated(["metric", "step"], keep="last")
     if again.any():
         metric, step, _ = points[again].iloc[0]
@@ -175,13 +162,15 @@ def _fit(logs: dict[str, Log], pattern: str) -> list[str]:
     Runs whose names do not fit the pattern are removed.
     """
     parts = re.split(r"(\{\w+\}|\*)", pattern)
-    fields = [part[1:-1] for part in parts[1::2] if part != "*"]
-    if not fields or len(set(fields)) < len(fields) or not all(f.isidentifier() for f in fields):
-        told = "name settings, each once, like {method}/seed{seed}.csv"
-        raise UserError(f"pattern: {shown(pattern)} is not allowed; {told}.")
     parts[::2] = map(re.escape, parts[::2])
     parts[1::2] = (".*" if p == "*" else f"(?P<{p[1:-1]}>[^/]+?)" for p in parts[1::2])
-    matches = {name: re.fullmatch(f"(?:.*/)?{''.join(parts)}", name) for name in logs}
+    try:
+        regex = re.compile(f"(?:.*/)?{''.join(parts)}")
+    except re.error as error:  # a name twice, for example
+        raise UserError(f"pattern: {shown(pattern)} is not allowed: {error}.") from None
+    if not regex.groups:
+        raise UserError(f"pattern: {shown(pattern)} has no setting, like {{seed}}.")
+    matches = {name: regex.fullmatch(name) for name in logs}
     for name, match in matches.items():
         if match is None:
             del logs[name]
@@ -373,25 +362,21 @@ def _records(path: Path) -> Iterator[bytes]:
     """
     with path.open("rb") as file:
         while len(head := file.read(12)) == 12:
-            (length,) = struct.unpack("<Q", head[:8])
+            length = int.from_bytes(head[:8], "little")
             if length > MOST_JSON:
                 raise ValueError(f"a record of {length:,} bytes")
             record = file.read(length + 4)
-            if len(record) < length + 4:
-                return
-            yield record[:length]
+            if len(record) == length + 4:
+                yield record[:length]
 
 
 def _scalar(value: Any) -> float | None:
-    """The number of a value of a summary: PyTorch's, or a tensor of TensorFlow's; None if none."""
+    """The number of a value of a summary: PyTorch's, or TensorFlow's tensor of one float."""
     if value.HasField("simple_value"):
         return float(value.simple_value)
-    tensor = value.tensor
-    kind = {1: "<f4", 2: "<f8"}.get(tensor.dtype)
-    if kind is None or len(tensor.tensor_content) % int(kind[-1]):
+    if value.tensor.dtype != 1:  # DT_FLOAT
         return None
-    content = np.frombuffer(tensor.tensor_content, kind)
-    numbers = [*tensor.float_val, *tensor.double_val, *content]
+    numbers = [*value.tensor.float_val, *np.frombuffer(value.tensor.tensor_content, "<f4")]
     return float(numbers[0]) if len(numbers) == 1 else None
 
 

@@ -42,11 +42,9 @@ def ends(table, column):
 
 def test_wandb(tmp_path):
     file = write(tmp_path / "chart.csv", WANDB)
-    table, preview = import_logs(
-        [file], "wandb", "{method}-s{seed}", renamed={"val/acc": "accuracy"}
-    )
-    assert list(table) == ["run", "method", "seed", "step", "accuracy"]
-    assert table["accuracy"].tolist() == [0.1, 0.5, 0.2, 0.7]
+    table, preview = import_logs([file], "wandb", "{method}-s{seed}")
+    assert list(table) == ["run", "method", "seed", "step", "val/acc"]
+    assert table["val/acc"].tolist() == [0.1, 0.5, 0.2, 0.7]
     assert table["step"].tolist() == [0, 10, 0, 20]
     assert "method: A, B" in preview
 
@@ -109,12 +107,13 @@ def test_mlflow(tmp_path):
     write(runs / "meta.yaml", "experiment_id: '7'\n")
     for name, stage in (("a1", "active"), ("a2", "active"), ("old", "deleted")):
         write(runs / name / "meta.yaml", f"run_id: {name}\nlifecycle_stage: {stage}\nstatus: 3\n")
-        write(runs / name / "metrics" / "val" / "loss", "1 0.9 0\n2 0.4 5\n2 0.3 5\n")
-        write(runs / name / "params" / "random_state", name[1:])
+        write(runs / name / "metrics" / "loss", "1 0.9 0\n2 0.4 5\n2 0.3 5\n")
+        write(runs / name / "metrics" / "val" / "step", "1 0.9 0\n")
+        write(runs / name / "params" / "seed", name[1:])
         write(runs / name / "params" / "loss", "mse")
     write(runs / "models" / "m-1" / "meta.yaml", "model_id: m-1\n")
     write(runs / "models" / "m-1" / "metrics" / "loss", "1 5 0\n")
-    table = imported(tmp_path, "mlflow", renamed={"random_state": "seed", "val/loss": "loss"})
+    table = imported(tmp_path, "mlflow")
     assert ends(table, "loss") == [0.3, 0.3]
     assert set(table["seed"]) == {"1", "2"}
     assert set(table["setting_loss"]) == {"mse"}
@@ -169,7 +168,6 @@ FILE = "step,loss\n1,0.5\n"
         ("files", "a.csv", "step,loss\n,1\n", "step"),
         ("files", "a.csv", "x,loss\n1,1\n2,1\n", "--step"),
         ("files", "a.csv", "step,loss\n1,1,1\n", "3 fields"),
-        ("files", "a.csv", "step,run\n1,2\n", "'run'"),
         ("files", "a.csv", "step,loss\n1,\n", "no metric"),
         ("files", "a.txt", FILE, r"\*.csv"),
         ("wandb", "a.csv", FILE, "RUN - METRIC"),
@@ -214,8 +212,6 @@ def test_mistakes_in_options(tmp_path):
             imported(file, "wandb", pattern)
     with pytest.raises(verdicts.UserError, match="no run fits"):
         imported(file, "wandb", "{method}/{seed}")
-    with pytest.raises(verdicts.UserError, match="rename"):
-        imported(file, "wandb", renamed={"acc": "accuracy"})
     assert main(["import", str(file), "--as", "wandb", "--out", str(tmp_path / "runs.txt")]) == 2
     assert main(["import", str(file), "--as", "wandb", "--out", str(tmp_path / "runs.csv")]) == 0
     assert len(read_table(tmp_path / "runs.csv")) == 4

@@ -247,9 +247,9 @@ def _check(
         for column, needed, check in (
             (along, True, _check_present),
             (UNIVERSE, over, _check_present),
-            ("seed", paired, _check_whole),
+            ("seed", paired, check_whole),
             ("run", True, _check_present),
-            ("step", "run" in known, _check_whole),
+            ("step", "run" in known, check_whole),
         ):
             if needed and column in known:
                 check(found, column, file)
@@ -259,7 +259,7 @@ def _check(
                 if compared and judges and "run" not in known and "seed" in known:
                     _check_same(rows[on_side], file)
                 if "run" in known and (paired or "step" in known):
-                    _check_evaluations(part[file], rows, file)
+                    check_evaluations(part[file], rows, file)
     for part in parts:
         if len(part) > 1 and {"run", "step"} <= known:
             _check_agreement(part, [*read, *apart])
@@ -286,7 +286,7 @@ def _check_present(rows: pd.DataFrame, column: str, file: str) -> None:
         raise UserError(f"{file}: row {_place(lacking) + 1} has no {column}.")
 
 
-def _check_whole(rows: pd.DataFrame, column: str, file: str) -> None:
+def check_whole(rows: pd.DataFrame, column: str, file: str) -> None:
     """Check that a column has a whole number in each row."""
     _check_present(rows, column, file)
     if rows.empty:
@@ -309,7 +309,7 @@ def _place(found: pd.Series) -> int:
     return int(found.index[int(found.to_numpy(bool).argmax())])
 
 
-def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> None:
+def check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> None:
     """Check that no two rows of a table are of one run and step, and that each run has one seed."""
     own = [name for name in (UNIVERSE, "run") if name in rows]
     step = ["step"] if "step" in rows else []
