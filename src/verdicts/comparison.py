@@ -24,7 +24,6 @@ from verdicts.rows.seed_values import by_seed, total
 from verdicts.rows.selection import Column, Selection, need
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.judgement import holm
 from verdicts.statistics.two_sample import unpaired_evidence
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ def compare(
 
     from verdicts.claims.checks import check_evaluations, check_whole
     from verdicts.claims.unpaired import values_of
+    from verdicts.statistics.judgement import holm
 
     need(rows, [by, metric, *over])
     for name in [name for name in ("seed", "step") if name in rows]:
@@ -69,9 +69,8 @@ def compare(
             raise UserError(f"metric: {told}.")
         lowest = worst == np.inf
     sign = -1.0 if lowest else 1.0
-    values = {
-        name: values_of(rows, {by: name}, metric, over) for name in rows[by].dropna().unique()
-    }
+    methods = rows[by].dropna().unique()
+    values = {name: values_of(rows, {by: name}, metric, over) for name in methods}
     if len(values) < 2:
         raise UserError(f"by: {by!r} has {len(values)} value; a comparison takes two.")
     means = {name: evidence(of.to_numpy(), ABOVE) for name, of in values.items()}
@@ -117,7 +116,7 @@ def as_text(table: pd.DataFrame, metric: str) -> str:
 
     def between(low: str, high: str) -> list[str]:
         ends = zip(table[low], table[high], strict=True)
-        return [f"{number(one)} to {number(other)}" for one, other in ends]
+        return [number(a) if np.isnan(a) else f"{number(a)} to {number(b)}" for a, b in ends]
 
     names = table.iloc[:, 0].astype(str)
     printed = pd.DataFrame({"rank": table["rank"], table.columns[0]: names, "runs": table["runs"]})
@@ -175,7 +174,9 @@ def stratified_bootstrap(
     narrow: it decides no verdict.
     """
     stream = np.random.default_rng(0)
-    tasks = [task[~np.isnan(task)] for task in scores.T]
+    tasks = [task[~np.isnan(task)] for task in scores.T if not np.isnan(task).all()]
+    if not tasks:
+        return np.nan, np.nan
     drawn = [task[stream.integers(0, len(task), (draws, len(task)))] for task in tasks]
     low, high = np.quantile(statistic(np.hstack(drawn)), [ALPHA / 2, 1 - ALPHA / 2])
     return float(low), float(high)

@@ -35,7 +35,7 @@ MOST_FILES, MOST_JSON, MOST_TOLD = 10_000, 2**26, 5
 MISSING = ("", "na", "null", "none")
 
 #: Columns with the steps of a file, in the order of preference.
-STEPS = ("step", "global_step", "_step", "iteration", "iter", "timesteps", "epoch")
+STEPS = ("step", "global_step", "_step", "iteration", "iterations", "timesteps", "epoch")
 
 #: Columns of the table that no metric and no setting may have.
 RESERVED = ("run", "step", "diverged")
@@ -81,19 +81,25 @@ def import_logs(
     """
     if format not in FORMATS:
         raise unknown("as", format, FORMATS)
+    fits = _compiled(pattern).fullmatch
     logs: dict[str, Log] = {}
+    notes, other = [], []
     for file in (file for path in paths for file in _files(path, FORMATS[format].files)):
+        if format == "files" and not fits(file.as_posix()):  # it may be no log
+            other.append(file.as_posix())
+            continue
         for log in FORMATS[format].read(file, step):
-            known = logs.setdefault(log.name, Log(log.name))
-            known.points += log.points
-            known.settings |= log.settings
-            known.notes += log.notes
-    notes = [note for log in logs.values() for note in log.notes]
-    logs = {name: log for name, log in logs.items() if log.points}
+            notes += log.notes
+            if (match := fits(log.name)) is None:
+                other.append(log.name)
+            elif log.points:
+                known = logs.setdefault(log.name, Log(log.name))
+                known.points += log.points
+                known.settings |= {**log.settings, **match.groupdict()}
     if not logs:
-        raise UserError(f"{KEY}: no metric of a run was found.")
-    if pattern is not None:
-        notes += _fit(logs, pattern)
+        told = f"no run fits the pattern, as {shown(other[0])}" if other else "no metric was found"
+        raise UserError(f"{KEY}: {told}.")
+    notes += [f"left out: {name} does not fit the pattern" for name in other]
     table = pd.concat([_tidy(log, FORMATS[format], notes) for log in logs.values()])
     metrics, settings = [str(name) for name in table if name not in RESERVED], {}
     for name in dict.fromkeys(name for log in logs.values() for name in log.settings):
@@ -156,30 +162,15 @@ def _tidy(log: Log, format: Format, notes: list[str]) -> pd.DataFrame:
     return table.assign(run=log.name, diverged=diverged)
 
 
-def _fit(logs: dict[str, Log], pattern: str) -> list[str]:
-    """Add the settings in the names of runs, or in the ends of names after a /; a note on others.
-
-    Runs whose names do not fit the pattern are removed.
-    """
-    parts = re.split(r"(\{\w+\}|\*)", pattern)
+def _compiled(pattern: str | None) -> re.Pattern[str]:
+    """A regular expression of the names that end in the pattern, from a / on; None is any."""
+    parts = re.split(r"(\{\w+\}|\*)", "*" if pattern is None else pattern)
     parts[::2] = map(re.escape, parts[::2])
     parts[1::2] = (".*" if p == "*" else f"(?P<{p[1:-1]}>[^/]+?)" for p in parts[1::2])
     try:
-        regex = re.compile(f"(?:.*/)?{''.join(parts)}")
+        return re.compile(f"(?:.*/)?{''.join(parts)}", re.DOTALL)
     except re.error as error:  # a name twice, for example
         raise UserError(f"pattern: {shown(pattern)} is not allowed: {error}.") from None
-    if not regex.groups:
-        raise UserError(f"pattern: {shown(pattern)} has no setting, like {{seed}}.")
-    matches = {name: regex.fullmatch(name) for name in logs}
-    for name, match in matches.items():
-        if match is None:
-            del logs[name]
-        else:
-            logs[name].settings |= match.groupdict()
-    other = [name for name, match in matches.items() if match is None]
-    if not logs:
-        raise UserError(f"pattern: no run fits {shown(pattern)}; the first is {shown(other[0])}.")
-    return [f"left out: {name} does not fit the pattern" for name in other]
 
 
 def _files(path: Path, names: str) -> list[Path]:

@@ -53,20 +53,22 @@ def test_what_is_written_is_judged_and_compared(tmp_path, capsys):
     stream, runs = np.random.default_rng(0), {}
     for method, seeds in {"A": 5, "B": 7}.items():
         for k in range(seeds):
-            name = f"{method}-{'x' * (k + 1)} - loss"
+            name = f"{method}-{'x' * (k + 1)} - val_loss"
             runs[name] = [2, (1 if method == "A" else 0.5) + 0.1 * stream.normal()]
-    runs["A-diverged - loss"] = [2, np.nan]
+    runs["A-diverged - val_loss"] = [2, np.nan]
     chart = pd.DataFrame({"Step": [0, 100], **runs})
     chart.to_csv(tmp_path / "chart.csv", index=False, na_rep="NaN")
     given = ["import", str(tmp_path / "chart.csv"), "--as", "wandb", "--pattern", "{method}-*"]
     assert main([*given, "--out", str(tmp_path / "runs.csv")]) == 0
     assert "diverged  A-diverged" in capsys.readouterr().out
     claim = """{place: here, says: B has a lower loss, kind: order, from: runs, below: 0,
-      quantity: difference, with: {of: {method: B}, minus: {method: A}, value: loss}}"""
+      quantity: difference, with: {of: {method: B}, minus: {method: A}, value: val_loss}}"""
     write(tmp_path / "claims.yaml", f"claims: {{lower: {claim}}}")
     (row,) = verdicts.check(tmp_path / "claims.yaml", tmp_path)
     assert (row.verdict, row.pairs, row.infinite) == ("holds", 6, 1)
-    assert main(["compare", str(tmp_path / "runs.csv"), "--by", "method", "--metric", "loss"]) == 0
+    assert (
+        main(["compare", str(tmp_path / "runs.csv"), "--by", "method", "--metric", "val_loss"]) == 0
+    )
     assert "best: B." in capsys.readouterr().out
     assert main([*given, "--out", str(tmp_path / "chart.csv")]) == 2  # over what is read
 
@@ -145,7 +147,7 @@ def test_huggingface(tmp_path):
 def test_files(tmp_path):
     for seed in (0, 1):
         write(tmp_path / f"A/seed{seed}.csv", f"Epoch,host,score\n1,x,{seed}\n2,x,{seed + 5}\n")
-    write(tmp_path / "notes.csv", "Epoch,score\n1,2\n")
+    write(tmp_path / "notes.csv", "some;text")
     table, preview = import_logs([tmp_path], "files", "{method}/seed{seed}.csv")
     assert table[["method", "seed", "step", "score"]].values.tolist() == [
         ["A", "0", 1, 0], ["A", "0", 2, 5], ["A", "1", 1, 1], ["A", "1", 2, 6],
@@ -207,7 +209,7 @@ def test_pipes_links_and_absent_paths_are_refused(tmp_path, format):
 
 def test_mistakes_in_options(tmp_path):
     file = write(tmp_path / "chart.csv", WANDB)
-    for pattern in ("A", "{a}-{a}", "{0}-{b}"):
+    for pattern in ("A", "{a}-{a}", "{0}-{b}", ""):
         with pytest.raises(verdicts.UserError, match="pattern"):
             imported(file, "wandb", pattern)
     with pytest.raises(verdicts.UserError, match="no run fits"):

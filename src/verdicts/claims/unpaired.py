@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,11 @@ def values_of(
 def may_be_unpaired(claim: Claim, columns: Iterable[object]) -> bool:
     """Whether a claim is judged though its tables lack the column ``seed``.
 
-    Not if the name of a column has that word, such as ``Seed``: it may be meant.
+    Not if a column is called nearly so, or has that word in its name: it may be meant.
     """
-    meant = any("seed" in str(name).lower() for name in columns)
-    return claim.has_sides and (bool(claim.test) or not meant)
+    names = [str(name).lower() for name in columns]
+    meant = get_close_matches("seed", names, cutoff=0.7) or any("seed" in name for name in names)
+    return claim.has_sides and bool(claim.test or not meant)
 
 
 def unpaired_sides(claim: Claim, rows: pd.DataFrame) -> Sides | None:
