@@ -122,11 +122,13 @@ def as_text(table: pd.DataFrame, metric: str) -> str:
     printed = pd.DataFrame({"rank": table["rank"], table.columns[0]: names, "runs": table["runs"]})
     printed[metric], printed["interval"] = table["mean"].map(number), between("low", "high")
     if "iqm" in table:
-        printed["IQM"], printed["of it"] = table["iqm"].map(number), between("iqm_low", "iqm_high")
+        printed["IQM"] = table["iqm"].map(number)
+        printed["IQM interval"] = between("iqm_low", "iqm_high")
     told = [printed.to_string(index=False), ""]
     behind = between("least", "most")
     for k, row in list(enumerate(table.to_dict("records")))[1:]:
-        how = f"p = {row['p']:.2g}, {'paired' if row['paired'] else 'unpaired'}"
+        how = "too few runs" if np.isnan(row["p"]) else f"p = {row['p']:.2g}"
+        how += ", paired" if row["paired"] else ", unpaired"
         far = f"{number(row['behind'])} behind {names[0]}, interval {behind[k]} ({how})"
         told.append(f"{names[k]} is {far}.")
     within = ", ".join(names[table["rank"] == 1])

@@ -11,7 +11,6 @@ import pytest
 import verdicts
 from verdicts.cli import main
 from verdicts.importers import FORMATS, import_logs
-from verdicts.rows.tables import read_table
 
 WANDB = """\
 "Step","A-s0 - val/acc","A-s0 - val/acc__MIN","A-s0 - val/acc__MAX","B-s0 - val/acc"
@@ -23,10 +22,8 @@ WANDB = """\
 
 def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    text = content if isinstance(content, str | bytes) else json.dumps(content)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
 
@@ -36,7 +33,6 @@ def imported(path, format, *more, **options):
 
 
 def ends(table, column):
-    """The last value of each run."""
     return table.groupby("run")[column].last().tolist()
 
 
@@ -66,11 +62,10 @@ def test_what_is_written_is_judged_and_compared(tmp_path, capsys):
     write(tmp_path / "claims.yaml", f"claims: {{lower: {claim}}}")
     (row,) = verdicts.check(tmp_path / "claims.yaml", tmp_path)
     assert (row.verdict, row.pairs, row.infinite) == ("holds", 6, 1)
-    assert (
-        main(["compare", str(tmp_path / "runs.csv"), "--by", "method", "--metric", "val_loss"]) == 0
-    )
-    assert "best: B." in capsys.readouterr().out
     assert main([*given, "--out", str(tmp_path / "chart.csv")]) == 2  # over what is read
+    given = ["compare", str(tmp_path / "runs.csv"), "--by", "method", "--metric", "val_loss"]
+    assert main(given) == 0
+    assert "best: B." in capsys.readouterr().out
 
 
 def test_tensorboard(tmp_path):
@@ -167,18 +162,14 @@ FILE = "step,loss\n1,0.5\n"
         ("files", "a.csv", "step,loss\n1,0.5\n1,0.6\n", "at step 1"),
         ("files", "a.csv", "step,loss\n1,0.5\n2,abc\n", "'abc' in row 2"),
         ("files", "a.csv", "step,loss\n0.5,1\n", "whole"),
-        ("files", "a.csv", "step,loss\n,1\n", "step"),
         ("files", "a.csv", "x,loss\n1,1\n2,1\n", "--step"),
-        ("files", "a.csv", "step,loss\n1,1,1\n", "3 fields"),
         ("files", "a.csv", "step,loss\n1,\n", "no metric"),
-        ("files", "a.txt", FILE, r"\*.csv"),
         ("wandb", "a.csv", FILE, "RUN - METRIC"),
         ("huggingface", "trainer_state.json", "{", "trainer"),
         ("huggingface", "trainer_state.json", "[" * 100_000, "trainer"),
         ("huggingface", "trainer_state.json", '{"log_history": [{"loss": 1}]}', "trainer"),
         ("mlflow", "r/meta.yaml", "!!python/object:os.system {}", "YAML"),
         ("tensorboard", "x.tfevents", b"\xff" * 100, "event file"),
-        ("tensorboard", "x.tfevents", b"\5" + bytes(11) + b"\xff" * 9, "event file"),
         ("excel", "a.csv", FILE, "allowed: files"),
     ],
 )
@@ -192,11 +183,8 @@ def test_what_is_wrong_ends_in_a_line(tmp_path, capsys, format, name, content, t
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_pipes_links_and_absent_paths_are_refused(tmp_path, format):
-    with pytest.raises(verdicts.UserError, match="does not exist"):
-        imported(tmp_path / "absent", format)
-    name = {"wandb": "a.csv", "files": "a.csv", "tensorboard": "a.tfevents"}
-    pipe = tmp_path / name.get(format, FORMATS[format].files)
+def test_pipes_and_links_are_refused(tmp_path, format):
+    pipe = tmp_path / FORMATS[format].files.replace("*", "a")
     os.mkfifo(pipe)
     for path in (pipe, tmp_path):
         with pytest.raises(verdicts.UserError, match="not a regular file"):
@@ -209,11 +197,7 @@ def test_pipes_links_and_absent_paths_are_refused(tmp_path, format):
 
 def test_mistakes_in_options(tmp_path):
     file = write(tmp_path / "chart.csv", WANDB)
-    for pattern in ("A", "{a}-{a}", "{0}-{b}", ""):
+    for pattern in ("A", "{a}-{a}", "{0}-{b}", "", "{method}/{seed}"):
         with pytest.raises(verdicts.UserError, match="pattern"):
             imported(file, "wandb", pattern)
-    with pytest.raises(verdicts.UserError, match="no run fits"):
-        imported(file, "wandb", "{method}/{seed}")
     assert main(["import", str(file), "--as", "wandb", "--out", str(tmp_path / "runs.txt")]) == 2
-    assert main(["import", str(file), "--as", "wandb", "--out", str(tmp_path / "runs.csv")]) == 0
-    assert len(read_table(tmp_path / "runs.csv")) == 4

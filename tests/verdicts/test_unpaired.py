@@ -7,7 +7,7 @@ from scipy import stats
 
 import verdicts
 from verdicts.cli import main
-from verdicts.comparison import compare, interquartile_mean, stratified_bootstrap
+from verdicts.comparison import compare
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.statistics.error_rates import OF_MEANS, unpaired_rates
 from verdicts.statistics.evidence import Expectation
@@ -114,19 +114,10 @@ def test_common_seeds_are_paired_unless_the_claim_names_a_test(tmp_path):
     assert row.p == pytest.approx(2 / 126)  # of 9 over 4 choices, none is further apart
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [(", test: students", "welch"), (", test: welch, looks: [3, 5]", "test"),
-     (", test: welch, exact: true", "test")],
-)  # fmt: skip
-def test_mistakes_end_in_a_line(tmp_path, more, told):
-    with pytest.raises(verdicts.UserError, match=told):
-        judged(tmp_path, scores(A, B, seed=range(9)), more=more)
-
-
-def test_a_column_that_may_be_the_seed_is_asked_about(tmp_path):
-    with pytest.raises(verdicts.UserError, match="'Seed'"):
-        judged(tmp_path, scores(A, B, Seed=range(9)))
+@pytest.mark.parametrize("more", ["students", "welch, looks: [3, 5]", "welch, exact: true"])
+def test_mistakes_end_in_a_line(tmp_path, more):
+    with pytest.raises(verdicts.UserError, match="claims.b-over-a.test"):
+        judged(tmp_path, scores(A, B, seed=range(9)), more=f", test: {more}")
 
 
 def test_the_best_method_is_within_the_noise_and_ranks_use_holm():
@@ -139,16 +130,6 @@ def test_the_best_method_is_within_the_noise_and_ranks_use_holm():
     assert table.loc["B", "least"] < 0 < table.loc["A", "least"]
     lowest = compare(rows, "m", "score", lowest=True).set_index("m")
     assert lowest["rank"].to_dict() == {"D": 1, "A": 2, "B": 3, "C": 3}
-
-
-def test_the_best_of_equal_methods_is_seldom_left_out():
-    stream = np.random.default_rng(0)
-    rows = pd.DataFrame({"m": np.repeat(list("ABCD"), 6), "score": 0.0})
-    left_out = 0
-    for _ in range(30):
-        rows["score"] = stream.standard_normal(len(rows))
-        left_out += bool((compare(rows, "m", "score")["rank"] > 1).any())
-    assert left_out <= 5
 
 
 def test_tasks_have_an_interquartile_mean_and_profiles(tmp_path, capsys):
@@ -172,11 +153,3 @@ def test_tasks_have_an_interquartile_mean_and_profiles(tmp_path, capsys):
     assert "X is " in capsys.readouterr().out
     assert (tmp_path / "t.png").stat().st_size > 5000
     assert main([*given[:4], "--metric", "size"]) == 2
-
-
-def test_the_bootstrap_covers_where_there_are_many_runs():
-    stream, inside = np.random.default_rng(0), 0
-    for _ in range(100):
-        low, high = stratified_bootstrap(stream.normal(size=(20, 5)), interquartile_mean, 300)
-        inside += low <= 0 <= high
-    assert inside >= 87
