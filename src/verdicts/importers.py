@@ -100,13 +100,15 @@ def import_logs(
         told = f"no run fits the pattern, as {shown(other[0])}" if other else "no metric was found"
         raise UserError(f"{KEY}: {told}.")
     notes += [f"left out: {name} does not fit the pattern" for name in other]
-    table = pd.concat([_tidy(log, FORMATS[format], notes) for log in logs.values()])
+    tables = [_tidy(log, FORMATS[format], notes) for log in logs.values()]
+    table = pd.concat(tables, ignore_index=True)
     metrics, settings = [str(name) for name in table if name not in RESERVED], {}
     for name in dict.fromkeys(name for log in logs.values() for name in log.settings):
         of_run = {run: log.settings.get(name) for run, log in logs.items()}
         settings[f"setting_{name}" if name in table else name] = table["run"].map(of_run)
     lost = ["diverged"] if table["diverged"].any() else []
-    table = table.assign(**settings)[["run", *settings, "step", *metrics, *lost]]
+    table = pd.concat([table, pd.DataFrame(settings, index=table.index)], axis=1)
+    table = table[["run", *settings, "step", *metrics, *lost]]
     return table, _preview(table, list(settings), metrics, notes)
 
 
@@ -151,11 +153,12 @@ def _tidy(log: Log, format: Format, notes: list[str]) -> pd.DataFrame:
             raise UserError(f"{KEY}: {told}; give each run its own file, or name.")
         notes.append(f"{told}, …: the last one counts")
     points = points[~again].sort_values("step", kind="stable")
-    table = points.pivot(index="step", columns="metric", values="value")
-    ends = points.groupby("metric")["value"].agg(lambda values: values.iloc[-1])
-    table.iloc[-1] = ends.reindex(table.columns)
-    lost = ends.index[~np.isfinite(ends)]
-    diverged = any(worst_of(str(name)) is not None for name in lost)
+    ends = points.drop_duplicates("metric", keep="last")
+    whole = pd.concat([points, ends.assign(step=points["step"].iloc[-1])])
+    whole = whole.drop_duplicates(["metric", "step"])
+    table = whole.pivot(index="step", columns="metric", values="value").copy()  # in one block
+    lost = ends.loc[~np.isfinite(ends["value"]), "metric"]
+    diverged = any(worst_of(name) is not None for name in lost)
     if len(lost) and not diverged:
         notes.append(f"{_few(lost)} of run {shown(log.name)} ends in NaN or ∞")
     table = table.reset_index().rename_axis(columns=None).astype({"step": "int64"})
