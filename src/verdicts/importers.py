@@ -156,12 +156,12 @@ def _tidy(log: Log, format: Format, notes: list[str]) -> pd.DataFrame:
     ends = points.drop_duplicates("metric", keep="last")
     whole = pd.concat([points, ends.assign(step=points["step"].iloc[-1])])
     whole = whole.drop_duplicates(["metric", "step"])
-    table = whole.pivot(index="step", columns="metric", values="value").copy()  # in one block
+    table = whole.pivot(index="step", columns="metric", values="value")
     lost = ends.loc[~np.isfinite(ends["value"]), "metric"]
     diverged = any(worst_of(name) is not None for name in lost)
     if len(lost) and not diverged:
         notes.append(f"{_few(lost)} of run {shown(log.name)} ends in NaN or ∞")
-    table = table.reset_index().rename_axis(columns=None).astype({"step": "int64"})
+    table = table.set_index(table.index.astype("int64")).reset_index().rename_axis(columns=None)
     return table.assign(run=log.name, diverged=diverged)
 
 
