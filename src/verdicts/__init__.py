@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 load_entries("verdicts.quantities")
+load_entries("verdicts.comparison")
 
 
 def check(claims: str | Path, tables: str | Path) -> list[Row]:

@@ -62,16 +62,32 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         command.set_defaults(run=run)
         return command
 
-    check = add(_check, "judge the claims of a file")
-    check.add_argument("claims", type=Path, help="the claims file (YAML)")
+    judge = add(_check, "judge the claims of a file")
+    judge.add_argument("claims", type=Path, help="the claims file (YAML)")
     told = "the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)"
-    check.add_argument("--tables", type=Path, default=Path(), metavar="DIR", help=told)
+    judge.add_argument("--tables", type=Path, default=Path(), metavar="DIR", help=told)
     told = "exit with status 1 if a claim fails or is not run"
-    check.add_argument("--strict", action="store_true", help=told)
+    judge.add_argument("--strict", action="store_true", help=told)
     told = "what is printed (default: text)"
-    check.add_argument("--format", choices=list(FILES), default="text", help=told)
+    judge.add_argument("--format", choices=list(FILES), default="text", help=told)
     told = "also write the verdicts to this folder, in every format and as a table (CSV)"
-    check.add_argument("--out", type=Path, metavar="DIR", help=told)
+    judge.add_argument("--out", type=Path, metavar="DIR", help=told)
+    logs = add(_import, "make a table of the logs that other tools wrote")
+    logs.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files, or folders")
+    told = "wandb, tensorboard, mlflow, lightning, huggingface, or files: one CSV file a run"
+    logs.add_argument("--as", dest="format", required=True, metavar="FORMAT", help=told)
+    logs.add_argument("--pattern", help="settings in names of runs: {method}/seed{seed}.csv")
+    logs.add_argument("--step", metavar="COLUMN", help="the column with steps")
+    logs.add_argument("--out", type=Path, metavar="FILE.csv", help="write the table, too")
+    ranks = add(_compare, "rank methods by a metric")
+    ranks.add_argument("table", type=Path, help="the table (CSV or Parquet)")
+    ranks.add_argument("--by", required=True, metavar="COLUMN", help="that of the methods")
+    ranks.add_argument("--metric", required=True, metavar="COLUMN", help="at the end of runs")
+    told = "tasks, over which values are averaged; may be repeated"
+    ranks.add_argument("--over", action="append", default=[], metavar="COLUMN", help=told)
+    told = "which end of the metric is best; by default, as its name says"
+    ranks.add_argument("--best", choices=("lowest", "highest"), help=told)
+    ranks.add_argument("--picture", type=Path, metavar="FILE", help="draw it (PNG, PDF, SVG)")
     register = add(_register, "say when claims were first made, before the runs")
     register.add_argument("claims", type=Path, help="the claims file (YAML)")
     told = "default: NAME.registered.yaml, where NAME.yaml is"
@@ -102,8 +118,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     which.add_argument("--looks", action="store_true", help="of families with a plan of looks")
     which.add_argument("--universes", action="store_true", help="of claims over universes")
     which.add_argument("--tuned", action="store_true", help="of sides at their best values")
+    which.add_argument("--unpaired", action="store_true", help="of sides that are not paired")
     told = "a module, or a Python file, that registers quantities; may be repeated"
-    for command in (check, register, quantities):
+    for command in (judge, register, quantities):
         command.add_argument(
             "--import", dest="imported", action="append", default=[], metavar="NAME", help=told
         )
@@ -135,6 +152,34 @@ def _check(given: argparse.Namespace) -> int:
         write_together(given.out, files, [given.claims])
     failed = any(row.verdict in judgement.STRICT for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
+
+
+def _import(given: argparse.Namespace) -> int:
+    """Read the logs of runs, tell what was understood, and write them as a table for claims."""
+    from verdicts.importers import import_logs
+
+    check(not given.out or given.out.suffix == ".csv", "out", str(given.out), "end it in .csv")
+    table, preview = import_logs(given.paths, given.format, given.pattern, given.step)
+    print(preview)
+    if given.out is not None:
+        content = table.to_csv(index=False, lineterminator="\n")
+        write_together(given.out.parent, {given.out.name: content}, given.paths)
+    return 0
+
+
+def _compare(given: argparse.Namespace) -> int:
+    """Compare all pairs of methods, paired where they share seeds; print means with intervals,
+    ranks (Holm's method), and which methods are within the noise of the best.
+    """
+    from verdicts.comparison import as_text, compare, draw
+    from verdicts.rows.tables import read_table
+
+    lowest = None if given.best is None else given.best == "lowest"
+    table = compare(read_table(given.table), given.by, given.metric, given.over, lowest)
+    print(printable(as_text(table, given.metric), keep="\n"), end="")
+    if given.picture is not None:
+        draw(table, given.metric, given.picture)
+    return 0
 
 
 def _register(given: argparse.Namespace) -> int:
@@ -207,6 +252,8 @@ def _rates(given: argparse.Namespace) -> int:
         rates_table = rates.multiverse_rates(given.simulations)
     elif given.tuned:
         rates_table = rates.tuned_rates(given.simulations)
+    elif given.unpaired:
+        rates_table = rates.unpaired_rates(given.simulations)
     else:
         rates_table = (rates.sequential_rates if given.looks else rates.error_rates)(
             given.simulations

@@ -20,6 +20,7 @@ from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
 from verdicts.claims.units import known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
+from verdicts.claims.unpaired import evidence_on_sides, unpaired_sides
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.row import NAN, Row
@@ -152,6 +153,9 @@ def evidence_on(
             return Verdict(NOT_RUN, f"no universe counts: {result['why'].iloc[0]}")
         lost = int((result["why"] == BOTH_DIVERGED).sum())
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
+    if isinstance(result, tuple):
+        assert expectation is not None
+        return evidence_on_sides(claim, result, expectation)
     numbers = quantity.checked(f"claims.{claim.id}.quantity", result)
     if quantity.cases:
         return judgement.judge_cases(numbers)
@@ -285,6 +289,8 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
                 check_gate(gate, rows, tables)
         if claim.universes is not None:
             return universes_of(claim, where, tables)
+        if (sides := unpaired_sides(claim, rows)) is not None:
+            return sides
         return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
     except TableError as error:
         raise TableError(f"claims.{claim.id}: {error}") from None
@@ -304,6 +310,8 @@ def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
             result = _result(member, {}, claims, tables)
         except _NotRun as error:
             raise _NotRun(f"{name} is not run: {error}") from None
+        if isinstance(result, tuple):
+            raise _NotRun(f"the runs of {name} are not paired")
         numbers = QUANTITIES[member.quantity].checked(f"claims.{name}.quantity", result)
         numbers_of[name] = member.expectation.toward(numbers)
     return pd.DataFrame(numbers_of)

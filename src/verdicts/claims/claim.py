@@ -27,6 +27,9 @@ MARKS = ("trivial", "circular", ALTERNATIVE)
 #: The quantity of a claim whose number is the mean of those of other claims.
 POOLED = "pooled"
 
+#: The quantities that compare two sides, and the arguments with these.
+SIDES = {"difference": ("of", "minus"), "log_ratio": ("of", "to")}
+
 #: How the names of tables with added seeds start.
 ADDED = "added_"
 
@@ -77,6 +80,8 @@ class Claim:
     mark_reason: str = ""
     #: Whether its number is the same in all seeds, and decided by its value: nothing is sampled.
     exact: bool = False
+    #: The test (``two_sample.TESTS``) of sides whose runs are not paired; empty: as they are.
+    test: str = ""
     #: The ids of the claims whose numbers a pooled claim is about.
     pooled: tuple[str, ...] = ()
 
@@ -84,6 +89,11 @@ class Claim:
     def is_pooled(self) -> bool:
         """Whether its number is the mean of those of other claims."""
         return self.quantity == POOLED
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether it can be judged by the runs of two sides that are not paired."""
+        return self.quantity in SIDES and not (self.looks or self.universes or self.exact)
 
     @property
     def added(self) -> str:

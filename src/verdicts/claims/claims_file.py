@@ -12,7 +12,17 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.claim import MARKS, POOLED, Cell, Claim, ClaimsFile, Gate, Universes, alike
+from verdicts.claims.claim import (
+    MARKS,
+    POOLED,
+    SIDES,
+    Cell,
+    Claim,
+    ClaimsFile,
+    Gate,
+    Universes,
+    alike,
+)
 from verdicts.claims.resolved import forms, resolved
 from verdicts.claims.units import check_shares
 from verdicts.files import boolean, check_keys, mapping, names, number, one_of, read_mapping, text
@@ -21,10 +31,11 @@ from verdicts.registry import UserError, check, printable, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import RELATIONS, Expectation
 from verdicts.statistics.sequential import Plan, checked_plan
+from verdicts.statistics.two_sample import TESTS
 
 CLAIM_KEYS = (
     *("place", "says", "quote", "kind", "from", "where", "quantity", "with"),
-    *(*RELATIONS, "margin", "unit", "exact", "standard_error", *MARKS),
+    *(*RELATIONS, "margin", "unit", "exact", "standard_error", "test", *MARKS),
     *("family", "gate", "shows", "cells", "every_cell", "depends_on", "universes", "looks"),
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
@@ -95,6 +106,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     mark = _given(key, values, MARKS)
     universes = read("universes", _universes)
     exact = read("exact", boolean, False)
+    test = read("test", lambda place, value: one_of(place, value, TESTS), "")
     cells = {
         str(cell): _cell(f"{key}.cells.{cell}", more, expectation)
         for cell, more in read("cells", mapping, {}).items()
@@ -117,8 +129,9 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         every_cell=read("every_cell", boolean, False),
         depends_on=read("depends_on", text, ""),
         universes=universes,
-        looks=read("looks", checked_plan, () if universes or exact or printed else plan),
+        looks=read("looks", checked_plan, () if universes or exact or printed or test else plan),
         exact=exact,
+        test=test,
         mark=mark,
         mark_reason=read(mark, text, ""),
     )
@@ -172,6 +185,12 @@ def _check_expectations(key: str, claim: Claim) -> None:
             claim.exact and (claim.looks or over or quantity.cases),
             "not allowed with 'looks', 'universes' or cases; it is of a number that is the same in "
             "all seeds",
+        ),
+        (
+            "test",
+            claim.test and not claim.has_sides,
+            f"it is of runs that are not paired; only for {', '.join(SIDES)}, and not with "
+            "'looks', 'universes' or 'exact'",
         ),
         ("universes", over and quantity.ratio, f"{quantity.name!r} is a ratio of means over seeds"),
     ):
@@ -364,6 +383,8 @@ def _obstacle(claim: Claim, member: Claim) -> str:
         return "it is a pooled claim"
     if member.every_cell or member.expectation is None or not member.expectation.directed:
         return "it does not say that one number is above or below a value"
+    if member.test:
+        return "its runs are not paired"
     if QUANTITIES[member.quantity].ratio or member.exact:
         return "it has no number of each seed that varies"
     if member.universes is not None:

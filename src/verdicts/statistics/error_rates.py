@@ -27,6 +27,7 @@ from verdicts.statistics.judgement import (
 )
 from verdicts.statistics.multiverse import LEAST, SOME, examined, sides
 from verdicts.statistics.sequential import Plan, over_looks
+from verdicts.statistics.two_sample import TESTS, unpaired_evidence
 
 SEEDS = (3, 5, 10, 20)
 
@@ -94,6 +95,12 @@ SITUATIONS = (
     _single("above 0: the mean is 0.5", "above", 0.5, HOLDS, EQUIVALENT),
 )
 
+#: Those of one claim about a mean.
+OF_MEANS = tuple(
+    situation
+    for situation in SITUATIONS
+    if len(situation.means) == 1 and situation.expected != "paper"
+)
 
 PLAN = (10, 20, 40, 80)
 
@@ -104,8 +111,8 @@ SEQUENTIAL = (
     *(_six(0.5), _six(1.0)),
 )
 
-#: The number of choices of signs.
-DRAWS = 10_000
+#: The number of choices of signs, and of runs.
+DRAWS, SPLITS = 10_000, 2_000
 
 TUNED_SEEDS = 10
 #: How many values each side of a claim has: the first is claimed to be above the second.
@@ -210,6 +217,37 @@ def _looks(
                 found[k].append(evidence(values[:look], expectations[k], DRAWS))
         judged = judge([over_looks(looks, plan) for looks in found])
         yield judged, float(np.mean([plan[len(looks) - 1] for looks in found]))
+
+
+#: Runs of both sides that are not paired, and how much wider the first side spreads.
+UNPAIRED = ((5, 5, 1), (10, 10, 1), (10, 10, 3), (5, 20, 1), (5, 20, 3))
+
+
+def unpaired_rates(
+    simulations: int,
+    tests: Iterable[str] = TESTS,
+    situations: Iterable[Situation] = OF_MEANS,
+    noises: Iterable[str] = ("normal", "heavy tails", "skewed"),
+    sizes: Iterable[tuple[int, int, float]] = UNPAIRED,
+) -> pd.DataFrame:
+    """One row per test, situation, noise and numbers of runs: the columns of ``error_rates``.
+
+    The mean is that of the difference, in standard deviations of the second side.
+    """
+    records: list[dict[str, object]] = []
+    for test, situation, noise, (of, minus, wider) in product(tests, situations, noises, sizes):
+        stream = np.random.default_rng(list(f"{situation.name} {noise} {of} {minus}".encode()))
+        first = wider * NOISE[noise](stream, (simulations, of)) + situation.means[0]
+        second = NOISE[noise](stream, (simulations, minus))
+        expectation = situation.expectations(0.0)[0]
+        families = []
+        for pair in zip(first, second, strict=True):
+            found = unpaired_evidence(*pair, expectation, test, SPLITS)
+            families.append([({judge([found])[0].verdict}, set(situation.right[0]))])
+        rates = _shares(families, judgement.DECIDED)
+        record = {"test": test, "situation": situation.name, "noise": noise}
+        records.append({**record, "of": of, "minus": minus, "wider": wider, **rates})
+    return pd.DataFrame(records)
 
 
 def tuned_rates(

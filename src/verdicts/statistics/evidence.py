@@ -146,7 +146,7 @@ def evidence(values: np.ndarray, expectation: Expectation, draws: int = DRAWS) -
     if count < FEWEST:
         return found
     if expectation.relation == "paper":
-        return found if infinite else _of_printed(found)
+        return found if infinite else of_printed(found)
     if constant:
         part = np.where(_rounding(off, size), value * whole, part)
     test: OneSample
@@ -157,22 +157,25 @@ def evidence(values: np.ndarray, expectation: Expectation, draws: int = DRAWS) -
     else:
         test = StudentT(part, whole)
     side = 1 if (signed_ranks(off) if infinite else part - value * whole).sum() >= 0 else -1
+    if not (infinite or constant):
+        found = replace(found, p_t=two_sided(StudentT(part, whole), value, side))
+    if isinstance(test, SignFlips):
+        found = replace(found, p_sign_flip=two_sided(test, value, side))
+    return tested(found, test, side)
+
+
+def tested(found: Evidence, test: OneSample, side: int) -> Evidence:
+    """The evidence with what a test says of the expected value, and of the margin around it."""
+    value, margin = found.expectation.value, found.expectation.margin
     p, p_equivalent, asked = two_sided(test, value, side), NAN, [value]
-    has_t = not (infinite or constant)
-    found = replace(
-        found,
-        side=side,
-        p_t=two_sided(StudentT(part, whole), value, side) if has_t else NAN,
-        p_sign_flip=p if isinstance(test, SignFlips) else NAN,
-    )
-    if expectation.margin is not None:
-        low, high = value - expectation.margin, value + expectation.margin
+    if margin is not None:
+        low, high = value - margin, value + margin
         p_equivalent = max(test.tail(low, 1), test.tail(high, -1))
-        if expectation.relation == "near":
+        if found.expectation.relation == "near":
             p, asked = min(1.0, 2 * min(test.tail(high, 1), test.tail(low, -1))), []
         asked += [low, high]
     interval = _agreeing(test, asked)
-    return replace(found, p=p, p_equivalent=p_equivalent, interval=interval)
+    return replace(found, side=side, p=p, p_equivalent=p_equivalent, interval=interval)
 
 
 def _agreeing(test: OneSample, asked: Sequence[float]) -> Intervals:
@@ -193,7 +196,7 @@ def _agreeing(test: OneSample, asked: Sequence[float]) -> Intervals:
     return interval
 
 
-def _of_printed(found: Evidence) -> Evidence:
+def of_printed(found: Evidence) -> Evidence:
     """The evidence with what the prediction interval says of a printed value."""
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 

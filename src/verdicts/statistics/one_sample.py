@@ -72,7 +72,7 @@ class StudentT:
         half = float(stdtrit(count - 1, 1 - level / 2) * error)
         if (self.whole == 1).all():
             return centre - half, centre + half
-        return _searched(self, centre, half / self.whole.mean(), level)
+        return searched(self, centre, half / self.whole.mean(), level)
 
 
 class SignFlips:
@@ -95,7 +95,7 @@ class SignFlips:
         if (self.wholes <= 0).any() or not (self.whole == 1).all():
             centre = float(self.part.mean() / self.whole.mean())
             step = np.abs(self.part - centre * self.whole).mean() / abs(self.whole.mean())
-            return _searched(self, centre, float(step), level) if step else (centre, centre)
+            return searched(self, centre, float(step), level) if step else (centre, centre)
         count = math.floor(level / 2 * (1 + len(self.parts)))
         if not count:
             return -math.inf, math.inf
@@ -122,24 +122,29 @@ class SignedRanks:
         values = self.part / self.whole
         finite = values[np.isfinite(values)]
         steps = np.unique(np.add.outer(finite, finite) / 2)  # p changes at means of pairs alone
-
-        def first(way: int) -> float:
-            """The first step, from the outside, that is not rejected."""
-            ordered = steps[::way]
-            outside = ordered[:1] - way * (1 + np.abs(ordered[:1]))
-            if not len(steps) or self.tail(float(outside[0]), way) > level / 2:
-                return -way * math.inf
-            low, high = -1, len(ordered)
-            while high - low > 1:
-                middle = (low + high) // 2
-                kept = self.tail(float(ordered[middle]), way) > level / 2
-                low, high = (low, middle) if kept else (middle, high)
-            return float(ordered[high]) if high < len(ordered) else way * math.inf
-
-        return first(1), first(-1)
+        return at_steps(self, steps, level)
 
 
-def _searched(test: OneSample, centre: float, step: float, level: float) -> Interval:
+def at_steps(test: OneSample, steps: np.ndarray, level: float) -> Interval:
+    """The interval of a test whose p value changes at ``steps`` alone, which are sorted."""
+
+    def first(way: int) -> float:
+        """The first step, from the outside, that is not rejected."""
+        ordered = steps[::way]
+        outside = ordered[:1] - way * (1 + np.abs(ordered[:1]))
+        if not len(steps) or test.tail(float(outside[0]), way) > level / 2:
+            return -way * math.inf
+        low, high = -1, len(ordered)
+        while high - low > 1:
+            middle = (low + high) // 2
+            kept = test.tail(float(ordered[middle]), way) > level / 2
+            low, high = (low, middle) if kept else (middle, high)
+        return float(ordered[high]) if high < len(ordered) else way * math.inf
+
+    return first(1), first(-1)
+
+
+def searched(test: OneSample, centre: float, step: float, level: float) -> Interval:
     """The interval by doubling steps from the centre, and halving what is between."""
 
     def end(way: int) -> float:

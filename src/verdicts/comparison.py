@@ -1,0 +1,236 @@
+"""Several methods on one metric: means with intervals, ranks, and which are within the noise.
+
+All pairs are compared as claims are: paired where two methods share seeds, and else unpaired. The p
+values are adjusted by Holm's method over all pairs. The rank of a method is 1 + the number of
+methods that are significantly better. Those with rank 1 are within the noise of the best: the
+method that is truly the best is among them with a probability of at least 95 %.
+
+Over several tasks, also the interquartile mean and performance profiles (Agarwal et al. 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from verdicts.quantity_registry import quantity
+from verdicts.registry import UserError, in_a_line
+from verdicts.rows.evaluations import Value, worst_of
+from verdicts.rows.seed_values import by_seed, total
+from verdicts.rows.selection import Column, Selection, need
+from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.evidence import Evidence, Expectation, evidence
+from verdicts.statistics.two_sample import unpaired_evidence
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Of the bootstrap.
+DRAWS = 2000
+
+ABOVE = Expectation("above", 0.0)
+
+
+def compare(
+    rows: pd.DataFrame,
+    by: Column,
+    metric: Column,
+    over: Sequence[Column] = (),
+    lowest: bool | None = None,
+) -> pd.DataFrame:
+    """A row for each value of ``by``, the best first.
+
+    Columns: the method, ``rank``, ``runs``, ``mean`` with its 95 % interval ``low`` to ``high``;
+    ``behind``, how far the mean is behind the best one, with the interval ``least`` to ``most`` at
+    the level that Holm's method leaves, ``p`` adjusted, and ``paired``. With ``over``, such as the
+    task, values are means over these columns, and ``iqm`` is the interquartile mean, with its
+    bootstrap interval ``iqm_low`` to ``iqm_high``. ``lowest``: whether a low metric is better; None
+    if its name says so. Raises a UserError for a column that is not there, for a single method, and
+    if the name does not say which end is better.
+    """
+    import pandas as pd
+
+    from verdicts.claims.checks import check_evaluations, check_whole
+    from verdicts.claims.unpaired import values_of
+    from verdicts.statistics.judgement import holm
+
+    need(rows, [by, metric, *over])
+    for name in [name for name in ("seed", "step") if name in rows]:
+        check_whole(rows, name, "table")
+    if "run" in rows:
+        check_evaluations(rows, rows, "table")
+    if lowest is None:
+        if (worst := worst_of(metric)) is None:
+            told = f"whether a high or a low {metric!r} is better is not known; --best says it"
+            raise UserError(f"metric: {told}.")
+        lowest = worst == np.inf
+    sign = -1.0 if lowest else 1.0
+    methods = rows[by].dropna().unique()
+    values = {name: values_of(rows, {by: name}, metric, over) for name in methods}
+    if len(values) < 2:
+        raise UserError(f"by: {by!r} has {len(values)} value; a comparison takes two.")
+    means = {name: evidence(of.to_numpy(), ABOVE) for name, of in values.items()}
+    ordered = sorted(values, key=lambda name: -sign * means[name].estimate)
+    pairs = list(combinations(ordered, 2))
+    found = [_difference(sign * values[a], sign * values[b], "seed" in rows) for a, b in pairs]
+    adjusted, levels = holm([pair.p for _, pair in found])
+    rank = dict.fromkeys(ordered, 1)
+    for (a, b), (_, pair), p in zip(pairs, found, adjusted, strict=True):
+        if p <= ALPHA:
+            rank[b if pair.side == 1 else a] += 1
+    records = []
+    for k, name in enumerate(ordered):
+        low, high = means[name].interval(ALPHA)
+        mean = {"runs": means[name].pairs, "mean": means[name].estimate, "low": low, "high": high}
+        records.append({by: name, "rank": rank[name], **mean})
+        if k:  # the first pairs are those with the best
+            paired, pair = found[k - 1]
+            least, most = pair.interval(levels[k - 1])
+            records[k] |= {"behind": pair.estimate, "least": least, "most": most}
+            records[k] |= {"p": adjusted[k - 1], "paired": paired}
+        if over:
+            scores = by_seed(rows[rows[by] == name], {}, metric, over).to_numpy()
+            low, high = stratified_bootstrap(scores, interquartile_mean)
+            iqm = float(interquartile_mean(scores[~np.isnan(scores)]))
+            records[k] |= {"iqm": iqm, "iqm_low": low, "iqm_high": high}
+    return pd.DataFrame(records)
+
+
+def _difference(of: pd.Series, minus: pd.Series, seeded: bool) -> tuple[bool, Evidence]:
+    """Whether two methods are paired, for they have seeds in common, and the evidence."""
+    both = of.index.intersection(minus.index)
+    if seeded and len(both):
+        return True, evidence(total(np.array([of[both], -minus[both]])), ABOVE)
+    return False, unpaired_evidence(of.to_numpy(), minus.to_numpy(), ABOVE)
+
+
+def as_text(table: pd.DataFrame, metric: str) -> str:
+    """The table of ``compare``, and a sentence for each method behind the best."""
+    import pandas as pd
+
+    from verdicts.row import number
+
+    def between(low: str, high: str) -> list[str]:
+        ends = zip(table[low], table[high], strict=True)
+        return [number(a) if np.isnan(a) else f"{number(a)} to {number(b)}" for a, b in ends]
+
+    names = table.iloc[:, 0].astype(str)
+    printed = pd.DataFrame({"rank": table["rank"], table.columns[0]: names, "runs": table["runs"]})
+    printed[metric], printed["interval"] = table["mean"].map(number), between("low", "high")
+    if "iqm" in table:
+        printed["IQM"] = table["iqm"].map(number)
+        printed["IQM interval"] = between("iqm_low", "iqm_high")
+    told = [printed.to_string(index=False), ""]
+    behind = between("least", "most")
+    for k, row in list(enumerate(table.to_dict("records")))[1:]:
+        how = "too few runs" if np.isnan(row["p"]) else f"p = {row['p']:.2g}"
+        how += ", paired" if row["paired"] else ", unpaired"
+        far = f"{number(row['behind'])} behind {names[0]}, interval {behind[k]} ({how})"
+        told.append(f"{names[k]} is {far}.")
+    within = ", ".join(names[table["rank"] == 1])
+    return "\n".join([*told, f"Within the noise of the best: {within}.", ""])
+
+
+def draw(table: pd.DataFrame, metric: str, path: Path) -> None:
+    """A picture of the table of ``compare``: means and intervals; filled within the noise.
+
+    Raises a UserError without matplotlib, and for a file that it can't write.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        told = "it needs matplotlib: pip install 'verdicts[pictures]'"
+        raise UserError(f"picture: {told}.") from None
+    figure = Figure(figsize=(6, 1 + 0.4 * len(table)), layout="constrained")
+    axes = figure.subplots()
+    for place, row in enumerate(table.to_dict("records")):
+        fill = "full" if row["rank"] == 1 else "none"
+        axes.plot([row["low"], row["high"]], [place, place], color="tab:blue")
+        axes.plot(row["mean"], place, "o", color="tab:blue", fillstyle=fill)
+    axes.set(xlabel=f"{metric} (95 % interval)", yticks=range(len(table)))
+    axes.set_yticklabels([str(name) for name in table.iloc[:, 0]], parse_math=False)
+    axes.set_ylim(len(table) - 0.5, -0.5)
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"picture: {str(path)!r}: {in_a_line(error)}.") from None
+
+
+def interquartile_mean(scores: np.ndarray) -> np.ndarray:
+    """The mean of the middle half of the scores, along the last axis."""
+    from scipy.stats import trim_mean
+
+    return trim_mean(scores, 0.25, axis=-1)
+
+
+def stratified_bootstrap(
+    scores: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], draws: int = DRAWS
+) -> tuple[float, float]:
+    """The 95 % interval of a statistic of scores, [runs, tasks], by percentiles.
+
+    Runs are drawn anew within each task; NaN is a run that is missing. With few runs, it is too
+    narrow: it decides no verdict.
+    """
+    stream = np.random.default_rng(0)
+    tasks = [task[~np.isnan(task)] for task in scores.T if not np.isnan(task).all()]
+    if not tasks:
+        return np.nan, np.nan
+    drawn = [task[stream.integers(0, len(task), (draws, len(task)))] for task in tasks]
+    low, high = np.quantile(statistic(np.hstack(drawn)), [ALPHA / 2, 1 - ALPHA / 2])
+    return float(low), float(high)
+
+
+def _over_tasks(
+    rows: pd.DataFrame,
+    value: Value,
+    over: Sequence[Column],
+    sides: Sequence[Selection | None],
+    number: Callable[[np.ndarray], np.ndarray],
+) -> pd.Series:
+    """A number of each seed's scores; that of the second side is subtracted, if it is given."""
+    import pandas as pd
+
+    tables = [by_seed(rows, side or {}, value, over) for side in sides[: 2 - (sides[1] is None)]]
+    numbers = [
+        pd.Series(number(table.to_numpy()), index=table.index).mask(table.isna().any(axis=1))
+        for table in tables
+    ]
+    return numbers[0] if len(numbers) == 1 else numbers[0] - numbers[1]
+
+
+@quantity("interquartile_mean", unit="that of the value", example="{over: [task], value: score}")
+def _interquartile_mean(
+    rows: pd.DataFrame,
+    over: Sequence[Column],
+    value: Value = "score",
+    of: Selection | None = None,
+    minus: Selection | None = None,
+) -> pd.Series:
+    """The mean of the middle half of each seed's values over the fields ``over``, its tasks.
+
+    That of the runs ``of``, less that of the runs ``minus`` if they are given.
+    """
+    return _over_tasks(rows, value, over, (of, minus), interquartile_mean)
+
+
+@quantity(
+    "performance_profile", unit="share of tasks", example="{above: 0.5, over: [task], value: score}"
+)
+def _performance_profile(
+    rows: pd.DataFrame,
+    above: float,
+    over: Sequence[Column],
+    value: Value = "score",
+    of: Selection | None = None,
+    minus: Selection | None = None,
+) -> pd.Series:
+    """The share of tasks (the fields ``over``) in which a seed's value is above a score.
+
+    Its mean over seeds is the performance profile at that score (Agarwal et al. 2021). ``of`` and
+    ``minus`` as in ``interquartile_mean``.
+    """
+    return _over_tasks(rows, value, over, (of, minus), lambda s: (s > above).mean(axis=-1))

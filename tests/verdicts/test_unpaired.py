@@ -1,0 +1,155 @@
+"""Runs that are not paired: tests, claims, error rates; and several methods compared."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import verdicts
+from verdicts.cli import main
+from verdicts.comparison import compare
+from verdicts.quantity_registry import QUANTITIES
+from verdicts.statistics.error_rates import OF_MEANS, unpaired_rates
+from verdicts.statistics.evidence import Expectation
+from verdicts.statistics.two_sample import Permutation, Welch, unpaired_evidence
+
+STREAM = np.random.default_rng(1)
+OF, MINUS = STREAM.normal(1, 1, 7), STREAM.normal(0, 3, 5)
+ABOVE = Expectation("above", 0.0, 0.5)
+
+
+def test_welch_is_that_of_scipy():
+    theirs = stats.ttest_ind(OF, MINUS, equal_var=False)
+    ours = unpaired_evidence(OF, MINUS, ABOVE)
+    assert ours.p == pytest.approx(theirs.pvalue)
+    assert ours.interval(0.05) == pytest.approx(tuple(theirs.confidence_interval(0.95)))
+    assert (ours.pairs, ours.p_t) == (5, ours.p)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_permutations_are_those_of_scipy(tied):
+    of, minus = (np.round(side) if tied else side for side in (OF, MINUS))
+
+    def t(x, y, axis):
+        return (x.mean(axis) - y.mean(axis)) / np.sqrt(
+            x.var(axis, ddof=1) / x.shape[axis] + y.var(axis, ddof=1) / y.shape[axis]
+        )
+
+    theirs = stats.permutation_test((of, minus), t, alternative="greater", n_resamples=1000)
+    assert Permutation(of, minus).tail(0.0, 1) == pytest.approx(theirs.pvalue)
+
+
+@pytest.mark.parametrize("test", [Welch, Permutation])
+def test_an_interval_has_what_its_test_does_not_reject(test):
+    one = test(OF, MINUS)
+    low, high = one.interval(0.1)
+    for end, way in ((low, 1), (high, -1)):
+        assert one.tail(end - way * 0.01, way) <= 0.05 < one.tail(end + way * 0.01, way)
+
+
+def test_infinite_values_are_ranked_and_count_against_their_side():
+    of, minus = np.array([1, 2, 3, 4, 5, 6.0]), np.array([-np.inf, -np.inf, 0, 0.5, -1, 0.2])
+    found = unpaired_evidence(of, minus, Expectation("above", 0.0))
+    assert (found.infinite, found.side) == (2, 1)
+    assert found.p < 0.05 < found.interval(0.05)[0] + 0.05
+    assert found.interval(0.05)[1] == np.inf
+
+
+def test_equal_values_of_each_side_are_decided_by_permutations():
+    found = unpaired_evidence(np.full(6, 0.3), np.full(5, 0.1 + 0.2), Expectation("above", 0.0))
+    assert found.p == 1
+    found = unpaired_evidence(np.full(6, 0.5), np.full(5, 0.3), Expectation("above", 0.0))
+    assert found.p < 0.05
+    assert found.interval(0.05) == pytest.approx((0.2, 0.2), abs=1e-6)
+
+
+@pytest.mark.parametrize(("test", "wider"), [("welch", 3), ("permutation", 1)])
+def test_false_verdicts_are_rare_with_other_counts_and_for_welch_other_spreads(test, wider):
+    simulations, edges = 150, [s for s in OF_MEANS if s.means[0] in (0, 1)]
+    rates = unpaired_rates(simulations, [test], edges, ["heavy tails"], [(5, 15, wider)])
+    kinds = rates.filter(like="false_").to_numpy()
+    assert kinds.max() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / simulations)
+    assert kinds.max() > 0.005
+
+
+CLAIM = """\
+claims:
+  b-over-a:
+    {{place: here, says: B is better, kind: order, from: scores, quantity: {quantity},
+     with: {{of: {{method: B}}, {minus}: {{method: A}}, value: score}}, above: 0{more}}}
+"""
+
+
+def judged(folder, rows, quantity="difference", minus="minus", more=""):
+    rows.to_csv(folder / "scores.csv", index=False)
+    (folder / "claims.yaml").write_text(CLAIM.format(quantity=quantity, minus=minus, more=more))
+    return verdicts.check(folder / "claims.yaml", folder)[0]
+
+
+def scores(a, b, **seeds):
+    methods = pd.DataFrame({"method": ["A"] * len(a) + ["B"] * len(b), "score": [*a, *b]})
+    return methods.assign(**seeds)
+
+
+A, B = [70.1, 69.2, 70.1, 70.8], [73.0, 72.0, 74.0, 72.5, 73.1]
+
+
+@pytest.mark.parametrize("seeds", [{}, {"seed": range(9)}])
+def test_sides_without_a_common_seed_are_unpaired(tmp_path, seeds):
+    row = judged(tmp_path, scores(A, B, **seeds))
+    expected = stats.ttest_ind(B, A, equal_var=False)
+    assert (row.verdict, row.p) == ("holds", pytest.approx(expected.pvalue))
+    assert "unpaired" in row.reason
+    row = judged(tmp_path, scores(A, B, **seeds), "log_ratio", "to")
+    expected = stats.ttest_ind(np.log(B), np.log(A), equal_var=False)
+    assert (row.low, row.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+
+
+def test_common_seeds_are_paired_unless_the_claim_names_a_test(tmp_path):
+    rows = scores(A, B, seed=[0, 1, 2, 3, 0, 1, 2, 3, 4])
+    row = judged(tmp_path, rows)
+    assert row.p == pytest.approx(stats.ttest_rel(B[:4], A).pvalue)
+    assert "unpaired" not in row.reason
+    row = judged(tmp_path, rows, more=", test: permutation")
+    assert row.p == pytest.approx(2 / 126)  # of 9 over 4 choices, none is further apart
+
+
+@pytest.mark.parametrize("more", ["students", "welch, looks: [3, 5]", "welch, exact: true"])
+def test_mistakes_end_in_a_line(tmp_path, more):
+    with pytest.raises(verdicts.UserError, match="claims.b-over-a.test"):
+        judged(tmp_path, scores(A, B, seed=range(9)), more=f", test: {more}")
+
+
+def test_the_best_method_is_within_the_noise_and_ranks_use_holm():
+    methods = {"A": A, "B": B, "C": [value + 0.3 for value in B], "D": [10.0, 11, 12, 9]}
+    rows = pd.DataFrame([{"m": m, "score": value} for m in methods for value in methods[m]])
+    table = compare(rows, "m", "score").set_index("m")
+    assert table["rank"].to_dict() == {"C": 1, "B": 1, "A": 3, "D": 4}
+    p = stats.ttest_ind(methods["C"], methods["D"], equal_var=False).pvalue
+    assert table.loc["D", "p"] >= p * 3
+    assert table.loc["B", "least"] < 0 < table.loc["A", "least"]
+    lowest = compare(rows, "m", "score", lowest=True).set_index("m")
+    assert lowest["rank"].to_dict() == {"D": 1, "A": 2, "B": 3, "C": 3}
+
+
+def test_tasks_have_an_interquartile_mean_and_profiles(tmp_path, capsys):
+    index = pd.MultiIndex.from_product(
+        [range(5), list("abcd"), list("XY")], names=["seed", "task", "m"]
+    )
+    rows = index.to_frame(index=False)
+    rows["score"] = STREAM.normal(size=len(rows)) + (rows["m"] == "Y")
+    of_y = rows[rows["m"] == "Y"].pivot(index="seed", columns="task", values="score")
+    table = compare(rows, "m", "score", ["task"]).set_index("m")
+    assert table.loc["Y", "iqm"] == pytest.approx(stats.trim_mean(of_y.to_numpy().ravel(), 0.25))
+    assert table.loc["Y", "iqm_low"] < table.loc["Y", "iqm"] < table.loc["Y", "iqm_high"]
+    profile = QUANTITIES["performance_profile"].function(rows, 0.5, ["task"], of={"m": "Y"})
+    assert profile.mean() == pytest.approx((of_y > 0.5).to_numpy().mean())
+    iqm = QUANTITIES["interquartile_mean"].function
+    both = iqm(rows, ["task"], of={"m": "Y"}, minus={"m": "X"})
+    assert both.equals(iqm(rows, ["task"], of={"m": "Y"}) - iqm(rows, ["task"], of={"m": "X"}))
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    given = ["compare", str(tmp_path / "t.csv"), "--by", "m", "--metric", "score", "--over", "task"]
+    assert main([*given, "--picture", str(tmp_path / "t.png")]) == 0
+    assert "X is " in capsys.readouterr().out
+    assert (tmp_path / "t.png").stat().st_size > 5000
+    assert main([*given[:4], "--metric", "size"]) == 2
