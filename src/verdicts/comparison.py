@@ -54,15 +54,10 @@ def compare(
     """
     import pandas as pd
 
-    from verdicts.claims.checks import check_evaluations, check_whole
     from verdicts.claims.unpaired import values_of
     from verdicts.statistics.judgement import holm
 
     need(rows, [by, metric, *over])
-    for name in [name for name in ("seed", "step") if name in rows]:
-        check_whole(rows, name, "table")
-    if "run" in rows:
-        check_evaluations(rows, rows, "table")
     if lowest is None:
         if (worst := worst_of(metric)) is None:
             told = f"whether a high or a low {metric!r} is better is not known; --best says it"

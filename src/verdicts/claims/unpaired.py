@@ -44,22 +44,18 @@ def values_of(
     return mean_over(logs(table) if log else table)
 
 
-def may_be_unpaired(claim: Claim, columns: Iterable[object]) -> bool:
-    """Whether a claim is judged though its tables lack the column ``seed``.
-
-    Not if a column is called nearly so, or has that word in its name: it may be meant.
-    """
+def _is_meant(columns: Iterable[object]) -> bool:
+    """Whether a column is called nearly ``seed``, or has that word in its name."""
     names = [str(name).lower() for name in columns]
-    meant = get_close_matches("seed", names, cutoff=0.7) or any("seed" in name for name in names)
-    return claim.has_sides and bool(claim.test or not meant)
+    return bool(get_close_matches("seed", names, cutoff=0.7)) or any("seed" in n for n in names)
 
 
 def unpaired_sides(claim: Claim, rows: pd.DataFrame) -> Sides | None:
     """Both sides of a claim that names an unpaired test, or whose sides share no seed.
 
-    None if its runs are paired.
+    None if its runs are paired, or if a column may be meant as their seed.
     """
-    if not claim.has_sides:
+    if not claim.has_sides or not (claim.test or "seed" in rows or not _is_meant(rows)):
         return None
     given: Mapping[str, Any] = claim.arguments
     of, minus = (given[name] for name in SIDES[claim.quantity])
