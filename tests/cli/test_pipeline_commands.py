@@ -1,7 +1,5 @@
 """What the workflow makes of runs: tables, notebooks and the page of results."""
 
-import json
-
 import nbformat
 import pandas as pd
 import pytest
@@ -42,13 +40,6 @@ def test_tables_of_jobs_and_metrics_of_runs_are_joined_and_a_damaged_table_is_re
         "aggregate", tmp_path / "elsewhere.parquet", "--out", tidy
     )
     assert (tmp_path / "elsewhere.parquet").exists()  # it is the user's own
-
-    record = tmp_path / "0/run.json"  # runs of two versions are told apart
-    other = json.loads(record.read_text())
-    other["versions"]["torch"] = "1.0"
-    record.write_text(json.dumps(other))
-    ngo("aggregate", *files, "--out", tidy)
-    assert "torch 1.0" in set(pd.read_parquet(tmp_path / "tidy.parquet")["versions"])
 
 
 def test_a_table_of_universes_has_their_columns(tmp_path):

@@ -78,7 +78,6 @@ MISTAKES = {
     "@ngo.topology('mine')\ndef mine(n, width):\n    return []": (
         "topology: 'mine' takes an argument 'width', which is not a field of a run; declare it"
     ),
-    "@ngo.measurement('train', object)\ndef mine(s): ...": "measurement: 'train' is a name of",
 }
 
 

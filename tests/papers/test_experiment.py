@@ -32,13 +32,14 @@ def test_cases_are_told_apart_by_the_fields_that_vary():
     assert set(cases(one)) == {"gossip"}
 
 
-def test_there_is_a_bar_with_an_interval_for_each_case():
+def test_there_is_a_marker_with_an_interval_for_each_case():
     figure, shown = drawn("experiment", runs())
     ends = part(shown, "ends").query("value == 'accuracy'")
     assert set(ends["seeds"]) == {len(SEEDS)}
-    score, bars, index = figure.axes
-    assert [bar.get_width() for bar in bars.patches] == pytest.approx(list(ends["mean"]))
-    assert [label.get_text() for label in bars.get_yticklabels()] == list(ends["case"])
+    score, shown_ends, index = figure.axes
+    markers = [container.lines[0].get_xdata()[0] for container in shown_ends.containers]
+    assert markers == pytest.approx(list(ends["mean"]))
+    assert [label.get_text() for label in shown_ends.get_yticklabels()] == list(ends["case"])
     assert len(score.lines) >= 4
     assert index.get_yscale() == "log"
     figure.canvas.draw()
