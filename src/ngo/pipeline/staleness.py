@@ -26,7 +26,11 @@ from verdicts.registration import registration_path
 
 #: The folders for tidy tables of runs, for figures and verdicts, and for pages.
 JOINED = ("ngo/analysis", "ngo/training/tidy.py")
-DRAWN = (*JOINED, "ngo/gossip/bounds.py", "ngo/plots", "ngo/printing.py", "verdicts")
+GRAPHS = tuple(
+    f"ngo/gossip/{name}"
+    for name in ("bounds.py", "mixing_matrix.py", "spectrum.py", "topology.py", "topologies")
+)
+DRAWN = (*JOINED, *GRAPHS, "ngo/plots", "ngo/printing.py", "verdicts")
 PRINTED = (*DRAWN, "ngo/report")
 MEASURED = ("ngo/measures", "ngo/theorems")
 

@@ -107,5 +107,6 @@ def for_readme(block: str) -> str:
     """A summary in short, for README.md in the folder above docs/: the answers in words."""
     lines = [line for line in block.split("\n") if not line.startswith(("  - ", "!["))]
     short = [line for line in lines if not line.startswith("- ") or line.startswith("- **")]
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(short))
+    text = re.sub(r" The tier is [^\n]*", "", "\n".join(short))
+    text = re.sub(r"\n{3,}", "\n\n", text)
     return re.sub(r"(?<!\\)\]\((?=results/)", "](docs/", text)
