@@ -24,8 +24,8 @@ from ngo.models.model import MODELS, Model
 from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.run import stepper_of
 from ngo.training.spec import RunSpec
+from ngo.training.spec_checks import resolve
 from ngo.training.stepper import Stepper
-from ngo.training.validation import resolve
 
 Step = Callable[[], object]
 ENTRIES = {"method": METHODS, "coupling": COUPLINGS, "compression": COMPRESSIONS,

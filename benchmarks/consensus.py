@@ -8,7 +8,7 @@ from common import COUPLINGS, TOPOLOGIES, options, show, times, torch_stream
 
 from ngo.gossip.gossip_step import gossip_step
 from ngo.native import threads
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 GAMMA, P = 0.1, 0.9
 RUN = {"dataset": "digits", "method": "ngo", "lr": 0.1}

@@ -44,7 +44,7 @@ from ngo.training.lockstep import Lockstep, together
 from ngo.training.partition_file import draw
 from ngo.training.record import processor
 from ngo.training.run import Training, turns
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config/config.yaml").read_text())
 N, B = 10, 32

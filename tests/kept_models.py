@@ -6,7 +6,7 @@ from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.models.model import MODELS
 from ngo.training.snapshots import save_snapshots
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 def keep_models(path, steps=(3,), spread=0.1, **given):

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from torch import nn
 
-from ngo.common.columns import read_columns
+from ngo.common.parquet_columns import read_columns
 from ngo.distributed import process_run
 from ngo.distributed.process_run import launch
 from ngo.distributed.rendezvous import Place, Rendezvous
@@ -23,7 +23,7 @@ from ngo.models.layers import Dropout
 from ngo.models.model import MODELS, Model
 from ngo.training import run as simulated_run
 from ngo.training.spec import DEFAULTS
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 # Seconds after which the processes of a test are killed. They need a few.
 LIMIT = 120.0

@@ -11,7 +11,7 @@ from ngo.training.checkpoint import Stopped
 from ngo.training.learning_problem import make_problem
 from ngo.training.run import Training, run
 from ngo.training.spec import DEFAULTS
-from ngo.training.validation import check_snapshots, resolve
+from ngo.training.spec_checks import check_snapshots, resolve
 
 CONVEX = {"dataset": "least_squares", "model": "linear", "task": "regression"}
 

@@ -20,7 +20,7 @@ from ngo.pipeline.archives import verify
 from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.finished_runs import packed, read_run
 from ngo.pipeline.archives.pack import collect_finished
-from ngo.pipeline.archives.reproduction import Made, made_run, where
+from ngo.pipeline.archives.rerun import Made, made_run, where
 from ngo.pipeline.paths import RUNS, tidy_table
 
 TABLE = tidy_table("test", "own")

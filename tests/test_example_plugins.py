@@ -18,7 +18,7 @@ from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.training.snapshots import module, save_snapshots
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 EXAMPLES = REPOSITORY / "examples/plugins"
 

@@ -7,7 +7,7 @@ import pytest
 from runs import digits_run
 
 from ngo.analysis import results
-from ngo.common.columns import write_columns
+from ngo.common.parquet_columns import write_columns
 from ngo.common.registry import UserError
 from ngo.training import partition_file, tidy
 

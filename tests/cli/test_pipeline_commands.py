@@ -7,7 +7,7 @@ from books import write_book
 from command_line import SMALL, mistake, ngo
 from conftest import CONFIGS
 
-from ngo.common.columns import write_columns
+from ngo.common.parquet_columns import write_columns
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 from command_line import SMALL, mistake, ngo
 
-from ngo.gossip.compatibility import REGISTRIES
+from ngo.gossip.step_parts import REGISTRIES
 
 CONFIG = ["--config", "config/config.yaml"]
 

@@ -7,7 +7,7 @@ import torch
 
 from ngo.common import devices
 from ngo.common.registry import UserError
-from ngo.training.interpreter_state import isolated
+from ngo.training.global_state import isolated
 
 
 @pytest.fixture

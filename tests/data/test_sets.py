@@ -30,7 +30,7 @@ from ngo.data.sets.synthetic import (
     read_markov_text,
     read_sine,
 )
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 def tiny_cifar(tmp_path, monkeypatch, name, files, key, count, train_samples):

@@ -25,8 +25,8 @@ from participants import (
     surroundings,  # noqa: F401
 )
 
-from ngo.common.columns import read_columns
 from ngo.common.files import try_lock
+from ngo.common.parquet_columns import read_columns
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.distributed.process_run import check

@@ -20,7 +20,7 @@ from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import Lockstep
 from ngo.training.run import Training
 from ngo.training.spec import DEFAULTS
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 @pytest.fixture

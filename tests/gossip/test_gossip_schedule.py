@@ -17,8 +17,8 @@ from ngo.gossip.schedule import SCHEDULES, schedule, scheduled
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.learning_problem import make_problem
+from ngo.training.spec_checks import resolve
 from ngo.training.stepper import Stepper
-from ngo.training.validation import resolve
 
 N, STEPS, LR = 5, 50, 0.02
 THREE = {"schedule": "phases", "second_phase": 0.4, "third_phase": 0.7}

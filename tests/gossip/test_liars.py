@@ -10,7 +10,7 @@ from stepping import Stepping, ring_matrix, states
 from ngo.common.fields import DECLARED, above, number
 from ngo.common.registry import UserError
 from ngo.gossip.attack import ATTACKS, Attack, Liars, Messages, attack
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 ATTACK = ("sign_flip", "noise", "alie", "dissensus")
 DEFENCE = ("power", "clipped", "clipped_adaptive", "median", "trimmed_mean")

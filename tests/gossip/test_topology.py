@@ -10,7 +10,7 @@ from ngo.common.fields import DECLARED, above, whole
 from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing, check_connected, topology
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 class Fields:

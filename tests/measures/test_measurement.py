@@ -8,7 +8,7 @@ from ngo.common.fields import at_least, fields_of, limit_product, whole, within
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Measurement, measurement
 from ngo.measures.throughput import ThroughputOptions, throughput_table
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 @pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory"])

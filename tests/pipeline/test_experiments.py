@@ -7,7 +7,7 @@ from configs import changed, config_of, plan_of
 
 from ngo.common.registry import UserError
 from ngo.pipeline.experiments import sample
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 def test_a_run_in_two_experiments_exists_once():

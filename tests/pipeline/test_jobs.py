@@ -20,7 +20,7 @@ from ngo.pipeline.jobs import LIMIT, MOST, Combination, cost, drawings, evaluati
 from ngo.pipeline.workflow_start import write_files
 from ngo.training.evaluation import evaluation_steps
 from ngo.training.spec import RunSpec
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 TEST = 10_000  # as many test samples are assumed
 

@@ -10,7 +10,7 @@ from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.method import METHODS
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.learning_problem import make_problem
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 ATTACKED = sorted(name for name, entry in METHODS.items() if "attack" in entry.fields)
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 import ngo
 from ngo.models.model import MODELS
 from ngo.training.fit import fit
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 def test_the_result_is_that_of_the_packages_own_run(least_squares):

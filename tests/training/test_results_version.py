@@ -8,7 +8,7 @@ from ngo.gossip.schedule import schedule
 from ngo.gossip.topology import topology
 from ngo.training import results_version as module
 from ngo.training.results_version import results_version
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 PLUGIN = """
 from ngo import topology

@@ -16,7 +16,7 @@ from ngo.training import checkpoint, record
 from ngo.training.results_version import results_version
 from ngo.training.run import Training, run
 from ngo.training.spec import DEFAULTS
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 PARTS = [np.arange(k, 6400, 3) for k in range(3)]
 

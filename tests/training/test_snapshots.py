@@ -9,7 +9,7 @@ from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.training.run import run
 from ngo.training.snapshots import load_snapshots, module, restored, save_snapshots
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 def test_snapshots_are_read_as_they_were_written(digits, tmp_path):

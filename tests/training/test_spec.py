@@ -16,7 +16,7 @@ from ngo.gossip.step import local_rule
 from ngo.training.evaluation import Evaluation
 from ngo.training.fit import fit
 from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec, digest, flag
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 def test_ids_are_readable_and_unique_by_value():
@@ -119,7 +119,7 @@ def test_declared_options_and_their_entries_are_in_the_id(own_options):
 
 
 def test_ids_do_not_depend_on_which_entries_are_registered(own_options):
-    code = "from ngo.training.validation import resolve; print(resolve({}).id)"
+    code = "from ngo.training.spec_checks import resolve; print(resolve({}).id)"
     assert finished(start([sys.executable, "-c", code])).strip() == resolve({}).id
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ngo.common.columns import write_columns
+from ngo.common.parquet_columns import write_columns
 from ngo.common.registry import UserError
 from ngo.training.tidy import aggregate, read_tidy, write_tidy
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from ngo.common.columns import read_columns
 from ngo.common.files import atomic_file
+from ngo.common.parquet_columns import read_columns
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.training.partition_file import COLUMNS

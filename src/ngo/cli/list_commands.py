@@ -8,11 +8,11 @@ from textwrap import fill
 import click
 
 from ngo.common.fields import wanted
-from ngo.gossip.compatibility import REGISTRIES, going_with, summary
 from ngo.gossip.method import ATTACKED, DECENTRALIZED, METHODS, Method
 from ngo.gossip.step import LOCAL_RULES
+from ngo.gossip.step_parts import REGISTRIES, going_with, summary
 from ngo.training.spec import FIELDS
-from ngo.training.validation import default_in_words
+from ngo.training.spec_checks import default_in_words
 
 #: Of lines of text.
 WIDTH = 100

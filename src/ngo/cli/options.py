@@ -23,7 +23,7 @@ from ngo.data.dataset import DATASETS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, flag
-from ngo.training.validation import default_in_words, in_words, resolve
+from ngo.training.spec_checks import default_in_words, in_words, resolve
 
 
 class FieldType(click.ParamType):

@@ -21,7 +21,7 @@ from math import prod
 from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
 from ngo.common.registry import UserError, shown, unknown, unknown_field
 from ngo.training.spec import FIELDS, RunSpec
-from ngo.training.validation import check_field, resolve
+from ngo.training.spec_checks import check_field, resolve
 
 # The most runs of an experiment, or of all its universes; repeated ones count.
 MOST_RUNS = 100_000

@@ -47,7 +47,7 @@ from ngo.pipeline.paths import (
 )
 from ngo.training.run_folder import MODELS
 from ngo.training.spec import FINAL, RunSpec
-from ngo.training.validation import check_snapshots
+from ngo.training.spec_checks import check_snapshots
 from verdicts.claims.claim import ADDED, ClaimsFile
 from verdicts.claims.claims_file import read_claims
 

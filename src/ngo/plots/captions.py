@@ -6,7 +6,7 @@ import pandas as pd
 
 from ngo.data.dataset import DATASETS
 from ngo.training.spec import EVALUATED
-from ngo.training.validation import NONLINEAR
+from ngo.training.spec_checks import NONLINEAR
 from verdicts.statistics.estimates import FEWEST
 
 BANDS = "Bands and bars: 95 % Student t intervals over seeds, within the possible range"

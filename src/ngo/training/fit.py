@@ -23,7 +23,7 @@ from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import NAME, Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Make, Pair, inputs_of, like
-from ngo.training.interpreter_state import isolated, restored_streams
+from ngo.training.global_state import isolated, restored_streams
 from ngo.training.learning_problem import Problem
 from ngo.training.object_digest import digests
 from ngo.training.plugin_errors import named_in_errors
@@ -32,7 +32,7 @@ from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
-from ngo.training.validation import check_field
+from ngo.training.spec_checks import check_field
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -33,12 +33,12 @@ from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Batch, Task
-from ngo.training.interpreter_state import restored_streams, seed_streams
+from ngo.training.global_state import restored_streams, seed_streams
 from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.object_digest import ObjectDigest
 from ngo.training.problem_checks import Loss, check_module, kind, refused, shape, type_name
 from ngo.training.spec import RunSpec
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 Make = Callable[[], nn.Module]
 

@@ -16,7 +16,7 @@ from ngo.models.task import TASKS, Task
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
 from ngo.training.spec import RunSpec
-from ngo.training.validation import check_filled, check_share, smallest_share
+from ngo.training.spec_checks import check_filled, check_share, smallest_share
 
 #: Inputs and targets as one forward pass after another takes them.
 Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.columns import read_columns, write_groups
+from ngo.common.parquet_columns import read_columns, write_groups
 from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS
@@ -19,7 +19,7 @@ from ngo.data.download import verify
 from ngo.data.loading import train_labels
 from ngo.data.partition import PARTITIONS, Parts, by_owner, check_parts, sample_owners
 from ngo.training.spec import RunSpec
-from ngo.training.validation import check_filled, check_share, smallest_share
+from ngo.training.spec_checks import check_filled, check_share, smallest_share
 
 COLUMNS = ("worker", "sample", "label")
 

@@ -23,7 +23,7 @@ from ngo.data.partition import Parts
 from ngo.engine.backends import in_float32
 from ngo.models.task import TASKS, Task, correct
 from ngo.native.threads import one_intra_op_thread
-from ngo.training.interpreter_state import restored_streams, streams
+from ngo.training.global_state import restored_streams, streams
 from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.partition_file import parts_by_owner
 from ngo.training.spec import RunSpec

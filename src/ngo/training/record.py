@@ -18,8 +18,8 @@ import torch
 
 import ngo
 from ngo.common import plugins, versions
-from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
+from ngo.common.parquet_columns import read_columns, write_columns
 from ngo.data.description import identity
 from ngo.data.partition import parts_digest
 from ngo.native.build import build

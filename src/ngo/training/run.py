@@ -29,14 +29,14 @@ from ngo.training.evaluation import (
     from_columns,
     make_evaluation,
 )
-from ngo.training.interpreter_state import set_stream_states, stream_states
+from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.learning_problem import Problem
 from ngo.training.problem_checks import enough_memory, load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
+from ngo.training.spec_checks import check_snapshots
 from ngo.training.stepper import Stepper
-from ngo.training.validation import check_snapshots
 from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
 from ngo.training.virtual.waiting_stepper import WaitingStepper
 

@@ -16,7 +16,7 @@ from ngo.common.files import atomic_file
 from ngo.common.registry import UserError
 from ngo.engine.population import Population
 from ngo.training.spec import FIELDS, RunSpec
-from ngo.training.validation import check_field
+from ngo.training.spec_checks import check_field
 from verdicts.files import regular_file
 
 # What torch raises for files of other kinds, and for damaged ones.

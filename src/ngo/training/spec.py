@@ -57,7 +57,7 @@ _METHOD, _PARTITION = {"owners": ("method",)}, {"owners": ("partition",)}
 class RunSpec:
     """One run. Fields without a meaning for its method, topology or partition are None.
 
-    Make one with ``validation.resolve``, which checks the values and fills in the rest. This class
+    Make one with ``spec_checks.resolve``, which checks the values and fills in the rest. This class
     is the one definition of a run's fields: the config's schema, the options of commands, their
     help and ``ngo fields`` follow from it. A field that is added later is ``optional``: at its
     default it changes nothing, and ids leave it out, so that earlier runs keep theirs.

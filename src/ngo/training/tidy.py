@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ngo.common.columns import column, read_columns, repeated
 from ngo.common.files import atomic_file
+from ngo.common.parquet_columns import column, read_columns, repeated
 from ngo.common.registry import UserError, in_a_line
 
 #: The columns that the metrics of each run have.

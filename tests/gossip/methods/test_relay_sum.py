@@ -14,7 +14,7 @@ from ngo.gossip.exchange import Network
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import chain, star
 from ngo.native.threads import fits, in_order, threads
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 def branches(n):

@@ -13,7 +13,7 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.topologies import static as drawn_graph
 from ngo.gossip.topologies.static import connected, erdos_renyi, random_regular, small_world
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 
 
 def draws(name, n, count, **values):

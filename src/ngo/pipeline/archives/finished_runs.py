@@ -21,8 +21,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ngo.common import versions
-from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
+from ngo.common.parquet_columns import read_columns, write_columns
 from ngo.common.registry import UserError, in_a_line
 from ngo.training import run_folder
 from ngo.training.results_version import results_version

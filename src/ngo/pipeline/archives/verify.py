@@ -26,7 +26,7 @@ from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.finished_runs import FinishedRun, of_this_code, revisions
-from ngo.pipeline.archives.reproduction import (
+from ngo.pipeline.archives.rerun import (
     Measured,
     compared,
     made_run,

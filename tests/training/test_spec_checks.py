@@ -15,7 +15,7 @@ from ngo.gossip.step import local_rule
 from ngo.gossip.topology import topology
 from ngo.models.model import MODELS
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
-from ngo.training.validation import resolve
+from ngo.training.spec_checks import resolve
 from ngo.training.virtual.clock import CLOCKS
 
 
@@ -115,7 +115,7 @@ def test_a_data_set_and_a_model_of_ones_own_need_no_registry():
     [
         "ngo.cli.cli",
         "ngo.pipeline.plan",
-        "ngo.training.validation",
+        "ngo.training.spec_checks",
         "ngo.training.run_folder",
         "ngo.engine.backends",
         "ngo.gossip.topologies.varying",

@@ -8,7 +8,7 @@ import pytest
 from finished_runs import made_up_run
 from runs import tiny
 
-from ngo.pipeline.archives.reproduction import MULTIPLE, Made, compared, difference, made_run
+from ngo.pipeline.archives.rerun import MULTIPLE, Made, compared, difference, made_run
 
 RUN = made_run(made_up_run(tiny()))
 ACCURACY = RUN.table["consensus_accuracy"]

@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from ngo.common import memory
-from ngo.common.columns import read_columns, write_columns, write_groups
+from ngo.common.parquet_columns import read_columns, write_columns, write_groups
 from ngo.common.registry import UserError
 
 
