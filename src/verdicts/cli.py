@@ -114,11 +114,15 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     quantities.add_argument("name", nargs="?", help="show this quantity only, in full")
     rates = add(_rates, "simulate how often verdicts are false")
     rates.add_argument("--simulations", type=int, default=500, metavar="N")
+    rates.set_defaults(of="seeds")
     which = rates.add_mutually_exclusive_group()
-    which.add_argument("--looks", action="store_true", help="of families with a plan of looks")
-    which.add_argument("--universes", action="store_true", help="of claims over universes")
-    which.add_argument("--tuned", action="store_true", help="of sides at their best values")
-    which.add_argument("--unpaired", action="store_true", help="of sides that are not paired")
+    for name, told in (
+        ("looks", "of families with a plan of looks"),
+        ("universes", "of claims over universes"),
+        ("tuned", "of sides at their best values"),
+        ("unpaired", "of sides that are not paired"),
+    ):
+        which.add_argument(f"--{name}", dest="of", action="store_const", const=name, help=told)
     told = "a module, or a Python file, that registers quantities; may be repeated"
     for command in (judge, register, quantities):
         command.add_argument(
@@ -244,19 +248,9 @@ def _quantities(given: argparse.Namespace) -> int:
 
 def _rates(given: argparse.Namespace) -> int:
     """Simulate families of claims whose truth is known; print error rates as CSV."""
-    from verdicts.statistics import error_rates as rates
+    from verdicts.statistics.error_rates import SIMULATIONS
 
     if given.simulations < 1:
         raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")
-    if given.universes:
-        rates_table = rates.multiverse_rates(given.simulations)
-    elif given.tuned:
-        rates_table = rates.tuned_rates(given.simulations)
-    elif given.unpaired:
-        rates_table = rates.unpaired_rates(given.simulations)
-    else:
-        rates_table = (rates.sequential_rates if given.looks else rates.error_rates)(
-            given.simulations
-        )
-    print(rates_table.to_csv(index=False), end="")
+    print(SIMULATIONS[given.of](given.simulations).to_csv(index=False), end="")
     return 0

@@ -5,7 +5,8 @@ values are adjusted by Holm's method over all pairs. The rank of a method is 1 +
 methods that are significantly better. Those with rank 1 are within the noise of the best: the
 method that is truly the best is among them with a probability of at least 95 %.
 
-Over several tasks, also the interquartile mean and performance profiles (Agarwal et al. 2021).
+For claims over several tasks: the interquartile mean, and performance profiles (Agarwal et al.
+2021).
 """
 
 from __future__ import annotations
@@ -29,9 +30,6 @@ from verdicts.statistics.two_sample import unpaired_evidence
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Of the bootstrap.
-DRAWS = 2000
-
 ABOVE = Expectation("above", 0.0)
 
 
@@ -47,9 +45,8 @@ def compare(
     Columns: the method, ``rank``, ``runs``, ``mean`` with its 95 % interval ``low`` to ``high``;
     ``behind``, how far the mean is behind the best one, with the interval ``least`` to ``most`` at
     the level that Holm's method leaves, ``p`` adjusted, and ``paired``. With ``over``, such as the
-    task, values are means over these columns, and ``iqm`` is the interquartile mean, with its
-    bootstrap interval ``iqm_low`` to ``iqm_high``. ``lowest``: whether a low metric is better; None
-    if its name says so. Raises a UserError for a column that is not there, for a single method, and
+    task, values are means over these columns. ``lowest``: whether a low metric is better; None if
+    its name says so. Raises a UserError for a column that is not there, for a single method, and
     if the name does not say which end is better.
     """
     import pandas as pd
@@ -87,11 +84,6 @@ def compare(
             least, most = pair.interval(levels[k - 1])
             records[k] |= {"behind": pair.estimate, "least": least, "most": most}
             records[k] |= {"p": adjusted[k - 1], "paired": paired}
-        if over:
-            scores = by_seed(rows[rows[by] == name], {}, metric, over).to_numpy()
-            low, high = stratified_bootstrap(scores, interquartile_mean)
-            iqm = float(interquartile_mean(scores[~np.isnan(scores)]))
-            records[k] |= {"iqm": iqm, "iqm_low": low, "iqm_high": high}
     return pd.DataFrame(records)
 
 
@@ -105,23 +97,18 @@ def _difference(of: pd.Series, minus: pd.Series, seeded: bool) -> tuple[bool, Ev
 
 def as_text(table: pd.DataFrame, metric: str) -> str:
     """The table of ``compare``, and a sentence for each method behind the best."""
-    import pandas as pd
-
     from verdicts.row import number
 
     def between(low: str, high: str) -> list[str]:
         ends = zip(table[low], table[high], strict=True)
         return [number(a) if np.isnan(a) else f"{number(a)} to {number(b)}" for a, b in ends]
 
-    names = table.iloc[:, 0].astype(str)
-    printed = pd.DataFrame({"rank": table["rank"], table.columns[0]: names, "runs": table["runs"]})
+    printed = table.iloc[:, [1, 0, 2]].astype({table.columns[0]: str})
     printed[metric], printed["interval"] = table["mean"].map(number), between("low", "high")
-    if "iqm" in table:
-        printed["IQM"] = table["iqm"].map(number)
-        printed["IQM interval"] = between("iqm_low", "iqm_high")
+    names = printed.iloc[:, 1]
     told = [printed.to_string(index=False), ""]
     behind = between("least", "most")
-    for k, row in list(enumerate(table.to_dict("records")))[1:]:
+    for k, row in enumerate(table.to_dict("records")[1:], 1):
         how = "too few runs" if np.isnan(row["p"]) else f"p = {row['p']:.2g}"
         how += ", paired" if row["paired"] else ", unpaired"
         far = f"{number(row['behind'])} behind {names[0]}, interval {behind[k]} ({how})"
@@ -142,41 +129,16 @@ def draw(table: pd.DataFrame, metric: str, path: Path) -> None:
         raise UserError(f"picture: {told}.") from None
     figure = Figure(figsize=(6, 1 + 0.4 * len(table)), layout="constrained")
     axes = figure.subplots()
-    for place, row in enumerate(table.to_dict("records")):
-        fill = "full" if row["rank"] == 1 else "none"
-        axes.plot([row["low"], row["high"]], [place, place], color="tab:blue")
-        axes.plot(row["mean"], place, "o", color="tab:blue", fillstyle=fill)
-    axes.set(xlabel=f"{metric} (95 % interval)", yticks=range(len(table)))
+    places, fills = range(len(table)), np.where(table["rank"] == 1, "tab:blue", "white")
+    axes.hlines(places, table["low"], table["high"], color="tab:blue")
+    axes.scatter(table["mean"], places, c=fills, edgecolors="tab:blue", zorder=2)
+    axes.set(xlabel=f"{metric} (95 % interval)", yticks=places)
     axes.set_yticklabels([str(name) for name in table.iloc[:, 0]], parse_math=False)
     axes.set_ylim(len(table) - 0.5, -0.5)
     try:
         figure.savefig(path)
     except (OSError, ValueError) as error:
         raise UserError(f"picture: {str(path)!r}: {in_a_line(error)}.") from None
-
-
-def interquartile_mean(scores: np.ndarray) -> np.ndarray:
-    """The mean of the middle half of the scores, along the last axis."""
-    from scipy.stats import trim_mean
-
-    return trim_mean(scores, 0.25, axis=-1)
-
-
-def stratified_bootstrap(
-    scores: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], draws: int = DRAWS
-) -> tuple[float, float]:
-    """The 95 % interval of a statistic of scores, [runs, tasks], by percentiles.
-
-    Runs are drawn anew within each task; NaN is a run that is missing. With few runs, it is too
-    narrow: it decides no verdict.
-    """
-    stream = np.random.default_rng(0)
-    tasks = [task[~np.isnan(task)] for task in scores.T if not np.isnan(task).all()]
-    if not tasks:
-        return np.nan, np.nan
-    drawn = [task[stream.integers(0, len(task), (draws, len(task)))] for task in tasks]
-    low, high = np.quantile(statistic(np.hstack(drawn)), [ALPHA / 2, 1 - ALPHA / 2])
-    return float(low), float(high)
 
 
 def _over_tasks(
@@ -189,12 +151,11 @@ def _over_tasks(
     """A number of each seed's scores; that of the second side is subtracted, if it is given."""
     import pandas as pd
 
-    tables = [by_seed(rows, side or {}, value, over) for side in sides[: 2 - (sides[1] is None)]]
-    numbers = [
-        pd.Series(number(table.to_numpy()), index=table.index).mask(table.isna().any(axis=1))
-        for table in tables
-    ]
-    return numbers[0] if len(numbers) == 1 else numbers[0] - numbers[1]
+    def of_side(side: Selection | None) -> pd.Series:
+        table = by_seed(rows, side or {}, value, over)
+        return pd.Series(number(table.to_numpy()), table.index).mask(table.isna().any(axis=1))
+
+    return of_side(sides[0]) if sides[1] is None else of_side(sides[0]) - of_side(sides[1])
 
 
 @quantity("interquartile_mean", unit="that of the value", example="{over: [task], value: score}")
@@ -209,7 +170,9 @@ def _interquartile_mean(
 
     That of the runs ``of``, less that of the runs ``minus`` if they are given.
     """
-    return _over_tasks(rows, value, over, (of, minus), interquartile_mean)
+    from scipy.stats import trim_mean
+
+    return _over_tasks(rows, value, over, (of, minus), lambda s: trim_mean(s, 0.25, axis=-1))
 
 
 @quantity(

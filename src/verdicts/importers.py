@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +25,8 @@ from verdicts.rows.tables import MOST_BYTES, read_csv
 
 KEY = "import"
 
-#: The most files that are read, the most bytes of one with JSON or of an event, and the most of
-#: anything that the preview names.
-MOST_FILES, MOST_JSON, MOST_TOLD = 10_000, 2**26, 5
+#: The most bytes of a file with JSON or of an event, and the most notes that the preview has.
+MOST_JSON, MOST_TOLD = 2**26, 5
 
 #: Nothing was logged; NaN is a number that was.
 MISSING = ("", "na", "null", "none")
@@ -40,7 +37,9 @@ STEPS = ("step", "global_step", "_step", "iteration", "iterations", "timesteps",
 #: Columns of the table that no metric and no setting may have.
 RESERVED = ("run", "step", "diverged")
 
-#: A point is a metric, its step, and its value.
+POINT = ["run", "metric", "step", "value"]
+
+#: A point of a run: a metric, its step, and its value.
 Points = list[tuple[str, float, float]]
 
 
@@ -48,29 +47,15 @@ Points = list[tuple[str, float, float]]
 class Log:
     """What a run logged."""
 
-    name: str
+    run: str
     points: Points = field(default_factory=list)
     settings: dict[str, object] = field(default_factory=dict)
     #: What was left out, and why.
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Format:
-    """The names of a format's files, as a pattern, and how one of them is read."""
-
-    files: str
-    #: From a file, and the name of the column with steps, if it is given.
-    read: Callable[[Path, str | None], Iterator[Log]]
-    #: Whether of several values at one step, as resumed runs log them, the last one counts.
-    last_counts: bool = False
-
-
 def import_logs(
-    paths: Iterable[Path],
-    format: str,
-    pattern: str | None = None,
-    step: str | None = None,
+    paths: Iterable[Path], format: str, pattern: str | None = None, step: str | None = None
 ) -> tuple[pd.DataFrame, str]:
     """The runs in files and folders: a table with a row for each run and step, and its preview.
 
@@ -82,87 +67,70 @@ def import_logs(
     if format not in FORMATS:
         raise unknown("as", format, FORMATS)
     fits = _compiled(pattern).fullmatch
-    logs: dict[str, Log] = {}
-    notes, other = [], []
-    for file in (file for path in paths for file in _files(path, FORMATS[format].files)):
-        if format == "files" and not fits(file.as_posix()):  # it may be no log
-            other.append(file.as_posix())
-            continue
-        for log in FORMATS[format].read(file, step):
-            notes += log.notes
-            if (match := fits(log.name)) is None:
-                other.append(log.name)
-            elif log.points:
-                known = logs.setdefault(log.name, Log(log.name))
-                known.points += log.points
-                known.settings |= {**log.settings, **match.groupdict()}
-    if not logs:
+    names, read = FORMATS[format]
+    files = [file for path in paths for file in _files(path, names)]
+    if not files:
+        raise UserError(f"{KEY}: no file there is called {names}.")
+    other = [str(file) for file in files if format == "files" and not fits(file.as_posix())]
+    logs = [log for file in files if str(file) not in other for log in read(file, step)]
+    other += [log.run for log in logs if not fits(log.run)]
+    logs = [log for log in logs if fits(log.run)]
+    notes = [f"left out: {name} does not fit the pattern" for name in other]
+    notes += [note for log in logs for note in log.notes]
+    points = [(log.run, *point) for log in logs for point in log.points]
+    if not points:
         told = f"no run fits the pattern, as {shown(other[0])}" if other else "no metric was found"
         raise UserError(f"{KEY}: {told}.")
-    notes += [f"left out: {name} does not fit the pattern" for name in other]
-    tables = [_tidy(log, FORMATS[format], notes) for log in logs.values()]
-    table = pd.concat(tables, ignore_index=True)
-    metrics, settings = [str(name) for name in table if name not in RESERVED], {}
-    for name in dict.fromkeys(name for log in logs.values() for name in log.settings):
-        of_run = {run: log.settings.get(name) for run, log in logs.items()}
-        settings[f"setting_{name}" if name in table else name] = table["run"].map(of_run)
-    lost = ["diverged"] if table["diverged"].any() else []
-    table = pd.concat([table, pd.DataFrame(settings, index=table.index)], axis=1)
-    table = table[["run", *settings, "step", *metrics, *lost]]
-    return table, _preview(table, list(settings), metrics, notes)
+    last_counts = format not in ("wandb", "files")
+    table = _tidy(pd.DataFrame(points, columns=POINT), notes, last_counts=last_counts)
+    settings = pd.DataFrame(
+        [{**log.settings, **fits(log.run).groupdict()} for log in logs],
+        index=[log.run for log in logs],
+    )
+    settings = settings[~settings.index.duplicated()].rename(
+        columns=lambda name: f"setting_{name}" if name in (*table, *RESERVED) else name
+    )
+    table = table[["run"]].join(settings, on="run").join(table.drop(columns="run"))
+    return table, _preview(table, list(dict.fromkeys(notes)))
 
 
-def _preview(
-    table: pd.DataFrame, settings: Sequence[str], metrics: Sequence[str], notes: Sequence[str]
-) -> str:
-    """What was understood, in some lines."""
-    runs = table.drop_duplicates("run")
-    told = [
-        ("runs", _few(runs["run"])),
-        *(("setting", f"{name}: {_few(runs[name].dropna())}") for name in settings),
-        ("metrics", _few(metrics, 10 * MOST_TOLD)),
-        ("steps", f"{table['step'].min()} to {table['step'].max()}"),
-        *([("diverged", _few(runs.loc[runs["diverged"], "run"]))] if "diverged" in runs else []),
-        *(("note", note) for note in list(dict.fromkeys(notes))[:MOST_TOLD]),
-    ]
-    lines = [printable(f"{name:<10}{text}") for name, text in told]
-    counts = f"{len(runs)} runs, {len(table)} rows, {len(set(notes))} notes"
-    return "\n".join([counts, *lines])
+def _tidy(points: pd.DataFrame, notes: list[str], *, last_counts: bool) -> pd.DataFrame:
+    """A row for each run and step, and a column for each metric.
 
-
-def _few(values: Iterable[object], most: int = MOST_TOLD) -> str:
-    """The distinct values, the first of them."""
-    distinct = list(dict.fromkeys(map(str, values)))
-    more = f", … and {len(distinct) - most} more" if len(distinct) > most else ""
-    return ", ".join(distinct[:most]) + more
-
-
-def _tidy(log: Log, format: Format, notes: list[str]) -> pd.DataFrame:
-    """The table of a run: a row for each step, and a column for each metric."""
-    points = pd.DataFrame(log.points, columns=["metric", "step", "value"]).drop_duplicates()
+    ``last_counts``: of several values at a step, as resumed runs log them, the last one counts.
+    """
+    points = points.drop_duplicates()
     wrong = points[points["step"] % 1 != 0]
     if len(wrong):
-        told = f"{wrong['step'].iloc[0]:g} of run {shown(log.name)} is not a whole number"
-        raise UserError(f"step: {told}; --step names the column with steps.")
+        told = f"{wrong['step'].iloc[0]:g} of run {shown(wrong['run'].iloc[0])}"
+        raise UserError(f"step: {told} is not a whole number; --step names the column with steps.")
     points["metric"] = points["metric"].replace({name: f"logged_{name}" for name in RESERVED})
-    again = points.duplicated(["metric", "step"], keep="last")
-    if again.any():
-        metric, step, _ = points[again].iloc[0]
-        told = f"run {shown(log.name)} has several values of {shown(metric)} at step {step:.0f}"
-        if not format.last_counts:
+    points["step"] = points["step"].astype("int64")
+    key = ["run", "metric", "step"]
+    again = points.duplicated(key, keep="last")
+    for run, metric, step in points.loc[again, key].head(1).itertuples(index=False):
+        told = f"run {shown(run)} has several values of {shown(metric)} at step {step}"
+        if not last_counts:
             raise UserError(f"{KEY}: {told}; give each run its own file, or name.")
         notes.append(f"{told}, …: the last one counts")
     points = points[~again].sort_values("step", kind="stable")
-    ends = points.drop_duplicates("metric", keep="last")
-    whole = pd.concat([points, ends.assign(step=points["step"].iloc[-1])])
-    whole = whole.drop_duplicates(["metric", "step"])
-    table = whole.pivot(index="step", columns="metric", values="value")
-    lost = ends.loc[~np.isfinite(ends["value"]), "metric"]
-    diverged = any(worst_of(name) is not None for name in lost)
-    if len(lost) and not diverged:
-        notes.append(f"{_few(lost)} of run {shown(log.name)} ends in NaN or ∞")
-    table = table.set_index(table.index.astype("int64")).reset_index().rename_axis(columns=None)
-    return table.assign(run=log.name, diverged=diverged)
+    ends = points.drop_duplicates(["run", "metric"], keep="last")
+    at_ends = ends.assign(step=ends["run"].map(points.groupby("run")["step"].max()))
+    whole = pd.concat([points, at_ends]).drop_duplicates(key)
+    table = whole.pivot(index=["run", "step"], columns="metric", values="value")
+    table = table.reset_index().rename_axis(columns=None)
+    lost = ends[~np.isfinite(ends["value"])]
+    diverged = lost["run"][lost["metric"].map(worst_of).notna()]
+    return table.assign(diverged=table["run"].isin(diverged)) if len(diverged) else table
+
+
+def _preview(table: pd.DataFrame, notes: list[str]) -> str:
+    """The numbers of runs, rows and notes; the ends of the first and last runs; the first notes."""
+    ends = table.drop_duplicates("run", keep="last")
+    counts = f"{len(ends)} runs, {len(table)} rows, {len(notes)} notes"
+    runs = ends.to_string(index=False, max_rows=2 * MOST_TOLD, max_cols=2 * MOST_TOLD)
+    told = [printable(f"note: {note}") for note in notes[:MOST_TOLD]]
+    return "\n".join([counts, printable(runs, keep="\n"), *told])
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str]:
@@ -180,88 +148,73 @@ def _files(path: Path, names: str) -> list[Path]:
     """The file at a path, or those in the folder and its folders whose names fit; no links."""
     if not path.is_dir():
         return [regular_file(path, KEY, MOST_BYTES)]
-    found = [
-        file
-        for folder, _, files in os.walk(path)
-        for file in (Path(folder, name) for name in files if fnmatch(name, names))
-        if not file.is_symlink()
-    ]
-    if not 0 < len(found) <= MOST_FILES:
-        told = f"{len(found)} files {names}; it must have 1 to {MOST_FILES}"
-        raise UserError(f"{KEY}: {str(path)!r} has {told}.")
-    return sorted(regular_file(file, KEY, MOST_BYTES) for file in found)
+    files = [file for file in path.rglob(names) if not file.is_dir() and not file.is_symlink()]
+    return sorted(regular_file(file, KEY, MOST_BYTES) for file in files)
 
 
 def _csv(path: Path) -> pd.DataFrame:
     """A CSV file, all fields as text."""
     try:
-        return read_csv(path, dtype=str, keep_default_na=False)
+        return read_csv(path, dtype=str, keep_default_na=False).rename(columns=str)
     except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"{KEY}: {str(path)!r} can't be read: {in_a_line(error)}.") from None
 
 
-def _numbers(table: pd.DataFrame, name: str, path: Path) -> pd.Series | None:
-    """The numbers that a column has; None if the first field that is not empty is text."""
-    texts = table[name].str.strip()
-    texts = texts[~texts.str.lower().isin(MISSING)]
-    numbers = pd.to_numeric(texts, errors="coerce").astype(float)
-    wrong = (numbers.isna() & (texts.str.lower() != "nan")).to_numpy()
-    if not wrong.any():
-        return numbers
-    if wrong[0]:
-        return None
-    place = int(wrong.argmax())
-    told = f"{shown(texts.iloc[place])} in row {texts.index[place] + 1} is not a number"
-    raise UserError(f"{path.name}: {name}: {told}.")
+def _columns(
+    table: pd.DataFrame, path: Path, step: str | None
+) -> Iterator[tuple[str, Points, list[str]]]:
+    """Each column of a CSV file with its points, none if it has text, and its distinct fields.
 
-
-def _steps(table: pd.DataFrame, path: Path, step: str | None) -> pd.Series:
-    """The steps of the rows of a file; 0 for its only row."""
-    named = {str(name).strip().lower(): str(name) for name in reversed(list(table))}
-    if step is not None and step not in table:
-        raise unknown("step", step, map(str, table))
-    name = step or next((named[known] for known in STEPS if known in named), None)
-    if name is None and len(table) > 1:
-        told = f"which column has the steps? --step names it, of {', '.join(map(str, table))}"
+    The steps are in the column ``step``, or in one of ``STEPS``; the only row is at step 0.
+    """
+    if step is None:
+        known = {name.strip().lower(): name for name in reversed(list(table))}
+        step = next((known[name] for name in STEPS if name in known), None)
+    elif step not in table:
+        raise unknown("step", step, table)
+    if step is None and len(table) > 1:
+        told = f"which column has the steps? --step names it, of {', '.join(table)}"
         raise UserError(f"{path.name}: {told}.")
-    steps = pd.Series(0.0, table.index) if name is None else _numbers(table, name, path)
-    if steps is None or len(steps) < len(table):
-        raise UserError(f"{path.name}: {name}: some row has no number.")
-    return steps.rename(name)
-
-
-def _points(metric: str, steps: pd.Series, numbers: pd.Series) -> Points:
-    return [(metric, at, x) for at, x in zip(steps[numbers.index], numbers, strict=True)]
+    steps = pd.to_numeric(table[step], errors="coerce") if step else pd.Series(0, table.index)
+    if steps.isna().any():
+        raise UserError(f"{path.name}: {step}: some row has no number.")
+    for name in (name for name in table if name != step):
+        fields = table[name].str.strip()
+        fields = fields[~fields.str.lower().isin(MISSING)]
+        numbers = pd.to_numeric(fields, errors="coerce").astype(float)
+        texts = fields[numbers.isna() & (fields.str.lower() != "nan")]
+        if len(texts) > 0 and texts.index[0] != fields.index[0]:
+            told = f"{shown(texts.iloc[0])} in row {texts.index[0] + 1} is not a number"
+            raise UserError(f"{path.name}: {name}: {told}.")
+        rows = [] if len(texts) else zip(steps[numbers.index].astype(float), numbers, strict=True)
+        yield name, [(name, at, value) for at, value in rows], list(fields.unique())
 
 
 def _of_columns(path: Path, step: str | None) -> Iterator[Log]:
-    """A run in a CSV file, with a column for each metric: Lightning's, and anybody's.
-
-    A column of one text, and a seed, is a setting; Lightning's ``hparams.yaml`` has more.
-    """
-    table = _csv(path)
-    steps = _steps(table, path, step)
-    is_lightning = path.name == FORMATS["lightning"].files
-    log = Log((path.parent if is_lightning else path).as_posix())
-    for name in (str(name) for name in table if name != steps.name):
-        numbers = _numbers(table, name, path)
-        if (numbers is None or name == "seed") and table[name].nunique() == 1:
-            log.settings[name] = table[name].iloc[0]
-        elif numbers is None:
+    """A run in a CSV file: a column of one text, and a seed, is a setting, and others metrics."""
+    log = Log(path.as_posix())
+    for name, points, fields in _columns(_csv(path), path, step):
+        if (name == "seed" or not points) and len(fields) == 1:
+            log.settings[name] = fields[0]
+        elif fields and not points:
             log.notes.append(f"left out: the text in column {name!r}")
         else:
-            log.points += _points(name, steps, numbers)
-    more = path.with_name("hparams.yaml")
-    if is_lightning and more.exists() and more.stat().st_size:
-        try:
-            log.settings |= _scalars(read_mapping(more, KEY))
-        except UserError as error:  # of a Python object, for example
-            log.notes.append(f"left out: {error}")
+            log.points += points
     yield log
 
 
-def _scalars(values: Mapping[Any, object]) -> dict[str, object]:
-    return {str(k): v for k, v in values.items() if isinstance(v, str | int | float)}
+def _lightning(path: Path, step: str | None) -> Iterator[Log]:
+    """The run of a ``metrics.csv``; the ``hparams.yaml`` beside it has more settings."""
+    (log,) = _of_columns(path, step)
+    log.run = path.parent.as_posix()
+    more = path.with_name("hparams.yaml")
+    if more.exists() and more.stat().st_size:
+        try:
+            values = read_mapping(more, KEY).items()
+            log.settings |= {str(k): v for k, v in values if isinstance(v, str | int | float)}
+        except UserError as error:  # of a Python object, for example
+            log.notes.append(f"left out: {error}")
+    yield log
 
 
 def _wandb(path: Path, step: str | None) -> Iterator[Log]:
@@ -270,19 +223,16 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
     The columns ``…__MIN`` and ``…__MAX``, and those of steps, are left out.
     """
     table = _csv(path)
-    columns = [str(name) for name in table if " - " in str(name)]
-    columns = [name for name in columns if not name.endswith(("__MIN", "__MAX", " - _step"))]
-    if not columns:
+    left_out = ("__MIN", "__MAX", " - _step")
+    if not any(" - " in name and not name.endswith(left_out) for name in table):
         told = "no column is RUN - METRIC; a table with a row for each run needs no import"
         raise UserError(f"{path.name}: {told}.")
-    steps = _steps(table, path, step or str(table.columns[0]))
-    for column in columns:
-        run, _, metric = column.rpartition(" - ")
-        numbers = _numbers(table, column, path)
-        if numbers is None:
-            yield Log(run, notes=[f"left out: the text in column {column!r}"])
-        else:
-            yield Log(run, _points(metric, steps, numbers))
+    for name, points, fields in _columns(table, path, step or table.columns[0]):
+        run, dash, metric = name.rpartition(" - ")
+        if dash and not name.endswith(left_out):
+            is_text = fields and not points
+            notes = [f"left out: the text in column {name!r}"] if is_text else []
+            yield Log(run, [(metric, at, value) for _, at, value in points], notes=notes)
 
 
 def _huggingface(path: Path, step: str | None) -> Iterator[Log]:
@@ -305,12 +255,10 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
     folder, meta = path.parent, read_mapping(path, KEY)
     if "run_id" not in meta or not (folder / "metrics").is_dir():  # an experiment's, or a model's
         return
-    log = Log(folder.as_posix(), settings=_scalars({"run_name": meta.get("run_name")}))
+    log = Log(folder.as_posix())
     if meta.get("lifecycle_stage") == "deleted":
-        yield Log(log.name, notes=[f"left out: run {folder.name} is deleted"])
+        yield Log(log.run, notes=[f"left out: run {folder.name} is deleted"])
         return
-    if meta.get("status") not in (3, "FINISHED"):
-        log.notes.append(f"run {folder.name} has not finished (status {meta.get('status')})")
     for name, text in _texts(folder / "metrics"):
         try:
             rows = [line.split() for line in text.splitlines()]
@@ -318,16 +266,15 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
         except (ValueError, IndexError):
             told = f"metrics/{name} has a line that is not 'timestamp value step'"
             raise UserError(f"{KEY}: {str(folder)!r}: {told}.") from None
-    log.settings |= _texts(folder / "params")
+    log.settings = {"run_name": str(meta.get("run_name", "")), **dict(_texts(folder / "params"))}
     yield log
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """The texts of the files in a folder, by name; none if it is empty, or not there."""
-    if folder.is_dir() and any(folder.iterdir()):
-        for file in _files(folder, "*"):
-            text = regular_file(file, KEY, MOST_JSON).read_text(encoding="utf-8", errors="replace")
-            yield file.relative_to(folder).as_posix(), text.strip()
+    """The texts of the files in a folder, by name; none if it is not there."""
+    for file in _files(folder, "*") if folder.is_dir() else []:
+        text = regular_file(file, KEY, MOST_JSON).read_text(encoding="utf-8", errors="replace")
+        yield file.relative_to(folder).as_posix(), text.strip()
 
 
 def _tensorboard(path: Path, step: str | None) -> Iterator[Log]:
@@ -374,12 +321,12 @@ def _scalar(value: Any) -> float | None:
     return float(numbers[0]) if len(numbers) == 1 else None
 
 
-#: The formats, by the names that ``verdicts import --as`` takes.
+#: The names of a format's files, and how one of them is read, by what ``--as`` takes.
 FORMATS = {
-    "wandb": Format("*.csv", _wandb),
-    "tensorboard": Format("*tfevents*", _tensorboard, last_counts=True),
-    "mlflow": Format("meta.yaml", _mlflow, last_counts=True),
-    "lightning": Format("metrics.csv", _of_columns, last_counts=True),
-    "huggingface": Format("trainer_state.json", _huggingface, last_counts=True),
-    "files": Format("*.csv", _of_columns),
+    "wandb": ("*.csv", _wandb),
+    "tensorboard": ("*tfevents*", _tensorboard),
+    "mlflow": ("meta.yaml", _mlflow),
+    "lightning": ("metrics.csv", _lightning),
+    "huggingface": ("trainer_state.json", _huggingface),
+    "files": ("*.csv", _of_columns),
 }

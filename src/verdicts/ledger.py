@@ -20,7 +20,7 @@ from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
 from verdicts.claims.units import known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
-from verdicts.claims.unpaired import evidence_on_sides, unpaired_sides
+from verdicts.claims.unpaired import unpaired_sides
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.row import NAN, Row
@@ -42,6 +42,7 @@ from verdicts.statistics.judgement import (
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
+from verdicts.statistics.two_sample import WELCH, unpaired_evidence
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
 Finding = Evidence | MultiverseEvidence | Verdict
@@ -155,7 +156,7 @@ def evidence_on(
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
     if isinstance(result, tuple):
         assert expectation is not None
-        return evidence_on_sides(claim, result, expectation)
+        return unpaired_evidence(*result, expectation, claim.test or WELCH)
     numbers = quantity.checked(f"claims.{claim.id}.quantity", result)
     if quantity.cases:
         return judgement.judge_cases(numbers)

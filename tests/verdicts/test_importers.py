@@ -42,7 +42,7 @@ def test_wandb(tmp_path):
     assert list(table) == ["run", "method", "seed", "step", "val/acc"]
     assert table["val/acc"].tolist() == [0.1, 0.5, 0.2, 0.7]
     assert table["step"].tolist() == [0, 10, 0, 20]
-    assert "method: A, B" in preview
+    assert "2 runs, 4 rows, 0 notes" in preview
 
 
 def test_what_is_written_is_judged_and_compared(tmp_path, capsys):
@@ -56,7 +56,7 @@ def test_what_is_written_is_judged_and_compared(tmp_path, capsys):
     chart.to_csv(tmp_path / "chart.csv", index=False, na_rep="NaN")
     given = ["import", str(tmp_path / "chart.csv"), "--as", "wandb", "--pattern", "{method}-*"]
     assert main([*given, "--out", str(tmp_path / "runs.csv")]) == 0
-    assert "diverged  A-diverged" in capsys.readouterr().out
+    assert "A-diverged" in capsys.readouterr().out
     claim = """{place: here, says: B has a lower loss, kind: order, from: runs, below: 0,
       quantity: difference, with: {of: {method: B}, minus: {method: A}, value: val_loss}}"""
     write(tmp_path / "claims.yaml", f"claims: {{lower: {claim}}}")
@@ -184,14 +184,14 @@ def test_what_is_wrong_ends_in_a_line(tmp_path, capsys, format, name, content, t
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_pipes_and_links_are_refused(tmp_path, format):
-    pipe = tmp_path / FORMATS[format].files.replace("*", "a")
+    pipe = tmp_path / FORMATS[format][0].replace("*", "a")
     os.mkfifo(pipe)
     for path in (pipe, tmp_path):
         with pytest.raises(verdicts.UserError, match="not a regular file"):
             imported(path, format)
     pipe.unlink()
     pipe.symlink_to("/etc/passwd")
-    with pytest.raises(verdicts.UserError, match="has 0 files"):
+    with pytest.raises(verdicts.UserError, match="no file"):
         imported(tmp_path, format)
 
 

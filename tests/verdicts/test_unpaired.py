@@ -139,12 +139,11 @@ def test_tasks_have_an_interquartile_mean_and_profiles(tmp_path, capsys):
     rows = index.to_frame(index=False)
     rows["score"] = STREAM.normal(size=len(rows)) + (rows["m"] == "Y")
     of_y = rows[rows["m"] == "Y"].pivot(index="seed", columns="task", values="score")
-    table = compare(rows, "m", "score", ["task"]).set_index("m")
-    assert table.loc["Y", "iqm"] == pytest.approx(stats.trim_mean(of_y.to_numpy().ravel(), 0.25))
-    assert table.loc["Y", "iqm_low"] < table.loc["Y", "iqm"] < table.loc["Y", "iqm_high"]
     profile = QUANTITIES["performance_profile"].function(rows, 0.5, ["task"], of={"m": "Y"})
     assert profile.mean() == pytest.approx((of_y > 0.5).to_numpy().mean())
     iqm = QUANTITIES["interquartile_mean"].function
+    of_a_seed = iqm(rows, ["task"], of={"m": "Y"})
+    assert of_a_seed.tolist() == pytest.approx(stats.trim_mean(of_y.to_numpy(), 0.25, axis=1))
     both = iqm(rows, ["task"], of={"m": "Y"}, minus={"m": "X"})
     assert both.equals(iqm(rows, ["task"], of={"m": "Y"}) - iqm(rows, ["task"], of={"m": "X"}))
     rows.to_csv(tmp_path / "t.csv", index=False)

@@ -1,9 +1,16 @@
-"""How often verdicts are false where the truth is known, by simulation."""
+"""How often verdicts are false where the truth is known, by simulation.
+
+A case is a row of a table: its columns, and a function that draws a family of claims and judges it.
+The columns of what is found: ``false_holds``, ``false_fails``, …: the shares of simulated families
+with this verdict where it is not true; ``false``: with any; ``power``: the share of the claims with
+a true verdict that get it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, product
 
 import numpy as np
@@ -12,19 +19,7 @@ import pandas as pd
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.judgement import (
-    CONSISTENT,
-    DEPENDS,
-    EQUIVALENT,
-    FAILS,
-    HOLDS,
-    NOT_MET,
-    REVERSED,
-    UNDECIDED,
-    Verdict,
-    judge,
-    judge_multiverses,
-)
+from verdicts.statistics.judgement import Verdict, judge, judge_multiverses
 from verdicts.statistics.multiverse import LEAST, SOME, examined, sides
 from verdicts.statistics.sequential import Plan, over_looks
 from verdicts.statistics.two_sample import TESTS, unpaired_evidence
@@ -70,36 +65,76 @@ class Situation:
         return [Expectation(self.expected, 0.0, margin) for _ in self.means]
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What is said of a claim, what is true of it, and numbers, whose means are columns."""
+
+    said: str
+    true: set[str]
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+#: The columns of a case, and how a family is drawn and judged: at each look, its claims.
+Case = tuple[dict[str, object], Callable[[np.random.Generator], Iterable[list[Judged]]]]
+
+
+def _rates(simulations: int, cases: Iterable[Case], names: Sequence[str]) -> pd.DataFrame:
+    """One row for each case and look; ``names`` are the verdicts that may be false."""
+    records = []
+    for k, (columns, families) in enumerate(cases):
+        stream = np.random.default_rng(k)
+        looks = zip(*(families(stream) for _ in range(simulations)), strict=True)
+        records += [{**columns, **_shares(look, names)} for look in looks]
+    return pd.DataFrame(records)
+
+
+def _shares(families: Sequence[Sequence[Judged]], names: Sequence[str]) -> dict[str, float]:
+    """How often verdicts with these ``names`` were false, and true ones given; mean numbers."""
+    claims = list(chain(*families))
+    means = pd.DataFrame([claim.numbers for claim in claims]).mean().to_dict()
+    wrong = [{c.said for c in family if c.said not in c.true} for family in families]
+    return {
+        **means,
+        **{f"false_{name}": share(name in said for said in wrong) for name in names},
+        "false": share(not said.isdisjoint(names) for said in wrong),
+        "power": share(claim.said in claim.true for claim in claims if claim.true),
+    }
+
+
+def share(truths: Iterable[bool]) -> float:
+    """The share that is true; NaN of nothing."""
+    values = list(truths)
+    return sum(values) / len(values) if values else float("nan")
+
+
 def _single(name: str, expected: str, mean: float, *right: str, **more: float) -> Situation:
     return Situation(name, expected, (mean,), (right,), **more)
 
 
 def _six(mean: float) -> Situation:
     name = f"6 claims above 0: 3 means are 0, 3 are {mean:g}"
-    return Situation(name, "above", (0.0,) * 3 + (mean,) * 3, ((),) * 3 + ((HOLDS,),) * 3)
+    return Situation(name, "above", (0.0,) * 3 + (mean,) * 3, ((),) * 3 + ((judgement.HOLDS,),) * 3)
 
-
-SITUATIONS = (
-    _single("above 0: the mean is 0", "above", 0.0, EQUIVALENT),
-    _single("above 0: the mean is 1, at the margin", "above", 1.0, HOLDS),
-    _single("above 0: the mean is 2", "above", 2.0, HOLDS),
-    _single("above 0: the mean is −1", "above", -1.0, REVERSED),
-    _single("near 0: the mean is 0", "near", 0.0, HOLDS),
-    _single("near 0: the mean is 1, at the margin", "near", 1.0),
-    _single("near 0: the mean is 2", "near", 2.0, FAILS),
-    _single("paper: a level of 20, as one more of our seeds", "paper", 20.0, CONSISTENT),
-    _single("paper: a gap of 2, as one more of our seeds", "paper", 2.0, CONSISTENT),
-    _single("paper: a level of 20, and 5 off", "paper", 20.0, NOT_MET, printed=5.0),
-    Situation("6 claims above 0: all means are 0", "above", (0.0,) * 6, ((),) * 6),
-    _six(2.0),
-    _single("above 0: the mean is 0.5", "above", 0.5, HOLDS, EQUIVALENT),
-)
 
 #: Those of one claim about a mean.
-OF_MEANS = tuple(
-    situation
-    for situation in SITUATIONS
-    if len(situation.means) == 1 and situation.expected != "paper"
+OF_MEANS = (
+    _single("above 0: the mean is 0", "above", 0.0, judgement.EQUIVALENT),
+    _single("above 0: the mean is 0.5", "above", 0.5, judgement.HOLDS, judgement.EQUIVALENT),
+    _single("above 0: the mean is 1, at the margin", "above", 1.0, judgement.HOLDS),
+    _single("above 0: the mean is 2", "above", 2.0, judgement.HOLDS),
+    _single("above 0: the mean is −1", "above", -1.0, judgement.REVERSED),
+    _single("near 0: the mean is 0", "near", 0.0, judgement.HOLDS),
+    _single("near 0: the mean is 1, at the margin", "near", 1.0),
+    _single("near 0: the mean is 2", "near", 2.0, judgement.FAILS),
+)
+
+SITUATIONS = (
+    *OF_MEANS,
+    _single("paper: a level of 20, as one more of our seeds", "paper", 20.0, judgement.CONSISTENT),
+    _single("paper: a gap of 2, as one more of our seeds", "paper", 2.0, judgement.CONSISTENT),
+    _single("paper: a level of 20, and 5 off", "paper", 20.0, judgement.NOT_MET, printed=5.0),
+    Situation("6 claims above 0: all means are 0", "above", (0.0,) * 6, ((),) * 6),
+    _six(2.0),
 )
 
 PLAN = (10, 20, 40, 80)
@@ -125,98 +160,39 @@ def error_rates(
     simulations: int,
     situations: Iterable[Situation] = SITUATIONS,
     noises: Iterable[str] = tuple(NOISE),
-    seeds: Iterable[int] = SEEDS,
+    plans: Iterable[Plan] = tuple((count,) for count in SEEDS),
 ) -> pd.DataFrame:
-    """One row per situation, noise and number of seeds.
+    """One row per situation, noise, plan and look; one number of seeds is one look.
 
-    Columns: ``false_holds``, ``false_fails``, …: the shares of simulated families with this verdict
-    where it is not true (at a margin's edge, neither ``holds`` nor ``fails`` is true of ``near``);
-    ``false``: with any; ``power``: the share of the claims with a true verdict that get it.
+    At a margin's edge, neither ``holds`` nor ``fails`` is true of ``near``. Seeds are added to the
+    undecided claims of a family alone, so that its claims are at different looks. ``seeds`` is the
+    look, and ``used`` the mean number of seeds of a claim so far.
     """
-    records: list[dict[str, object]] = []
-    for situation, noise, count in product(situations, noises, seeds):
-        stream = np.random.default_rng([count, len(records)])
-        records += _records(situation, noise, simulations, (count,), stream)
-    return pd.DataFrame(records).drop(columns="used")
-
-
-def sequential_rates(
-    simulations: int,
-    situations: Iterable[Situation] = SEQUENTIAL,
-    noises: Iterable[str] = tuple(NOISE),
-    plan: Plan = PLAN,
-) -> pd.DataFrame:
-    """One row per situation, noise and look: the columns of ``error_rates`` after that look.
-
-    Seeds are added to the undecided claims of a family alone, so that its claims are at different
-    looks. ``used`` is the mean number of seeds of a claim so far.
-    """
-    records: list[dict[str, object]] = []
-    for situation, noise in product(situations, noises):
-        stream = np.random.default_rng([*situation.name.encode(), *noise.encode()])
-        records += _records(situation, noise, simulations, plan, stream)
-    return pd.DataFrame(records)
-
-
-#: What is said of a claim, and what is true of it.
-Compared = tuple[set[str], set[str]]
-
-
-def _records(
-    situation: Situation, noise: str, simulations: int, plan: Plan, stream: np.random.Generator
-) -> list[dict[str, object]]:
-    """One record per look at simulated families; one number of seeds is one look."""
-    drawn = NOISE[noise](stream, (simulations,))
-    values = NOISE[noise](stream, (simulations, len(situation.means), plan[-1]))
-    values += np.array(situation.means)[:, None]
-    families: list[list[list[Compared]]] = [[] for _ in plan]
-    used = np.zeros(len(plan))
-    for family, paper in zip(values, drawn, strict=True):
-        right = [set(verdicts) for verdicts in situation.right]
-        looks = _looks(family, situation.expectations(paper), plan)
-        for k, (judged, seeds) in enumerate(looks):
-            said = [{verdict.verdict} for verdict in judged]
-            families[k].append(list(zip(said, right, strict=True)))
-            used[k] += seeds
-    return [
-        {
-            "situation": situation.name,
-            "noise": noise,
-            "seeds": look,
-            "used": used[k] / simulations,
-            **_shares(families[k], judgement.DECIDED),
-        }
-        for k, look in enumerate(plan)
-    ]
-
-
-def _shares(families: Sequence[Sequence[Compared]], names: Sequence[str]) -> dict[str, float]:
-    """How often verdicts with these ``names`` were false, and how often true ones were found."""
-    said_wrongly = ({name for said, true in pairs for name in said - true} for pairs in families)
-    wrong = [said & set(names) for said in said_wrongly]
-    hits = [bool(said & true) for said, true in chain(*families) if true]
-    rates = {f"false_{name}": share(name in said for said in wrong) for name in names}
-    return {**rates, "false": share(map(bool, wrong)), "power": share(hits)}
-
-
-def share(truths: Iterable[bool]) -> float:
-    """The share that is true; NaN of nothing."""
-    values = list(truths)
-    return sum(values) / len(values) if values else float("nan")
+    cases: Iterable[Case] = (
+        ({"situation": situation.name, "noise": noise}, partial(_looks, situation, noise, plan))
+        for situation, noise, plan in product(situations, noises, plans)
+    )
+    return _rates(simulations, cases, judgement.DECIDED).astype({"seeds": int})
 
 
 def _looks(
-    family: np.ndarray, expectations: Sequence[Expectation], plan: Plan
-) -> Iterator[tuple[list[Verdict], float]]:
-    """The verdicts after each look, and the mean number of seeds so far."""
-    found: list[list[Evidence]] = [[] for _ in family]
+    situation: Situation, noise: str, plan: Plan, stream: np.random.Generator
+) -> Iterator[list[Judged]]:
+    """The verdicts on a family after each look."""
+    expectations = situation.expectations(float(NOISE[noise](stream, ())))
+    values = NOISE[noise](stream, (len(situation.means), plan[-1]))
+    values += np.array(situation.means)[:, None]
+    found: list[list[Evidence]] = [[] for _ in values]
     judged: list[Verdict] = []
     for look in plan:
-        for k, values in enumerate(family):
-            if not judged or judged[k].verdict == UNDECIDED:
-                found[k].append(evidence(values[:look], expectations[k], DRAWS))
+        for k, seeds in enumerate(values):
+            if not judged or judged[k].verdict == judgement.UNDECIDED:
+                found[k].append(evidence(seeds[:look], expectations[k], DRAWS))
         judged = judge([over_looks(looks, plan) for looks in found])
-        yield judged, float(np.mean([plan[len(looks) - 1] for looks in found]))
+        yield [
+            Judged(verdict.verdict, set(right), {"seeds": look, "used": plan[len(looks) - 1]})
+            for verdict, right, looks in zip(judged, situation.right, found, strict=True)
+        ]
 
 
 #: Runs of both sides that are not paired, and how much wider the first side spreads.
@@ -230,24 +206,25 @@ def unpaired_rates(
     noises: Iterable[str] = ("normal", "heavy tails", "skewed"),
     sizes: Iterable[tuple[int, int, float]] = UNPAIRED,
 ) -> pd.DataFrame:
-    """One row per test, situation, noise and numbers of runs: the columns of ``error_rates``.
+    """One row per test, situation, noise and numbers of runs.
 
     The mean is that of the difference, in standard deviations of the second side.
     """
-    records: list[dict[str, object]] = []
-    for test, situation, noise, (of, minus, wider) in product(tests, situations, noises, sizes):
-        stream = np.random.default_rng(list(f"{situation.name} {noise} {of} {minus}".encode()))
-        first = wider * NOISE[noise](stream, (simulations, of)) + situation.means[0]
-        second = NOISE[noise](stream, (simulations, minus))
-        expectation = situation.expectations(0.0)[0]
-        families = []
-        for pair in zip(first, second, strict=True):
-            found = unpaired_evidence(*pair, expectation, test, SPLITS)
-            families.append([({judge([found])[0].verdict}, set(situation.right[0]))])
-        rates = _shares(families, judgement.DECIDED)
-        record = {"test": test, "situation": situation.name, "noise": noise}
-        records.append({**record, "of": of, "minus": minus, "wider": wider, **rates})
-    return pd.DataFrame(records)
+
+    def case(test: str, situation: Situation, noise: str, size: tuple[int, int, float]) -> Case:
+        of, minus, wider = size
+
+        def families(stream: np.random.Generator) -> Iterator[list[Judged]]:
+            first = wider * NOISE[noise](stream, (of,)) + situation.means[0]
+            second, (expectation,) = NOISE[noise](stream, (minus,)), situation.expectations(0.0)
+            found = unpaired_evidence(first, second, expectation, test, SPLITS)
+            yield [Judged(judge([found])[0].verdict, set(situation.right[0]))]
+
+        columns = {"test": test, "situation": situation.name, "noise": noise}
+        return {**columns, "of": of, "minus": minus, "wider": wider}, families
+
+    cases = (case(*chosen) for chosen in product(tests, situations, noises, sizes))
+    return _rates(simulations, cases, judgement.DECIDED)
 
 
 def tuned_rates(
@@ -259,19 +236,21 @@ def tuned_rates(
     good, and their runs are independent. The best of many is so by luck, too: the side that has
     more values to choose from has more luck.
 
-    Columns: ``of`` and ``minus`` (values of each side), ``alike``, ``false_holds`` and
-    ``false_reversed``: the shares of simulated claims with this verdict.
+    Columns: ``of`` and ``minus`` (values of each side), and ``alike``.
     """
-    records = []
-    for shared, counts in product(alike, tried):
-        stream = np.random.default_rng([*counts, int(100 * shared)])
-        said = []
-        for _ in range(simulations):
-            of, minus = (_best(count, shared, stream) for count in counts)
-            said.append(judge([evidence(of - minus, ABOVE)])[0].verdict)
-        rates = {f"false_{name}": said.count(name) / simulations for name in (HOLDS, REVERSED)}
-        records.append({"of": counts[0], "minus": counts[1], "alike": shared, **rates})
-    return pd.DataFrame(records)
+
+    def case(alike: float, counts: tuple[int, int]) -> Case:
+        def families(stream: np.random.Generator) -> Iterator[list[Judged]]:
+            of, minus = (_best(count, alike, stream) for count in counts)
+            yield [Judged(judge([evidence(of - minus, ABOVE)])[0].verdict, set())]
+
+        return {"of": counts[0], "minus": counts[1], "alike": alike}, families
+
+    return _rates(
+        simulations,
+        (case(*c) for c in product(alike, tried)),
+        (judgement.HOLDS, judgement.REVERSED),
+    )
 
 
 def _best(count: int, alike: float, stream: np.random.Generator) -> np.ndarray:
@@ -353,30 +332,23 @@ def multiverse_rates(
     of more than half, mixed of more than 10 % and less than 80 % on both sides. A rule is false if
     it names a setting that does not decide.
 
-    Columns: ``false_robust``, ``false_depends``, …: the shares of simulated families with this
-    verdict where it is not true; ``false``: with any; ``power``: the share of the claims that get a
-    true one; ``significant``: of those for which the test over all universes is.
+    ``significant`` is the share of the claims for which the test over all universes is.
     """
-    records: list[dict[str, object]] = []
-    for truth in truths:
-        for noise, (universes, seeds) in product(truth.noises, sizes):
-            name = f"{truth.name} {noise} {universes} {seeds}"
-            stream = np.random.default_rng(list(name.encode()))
-            families = [_family(truth, noise, universes, seeds, stream) for _ in range(simulations)]
-            right = _right(truth, noise, seeds, stream)
-            compared = [[_compared(truth, right, v) for v in family] for family in families]
-            significant = share(verdict.p_adjusted <= ALPHA for verdict in chain(*families))
-            records.append(
-                {
-                    "truth": truth.name,
-                    "noise": noise,
-                    "universes": universes,
-                    "seeds": seeds,
-                    **_shares(compared, judgement.OVER_UNIVERSES),
-                    "significant": significant,
-                }
-            )
-    return pd.DataFrame(records)
+
+    def case(truth: Truth, noise: str, universes: int, seeds: int) -> Case:
+        right = _right(truth, noise, seeds)
+
+        def families(stream: np.random.Generator) -> Iterator[list[Judged]]:
+            settings = _settings(universes, stream)
+            effects = [_effects(truth, noise, settings, seeds, stream) for _ in range(truth.claims)]
+            found = [examined(of, settings, universes, ABOVE) for of in effects]
+            yield [_judged(truth, right, verdict) for verdict in judge_multiverses(found)]
+
+        columns = {"truth": truth.name, "noise": noise, "universes": universes, "seeds": seeds}
+        return columns, families
+
+    cases = (case(t, noise, *size) for t in truths for noise in t.noises for size in sizes)
+    return _rates(simulations, cases, judgement.OVER_UNIVERSES)
 
 
 def _effects(
@@ -390,17 +362,9 @@ def _settings(universes: int, stream: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame(stream.random((universes, len(SETTINGS))), columns=list(SETTINGS))
 
 
-def _family(
-    truth: Truth, noise: str, universes: int, seeds: int, stream: np.random.Generator
-) -> list[Verdict]:
-    """The verdicts on the claims of a simulated family."""
-    settings = _settings(universes, stream)
-    effects = [_effects(truth, noise, settings, seeds, stream) for _ in range(truth.claims)]
-    return judge_multiverses([examined(of, settings, universes, ABOVE) for of in effects])
-
-
-def _right(truth: Truth, noise: str, seeds: int, stream: np.random.Generator) -> set[str]:
+def _right(truth: Truth, noise: str, seeds: int) -> set[str]:
     """The verdicts that are true of all universes, but for that of a rule."""
+    stream = np.random.default_rng(0)
     side_of = sides(_effects(truth, noise, _settings(MANY, stream), seeds, stream), ABOVE)
     holds, opposite, within = (float((side_of == side).mean()) for side in (1, -1, 0))
     mixed = min(holds, opposite) > SOME and max(holds, opposite) < LEAST
@@ -415,8 +379,19 @@ def _right(truth: Truth, noise: str, seeds: int, stream: np.random.Generator) ->
     return {verdict for verdict, is_true in true.items() if is_true}
 
 
-def _compared(truth: Truth, right: set[str], verdict: Verdict) -> Compared:
-    """What is said of a claim, and what is true of it: also a rule on settings that decide."""
+def _judged(truth: Truth, right: set[str], verdict: Verdict) -> Judged:
+    """Also a rule on settings that decide is true."""
     assert verdict.multiverse is not None
     named = set(verdict.multiverse.rule_settings)
-    return {verdict.verdict}, right | {DEPENDS} if named and named <= set(truth.settings) else right
+    true = right | {judgement.DEPENDS} if named and named <= set(truth.settings) else right
+    return Judged(verdict.verdict, true, {"significant": verdict.p_adjusted <= ALPHA})
+
+
+#: What ``verdicts rates`` simulates, by its option.
+SIMULATIONS: dict[str, Callable[[int], pd.DataFrame]] = {
+    "seeds": error_rates,
+    "looks": partial(error_rates, situations=SEQUENTIAL, plans=[PLAN]),
+    "universes": multiverse_rates,
+    "tuned": tuned_rates,
+    "unpaired": unpaired_rates,
+}

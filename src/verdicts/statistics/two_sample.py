@@ -36,30 +36,27 @@ class Welch:
     """Welch's t test of samples that do not both lack a spread."""
 
     def __init__(self, of: np.ndarray, minus: np.ndarray) -> None:
-        self.difference = float(of.mean() - minus.mean())
+        from scipy.stats import t
+
         errors = np.array([side.var(ddof=1) / len(side) for side in (of, minus)])
-        self.error = float(np.sqrt(errors.sum()))
-        self.freedom = float(errors.sum() ** 2 / (errors**2 / [len(of) - 1, len(minus) - 1]).sum())
+        freedom = errors.sum() ** 2 / (errors**2 / [len(of) - 1, len(minus) - 1]).sum()
+        self.centre = t(freedom, of.mean() - minus.mean(), np.sqrt(errors.sum()))
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
-        from scipy.special import stdtr
-
-        return float(stdtr(self.freedom, way * (theta - self.difference) / self.error))
+        return float(self.centre.cdf(theta) if way == 1 else self.centre.sf(theta))
 
     def interval(self, level: float) -> Interval:
         """See ``OneSample``."""
-        from scipy.special import stdtrit
-
-        half = float(stdtrit(self.freedom, 1 - level / 2)) * self.error
-        return self.difference - half, self.difference + half
+        low, high = self.centre.interval(1 - level)
+        return float(low), float(high)
 
 
 class Permutation:
     """The permutation test, of ``ranks`` if there are infinite values; ``splits`` as ``SPLITS``."""
 
     def __init__(
-        self, of: np.ndarray, minus: np.ndarray, *, ranks: bool = False, splits: int = SPLITS
+        self, of: np.ndarray, minus: np.ndarray, ranks: bool = False, splits: int = SPLITS
     ) -> None:
         self.of, self.minus, self.ranks = of, minus, ranks
         self.chosen = choices(len(of), len(minus), splits)
@@ -131,40 +128,35 @@ def unpaired_evidence(
     test: str = WELCH,
     splits: int = SPLITS,
 ) -> Evidence:
-    """The evidence in the runs of two sides; NaN is a run without a value.
+    """The evidence in the runs of two sides, with a note on the test; NaN is a run without a value.
 
     ``pairs`` is the number of runs of the smaller side, and ``spread`` that of the difference of
     one run of each. Permutations decide where the claim asks for them, where a value is infinite
     (by ranks; the estimate is the median of all pairs), and where all runs of each side are equal.
     """
+    given = len(of) + len(minus)
     of, minus = (np.asarray(side, float)[~np.isnan(side)] for side in (of, minus))
     counts, infinite = (len(of), len(minus)), int(np.isinf([*of, *minus]).sum())
-    estimate = spread = np.nan
-    if infinite:
-        pairs = differences(of, minus)
-        estimate = float(np.median(pairs)) if len(pairs) else np.nan
-    elif min(counts):
-        estimate = float(of.mean() - minus.mean())
+    pairs, spread = differences(of, minus), np.nan
+    estimate = float(np.median(pairs) if infinite else pairs.mean()) if len(pairs) else np.nan
     if min(counts) > 1 and not infinite:
         spread = float(np.hypot(of.std(ddof=1), minus.std(ddof=1)))
         spread *= spread > ROUNDING * float(np.abs([*of, *minus]).max())
-    printed = expectation.relation == "paper"
-    permuted = not printed and (test == PERMUTATION or bool(infinite) or spread == 0)
-    found = Evidence(expectation, min(counts), infinite, estimate, spread, "")
+    permuted = test == PERMUTATION or bool(infinite) or spread == 0
     told = f"{counts[0]} runs against {counts[1]}"
+    note = f"unpaired: {told}, " + ("permutation test" if permuted else "Welch's test")
+    note += f" of ranks; the number is infinite in {infinite} runs" if infinite else ""
+    note += f"; {given - sum(counts)} runs have no number" if given > sum(counts) else ""
+    found = Evidence(expectation, min(counts), infinite, estimate, spread, "", left_out=note)
     if min(counts) < FEWEST:
         return replace(found, obstacle=f"too few runs: {told}; a verdict takes {FEWEST}")
-    if printed and infinite:
-        return replace(found, obstacle=f"the number is infinite in {infinite} runs")
-    if printed:
-        return of_printed(found)
+    if expectation.relation == "paper":
+        told = f"the number is infinite in {infinite} runs"
+        return replace(found, obstacle=told) if infinite else of_printed(found)
     if permuted and 2 / comb(sum(counts), counts[0]) > ALPHA:
         found = replace(found, obstacle=f"too few runs for a permutation test: {told}")
-    one: OneSample
-    if permuted:
-        one = Permutation(of, minus, ranks=bool(infinite), splits=splits)
-    else:
-        one = Welch(of, minus)
+    ranks = bool(infinite)
+    one: OneSample = Permutation(of, minus, ranks, splits) if permuted else Welch(of, minus)
     side = 1 if one.tail(expectation.value, 1) <= one.tail(expectation.value, -1) else -1
     found = tested(found, one, side)
     return found if permuted else replace(found, p_t=two_sided(one, expectation.value, side))

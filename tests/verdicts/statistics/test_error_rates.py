@@ -13,7 +13,6 @@ from verdicts.statistics.error_rates import (
     TRUTHS,
     error_rates,
     multiverse_rates,
-    sequential_rates,
 )
 
 SIMULATIONS = 1000
@@ -48,7 +47,7 @@ def test_false_verdicts_on_a_claim_are_rare(start, noise):
 
 
 def test_false_verdicts_in_a_family_are_rare():
-    rates = error_rates(SIMULATIONS // 2, of("6 claims"), ["normal"], [5])
+    rates = error_rates(SIMULATIONS // 2, of("6 claims"), ["normal"], [(5,)])
     assert rates["false"].max() <= limit(SIMULATIONS // 2)
     assert rates["false"].min() > 0.01
 
@@ -88,7 +87,7 @@ FALSE = ["false_holds", "false_reversed", "false_equivalent", "false_not met"]
               "paper: a level of 20, as"],
 )  # fmt: skip
 def test_false_verdicts_are_rare_at_the_end_of_all_looks(start):
-    rates = sequential_rates(LOOKED, of(start, SEQUENTIAL), ["heavy tails"])
+    rates = error_rates(LOOKED, of(start, SEQUENTIAL), ["heavy tails"], [PLAN])
     assert rates["seeds"].tolist() == list(PLAN)
     assert rates[FALSE].to_numpy().max() <= limit(LOOKED)
     assert rates["false"].is_monotonic_increasing
@@ -97,7 +96,7 @@ def test_false_verdicts_are_rare_at_the_end_of_all_looks(start):
 
 def test_false_verdicts_in_a_family_at_different_looks_are_rare():
     family = of("6 claims above 0: 3 means are 0, 3 are 1", SEQUENTIAL)
-    rates = sequential_rates(60, family, ["normal"])
+    rates = error_rates(60, family, ["normal"], [PLAN])
     assert rates[FALSE].to_numpy().max() <= limit(60)
     assert rates["power"].is_monotonic_increasing
     assert rates["power"].iloc[-1] > 0.99
