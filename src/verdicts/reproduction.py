@@ -8,8 +8,8 @@ runs meet in *cells*: rows with the same keys, as text.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,8 @@ import pandas as pd
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from verdicts import replication
-from verdicts.registry import UserError, check, shown, unknown
+from verdicts.files import one_of
+from verdicts.registry import UserError, check, in_a_line
 from verdicts.rows.tables import read_table
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, UNDECIDED
@@ -34,9 +35,12 @@ IN_GAPS = "in gaps but not in levels"
 NOT_REPRODUCED = "not reproduced"
 NOT_TOLD = "cannot be told with what is printed"
 
-#: The values of the keys of a cell; and our values there, by setting and seed.
-Key = tuple[str, ...]
-Runs = Mapping[str, "pd.Series[float]"]
+#: The columns of the comparison, behind the keys.
+OF_ROWS = (
+    "kind", "setting", "main", "printed", "se", "ours", "sd", "seeds", "low", "high", "inside",
+    "verdict", "z", "q_p", "equivalence_p", "same_sign", "significant", "telescopes_p",
+    "sceptical_p", "golden_p", "unit", "page", "note", "apart",
+)  # fmt: skip
 
 
 class Count(NamedTuple):
@@ -88,17 +92,21 @@ class Reproduction:
     gaps: tuple[str, str] | None
     margin: float | None
 
-    def of(self, kind: str, part: Mapping[Any, str] | None = None) -> pd.DataFrame:
-        """The levels or the gaps of a part, or of all, each at the first setting of its cell."""
-        return _part(self.rows[self.rows["main"] & (self.rows["kind"] == kind)], part)
+    def of(self, kind: str) -> pd.DataFrame:
+        """The levels or the gaps, each at the first setting of its cell."""
+        return self.rows[self.rows["main"] & (self.rows["kind"] == kind)]
 
-    def parts(self, by: Sequence[str]) -> list[dict[Any, str]]:
-        """The values of the keys ``by`` that occur together; one part, of all, without keys."""
-        return self.rows[[*by]].drop_duplicates().to_dict("records") if by else [{}]
+    def parts(self, by: Sequence[str]) -> list[tuple[dict[str, str], Reproduction]]:
+        """The part for each value of the keys ``by``; one part, of all, without keys."""
+        groups = self.rows.groupby([*by], sort=False) if by else [((), self.rows)]
+        return [
+            (dict(zip(by, values, strict=True)), replace(self, rows=rows))
+            for values, rows in groups
+        ]
 
-    def answer(self, part: Mapping[Any, str] | None = None) -> tuple[str, Count, Count]:
-        """The answer for a part, or for all, and the counts of levels and gaps behind it."""
-        levels, gaps = (counted(self.of(kind, part)) for kind in (LEVEL, GAP))
+    def answer(self) -> tuple[str, Count, Count]:
+        """The answer, and the counts of levels and gaps behind it."""
+        levels, gaps = (counted(self.of(kind)) for kind in (LEVEL, GAP))
         return answer(levels, gaps), levels, gaps
 
     def same_order(self) -> tuple[int, int]:
@@ -113,14 +121,13 @@ class Reproduction:
         same = [row["printed"].rank().equals(row["ours"].rank()) for row in rows]
         return sum(same), len(rows)
 
-    def settings(self, part: Mapping[Any, str] | None = None) -> pd.DataFrame:
+    def settings(self) -> pd.DataFrame:
         """How near the settings of our runs come to the levels that have several, nearest first.
 
         ``distance`` is the root mean square of ours − printed. Rows are settings of at least half
         of the numbers, and each number at its nearest. Empty if no level has several.
         """
-        rows = _part(self.rows[self.rows["kind"] == LEVEL], part)
-        rows = rows[rows["ours"].notna()]
+        rows = self.rows[(self.rows["kind"] == LEVEL) & self.rows["ours"].notna()]
         rows = rows[rows.groupby(self.keys)["setting"].transform("nunique") > 1]
         rows = rows.assign(off=(rows["ours"] - rows["printed"]).abs())
         nearest = rows.loc[rows.groupby(self.keys)["off"].idxmin()]
@@ -133,12 +140,6 @@ class Reproduction:
             farthest=("off", "max"),
         )
         return table[2 * table["numbers"] >= len(nearest)].sort_values("distance")
-
-
-def _part(rows: pd.DataFrame, part: Mapping[Any, str] | None) -> pd.DataFrame:
-    for name, value in (part or {}).items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def comparable(rows: pd.DataFrame) -> pd.DataFrame:
@@ -171,19 +172,20 @@ def read_measured(
     """
     table, file = read_table(Path(path)), Path(path).name
     for name in (*keys, "seed", value, *settings):
-        if name not in table:
-            raise unknown(f"{file}: column", name, map(str, table))
-    numbers = pd.to_numeric(table[value], errors="coerce")
-    if (wrong := numbers.isna() & table[value].notna()).any():
-        row = int(wrong.to_numpy().argmax())
-        told = f"{value} is {shown(table[value].iloc[row])} in row {row + 1}"
-        raise UserError(f"{file}: {told}; it must be a number.")
+        one_of(f"{file}: column", name, list(map(str, table)))
+    try:
+        numbers = pd.to_numeric(table[value])
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{file}: {value} must be numbers: {in_a_line(error)}.") from None
     if "diverged" in table:
         numbers = numbers.where(~table["diverged"], math.inf)
-    given = table[[*settings]].to_dict("records")
-    setting = [", ".join(f"{k}={text_of(v)}" for k, v in row.items()) for row in given]
-    found = table[[*keys, "seed"]].assign(setting=setting, value=numbers)
-    return found.dropna(subset="value")
+    setting = [in_words(row) for row in table[[*settings]].to_dict("records")]
+    return table[[*keys, "seed"]].assign(setting=setting, value=numbers).dropna(subset="value")
+
+
+def in_words(setting: Mapping[Any, object]) -> str:
+    """A setting as text: ``lr=0.1, batch_size=32``."""
+    return ", ".join(f"{name}={text_of(value)}" for name, value in setting.items())
 
 
 def text_of(value: object) -> str:
@@ -211,118 +213,117 @@ def reproduction(
     """
     keys = keys_of(printed)
     check(keys, "printed", list(printed), "it needs columns that name the cells, such as method")
+    for name in {*OF_ROWS, "seed"} & {*keys}:
+        check(False, "printed: column", name, "ours has this name; choose another")
     check(margin is None or margin > 0, "margin", margin, "it must be above 0")
-    numbers = {k: _number(rows) for k, rows in _cells("printed", printed, keys).items()}
-    runs: dict[Key, dict[str, pd.Series[float]]] = {}
-    for (*key, setting), rows in _cells("measured", measured, [*keys, "setting"], "seed").items():
-        runs.setdefault(tuple(key), {})[setting] = rows.set_index("seed")["value"]
-    if not runs.keys() & numbers.keys():
-        first = " and ".join(str(next(iter(table), ())) for table in (numbers, runs))
-        raise UserError(f"measured: no cell is in both tables, which begin with {first}.")
-    cells: list[tuple[str, Key, dict[str, Any], Runs]]
-    cells = [(LEVEL, key, number, runs.get(key, {})) for key, number in numbers.items()]
+    numbers = _numbers(_told_apart("printed", printed, keys), keys)
+    runs = _told_apart("measured", measured, keys, "setting", "seed")
     if gaps:
-        cells += _gaps(numbers, runs, keys, *gaps)
-    table = [
-        {**dict(zip(keys, key, strict=True)), "kind": kind, "setting": setting, "main": k == 0}
-        | _compared(number, values, kind, margin)
-        for kind, key, number, ours in cells
-        for k, (setting, values) in enumerate(ours.items() or [("", pd.Series(dtype=float))])
-    ]
-    return Reproduction(pd.DataFrame(table), keys, gaps, margin)
+        numbers, runs = _with_gaps(numbers, runs, keys, *gaps)
+    runs["finite"] = runs["value"].where(np.isfinite(runs["value"]))
+    ours = runs.groupby([*keys, "setting"], sort=False, as_index=False).agg(
+        ours=("finite", "mean"), sd=("finite", "std"),
+        seeds=("value", "size"), finite=("finite", "count"),
+    )  # fmt: skip
+    table = numbers.merge(ours, on=keys, how="left").fillna(
+        {"setting": "", "seeds": 0, "finite": 0}
+    )
+    table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
+    if not table["seeds"].any():
+        told = ", ".join(numbers[keys].iloc[0])
+        raise UserError(f"measured: it has no run of a printed number, such as that of {told}.")
+    return Reproduction(_compared(table, margin)[[*keys, *OF_ROWS]], keys, gaps, margin)
 
 
-def _cells(name: str, table: pd.DataFrame, keys: list[str], *more: str) -> dict[Key, pd.DataFrame]:
-    """The rows of each cell; a UserError if ``keys`` and ``more`` do not tell two rows apart."""
+def _told_apart(name: str, table: pd.DataFrame, keys: list[str], *more: str) -> pd.DataFrame:
+    """The table with keys as text; a UserError if ``keys`` and ``more`` are the same twice."""
     table = table.assign(**{key: table[key].map(text_of) for key in keys})
     again = table[table.duplicated([*keys, *more])]
     if len(again):
-        told = ", ".join(f"{key}={again[key].iloc[0]}" for key in (*keys, *more))
+        told = in_words(again[[*keys, *more]].iloc[0])
         hint = ", or name the columns that tell them apart as settings" if more else ""
         raise UserError(f"{name}: two values for {told}; keep one{hint}.")
-    return {tuple(map(str, key)): rows for key, rows in table.groupby(keys, sort=False)}
+    return table
 
 
-def _number(rows: pd.DataFrame) -> dict[str, Any]:
-    """A printed number: ``value``, ``se`` (NaN without a spread), ``count`` of seeds, and so on."""
-    row = rows.iloc[0].to_dict()
-    count = max(1.0, row.get("seeds", math.nan))
-    spreads = row.get("se", math.nan), row.get("sd", math.nan) / math.sqrt(count)
-    se = next((spread for spread in spreads if spread > 0), math.nan)
-    texts = {name: text_of(row.get(name)) for name in ("unit", "page", "note", "apart")}
-    number = {"value": row["value"], "rounding": row.get("rounding", 0.0), "count": count}
-    return {**number, "se": se, **texts}
+def _numbers(printed: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The printed numbers: ``se`` is NaN without a spread, ``count`` that of their seeds."""
+    table = printed.reindex(columns=[*keys, *OF_NUMBERS])
+    table = table.rename(columns={"seeds": "count"}).fillna({"rounding": 0.0})
+    texts = table[["unit", "page", "note", "apart"]].map(text_of)
+    count = table["count"].clip(lower=1).fillna(1)
+    se = table["se"].where(table["se"] > 0, table.pop("sd") / np.sqrt(count))
+    return table.assign(**texts, count=count, se=se.where(se > 0), kind=LEVEL)
 
 
-def _gaps(
-    numbers: Mapping[Key, dict[str, Any]],
-    runs: Mapping[Key, Runs],
-    keys: list[str],
-    name: str,
-    reference: str,
-) -> Iterator[tuple[str, Key, dict[str, Any], Runs]]:
-    """The gaps from the cells whose key ``name`` is ``reference``; ours are paired by seed.
+def _with_gaps(
+    numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str], name: str, reference: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both tables with the gaps from the cells whose key ``name`` is ``reference`` below.
 
-    The first setting of a gap is that of both its cells.
+    Ours are paired by setting and seed.
     """
-    if name not in keys:
-        raise unknown("gaps", name, keys)
-    at, reference = keys.index(name), text_of(reference)
-    if reference not in (values := {key[at] for key in numbers}):
-        raise unknown(f"gaps: {name}", reference, values)
-    for key, one in numbers.items():
-        base = (*key[:at], reference, *key[at + 1 :])
-        if key == base or base not in numbers:
-            continue
-        two, of, minus = numbers[base], runs.get(key, {}), runs.get(base, {})
-        mains = [(next(iter(of)), next(iter(minus)))] if of and minus else []
-        pairs = dict.fromkeys([*mains, *((name, name) for name in of if name in minus)])
-        ours = {a if a == b else f"{a} − {b}": (of[a] - minus[b]).dropna() for a, b in pairs}
-        value, se = round(one["value"] - two["value"], 12), math.hypot(one["se"], two["se"])
-        gap = {**one, "value": value, "se": se, "count": min(one["count"], two["count"])}
-        gap["rounding"] = one["rounding"] + two["rounding"]
-        gap["apart"] = one["apart"] and two["apart"] and one["apart"]
-        yield GAP, (*key[:at], f"{key[at]} − {reference}", *key[at + 1 :]), gap, ours
+    reference = text_of(reference)
+    one_of("gaps", name, keys)
+    one_of(f"gaps: {name}", reference, set(numbers[name]))
+
+    def gaps(table: pd.DataFrame, *pair: str) -> pd.DataFrame:
+        base = table[name] == reference
+        by = [*(key for key in keys if key != name), *pair]
+        both = table[~base].merge(table[base].drop(columns=name), on=by, suffixes=("", "_base"))
+        value = both["value"] - both["value_base"]
+        return both.assign(value=value.round(12), **{name: both[name] + f" − {reference}"})
+
+    ours, both = gaps(runs, "setting", "seed").dropna(subset="value"), gaps(numbers, "kind")
+    both["kind"] = GAP
+    both["se"] = np.hypot(both["se"], both["se_base"])
+    both["count"] = both[["count", "count_base"]].min(axis=1)
+    both["rounding"] += both["rounding_base"]
+    both["apart"] = both["apart"].where(both["apart_base"] != "", "")
+    return pd.concat([numbers, both], join="inner"), pd.concat([runs, ours], join="inner")
 
 
-def _compared(
-    number: Mapping[str, Any], values: pd.Series[float], kind: str, margin: float | None
-) -> dict[str, Any]:
-    """What the prediction interval and the other definitions say of a printed number and ours."""
-    n, printed, count, se = len(values), number["value"], number["count"], number["se"]
-    finite = values[np.isfinite(values)]
-    mean, sd = float(finite.mean()), float(finite.std(ddof=1))
-    texts = {name: number[name] for name in ("unit", "page", "note", "apart")}
-    row = {"printed": printed, "se": se, "ours": mean, "sd": sd, "seeds": n, **texts}
-    row |= dict.fromkeys(("low", "high", "z", "q_p"), math.nan)
-    row |= {"inside": False, "verdict": UNDECIDED if n else NOT_RUN}
-    if n < FEWEST or len(finite) < n:
-        lost = f"{n - len(finite)} of {n} seeds diverged" if len(finite) < n else "too few seeds"
-        return row | {"note": (number["note"] or "not run") if not n else lost}
-    error = sd / math.sqrt(n)
-    if assumed := math.isnan(se):  # as so many of our seeds
-        both, quantile = math.hypot(sd / math.sqrt(count), error), stdtrit(n - 1, 1 - ALPHA / 2)
-    else:
-        both, quantile = math.hypot(se, error), ndtri(1 - ALPHA / 2)
-    off, half = mean - printed, float(quantile) * both + number["rounding"]
-    inside = not exceeds(abs(off), half)
-    zero = abs(mean) <= half
-    row["verdict"] = NOT_MET if not inside else CANNOT_TELL if zero else CONSISTENT
-    row |= {"low": mean - half, "high": mean + half, "inside": inside, "q_p": float(inside)}
-    if not error:
-        return row
-    off_least = -max(0.0, abs(off) - number["rounding"]) / both
-    q_p = 2 * float(stdtr(n - 1, off_least) if assumed else ndtr(off_least))
-    row |= {"z": off / both, "q_p": q_p}
-    # Widened, so that the normal interval of 95 % is Student's.
-    wider = float(stdtrit(n - 1, 1 - ALPHA / 2) / ndtri(1 - ALPHA / 2))
-    study = printed, sd / math.sqrt(count) * wider if assumed else se, mean, error * wider
-    if margin is not None:
-        row["equivalence_p"] = replication.equivalence(*study, margin)
-    if kind == GAP and printed:
-        row["same_sign"] = printed * mean > 0
-        row["significant"] = replication.same_sign_and_significant(printed, *study[2:])
-        row["telescopes_p"] = replication.small_telescopes(*study)
-        row["sceptical_p"] = replication.sceptical_p(*study)
-        row["golden_p"] = replication.sceptical_p(*study, type="golden")
-    return row
+def _compared(table: pd.DataFrame, margin: float | None) -> pd.DataFrame:
+    """The table with what the prediction interval and the other definitions say of each row."""
+    n, mean, printed = table["seeds"], table["ours"], table["value"]
+    error, assumed = table["sd"] / np.sqrt(n), table["se"].isna()
+    theirs = table["se"].fillna(table["sd"] / np.sqrt(table["count"]))  # as so many of our seeds
+    both, off = np.hypot(theirs, error), mean - printed
+    normal, student = ndtri(1 - ALPHA / 2), stdtrit(n - 1, 1 - ALPHA / 2)
+    half = np.where(assumed, student, normal) * both + table["rounding"]
+    judged = (n >= FEWEST) & (table["finite"] == n)
+    inside = judged & ~exceeds(off.abs(), half)
+    verdict = np.select(
+        [n == 0, ~judged, ~inside, mean.abs() <= half],
+        [NOT_RUN, UNDECIDED, NOT_MET, CANNOT_TELL], CONSISTENT,
+    )  # fmt: skip
+    counted = "finite in " + table["finite"].astype(str) + " of " + n.astype(str) + " seeds"
+    spread = judged & (error > 0)
+    least = -(off.abs() - table["rounding"]).clip(lower=0) / both
+    q_p = pd.Series(2 * np.where(assumed, stdtr(n - 1, least), ndtr(least)), table.index)
+    table = table.assign(
+        printed=printed, inside=inside, verdict=verdict,
+        note=table["note"].where(judged | (n == 0), counted),
+        low=(mean - half).where(judged), high=(mean + half).where(judged),
+        z=(off / both).where(spread), q_p=q_p.where(spread, inside.astype(float)).where(judged),
+    )  # fmt: skip
+    wider = student / normal  # so that the normal interval of 95 % is Student's
+    studies = pd.DataFrame({
+        "original": printed, "original_se": theirs * np.where(assumed, wider, 1),
+        "replication": mean, "replication_se": error * wider,
+    })[spread]  # fmt: skip
+
+    def said(by: Callable[..., Any], studies: pd.DataFrame, **more: Any) -> pd.Series:
+        return pd.Series({k: by(**study, **more) for k, study in studies.to_dict("index").items()})
+
+    near = np.nan if margin is None else said(replication.equivalence, studies, margin=margin)
+    of_gaps = studies[(table["kind"] == GAP)[spread] & (studies["original"] != 0)]
+    vote = replication.same_sign_and_significant
+    return table.assign(
+        equivalence_p=near,
+        same_sign=of_gaps["original"] * of_gaps["replication"] > 0,
+        significant=said(vote, of_gaps.drop(columns="original_se")),
+        telescopes_p=said(replication.small_telescopes, of_gaps),
+        sceptical_p=said(replication.sceptical_p, of_gaps),
+        golden_p=said(replication.sceptical_p, of_gaps, type="golden"),
+    )

@@ -89,45 +89,43 @@ Section = tuple[str, str, pd.DataFrame]
 def sections(found: Reproduction, by: Sequence[str] = ()) -> Iterator[Section]:
     """What the page says; ``by`` are keys, by whose values there is an answer for each part."""
     answer, levels, gaps = found.answer()
-    told = (_counted("printed number", levels), _counted("gap", gaps))
-    yield "", " ".join([f"{answer.capitalize()}.", *filter(None, told)]), pd.DataFrame()
+    told = [f"{answer.capitalize()}.", _counted("printed number", levels), _counted("gap", gaps)]
+    yield "Answer", " ".join(filter(None, told)), pd.DataFrame()
     if by:
-        yield "Part by part", "", pd.DataFrame(_parts(found, by))
+        yield "Part by part", "The same rule for each part.", pd.DataFrame(_parts(found, by))
     margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
     yield "By which definition?", margin, pd.DataFrame(_definitions(found))
-    for kind, heading, text in ((LEVEL, "Printed numbers", READ), (GAP, "Gaps", "")):
+    paired = "From the same setting, and paired by seed."
+    for kind, heading, text in ((LEVEL, "Printed numbers", READ), (GAP, "Gaps", paired)):
         if len(rows := found.of(kind)):
             yield heading, text, _listed(rows, found.keys)
-    near = ((part, found.settings(part)) for part in found.parts(by))
-    if nearest := [pd.DataFrame({**part, **table}) for part, table in near if len(table)]:
+    near = [part.settings().assign(**values) for values, part in found.parts(by)]
+    if any(map(len, near)):
         text = "Distance: the root mean square of ours − printed, where there are several settings."
-        yield "Other settings", text, pd.concat(nearest)
+        table = pd.concat(near)
+        yield "Other settings", text, table[[*by, *table.columns.drop([*by])]]
     yield "The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"])
     yield "What is assumed", ASSUMED, pd.DataFrame()
 
 
 def as_markdown(content: Iterable[Section], title: str = TITLE, picture: str = "") -> str:
     """The page in Markdown; ``picture`` is the name of its file, or empty."""
-    parts = [f"# {escaped(title)}"]
+    parts = [f"# {escaped(title)}", f"![Printed against ours]({picture})" if picture else ""]
     for heading, text, table in content:
-        parts += [f"## {heading}"] if heading else []
-        parts += [escaped(text) if heading else f"**{escaped(text)}**"] if text else []
-        parts += [] if heading or not picture else [f"![Printed against ours]({picture})"]
-        parts += [pipe_table(_as_text(table))] if len(table) else []
-    return "\n\n".join(parts) + "\n"
+        parts += [f"## {heading}", escaped(text), pipe_table(_as_text(table)) if len(table) else ""]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def as_page(content: Iterable[Section], title: str = TITLE, picture: bytes = b"") -> str:
     """The page as one HTML file, with the picture inside. All text is escaped."""
-    data = base64.b64encode(picture).decode()
-    look = 'alt="Printed against ours" style="max-width: 100%"'
-    image = f'<img {look} src="data:image/png;base64,{data}">'
     parts = [f"<h1>{escape(title)}</h1>"]
     for heading, text, table in content:
-        parts += [f"<h2>{escape(heading)}</h2>"] if heading else []
-        parts += [f"<p>{escape(text)}</p>" if heading else f"<p><b>{escape(text)}</b></p>"]
-        parts += [] if heading or not picture else [image]
+        parts += [f"<h2>{escape(heading)}</h2>", f"<p>{escape(text)}</p>"]
         parts += [html_table(_as_text(table), heading)] if len(table) else []
+    if picture:
+        data = base64.b64encode(picture).decode()
+        look = 'alt="Printed against ours" style="max-width: 100%"'
+        parts.insert(3, f'<img {look} src="data:image/png;base64,{data}">')
     return html_page(title, parts)
 
 
@@ -144,40 +142,44 @@ def write(
     ``more`` are further sections; ``inputs`` are files that are not written over.
     """
     content, drawn = [*sections(found, by), *more], picture(found, by)
-    name = "reproduction"
     texts = {
-        "md": as_markdown(content, title, f"{name}.png" if drawn else ""),
+        "md": as_markdown(content, title, "reproduction.png" if drawn else ""),
         "html": as_page(content, title, drawn),
         "csv": found.rows.to_csv(index=False, lineterminator="\n"),
     }
-    files = {f"{name}.{k}": printable(text, keep="\n").encode() for k, text in texts.items()}
-    write_together(folder, files | ({f"{name}.png": drawn} if drawn else {}), inputs)
+    files = {name: printable(text, keep="\n").encode() for name, text in texts.items()}
+    files |= {"png": drawn} if drawn else {}
+    write_together(folder, {f"reproduction.{name}": files[name] for name in files}, inputs)
 
 
 def _counted(what: str, count: Count) -> str:
     if not count.number:
         return ""
-    shares = share_interval(count.inside, count.number, ALPHA)
-    low, high = (f"{100 * share:.0f}" for share in shares)
-    zero, share = count.inside - count.consistent, 100 * count.inside / count.number
-    so_few, farthest = (
-        "< 0.001" if p < 0.001 else f"= {p:.2g}" for p in (count.so_few, count.farthest)
-    )
+    shares = count.inside / count.number, *share_interval(count.inside, count.number, ALPHA)
+    share, low, high = (f"{100 * share:.0f}" for share in shares)
     return (
-        f"{count.inside} of {count.number} {what}s lie inside the prediction interval ({share:.0f} "
-        f"% [{low}, {high}]; by chance 95 %; so few with p {so_few}, the farthest p {farthest})"
-        + (f"; so does zero, in {zero} of these." if zero else ".")
+        f"{count.inside} of {count.number} {what}s lie inside the prediction interval "
+        f"({share} % [{low}, {high}]; by chance 95 %; so few with p "
+        f"{_p(count.so_few)}, the farthest p {_p(count.farthest)}); so does zero, in "
+        f"{count.inside - count.consistent} of these."
     )
 
 
-def _parts(found: Reproduction, by: Sequence[str]) -> Iterator[dict[Any, str]]:
-    for part in found.parts(by):
-        answer, levels, gaps = found.answer(part)
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.2g}"
+
+
+def _parts(found: Reproduction, by: Sequence[str]) -> Iterator[dict[str, str]]:
+    for values, part in found.parts(by):
+        answer, levels, gaps = part.answer()
         if levels.number or gaps.number:
-            counts = {"levels inside": levels, "gaps inside": gaps}
-            told = {name: f"{of.inside} of {of.number}" for name, of in counts.items()}
-            consistent = f"{gaps.consistent} of {gaps.number}"
-            yield {**part, **told, "gaps consistent": consistent, "answer": answer}
+            yield {
+                **values,
+                "levels inside": f"{levels.inside} of {levels.number}",
+                "gaps inside": f"{gaps.inside} of {gaps.number}",
+                "gaps consistent": f"{gaps.consistent} of {gaps.number}",
+                "answer": answer,
+            }
 
 
 def _definitions(found: Reproduction) -> Iterator[dict[str, str]]:
@@ -190,20 +192,22 @@ def _definitions(found: Reproduction) -> Iterator[dict[str, str]]:
     if found.gaps:
         same, rows = found.same_order()
         asks, told = f"is the order of {found.gaps[0]}s the paper's?", f"{same} of {rows} rows"
-        yield {"definition": "order", "asks": asks, "source": ABSENT, "levels": told, "gaps": ""}
+        yield {"definition": "order", "asks": asks, "source": ABSENT, "levels": told}
 
 
 def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """The rows as the page shows them."""
-    texts = rows.map(_text)
-    notes = [filter(None, row) for row in rows[["note", "apart", "setting"]].to_numpy()]
+    texts, told = rows.map(_text), rows[["note", "apart", "setting"]].to_numpy()
     spread = ("\u00a0±\u00a0" + texts["se"]).where(rows["se"].notna(), "")
     printed = rows["printed"].map("{:g}".format).str.replace("-", "−") + spread
-    interval = (texts["low"] + "\u00a0to\u00a0" + texts["high"]).where(rows["low"].notna(), "")
-    added = {"printed": printed + "\u00a0" + rows["unit"], "interval": interval}
-    names = ("page", "printed", "ours", "seeds", "interval", "verdict", "z", "note")
-    table = rows.assign(**added, z=rows["z"].round(2), note=[*map("; ".join, notes)])
-    return table[[*keys, *names]]
+    table = rows.assign(
+        printed=printed + "\u00a0" + rows["unit"],
+        interval=(texts["low"] + "\u00a0to\u00a0" + texts["high"]).where(rows["low"].notna(), ""),
+        z=rows["z"].round(2),
+        note=["; ".join(filter(None, row)) for row in told],
+    )
+    shown = ("page", "printed", "ours", "seeds", "interval", "verdict", "z", "note")
+    return table[[*keys, *shown]]
 
 
 def _text(value: object) -> str:
@@ -214,9 +218,7 @@ def _text(value: object) -> str:
 
 def _as_text(table: pd.DataFrame) -> pd.DataFrame:
     """A table as strings, without columns that are empty."""
-    texts = table.map(_text).rename(
-        columns=lambda name: name if len(name) == 1 else name.capitalize()
-    )
+    texts = table.map(_text).rename(columns=lambda name: name if name == "z" else name.capitalize())
     return texts.loc[:, (texts != ABSENT).any()]
 
 
@@ -233,39 +235,25 @@ def picture(found: Reproduction, by: Sequence[str] = ()) -> bytes:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         return b""
-    groups = [(part, found.of(kind, part)) for kind in (LEVEL, GAP) for part in found.parts(by)]
-    shown = [(part, rows) for part, rows in groups if rows["low"].notna().any()]
-    wide = max(1, min(5, len(shown)))
-    high = max(1, math.ceil(len(shown) / wide))
+    panels = [(values, part.of(kind)) for kind in (LEVEL, GAP) for values, part in found.parts(by)]
+    panels = [(values, rows) for values, rows in panels if rows["low"].notna().any()]
+    high = math.ceil(len(panels) / 5) or 1
+    wide = min(5, len(panels)) or 1
     figure = Figure((3.1 * wide, 3.2 * high + 0.4), dpi=110, layout="constrained")
-    panels = figure.subplots(high, wide, squeeze=False).flat
-    for panel, (part, rows) in zip(panels, shown, strict=False):
-        _draw(panel, rows)
-        panel.set_title(" · ".join(filter(None, part.values())), fontsize=9, parse_math=False)
-    for panel in panels[len(shown) :]:
-        panel.set_axis_off()
-    marks = {mark.get_label(): mark for panel in panels for mark in panel.containers}
-    figure.legend([*marks.values()], [*marks], loc="outside lower center", ncols=3, fontsize=8)
+    for place, (values, rows) in enumerate(panels, 1):
+        axes = figure.add_subplot(high, wide, place)
+        for verdict, (colour, marker) in DRAWN.items():
+            of = rows[rows["verdict"] == verdict]
+            bars = {"yerr": of["high"] - of["ours"], "elinewidth": 1, "label": verdict}
+            axes.errorbar(of["printed"], of["ours"], fmt=marker, color=colour, alpha=0.8, **bars)
+        axes.axline((rows["printed"].iloc[0],) * 2, slope=1, color="0.6", linewidth=0.8, zorder=0)
+        axes.set_aspect("equal", adjustable="datalim")
+        kind, unit = rows[["kind", "unit"]].iloc[0]
+        axes.set_ylabel(f"our {kind}")
+        axes.set_xlabel(f"printed {kind} {unit and f'({unit})'}", parse_math=False)
+        axes.set_title(" · ".join(filter(None, values.values())), fontsize=9, parse_math=False)
+    if panels:
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     stream = io.BytesIO()
     figure.savefig(stream, format="png")
     return stream.getvalue()
-
-
-def _draw(panel: Any, rows: pd.DataFrame) -> None:
-    """Points with bars, and the line on which both numbers are the same."""
-    kind, unit = rows[["kind", "unit"]].iloc[0]
-    for verdict, (colour, marker) in DRAWN.items():
-        if len(of := rows[rows["verdict"] == verdict]):
-            look = {"color": colour, "fmt": marker, "markersize": 5, "elinewidth": 1, "alpha": 0.8}
-            panel.errorbar(
-                of["printed"], of["ours"], of["high"] - of["ours"], label=verdict, **look
-            )
-    values = rows.loc[rows["low"].notna(), ["printed", "low", "high"]].to_numpy()
-    around = 0.05 * (values.max() - values.min() or 1)
-    ends = values.min() - around, values.max() + around
-    panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
-    panel.set(xlim=ends, ylim=ends, aspect="equal", ylabel=f"our {kind}")
-    panel.set_xlabel(f"printed {kind}{f' ({unit})' if unit else ''}", parse_math=False)
-    if kind == GAP:
-        panel.axhline(0, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-    panel.tick_params(labelsize=7)
