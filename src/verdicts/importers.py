@@ -84,7 +84,7 @@ def import_logs(
     last_counts = format not in ("wandb", "files")
     table = _tidy(pd.DataFrame(points, columns=POINT), notes, last_counts=last_counts)
     settings = pd.DataFrame(
-        [{**log.settings, **fits(log.run).groupdict()} for log in logs],
+        [{**log.settings, **fit.groupdict()} for log in logs if (fit := fits(log.run))],
         index=[log.run for log in logs],
     )
     settings = settings[~settings.index.duplicated()].rename(
@@ -168,17 +168,17 @@ def _columns(
     The steps are in the column ``step``, or in one of ``STEPS``; the only row is at step 0.
     """
     if step is None:
-        known = {name.strip().lower(): name for name in reversed(list(table))}
+        known = {str(name).strip().lower(): str(name) for name in reversed(list(table))}
         step = next((known[name] for name in STEPS if name in known), None)
     elif step not in table:
-        raise unknown("step", step, table)
+        raise unknown("step", step, map(str, table))
     if step is None and len(table) > 1:
-        told = f"which column has the steps? --step names it, of {', '.join(table)}"
+        told = f"which column has the steps? --step names it, of {', '.join(map(str, table))}"
         raise UserError(f"{path.name}: {told}.")
     steps = pd.to_numeric(table[step], errors="coerce") if step else pd.Series(0, table.index)
     if steps.isna().any():
         raise UserError(f"{path.name}: {step}: some row has no number.")
-    for name in (name for name in table if name != step):
+    for name in (str(name) for name in table if name != step):
         fields = table[name].str.strip()
         fields = fields[~fields.str.lower().isin(MISSING)]
         numbers = pd.to_numeric(fields, errors="coerce").astype(float)
@@ -224,7 +224,7 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
     """
     table = _csv(path)
     left_out = ("__MIN", "__MAX", " - _step")
-    if not any(" - " in name and not name.endswith(left_out) for name in table):
+    if not any(" - " in name and not name.endswith(left_out) for name in map(str, table)):
         told = "no column is RUN - METRIC; a table with a row for each run needs no import"
         raise UserError(f"{path.name}: {told}.")
     for name, points, fields in _columns(table, path, step or table.columns[0]):

@@ -156,7 +156,8 @@ def evidence_on(
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
     if isinstance(result, tuple):
         assert expectation is not None
-        return unpaired_evidence(*result, expectation, claim.test or WELCH)
+        of, minus = result
+        return unpaired_evidence(of, minus, expectation, claim.test or WELCH)
     numbers = quantity.checked(f"claims.{claim.id}.quantity", result)
     if quantity.cases:
         return judgement.judge_cases(numbers)

@@ -98,7 +98,7 @@ class Reproduction:
 
     def parts(self, by: Sequence[str]) -> list[tuple[dict[str, str], Reproduction]]:
         """The part for each value of the keys ``by``; one part, of all, without keys."""
-        groups = self.rows.groupby([*by], sort=False) if by else [((), self.rows)]
+        groups: Any = self.rows.groupby([*by], sort=False) if by else [((), self.rows)]
         return [
             (dict(zip(by, values, strict=True)), replace(self, rows=rows))
             for values, rows in groups
@@ -240,7 +240,7 @@ def _told_apart(name: str, table: pd.DataFrame, keys: list[str], *more: str) -> 
     table = table.assign(**{key: table[key].map(text_of) for key in keys})
     again = table[table.duplicated([*keys, *more])]
     if len(again):
-        told = in_words(again[[*keys, *more]].iloc[0])
+        told = in_words(again[[*keys, *more]].iloc[0].to_dict())
         hint = ", or name the columns that tell them apart as settings" if more else ""
         raise UserError(f"{name}: two values for {told}; keep one{hint}.")
     return table
@@ -314,7 +314,8 @@ def _compared(table: pd.DataFrame, margin: float | None) -> pd.DataFrame:
     })[spread]  # fmt: skip
 
     def said(by: Callable[..., Any], studies: pd.DataFrame, **more: Any) -> pd.Series:
-        return pd.Series({k: by(**study, **more) for k, study in studies.to_dict("index").items()})
+        rows: dict[Any, Any] = studies.to_dict("index")
+        return pd.Series({k: by(**study, **more) for k, study in rows.items()})
 
     near = np.nan if margin is None else said(replication.equivalence, studies, margin=margin)
     of_gaps = studies[(table["kind"] == GAP)[spread] & (studies["original"] != 0)]

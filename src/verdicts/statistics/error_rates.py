@@ -149,6 +149,9 @@ SEQUENTIAL = (
 #: The number of choices of signs, and of runs.
 DRAWS, SPLITS = 10_000, 2_000
 
+#: One look each.
+SINGLE_LOOKS: tuple[Plan, ...] = tuple((n,) for n in SEEDS)
+
 TUNED_SEEDS = 10
 #: How many values each side of a claim has: the first is claimed to be above the second.
 TRIED = ((1, 1), (4, 1), (8, 1), (12, 1), (8, 4), (48, 8), (8, 8))
@@ -160,7 +163,7 @@ def error_rates(
     simulations: int,
     situations: Iterable[Situation] = SITUATIONS,
     noises: Iterable[str] = tuple(NOISE),
-    plans: Iterable[Plan] = tuple((count,) for count in SEEDS),
+    plans: Iterable[Plan] = SINGLE_LOOKS,
 ) -> pd.DataFrame:
     """One row per situation, noise, plan and look; one number of seeds is one look.
 
