@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from verdicts.files import one_of, write_together
 from verdicts.registry import UserError, check, load_plugin, printable
@@ -39,20 +40,26 @@ def _write_no_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class OneLine(argparse.ArgumentParser):
+    """A parser that tells a mistake in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the status 2."""
+        self.exit(2, f"verdicts: {message}; {self.prog} --help lists what is allowed.\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the command's arguments; ``format_help`` of it is the help."""
     return _parsers()[0]
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
+def commands() -> dict[str, OneLine]:
     """The parser of each command, such as ``check``, by its name."""
     return _parsers()[1]
 
 
-def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    parser = argparse.ArgumentParser(
-        prog="verdicts", description="Judge claims on tables of results."
-    )
+def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
+    parser = OneLine(prog="verdicts", description="Judge claims on tables of results.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(run: Callable[[argparse.Namespace], int], brief: str) -> argparse.ArgumentParser:
@@ -178,6 +185,9 @@ def _compare(given: argparse.Namespace) -> int:
     from verdicts.comparison import as_text, compare, draw
     from verdicts.rows.tables import read_table
 
+    endings = (".png", ".pdf", ".svg")
+    fits = given.picture is None or given.picture.suffix in endings
+    check(fits, "picture", str(given.picture), f"end it in one of {', '.join(endings)}")
     lowest = None if given.best is None else given.best == "lowest"
     table = compare(read_table(given.table), given.by, given.metric, given.over, lowest)
     print(printable(as_text(table, given.metric), keep="\n"), end="")

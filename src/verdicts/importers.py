@@ -232,6 +232,10 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
         if dash and not name.endswith(left_out):
             is_text = fields and not points
             notes = [f"left out: the text in column {name!r}"] if is_text else []
+            if {f"{name}__MIN", f"{name}__MAX"} <= {*table} and (
+                table[f"{name}__MIN"] != table[f"{name}__MAX"]
+            ).any():
+                notes.append(f"{name!r} is a mean of grouped runs: export the chart without groups")
             yield Log(run, [(metric, at, value) for _, at, value in points], notes=notes)
 
 

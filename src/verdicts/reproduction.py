@@ -298,7 +298,7 @@ def _compared(table: pd.DataFrame, margin: float | None) -> pd.DataFrame:
         [NOT_RUN, UNDECIDED, NOT_MET, CANNOT_TELL], CONSISTENT,
     )  # fmt: skip
     counted = "finite in " + table["finite"].astype(str) + " of " + n.astype(str) + " seeds"
-    spread = judged & (error > 0)
+    spread = judged & (error > 1e-12 * mean.abs())  # less is rounding
     least = -(off.abs() - table["rounding"]).clip(lower=0) / both
     q_p = pd.Series(2 * np.where(assumed, stdtr(n - 1, least), ndtr(least)), table.index)
     table = table.assign(

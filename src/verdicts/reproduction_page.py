@@ -244,7 +244,11 @@ def picture(found: Reproduction, by: Sequence[str] = ()) -> bytes:
         axes = figure.add_subplot(high, wide, place)
         for verdict, (colour, marker) in DRAWN.items():
             of = rows[rows["verdict"] == verdict]
-            bars: dict[str, Any] = {"yerr": of["high"] - of["ours"], "elinewidth": 1, "label": verdict}
+            bars: dict[str, Any] = {
+                "yerr": of["high"] - of["ours"],
+                "elinewidth": 1,
+                "label": verdict,
+            }
             axes.errorbar(of["printed"], of["ours"], fmt=marker, color=colour, alpha=0.8, **bars)
         axes.axline((rows["printed"].iloc[0],) * 2, slope=1, color="0.6", linewidth=0.8, zorder=0)
         axes.set_aspect("equal", adjustable="datalim")
