@@ -48,7 +48,7 @@ JOINED = {"aggregate": 1, "classes": 1, **DRAWN}
         # A number.
         (*NUMBER, {"partition": 1, "train": 1, "measure": 1, **JOINED}),
         ("src/ngo/gossip/topologies/static.py", '@topology("complete"',
-         '@topology("complete", version=2', {"train": 1, "aggregate": 1, "table1": 1}),
+         '@topology("complete", version=2', {"train": 1, "aggregate": 1, **DRAWN}),
         # No code is read.
         ("src/ngo/engine/population.py", "zeros_like(self.X)", "zeros_like(self.X) * 1", {}),
         # A byte of what draws and judges.
