@@ -26,7 +26,7 @@ from verdicts.reproduction import (
     Reproduction,
     comparable,
 )  # fmt: skip
-from verdicts.row import ABSENT
+from verdicts.row import ABSENT, digits_of, number
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET
 from verdicts.statistics.multiverse import share_interval
@@ -34,11 +34,11 @@ from verdicts.statistics.multiverse import share_interval
 TITLE = "Is this a reproduction?"
 
 RULE = (
-    "Levels agree, and so do gaps, if chance may leave out so many, and one so far off: neither "
-    "the probability that so few lie inside, if each does with 95 %, is below 2.5 %, nor the p "
-    "value of the farthest (Cochran's Q, times their number). They can be told if at least half "
-    "are consistent, so that zero does not lie inside, too. Without gaps, the levels decide. Cells "
-    "share seeds and data, so that a count is less certain than its interval says."
+    "Levels agree, or gaps do, if neither their count nor the farthest one is a surprise at 2.5 "
+    "%: the count inside the intervals, of which each holds its number with 95 %, and the p value "
+    "of the farthest (Cochran's Q, times their number). They can be told if at least half of the "
+    "intervals exclude zero. Without gaps, the levels decide. Cells share seeds and data, so that "
+    "a count is less certain than its interval says."
 )
 
 #: The rule, case by case: of levels, of gaps, and the answer.
@@ -57,11 +57,11 @@ READ = (
 )
 
 ASSUMED = (
-    "Where no spread (± a standard error) is printed, a number counts as one run with the spread "
-    "of ours, or as the mean of so many runs as are stated, and two that make a gap as paired by "
-    "seed, as ours are; with printed spreads, they are independent. A number may be off by half of "
-    "its last digit. Our own standard errors are widened for all definitions but the first, so "
-    "that a normal interval of 95 % is Student's."
+    "Where no spread (± a standard error) is printed, a number counts as one run, or as the mean "
+    "of the stated number of runs, with the spread of ours; the two of a gap are then paired by "
+    "seed. With printed spreads, they are independent. A number may be off by half of its last "
+    "digit. For the definitions but the first, our standard errors are widened to Student's "
+    "intervals."
 )
 
 #: The definitions: the name, what it asks, its source, the column of rows, and what meets it.
@@ -159,9 +159,9 @@ def _counted(what: str, count: Count) -> str:
     share, low, high = (f"{100 * share:.0f}" for share in shares)
     return (
         f"{count.inside} of {count.number} {what}s lie inside the prediction interval "
-        f"({share} % [{low}, {high}]; by chance 95 %; so few with p "
-        f"{_p(count.so_few)}, the farthest p {_p(count.farthest)}); so does zero, in "
-        f"{count.inside - count.consistent} of these."
+        f"({share} % [{low}, {high}]; 95 % are expected; so few by chance: p "
+        f"{_p(count.so_few)}; the farthest: p {_p(count.farthest)}). In "
+        f"{count.inside - count.consistent} of these intervals lies zero, too."
     )
 
 
@@ -200,9 +200,12 @@ def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     texts, told = rows.map(_text), rows[["note", "apart", "setting"]].to_numpy()
     spread = ("\u00a0±\u00a0" + texts["se"]).where(rows["se"].notna(), "")
     printed = rows["printed"].map("{:g}".format).str.replace("-", "−") + spread
+    ours = rows[["ours", "low", "high"]].astype(float).to_numpy()
+    same = [[number(value, digits_of(*row)) for value in row] for row in ours]
     table = rows.assign(
         printed=printed + "\u00a0" + rows["unit"],
-        interval=(texts["low"] + "\u00a0to\u00a0" + texts["high"]).where(rows["low"].notna(), ""),
+        ours=[value for value, _, _ in same],
+        interval=[f"{low}\u00a0to\u00a0{high}" if low != ABSENT else "" for _, low, high in same],
         z=rows["z"].round(2),
         note=["; ".join(filter(None, row)) for row in told],
     )
