@@ -225,42 +225,41 @@ def _as_text(table: pd.DataFrame) -> pd.DataFrame:
     return texts.loc[:, (texts != ABSENT).any()]
 
 
+#: How far the picture goes, in half-widths of intervals.
+EDGE = 5
+
 #: The colour and the marker of each verdict in the picture.
 DRAWN = {CONSISTENT: ("#12652a", "o"), NOT_MET: ("#a3201c", "X"), CANNOT_TELL: ("#7a7a7a", "s")}
 
 
 def picture(found: Reproduction, by: Sequence[str] = ()) -> bytes:
-    """Printed numbers against ours, with the intervals, a panel for each part, as PNG.
+    """How far printed numbers are from ours, a line for each part, as PNG: inside is grey.
 
-    Empty if matplotlib is not installed.
+    What is farther than ``EDGE`` stands at the edge. Empty if matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         return b""
-    panels = [(values, part.of(kind)) for kind in (LEVEL, GAP) for values, part in found.parts(by)]
-    panels = [(values, rows) for values, rows in panels if rows["low"].notna().any()]
-    high = math.ceil(len(panels) / 5) or 1
-    wide = min(5, len(panels)) or 1
-    figure = Figure((3.1 * wide, 3.2 * high + 0.4), dpi=110, layout="constrained")
-    for place, (values, rows) in enumerate(panels, 1):
-        axes = figure.add_subplot(high, wide, place)
-        for verdict, (colour, marker) in DRAWN.items():
-            of = rows[rows["verdict"] == verdict]
-            bars: dict[str, Any] = {
-                "yerr": of["high"] - of["ours"],
-                "elinewidth": 1,
-                "label": verdict,
-            }
-            axes.errorbar(of["printed"], of["ours"], fmt=marker, color=colour, alpha=0.8, **bars)
-        axes.axline((rows["printed"].iloc[0],) * 2, slope=1, color="0.6", linewidth=0.8, zorder=0)
-        axes.set_aspect("equal", adjustable="datalim")
-        kind, unit = rows[["kind", "unit"]].iloc[0]
-        axes.set_ylabel(f"our {kind}")
-        axes.set_xlabel(f"printed {kind} {unit and f'({unit})'}", parse_math=False)
-        axes.set_title(" · ".join(filter(None, values.values())), fontsize=9, parse_math=False)
-    if panels:
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    parts = [pair for pair in found.parts(by) if pair[1].rows["low"].notna().any()]
+    names = [" · ".join(filter(None, values.values())) for values, _ in parts]
+    figure = Figure((7, 1.6 + 0.3 * len(names)), dpi=150, layout="constrained")
+    for axes, kind in zip(figure.subplots(1, 2, sharey=True), (LEVEL, GAP), strict=True):
+        axes.axvspan(-1, 1, color="0.9", zorder=0)
+        for place, (_, part) in enumerate(parts):
+            for verdict, (colour, marker) in DRAWN.items():
+                rows = part.of(kind).query("verdict == @verdict")
+                far = (rows["printed"] - rows["ours"]) / (rows["high"] - rows["ours"])
+                label = verdict if place == 0 else ""
+                look = {"color": colour, "marker": marker, "alpha": 0.7, "label": label}
+                axes.scatter(far.clip(-EDGE, EDGE), [place] * len(far), **look)
+        axes.set_xlim(-EDGE - 0.5, EDGE + 0.5)
+        axes.set_title(f"printed {kind}s")
+        axes.set_xticks([-4, -2, 0, 2, 4])
+    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    figure.supxlabel("printed − ours, in half-widths of our prediction interval", fontsize="medium")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
     stream = io.BytesIO()
     figure.savefig(stream, format="png")
     return stream.getvalue()
