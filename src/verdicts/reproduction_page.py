@@ -26,7 +26,7 @@ from verdicts.reproduction import (
     Reproduction,
     comparable,
 )  # fmt: skip
-from verdicts.row import ABSENT, digits_of, number
+from verdicts.row import ABSENT, alike
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET
 from verdicts.statistics.multiverse import share_interval
@@ -197,11 +197,11 @@ def _definitions(found: Reproduction) -> Iterator[dict[str, str]]:
 
 def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """The rows as the page shows them."""
-    texts, told = rows.map(_text), rows[["note", "apart", "setting"]].to_numpy()
-    spread = ("\u00a0±\u00a0" + texts["se"]).where(rows["se"].notna(), "")
+    told = rows[["note", "apart", "setting"]].to_numpy()
+    spread = ("\u00a0±\u00a0" + rows["se"].map(_text)).where(rows["se"].notna(), "")
     printed = rows["printed"].map("{:g}".format).str.replace("-", "−") + spread
     ours = rows[["ours", "low", "high"]].astype(float).to_numpy()
-    same = [[number(value, digits_of(*row)) for value in row] for row in ours]
+    same = [alike(*row) for row in ours]
     table = rows.assign(
         printed=printed + "\u00a0" + rows["unit"],
         ours=[value for value, _, _ in same],

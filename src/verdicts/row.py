@@ -154,8 +154,7 @@ class Row:
             return f"met in {self.met:.0f} of {self.cases:.0f} cases"
         told = self.with_unit(self.estimate, self._digits)
         if self.unit.startswith("log ratio") and abs(self.estimate) < 10:
-            factors = self.factors
-            told += f" (a factor of {number(factors[0], digits_of(*factors))})"
+            told += f" (a factor of {alike(*self.factors)[0]})"
         return told
 
     @property
@@ -290,6 +289,12 @@ def digits_of(value: float, low: float, high: float) -> int | None:
     ends = [end for end in (low, high) if math.isfinite(end)]
     half = (high - low) / 2 if len(ends) == 2 else abs(value - ends[0]) if ends else NAN
     return 1 - math.floor(math.log10(half)) if 1e-5 <= half < 1e6 else None
+
+
+def alike(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """A value and the ends of its interval, with the same digits (see ``digits_of``)."""
+    digits = digits_of(value, low, high)
+    return number(value, digits), number(low, digits), number(high, digits)
 
 
 def whole(value: float) -> str:

@@ -22,7 +22,7 @@ from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import seed_numbers
 from verdicts.printed_tables import rounding_of
-from verdicts.reproduction import OF_NUMBERS, keys_of, text_of
+from verdicts.reproduction import OF_NUMBERS, in_words, keys_of, text_of
 from verdicts.reproduction_page import Section
 from verdicts.rows.selection import Selection, Tables, joined, selected
 
@@ -67,7 +67,7 @@ def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFra
             row = printed.setdefault(tuple(keys.items()), row)
             try:
                 for setting, values in _settings(claim, where, claims, tables):
-                    name = _words({**differs, **setting})
+                    name = in_words({**differs, **setting})
                     ours = values.rename("value").rename_axis("seed").reset_index()
                     measured.append(ours.assign(**keys, setting=name))
             except UserError as error:
@@ -103,10 +103,6 @@ def _settings(
         rows = selected(joined(tables, claim.tables), {**claim.where, **where})
         for values in rows[[*choose]].drop_duplicates().to_dict("records"):
             yield values, seed_numbers(plain, {**where, **values}, claims, tables)
-
-
-def _words(values: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={text_of(value)}" for name, value in values.items())
 
 
 def nearest_calibrated(root: Path) -> Section:

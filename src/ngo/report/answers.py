@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from verdicts.claims.claim import ALTERNATIVE
-from verdicts.row import Row, digits_of, number
+from verdicts.row import Row, alike
 from verdicts.statistics import judgement
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.statistics.multiverse import Multiverse
@@ -262,6 +262,6 @@ def _size(row: Row) -> str:
 
 def _with_interval(value: float, low: float, high: float, unit: str = "") -> str:
     """``1.2 points [−0.1, 2.6]``; the value alone if there is no interval."""
-    digits = digits_of(value, low, high)
-    interval = "" if math.isnan(high - low) else f" [{number(low, digits)}, {number(high, digits)}]"
-    return f"{number(value, digits)} {unit}".rstrip() + interval
+    told, *ends = alike(value, low, high)
+    interval = "" if math.isnan(high - low) else f" [{', '.join(ends)}]"
+    return f"{told} {unit}".rstrip() + interval
