@@ -96,7 +96,7 @@ def together_trained(trainings):
     lockstep, running = Lockstep(), {training: training.turns() for training in trainings}
     while paused := [one for one, turn in running.items() if next(turn, one) is None]:
         if len(paused) > 1:
-            lockstep.gradients(paused)
+            lockstep.step(paused)
     return [metrics(training) for training in trainings]
 
 

@@ -113,7 +113,7 @@ def test_runs_in_lockstep_on_a_gpu_are_those_on_the_cpu(card, trainings):
         stacked = [trainings({**values, "backend": "vmap"}, "cuda:1") for values in seeds]
         turns, lockstep = [training.turns() for training in stacked], Lockstep()
         while [next(turn, "ended") for turn in turns] == [None] * 3:
-            lockstep.gradients(stacked)
+            lockstep.step(stacked)
     assert [training.width for training in stacked] == [3] * 3
     for ours, theirs in zip(stacked, alone, strict=True):
         assert rows(ours) == [pytest.approx(row, nan_ok=True, rel=1e-4) for row in rows(theirs)]

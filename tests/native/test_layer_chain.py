@@ -41,7 +41,7 @@ def test_samples_and_shades_select_the_batches():
     classes = torch.arange(50) % 4
     samples = torch.randint(50, (3, 7), generator=torch_stream(0, "samples"))
     shades = numbers(2, 256, seed=1)
-    losses = linear().gradients([X], [G], images, classes, samples=samples, shades=shades)
+    losses = linear().gradients(X, G, images, classes, samples=samples, shades=shades)
     for i, own in enumerate(samples):
         inputs = torch.stack([shades[c][images[own, c].long()] for c in (0, 1)], 1)
         loss, gradient = expected(X[i], inputs, classes[own])
@@ -49,7 +49,7 @@ def test_samples_and_shades_select_the_batches():
         assert torch.allclose(G[i], gradient, atol=1e-6)
         one, alone = torch.empty(1, 76), linear()
         assert torch.equal(
-            alone.gradients([X[i : i + 1]], [one], inputs, classes[own]), losses[i : i + 1]
+            alone.gradients(X[i : i + 1], one, inputs, classes[own]), losses[i : i + 1]
         )
         assert torch.equal(one[0], G[i])
 
@@ -63,7 +63,7 @@ def test_dropout_takes_each_models_noise():
     )
     noise = (numbers(2, 5 * 18, seed=2) > 0).float()
     chain = linear(draws=18, keep=0.5)
-    losses = chain.gradients([X], [G], inputs, classes, noise=noise)
+    losses = chain.gradients(X, G, inputs, classes, noise=noise)
     masked = 2 * noise.view(10, 2, 3, 3) * inputs
     for i in range(2):
         own = slice(5 * i, 5 * i + 5)
@@ -71,7 +71,7 @@ def test_dropout_takes_each_models_noise():
         assert torch.allclose(losses[i], loss)
         assert torch.allclose(G[i], gradient, atol=1e-6)
     assert torch.equal(
-        chain.gradients([X], [G], inputs, classes), linear().gradients([X], [G], inputs, classes)
+        chain.gradients(X, G, inputs, classes), linear().gradients(X, G, inputs, classes)
     )
 
 
@@ -81,7 +81,7 @@ def test_any_number_of_threads_gives_the_same_bytes():
         X, G = numbers(9, 76), torch.empty(9, 76)
         chain = linear(spread=threads(count), count=count)
         inputs, classes = numbers(9 * 4, 2, 3, 3, seed=1), torch.arange(9 * 4) % 4
-        losses = chain.gradients([X], [G], inputs, classes)
+        losses = chain.gradients(X, G, inputs, classes)
         scores = chain.scores(X, inputs.split(10), classes.split(10))
         found.append((losses, G, torch.tensor(scores, dtype=torch.float64)))
     for other in found[1:]:
@@ -97,10 +97,10 @@ def test_tensors_that_do_not_fit_are_refused():
     )
     far = torch.tensor([[0, 1], [2, 6]])
     for message, arguments, how in (
-        ("X must be a contiguous", ([X.double()], [G], inputs, classes), {}),
-        ("inputs must be a contiguous", ([X], [G], inputs, classes), {"shades": numbers(2, 256)}),
-        ("samples must be in 0 to 5", ([X], [G], inputs, classes), {"samples": far}),
-        ("a target is not a class from 0 to 3", ([X], [G], inputs, classes + 1), {}),
+        ("X must be a contiguous", (X.double(), G, inputs, classes), {}),
+        ("inputs must be a contiguous", (X, G, inputs, classes), {"shades": numbers(2, 256)}),
+        ("samples must be in 0 to 5", (X, G, inputs, classes), {"samples": far}),
+        ("a target is not a class from 0 to 3", (X, G, inputs, classes + 1), {}),
     ):
         with pytest.raises(ValueError, match=message):
             linear().gradients(*arguments, **how)
@@ -134,7 +134,7 @@ def found(loss, outputs, targets):
     layer = Layer(1, 3, 1, 1, k, weight=0, bias=3 * k)
     chain = Chain([layer], loss, (3,), k, spread=in_order, threads=1)
     X, G = torch.cat([torch.zeros(b, 3 * k), outputs], 1), torch.empty(b, 4 * k)
-    losses = chain.gradients([X], [G], torch.zeros(b, 3), targets)
+    losses = chain.gradients(X, G, torch.zeros(b, 3), targets)
     samples = [(X[v : v + 1], [torch.zeros(1, 3)], [targets[v : v + 1]]) for v in range(b)]
     correct = sum(chain.scores(*sample)[0][1] for sample in samples)
     return losses.double(), G[:, 3 * k :].double() / b, correct

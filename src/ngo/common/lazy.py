@@ -4,6 +4,7 @@ A module that takes them from here is itself imported in a moment: to check a ru
 can be chosen, needs no torch.
 """
 
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,8 +22,12 @@ else:
         def __init__(self, name: str) -> None:
             self._name = name
 
+        @cached_property
+        def _module(self) -> Any:
+            return import_module(self._name)
+
         def __getattr__(self, attribute: str) -> Any:
-            return getattr(import_module(self._name), attribute)
+            return getattr(self._module, attribute)
 
     names = ("networkx", "numpy", "pandas", "torch", "torch.nn")
     nx, np, pd, torch, nn = map(Library, names)

@@ -91,14 +91,12 @@ class Workers(Protocol):
     chain: Chain | None
     #: The name of the backend; ``auto`` replaces it by its choice.
     backend: str
+    #: The number of runs whose workers they are.
+    runs: int
 
     @property
     def n(self) -> int:
         """The number of workers."""
-
-    @property
-    def blocks(self) -> Sequence[tuple[Tensor, Tensor]]:
-        """The rows of ``X`` and ``G``, in one or several pieces of memory."""
 
     def stacked(self) -> tuple[dict[str, Tensor], ...]:
         """Parameters, gradients, float and int64 buffers by name, ``[n, *shape]`` for n workers."""
@@ -424,10 +422,9 @@ def compiled(workers: Workers) -> Gradients:
     def gradients(batches: Batches) -> Tensor:
         rows = batches.rows()
         b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
-        X, G = zip(*workers.blocks, strict=True)
         return chain.gradients(
-            X,
-            G,
+            workers.X,
+            workers.G,
             rows.inputs,
             rows.targets,
             samples=rows.samples,
@@ -537,7 +534,7 @@ def _on_gpu(workers: Workers, batches: Stacked) -> str:
     """``graphs`` for few workers of one run, else ``vmap``; the other or ``loop`` if gradients
     disagree.
     """
-    few = workers.n <= MOST_GRAPHS and len(workers.blocks) == 1
+    few = workers.n <= MOST_GRAPHS and workers.runs == 1
     names = ("graphs", "vmap") if few else ("vmap", "graphs")
     return next((name for name in names if agrees(workers, batches, name)), "loop")
 
@@ -566,7 +563,7 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
         if _agree(workers, expected, tried):
             return True
     except torch.OutOfMemoryError as error:
-        if len(workers.blocks) > 1:  # fewer runs may fit
+        if workers.runs > 1:  # fewer may fit
             raise
         reason = in_a_line(error)
     except Exception as error:

@@ -192,6 +192,7 @@ class Population:
             lambda i: build(self.generators[i]), self.X, self.G, self.buffers, self.counts
         )
         self.modules: Sequence[nn.Module] = self._modules
+        self.runs = 1
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._honest = honest
@@ -208,11 +209,6 @@ class Population:
     def n(self) -> int:
         """The number of workers."""
         return self.X.shape[0]
-
-    @property
-    def blocks(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """``X`` and ``G``, in one piece."""
-        return [(self.X, self.G)]
 
     @property
     def honest(self) -> torch.Tensor:
@@ -338,23 +334,21 @@ def _mean(rows: torch.Tensor) -> torch.Tensor:
 class Stack:
     """The workers of several populations, whose gradients are taken in one call.
 
-    They have one model, task, precision and backend. In all else populations stay as they are, and
-    they can go on without the stack. For compiled code, so does their memory: no bit of a result
-    depends on where it is. For other backends, their matrices become rows of those of the stack.
+    They have one model, task, precision and backend. Their matrices become rows of those of the
+    stack. In all else populations stay as they are, and they can go on without the stack.
     """
 
     def __init__(self, populations: Sequence[Population]) -> None:
         first = populations[0]
         self._populations, self._sizes = populations, [one.n for one in populations]
-        self.backend = first.backend
-        if self.backend != "compiled":
-            self.X, self.G, self.buffers, self.counts = rows = [
-                torch.cat([getattr(population, name) for population in populations])
-                for name in ("X", "G", "buffers", "counts")
-            ]
-            pieces = zip(*(matrix.split(self._sizes) for matrix in rows), strict=True)
-            for population, piece in zip(populations, pieces, strict=True):
-                population.move(*piece)
+        self.backend, self.runs = first.backend, len(populations)
+        self.X, self.G, self.buffers, self.counts = rows = [
+            torch.cat([getattr(population, name) for population in populations])
+            for name in ("X", "G", "buffers", "counts")
+        ]
+        pieces = zip(*(matrix.split(self._sizes) for matrix in rows), strict=True)
+        for population, piece in zip(populations, pieces, strict=True):
+            population.move(*piece)
         self.modules: Sequence[nn.Module] = [
             module for population in populations for module in population.modules
         ]
@@ -367,11 +361,6 @@ class Stack:
     def n(self) -> int:
         """The number of workers."""
         return sum(self._sizes)
-
-    @property
-    def blocks(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """``X`` and ``G`` of the populations."""
-        return [block for population in self._populations for block in population.blocks]
 
     def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
         """See ``Population.stacked``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import zip_longest
 from typing import cast
 
 from ngo.common.devices import sent
@@ -112,7 +113,7 @@ class Network:
 
     def send(self, rows: Tensor) -> Tensor:
         """Send rows along all edges; receive those of the workers ``elsewhere`` ``[l, k]``."""
-        self.count(self.W.edges, rows)
+        self.count_edges(rows)
         return rows[:0]
 
     def swap(self, rows: Tensor) -> Tensor:
@@ -147,7 +148,7 @@ class Network:
         else:
             self.refuse_directed()
             self._among_liars(partial(linear_step, gamma=gamma, spread=self._spread), rows, None)
-        self.count(self.W.edges, rows)
+        self.count_edges(rows)
 
     def pull(
         self,
@@ -171,7 +172,7 @@ class Network:
             step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
             self._among_liars(step, X, at)
         if theirs is None:
-            self.count(self.W.edges, X)
+            self.count_edges(X)
 
     def average(self, rows: Tensor) -> None:
         """Each row and that of a random neighbour become their mean: in virtual time only."""
@@ -210,6 +211,10 @@ class Network:
                 "must be none."
             )
 
+    def count_edges(self, row: Tensor) -> None:
+        """Count a message of one ``row`` along each edge."""
+        self.count(self.W.edges, row)
+
     def count(self, messages: int, row: Tensor) -> None:
         """Count messages of one ``row`` each."""
         self.messages += messages
@@ -221,6 +226,41 @@ class Network:
         X.copy_(
             liars.step(lambda X, W, at: step(X, W, at=at, out=X), X, self.W, self.exchanges, at)
         )
+
+
+class JointNetwork(Network):
+    """The networks of several runs as one: its rows are theirs, and no edge leads to another run.
+
+    Each run counts its own messages. Methods with the fact ``joint`` need no more than this.
+    """
+
+    def __init__(self, networks: Sequence[Network], spread: Map) -> None:
+        super().__init__(spread)
+        self.directed = networks[0].directed
+        self._networks = networks
+        self._matrices: list[MixingMatrix | None] = []
+        self._joined: MixingMatrix | None = None
+
+    def set_matrices(self, matrices: list[MixingMatrix | None]) -> None:
+        """Begin a step with the runs' mixing matrices."""
+        for network, W in zip(self._networks, matrices, strict=True):
+            network.set_matrix(W)
+        if any(new is not old for new, old in zip_longest(matrices, self._matrices)):
+            self._matrices = matrices
+            known = [W for W in matrices if W is not None]
+            self._joined = MixingMatrix.joined(known) if known else None
+        self.set_matrix(self._joined)
+
+    def mean(self, rows: Tensor) -> Tensor:
+        """The mean of each run, in each of its rows ``[n, k]``."""
+        of_runs = rows.unflatten(0, (len(self._networks), -1))
+        means = [network.mean(part) for network, part in zip(self._networks, of_runs, strict=True)]
+        return torch.stack(means)[:, None].expand(of_runs.shape).flatten(0, 1)
+
+    def count_edges(self, row: Tensor) -> None:
+        """Each run counts the messages along its edges."""
+        for network in self._networks:
+            network.count_edges(row)
 
 
 def check_rows(rows: Tensor, n: int) -> None:

@@ -134,18 +134,18 @@ def _sums(
     ``diagonal`` are a, b and the name of v: c_i = a + b v_i.
     """
     a, b, v = diagonal
-    if (not W.crowded or W.n <= FEW) and fits(at, out, at if X is None else X):
+    if (not W.crowded or W.size <= FEW) and fits(at, out, at if X is None else X):
         rows = W.starts, W.senders, W.weights
         compiled.sums(at, X, out, rows, (a, b, getattr(W, v)), gamma, spread=spread)
         return out
     factors = a + b * W.on(at, v)
-    if W.crowded or W.n <= DENSE:
+    if W.crowded or W.size <= DENSE:
         count = W.n
         factor = gamma * W.on(at, "dense")
-        factor.diagonal().copy_(factors)
+        factor.diagonal(dim1=-2, dim2=-1).copy_(factors.view(factor.shape[:-1]))
 
         def sums(seen: Tensor) -> Tensor:
-            return factor @ seen
+            return (factor @ seen.view(*factor.shape[:-1], -1)).flatten(0, -2)
 
     else:
         count = W.edges

@@ -68,6 +68,9 @@ class Method:
     sends: tuple[str, ...] = ("d",)
     #: Whether the local rule has to be linear in the gradients.
     linear_rule: bool = False
+    #: Whether several runs may take it as one: of other workers' rows, a step knows what the
+    #: network pulls, mixes, sends or takes the mean of; it draws nothing.
+    joint: bool = False
     #: The reason why no link may fail and no worker may be away; empty if they may.
     needs_every_message: str = ""
 
@@ -111,6 +114,7 @@ def method(
     - ``graph``: ``fixed``, or a ``tree``, if a step uses what the same neighbours sent before.
     - ``sends``: its messages (see ``NUMBERS``).
     - ``linear_rule``: it is biased with a local rule that is not linear in the gradients.
+    - ``joint``: several runs may take it as one (see ``Method``).
     - ``needs_every_message``: why it cannot lose a message, to complete "method 'NAME' …".
     """
     stated = {key: facts.pop(key) for key in STATED if key in facts}

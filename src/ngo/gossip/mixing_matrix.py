@@ -18,6 +18,8 @@ class MixingMatrix:
     a weight W_ij. Edges are in order of (i, j): those of receiver i are from ``starts[i]`` to
     ``starts[i + 1]`` (the format CSR). The memory is O(n + edges). All tensors are on the CPU and
     are not changed.
+
+    The matrices of several runs are the ``blocks`` on the diagonal of one (``joined``).
     """
 
     def __init__(
@@ -29,10 +31,12 @@ class MixingMatrix:
         diagonal: Tensor,
         *,
         in_order: bool = False,
+        blocks: int = 1,
     ) -> None:
         """The directed edges ``[e]``, each once, and the ``diagonal`` ``[n]``.
 
-        Edges that are not known to be ``in_order`` are put in order.
+        Edges that are not known to be ``in_order`` are put in order. There are none between
+        ``blocks`` of equal sizes.
         """
         if not in_order and not _ordered(n, receivers, senders):
             order = order_by(n, senders, receivers)
@@ -41,6 +45,7 @@ class MixingMatrix:
         self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
         degrees = torch.bincount(receivers, minlength=n)
         self.starts = torch.cat([degrees.new_zeros(1), degrees.cumsum(0)])
+        self.blocks = blocks
         self._on_device: dict[tuple[Any, ...], Any] = {}
 
     @classmethod
@@ -51,10 +56,34 @@ class MixingMatrix:
         receivers, senders = (W - torch.diag(W.diagonal())).nonzero().T
         return cls(len(W), receivers, senders, W[receivers, senders], W.diagonal())
 
+    @classmethod
+    def joined(cls, matrices: Sequence[MixingMatrix]) -> MixingMatrix:
+        """Matrices of equal sizes on one diagonal: no edge leads from one to another."""
+        firsts = torch.arange(len(matrices)) * matrices[0].n
+        of = firsts.repeat_interleave(torch.tensor([W.edges for W in matrices]))
+        receivers, senders, weights, diagonal = (
+            torch.cat([getattr(W, name) for W in matrices])
+            for name in ("receivers", "senders", "weights", "diagonal")
+        )
+        return cls(
+            len(diagonal),
+            receivers + of,
+            senders + of,
+            weights,
+            diagonal,
+            in_order=True,
+            blocks=len(matrices),
+        )
+
     @property
     def n(self) -> int:
         """The number of workers."""
         return len(self.diagonal)
+
+    @property
+    def size(self) -> int:
+        """The number of workers in a block."""
+        return self.n // self.blocks
 
     @property
     def edges(self) -> int:
@@ -64,13 +93,14 @@ class MixingMatrix:
     @property
     def crowded(self) -> bool:
         """Whether most pairs of workers are edges, so that a dense matrix is as short."""
-        return 2 * self.edges > self.n**2
+        return 2 * self.edges > self.n * self.size
 
     def dense(self) -> Tensor:
-        """The dense matrix ``[n, n]``, float64."""
-        W = torch.diag(self.diagonal)
-        W[self.receivers, self.senders] = self.weights
-        return W
+        """The dense matrix ``[n, n]``, of several blocks ``[blocks, size, size]``; float64."""
+        W = torch.diag_embed(self.diagonal.view(-1, self.size))
+        i, size = self.receivers, self.size
+        W[i // size, i % size, self.senders % size] = self.weights
+        return W if self.blocks > 1 else W[0]
 
     @cached_property
     def received(self) -> Tensor:

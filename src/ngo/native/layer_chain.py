@@ -89,8 +89,8 @@ class Chain:
 
     def gradients(
         self,
-        X: Sequence[torch.Tensor],
-        G: Sequence[torch.Tensor],
+        X: torch.Tensor,
+        G: torch.Tensor,
         inputs: torch.Tensor,
         targets: torch.Tensor,
         *,
@@ -102,25 +102,18 @@ class Chain:
     ) -> torch.Tensor:
         """Write the gradient of each model's mean loss to ``G``; the losses ``[n]``.
 
-        Row i of ``X`` ``[n, d]`` is a model; with ``models`` ``[n]``, the row ``models[i]`` is. The
-        rows of ``X``, and of ``G``, may be in several matrices, one after another. Its
+        Row i of ``X`` ``[n, d]`` is a model; with ``models`` ``[n]``, the row ``models[i]`` is. Its
         batch are the rows ``samples[i]`` ``[b]`` of inputs and targets; without ``samples``, there
         are n · b rows in order. Row i of ``noise`` has the numbers that each layer draws,
         ``[b, draws]`` of one layer after another; one thread has ``draw(i)`` write them while the
         others compute. Without ``noise``, dropout is off.
         """
-        d = X[0].shape[1]
-        for x, g in zip(X, G, strict=True):
-            check_tensor("X", x, (len(x), d))
-            check_tensor("G", g, (len(x), d))
-        parameters, gradient = (
-            np.concatenate([_rows(rows, np.arange(len(rows))) for rows in matrices])
-            for matrices in (X, G)
-        )
+        count, d = X.shape
+        check_tensor("X", X, (count, d))
+        check_tensor("G", G, (count, d))
         self._check(inputs, targets, shades)
-        if models is not None:
-            parameters, gradient = parameters[list(models)], gradient[list(models)]
-        n = len(parameters)
+        chosen = np.arange(count) if models is None else np.arange(count)[list(models)]
+        n = len(chosen)
         numbers = np.arange(n)
         if samples is None:
             b = len(inputs) // n
@@ -136,8 +129,8 @@ class Chain:
             len(inputs),
             shades,
             draw,
-            parameters=parameters,
-            gradient=gradient,
+            parameters=X.data_ptr() + 4 * d * chosen,
+            gradient=G.data_ptr() + 4 * d * chosen,
             inputs=_rows(inputs, start),
             targets=_rows(targets, start),
             samples=places,

@@ -10,17 +10,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
-from itertools import groupby
+from itertools import chain
 
-import torch
-
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, in_a_line
 from ngo.data.dataset import DATASETS
 from ngo.engine.population import Stack
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.batches import Batches
 from ngo.training.checkpoint import Signals, Stopped
+from ngo.training.joint_update import JointUpdate
 from ngo.training.problem_checks import enough_memory
 from ngo.training.run import Training, Turns
 from ngo.training.spec import RunSpec
@@ -33,6 +31,7 @@ SHARED = ("dataset", "augmentation", "model", "task", "batch_size", "precision",
 #: The backends of a CPU that compute all workers at once.
 STACKED = ("compiled", "vmap")
 
+Update = Callable[[], None]
 #: Starts a run; it takes the ``signals`` of all.
 Start = Callable[..., Turns]
 
@@ -44,21 +43,21 @@ def shared(spec: RunSpec) -> Hashable:
 
 
 class Lockstep:
-    """Trainings that take their gradients together."""
+    """Trainings that take their steps together: their gradients, and updates that may be one."""
 
     def __init__(self) -> None:
-        self._stacks: list[tuple[Stack, Batches, Sequence[Training]]] = []
+        self._stacks: list[tuple[Stack, Batches, Sequence[Training], Sequence[Update]]] = []
         self._members: Sequence[Training] = ()
 
-    def gradients(self, trainings: Sequence[Training]) -> None:
-        """Take the gradients of the next step of each.
+    def step(self, trainings: Sequence[Training]) -> None:
+        """Take the next step of each that may be stacked; the others take theirs alone.
 
         On a CPU, ``auto`` chooses its backend in the first step, by the run itself: alone.
         """
-        alike = [training for training in trainings if _may_stack(training)]
-        if alike != self._members:
-            self._stack(alike)
-        for stack, batches, members in self._stacks:
+        stackable = [training for training in trainings if _may_stack(training)]
+        if stackable != self._members:
+            self._stack(stackable)
+        for stack, batches, members, updates in self._stacks:
             with ExitStack() as absences:
                 for training in members:
                     absences.enter_context(training.stepper.absences())
@@ -66,19 +65,31 @@ class Lockstep:
             for training, own in zip(members, losses, strict=True):
                 training.stepper.losses = own
                 training.width = max(training.width, len(members))
+            for update in updates:
+                update()
 
     def _stack(self, trainings: Sequence[Training]) -> None:
-        """Stack the runs with equal backends."""
+        """Stack the runs with equal backends; of these, those with equal updates are neighbours."""
         self._members, self._stacks = trainings, []
-
-        def backend(training: Training) -> str:
-            return training.population.backend
-
-        for _, group in groupby(sorted(trainings, key=backend), key=backend):
-            members = list(group)
+        backends: dict[str, dict[Hashable, list[Training]]] = {}
+        for training in trainings:
+            likes = backends.setdefault(training.population.backend, {})
+            likes.setdefault(training.stepper.alike(), []).append(training)
+        for likes in backends.values():
+            members = list(chain.from_iterable(likes.values()))
             batches = Batches.joined([training.stepper.batches for training in members])
             stack = Stack([training.population for training in members])
-            self._stacks.append((stack, batches, members))
+            updates, rows = [], 0
+            for group in likes.values():
+                steppers = [training.stepper for training in group]
+                part = slice(rows, rows + sum(stepper.population.n for stepper in steppers))
+                rows = part.stop
+                updates.append(
+                    JointUpdate(steppers, stack.X[part], stack.G[part])
+                    if len(group) > 1
+                    else steppers[0].update
+                )
+            self._stacks.append((stack, batches, members, updates))
 
 
 def _may_stack(training: Training) -> bool:
@@ -92,9 +103,9 @@ def together(
 ) -> None:
     """Train runs, at most ``width`` in lockstep; those have equal ``shared`` values.
 
-    A run that fails leaves the others alone: ``fail`` is called with its error. If the memory of a
-    GPU is too small, the width is halved, and runs go on from their checkpoints. Raises Stopped
-    when all have stopped at a signal.
+    A run that fails leaves the others alone: ``fail`` is called with its error. If a step of
+    several fails, as where the memory of a GPU is too small, the width is halved, and they go on
+    from their checkpoints. Raises Stopped when all have stopped at a signal.
     """
     waiting = dict(starts)
     while waiting:
@@ -104,9 +115,12 @@ def together(
                 del waiting[spec]
                 if error is not None:
                     fail(spec, error)
-        except torch.OutOfMemoryError:
+        except Exception as error:
+            if len(group) == 1:
+                raise
             width = len(group) // 2
-            log.warning("%d runs together need more memory than the GPU has", len(group))
+            told = len(group), in_a_line(error), width
+            log.warning("%d runs together fail (%s); now at most %d train together", *told)
 
 
 def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError | None]]:
@@ -118,13 +132,12 @@ def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError 
             runs = {spec: _last_resort(spec, run) for spec, run in runs.items()}
         for run in runs.values():
             closing.callback(run.close)
-        go_on: Callable[[Turns], Training] = next
         while runs:
             paused = []
             for spec, run in list(runs.items()):
                 ended = None
                 try:
-                    paused.append(go_on(run))
+                    paused.append(next(run))
                     continue
                 except StopIteration:
                     pass
@@ -134,14 +147,8 @@ def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError 
                     stopped = error
                 del runs[spec]
                 yield spec, ended
-            go_on = next
             if len(starts) > 1:
-                try:
-                    lockstep.gradients(paused)
-                except torch.OutOfMemoryError:
-                    raise
-                except Exception as error:  # each run says what it was, as if it were alone
-                    go_on = partial(_fail, error)
+                lockstep.step(paused)
     if stopped is not None:
         raise stopped
 
@@ -149,7 +156,3 @@ def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError 
 def _last_resort(spec: RunSpec, run: Turns) -> Turns:
     with enough_memory(spec):
         return (yield from run)
-
-
-def _fail(error: Exception, run: Turns) -> Training:
-    return run.throw(error)

@@ -6,7 +6,7 @@ Whatever takes training steps takes them here: runs, distributed runs, measureme
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,6 +15,7 @@ import torch
 
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
+from ngo.data.partition import PARTITIONS
 from ngo.engine.backends import SAME
 from ngo.engine.population import Population
 from ngo.gossip.attack import ATTACKS, HONEST, Liars
@@ -25,6 +26,7 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import LOCAL_RULES, Step
+from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem
@@ -105,7 +107,7 @@ class Stepper:
         if self._method.decentralized and spec.topology is not None:
             self._mixing = ScheduledMixing(spec, self.steps, self._graphs)
         self._W: MixingMatrix | None = None  # of the last step
-        self._matrices: dict[str, torch.Tensor] = {}
+        self.matrices: dict[str, torch.Tensor] = {}  # the method's own
         self._local = local
         self.honest = sum(i < spec.honest for i in local)  # workers in this process
         self._failures = Failures(
@@ -115,7 +117,7 @@ class Stepper:
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
         self._warned = False
-        #: The losses ``[n]`` of the next step, if its gradients are taken already.
+        #: The losses ``[n]`` of a step that others have taken, until ``advance``.
         self.losses: torch.Tensor | None = None
         self.connect(Network(self.population.spread))
 
@@ -147,10 +149,11 @@ class Stepper:
         return spec.joules_step * self.taken + spec.joules_byte * self.network.bytes_sent
 
     def advance(self) -> torch.Tensor:
-        """Take one step; the losses on their batches of the workers that do not lie."""
-        losses = self.gradients() if self.losses is None else self.losses
-        self.losses = None
-        self.update()
+        """Take one step, or that which is taken; the losses of those that do not lie."""
+        if self.losses is None:
+            self.losses = self.gradients()
+            self.update()
+        losses, self.losses = self.losses, None
         return losses[: self.honest]
 
     def gradients(self) -> torch.Tensor:
@@ -171,36 +174,70 @@ class Stepper:
 
     def update(self) -> None:
         """The second half: the method's update with the gradients."""
-        t, X = self.t, self.population.X
+        X, matrices = self.population.X, self.matrices
+        self.network.set_matrix(self.next_matrix())
+        with unchanged(self._absent_rows, X, *matrices.values()) as keep:
+            self.take(X, self.population.G, self.network, matrices, keep)
+
+    def next_matrix(self) -> MixingMatrix | None:
+        """Begin the update of the next step: its mixing matrix, None for a centralized method."""
         W = None
         if self._mixing is not None:
-            W = self._failures.matrix(self._mixing.at(t, self.network.exchanges), self._absent)
+            W = self._mixing.at(self.t, self.network.exchanges)
+            W = self._failures.matrix(W, self._absent)
         self.t += 1
         self._W = W
-        network: Any = self.network
-        network.set_matrix(W)
+        return W
+
+    def take(
+        self,
+        X: torch.Tensor,
+        G: torch.Tensor,
+        network: Any,
+        matrices: dict[str, torch.Tensor],
+        created: Callable[[torch.Tensor], None] = lambda matrix: None,
+    ) -> None:
+        """The method's update of ``X``, in the step that ``next_matrix`` has begun.
+
+        ``matrices`` are the method's own; ``created`` is called with each new one.
+        """
+        t = self.t - 1
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")
             network = Undeclared(error, network, "mean", "index", "W")
-        with unchanged(self._absent_rows, X, *self._matrices.values()) as keep:
-            step = Step(
-                t,
-                self.steps,
-                X,
-                self.population.G,
-                self._fields_at(t),
-                learning_rate(self._fields, t, self.steps),
-                network,
-                self._rule,
-                self._coupling,
-                self._matrices,
-                codec=self._codec,
-                created=keep,
-                spread=self.population.spread,
-                warn=self._warn,
-                samples=self._samples,
-            )
-            self._method.update(step)
+        step = Step(
+            t,
+            self.steps,
+            X,
+            G,
+            self._fields_at(t),
+            learning_rate(self._fields, t, self.steps),
+            network,
+            self._rule,
+            self._coupling,
+            matrices,
+            codec=self._codec,
+            created=created,
+            spread=self.population.spread,
+            warn=self._warn,
+            samples=self._samples,
+        )
+        self._method.update(step)
+
+    def alike(self) -> Hashable:
+        """Equal for runs whose next updates may be one: in all but seed, partition and graph.
+
+        A run that has to be updated by itself is like no other.
+        """
+        spec = self._spec
+        elementwise = spec.coupling is None or COUPLINGS[spec.coupling].pull is not None
+        timed = spec.clock != "steps"
+        if timed or spec.liars or spec.absence or not (self._method.joint and elementwise):
+            return id(self)
+        graph = TOPOLOGIES[spec.topology].fields if spec.topology else ()
+        own = {"seed", "topology", "partition", *graph, *PARTITIONS[spec.partition].fields}
+        values = spec.values().items()
+        return self.t, frozenset((k, v) for k, v in values if v is not None and k not in own)
 
     def _samples(self) -> tuple[torch.Tensor, torch.Tensor]:
         """See ``Step.samples``."""
@@ -231,7 +268,7 @@ class Stepper:
             "compression": [stream.get_state() for stream in self._compressing],
             "graphs": self._graphs.get_state(),
             "failures": self._failures.state_dict(),
-            "matrices": self._matrices,
+            "matrices": self.matrices,
             "exchanges": self.network.exchanges,
             "messages": self.network.messages,
             "bytes_sent": self.network.bytes_sent,
@@ -250,7 +287,7 @@ class Stepper:
         self._graphs.set_state(state["graphs"])
         self._failures.load_state_dict(state["failures"])
         device = self.population.X.device
-        self._matrices = {name: rows.to(device) for name, rows in state["matrices"].items()}
+        self.matrices = {name: rows.to(device) for name, rows in state["matrices"].items()}
         self.network.exchanges = state["exchanges"]
         self.network.messages = state["messages"]
         self.network.bytes_sent = state["bytes_sent"]

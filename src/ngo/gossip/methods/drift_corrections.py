@@ -11,9 +11,14 @@ from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, ORDERS, method
 from ngo.gossip.step import Step
 
 #: Methods whose correction adds up pulls on one graph.
-ON_ONE_GRAPH: dict[str, Any] = {"fields": GOSSIP_FIELDS, "graph": "fixed", "linear_rule": True}
+ON_ONE_GRAPH: dict[str, Any] = {
+    "fields": GOSSIP_FIELDS,
+    "graph": "fixed",
+    "linear_rule": True,
+    "joint": True,
+}
 #: Methods that also mix what they track.
-TRACKING: dict[str, Any] = {"fields": GOSSIP_FIELDS, "sends": ("d", "d")}
+TRACKING: dict[str, Any] = {"fields": GOSSIP_FIELDS, "sends": ("d", "d"), "joint": True}
 
 
 @method("d2", **ON_ONE_GRAPH, **ONE_EXCHANGE)
@@ -112,7 +117,7 @@ CHANCE = {
 }
 
 
-@method("proxskip", options=CHANCE, **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("proxskip", options=CHANCE, **{**ON_ONE_GRAPH, "joint": False}, **ONE_EXCHANGE)
 def proxskip(step: Step) -> None:
     """ProxSkip (Mishchenko et al. 2022): local steps with control variates, seldom an exchange.
 
@@ -187,7 +192,7 @@ def momentum_tracking(step: Step) -> None:
     ORDERS[step.run.order](step)
 
 
-@method("gt_saga", batch_size=1, **TRACKING, **ONE_EXCHANGE)
+@method("gt_saga", batch_size=1, **{**TRACKING, "joint": False}, **ONE_EXCHANGE)
 def gt_saga(step: Step) -> None:
     """GT-SAGA (GT-VR; Xin et al. 2020): gradient tracking of gradients without noise in the end.
 
@@ -233,7 +238,7 @@ APART = {
     "qg_mu": number("coefficient μ of the average of whole steps", 0.9, below(0, 1)),
 }
 
-OTHERS: dict[str, Any] = {"local_rule": "sgd", **ONE_EXCHANGE}
+OTHERS: dict[str, Any] = {"local_rule": "sgd", "joint": True, **ONE_EXCHANGE}
 
 
 @method("quasi_global", fields=GOSSIP_FIELDS, options=QUASI_GLOBAL, **OTHERS)

@@ -14,10 +14,11 @@ from ngo.gossip.step import Step
     "gossip",
     fields=("topology", "gamma", "gamma_decay", "order"),
     asynchronous=True,
+    joint=True,
     **LINEAR,
     **ONE_EXCHANGE,
 )
-@method("ngo", fields=(*GOSSIP_FIELDS, "order"), asynchronous=True, **ONE_EXCHANGE)
+@method("ngo", fields=(*GOSSIP_FIELDS, "order"), asynchronous=True, joint=True, **ONE_EXCHANGE)
 def gossip(step: Step) -> None:
     """NGO, and at p = 1 linear gossip: a half step, then a pull between the half-step models.
 
@@ -29,7 +30,9 @@ def gossip(step: Step) -> None:
     ORDERS[step.run.order](step)
 
 
-@method("dsgd", fields=("topology",), asynchronous=True, **WHOLE_AVERAGES, **ONE_EXCHANGE)
+@method(
+    "dsgd", fields=("topology",), asynchronous=True, joint=True, **WHOLE_AVERAGES, **ONE_EXCHANGE
+)
 def dsgd(step: Step) -> None:
     """Decentralized SGD (DSGD; Lian et al. 2017): linear gossip at γ = 1.
 
@@ -40,7 +43,7 @@ def dsgd(step: Step) -> None:
     step.gossip()
 
 
-@method("local_sgd", fields=(*GOSSIP_FIELDS, "local_steps"), asynchronous=True, delay=0)
+@method("local_sgd", fields=(*GOSSIP_FIELDS, "local_steps"), asynchronous=True, joint=True, delay=0)
 def local_sgd(step: Step) -> None:
     """Local SGD (Stich 2019): one exchange after every H half steps, H = ``local_steps``."""
     step.descend()
@@ -53,7 +56,9 @@ PHASE = {
 }
 
 
-@method("post_local_sgd", fields=(*GOSSIP_FIELDS, "local_steps"), options=PHASE, delay=0)
+@method(
+    "post_local_sgd", fields=(*GOSSIP_FIELDS, "local_steps"), options=PHASE, joint=True, delay=0
+)
 def post_local_sgd(step: Step) -> None:
     """Post-local SGD (Lin et al. 2020): local SGD from a share of the run on, and H = 1 before.
 
@@ -70,6 +75,7 @@ def post_local_sgd(step: Step) -> None:
 @method(
     "delayed",
     fields=(*GOSSIP_FIELDS, "delay"),
+    joint=True,
     needs_every_message="compares models of earlier steps, which must all have been sent",
     local_steps=1,
 )
@@ -122,7 +128,7 @@ def gossip_until(step: Step) -> None:
         )
 
 
-@method("centralized")
+@method("centralized", joint=True)
 def centralized(step: Step) -> None:
     """SGD with a parameter server: all workers have the same model x.
 
@@ -138,7 +144,7 @@ SCHEDULE = {
 }
 
 
-@method("dsgd_ac", fields=GOSSIP_FIELDS, options=SCHEDULE, **ONE_EXCHANGE)
+@method("dsgd_ac", fields=GOSSIP_FIELDS, options=SCHEDULE, joint=True, **ONE_EXCHANGE)
 def dsgd_ac(step: Step) -> None:
     """DSGD-AC (Wang and Johansson 2026): γ falls faster than η, so that workers go on disagreeing.
 

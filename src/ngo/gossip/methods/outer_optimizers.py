@@ -29,7 +29,7 @@ OF: dict[str, Any] = {
     "outer_momentum_of": choice("GASLoC's momentum: of models sent, or pulled", "sent", MOMENTA)
 }
 # What a step on gossip states and fixes.
-ON_GOSSIP: dict[str, Any] = {"asynchronous": True, "delay": 0}
+ON_GOSSIP: dict[str, Any] = {"asynchronous": True, "joint": True, "delay": 0}
 
 
 def momentum(x: Tensor, m: Tensor, drift: Tensor, lr: float, mu: float) -> None:
@@ -50,7 +50,7 @@ MOMENTA.add("sent", False)
 MOMENTA.add("pulled", True)
 
 
-@method("diloco", fields=("local_steps",), options={**RULE, **RATES})
+@method("diloco", fields=("local_steps",), options={**RULE, **RATES}, joint=True)
 def diloco(step: Step) -> None:
     """DiLoCo (Douillard et al. 2023): an outer step along the mean drift of all workers.
 

@@ -7,7 +7,9 @@ from ngo.gossip.method import ONE_EXCHANGE, method
 from ngo.gossip.step import Step
 
 
-@method("push_sum", fields=("topology",), directed=True, sends=("d + 1",), **ONE_EXCHANGE)
+@method(
+    "push_sum", fields=("topology",), directed=True, joint=True, sends=("d + 1",), **ONE_EXCHANGE
+)
 def push_sum(step: Step) -> None:
     """Stochastic gradient push (SGP; Assran et al. 2019): push sums average on directed graphs.
 

@@ -276,7 +276,7 @@ class AsynchronousStepper(Stepper):
         t = int(arranged.t[steps[0]])
         one_number = bool((arranged.t[steps] == t).all())
         at: Any = slice(None)
-        matrices, created = self._matrices, {}
+        matrices, created = self.matrices, {}
         if len(steps) < n or not one_number:
             at = torch.from_numpy(arranged.worker[steps]).to(X.device)
             X, G = network.chosen(at), G.index_select(0, at)
@@ -306,9 +306,9 @@ class AsynchronousStepper(Stepper):
         if self._started is not None:
             self._started[at] = X
         for name, rows in matrices.items():
-            if name not in self._matrices:
-                self._matrices[name] = created[id(rows)].repeat(n, rows.shape[1])
-            self._matrices[name][at] = rows
+            if name not in self.matrices:
+                self.matrices[name] = created[id(rows)].repeat(n, rows.shape[1])
+            self.matrices[name][at] = rows
 
     def _exchange(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> Exchange:
         """What these steps send and use."""
