@@ -130,7 +130,7 @@ def learning(
     It is NGO on a ring, if ``fields`` are silent.
     """
     entry = MODELS[model] if isinstance(model, str) else model
-    name, m, shape = model if isinstance(model, str) else "own", 4 * n * b, entry.input_shape
+    name, m, shape = model if isinstance(model, str) else "own", 100 * n * b, entry.input_shape
     given = {"dataset": "random", "model": name, "task": entry.task, "method": "ngo", "lr": 0.05}
     given |= {"epochs": 1.0, "workers": n, "batch_size": b, **fields}
     spec = resolve(given, source=Source(None, None, m, shape, 10), model=entry)

@@ -14,10 +14,10 @@ from ngo.data.dataset import Dataset
 from ngo.engine.backends import Rows, Stacked
 from ngo.models.task import Batch, Task, image_batch, normalised_batch
 
-# The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
-# once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
-# a step.
-SAMPLES, BATCHES = 64, 256
+# The fewest samples of a worker that are drawn, and the most batches of a worker and samples of
+# all that are cut, at once. To do so when a batch is due would take longer, with thousands
+# of workers, than the rest of a step.
+SAMPLES, BATCHES, AHEAD = 64, 256, 1 << 18
 
 
 class BatchStream:
@@ -31,27 +31,34 @@ class BatchStream:
         self._samples = torch.from_numpy(owned)
         self._batches: list[torch.Tensor] = []  # the next ones, the next of all last
         self._waiting = self._samples[:0]  # the samples after them
-        self._size = batch_size
+        self.batch_size = batch_size
         self._generator = generator
+        #: How many batches are cut at once.
+        self.ahead = min(max(SAMPLES, len(owned)) // batch_size or 1, BATCHES)
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         return self
 
     def __next__(self) -> torch.Tensor:
         if not self._batches:
-            self._draw()
+            self._batches = list(self.take(self.ahead).unbind()[::-1])
         return self._batches.pop()
 
-    def _draw(self) -> None:
-        passes, count, owned = [self._waiting], self._waiting.numel(), self._samples.numel()
-        while count < max(self._size, SAMPLES):
-            order = torch.randperm(owned, generator=self._generator)
+    def take(self, count: int) -> torch.Tensor:
+        """The next batches ``[count, batch_size]``."""
+        self.put_back(self._waiting[:0])
+        passes, wanted = [self._waiting], count * self.batch_size
+        while sum(map(len, passes)) < wanted:
+            order = torch.randperm(len(self._samples), generator=self._generator)
             passes.append(self._samples[order])
-            count += owned
         drawn = torch.cat(passes)
-        k = min(count // self._size, BATCHES)
-        self._batches = list(drawn[: k * self._size].view(k, self._size).unbind()[::-1])
-        self._waiting = drawn[k * self._size :]
+        self._waiting = drawn[wanted:]
+        return drawn[:wanted].view(count, self.batch_size)
+
+    def put_back(self, samples: torch.Tensor) -> None:
+        """Have ``samples`` that were taken come next."""
+        self._waiting = torch.cat([samples, *self._batches[::-1], self._waiting])
+        self._batches = []
 
     @cached_property
     def owned(self) -> torch.Tensor:
@@ -60,8 +67,8 @@ class BatchStream:
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The state that decides the next batches."""
-        waiting = torch.cat([*self._batches[::-1], self._waiting])
-        return {"waiting": waiting, "stream": self._generator.get_state()}
+        self.put_back(self._waiting[:0])
+        return {"waiting": self._waiting, "stream": self._generator.get_state()}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
@@ -74,14 +81,14 @@ class Batches:
 
     #: The workers that take the next step, by row; None: all.
     workers: Sequence[int] | None = None
-    #: The samples ``[k, b]`` of their last step.
+    #: The samples ``[k, b]`` of their last step, on the device of the data.
     drawn: torch.Tensor
 
     def __init__(
         self,
         task: Task,
         data: Dataset,
-        streams: Sequence[Iterator[torch.Tensor]],
+        streams: Sequence[BatchStream],
         *,
         augment: Augment | None = None,
         changes: Sequence[torch.Generator] = (),
@@ -94,6 +101,7 @@ class Batches:
         self._streams = streams
         self._augment = augment
         self._changes = changes
+        self._ahead: list[torch.Tensor] = []  # samples of the next steps, of the next one last
         self._members: Sequence[Batches] = ()
 
     @classmethod
@@ -129,11 +137,42 @@ class Batches:
 
     def _indices(self) -> torch.Tensor:
         """The next samples ``[k, b]``."""
-        self.drawn = torch.stack([next(self._streams[i]) for i in self._numbers()])
-        sizes = [len(member._streams) for member in self._members]
-        for member, drawn in zip(self._members, self.drawn.split(sizes or 1), strict=False):
-            member.drawn = drawn
+        if self._members:
+            self.drawn = torch.cat([member._indices() for member in self._members])
+        elif self.workers is not None:
+            self._put_back()
+            drawn = torch.stack([next(self._streams[i]) for i in self.workers])
+            self.drawn = sent(drawn, self._data.train_inputs.device)
+        else:
+            if not self._ahead:
+                self._draw()
+            self.drawn = self._ahead.pop()
         return self.drawn
+
+    def _draw(self) -> None:
+        """Draw the samples of the next steps."""
+        streams, size = self._streams, self._streams[0].batch_size
+        count = min(min(stream.ahead for stream in streams), AHEAD // (len(streams) * size) or 1)
+        drawn = torch.stack([stream.take(count) for stream in streams], 1)
+        self._ahead = list(sent(drawn, self._data.train_inputs.device).unbind()[::-1])
+
+    def _put_back(self) -> None:
+        if self._ahead:
+            samples = torch.stack(self._ahead[::-1], 1).flatten(1).cpu()
+            for stream, own in zip(self._streams, samples, strict=True):
+                stream.put_back(own)
+            self._ahead = []
+
+    def state_dict(self) -> list[dict[str, torch.Tensor]]:
+        """The state of each stream."""
+        self._put_back()
+        return [stream.state_dict() for stream in self._streams]
+
+    def load_state_dict(self, states: Sequence[dict[str, torch.Tensor]]) -> None:
+        """Restore from ``states``."""
+        self._ahead = []
+        for stream, state in zip(self._streams, states, strict=True):
+            stream.load_state_dict(state)
 
     def _numbers(self) -> Sequence[int]:
         return range(len(self._streams)) if self.workers is None else self.workers
@@ -141,7 +180,7 @@ class Batches:
     def all(self) -> Batch:
         """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
         indices = self._indices()
-        data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
+        data, samples = self._data, indices.flatten()
         # Faster than [samples].
         inputs, targets = (
             x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)

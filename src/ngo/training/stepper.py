@@ -242,7 +242,7 @@ class Stepper:
     def _samples(self) -> tuple[torch.Tensor, torch.Tensor]:
         """See ``Step.samples``."""
         owned = [stream.owned for stream in self._streams]
-        places = map(torch.searchsorted, owned, self.batches.drawn)
+        places = map(torch.searchsorted, owned, self.batches.drawn.cpu())
         counts = torch.tensor([len(samples) for samples in owned])
         return torch.stack(list(places)), counts
 
@@ -263,7 +263,7 @@ class Stepper:
             "step": self.t,
             "backend": self.population.backend,
             "population": self.population.state_dict(),
-            "batches": [stream.state_dict() for stream in self._streams],
+            "batches": self.batches.state_dict(),
             "changes": [stream.get_state() for stream in self._changes],
             "compression": [stream.get_state() for stream in self._compressing],
             "graphs": self._graphs.get_state(),
@@ -278,8 +278,7 @@ class Stepper:
         """Restore from ``state``, which was made with the same backend."""
         self.t = state["step"]
         self.population.load_state_dict(state["population"])
-        for stream, saved in zip(self._streams, state["batches"], strict=True):
-            stream.load_state_dict(saved)
+        self.batches.load_state_dict(state["batches"])
         for generator, saved in zip(self._changes, state["changes"], strict=True):
             generator.set_state(saved)
         for generator, saved in zip(self._compressing, state["compression"], strict=True):
