@@ -39,7 +39,7 @@ class MixingMatrix:
         ``blocks`` of equal sizes.
         """
         if not in_order and not _ordered(n, receivers, senders):
-            order = order_by(n, senders, receivers)
+            order = torch.from_numpy(order_by(n, senders.numpy(), receivers.numpy()))
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
         self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
@@ -121,7 +121,7 @@ class MixingMatrix:
         """
         low = torch.minimum(self.receivers, self.senders)
         high = torch.maximum(self.receivers, self.senders)
-        order = order_by(self.n, high, low)
+        order = torch.from_numpy(order_by(self.n, high.numpy(), low.numpy()))
         low, high = low[order], high[order]
         first = torch.ones(self.edges, dtype=torch.bool)
         first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
@@ -191,14 +191,14 @@ def _ordered(n: int, first: Tensor, second: Tensor) -> bool:
     return bool((keys[1:] > keys[:-1]).all())
 
 
-def order_by(n: int, *keys: Tensor) -> Tensor:
+def order_by(n: int, *keys: np.ndarray) -> np.ndarray:
     """The stable order of workers by the last of the ``keys``, then by those before it.
 
     For up to 2¹⁶ workers it takes linear time, since NumPy sorts numbers of 16 bits by their
     digits.
     """
     short = np.uint16 if n <= 2**16 else np.int64
-    return torch.from_numpy(np.lexsort([key.numpy().astype(short) for key in keys]))
+    return np.lexsort([key.astype(short) for key in keys])
 
 
 #: A mixing matrix, dense ``[n, n]`` or as edges.
@@ -239,7 +239,7 @@ def metropolis_hastings(n: int, edges: Edges) -> MixingMatrix:
     W_ij = 1/(1 + max(deg i, deg j)) on edges, W_ii = 1 − Σ_{j≠i} W_ij. A worker without an edge
     keeps its own state (W_ii = 1).
     """
-    return _doubly_stochastic(n, edges, lambda share, i, j: torch.minimum(share[i], share[j]))
+    return _doubly_stochastic(n, edges, lambda share, i, j: np.minimum(share[i], share[j]))
 
 
 def uniform_weights(n: int, edges: Edges) -> MixingMatrix:
@@ -247,7 +247,7 @@ def uniform_weights(n: int, edges: Edges) -> MixingMatrix:
 
     Constant edge weights (Xiao and Boyd 2004, Section 4.1); with the 1 the diagonal is above 0.
     """
-    return _doubly_stochastic(n, edges, lambda share, i, j: share.min().repeat(len(i)))
+    return _doubly_stochastic(n, edges, lambda share, i, j: np.full(len(i), share.min()))
 
 
 WEIGHT_RULES.add(METROPOLIS, metropolis_hastings, metropolis_hastings)
@@ -255,20 +255,18 @@ WEIGHT_RULES.add("uniform", uniform_weights, uniform_weights)
 
 
 def _doubly_stochastic(
-    n: int, edges: Edges, weigh: Callable[[Tensor, Tensor, Tensor], Tensor]
+    n: int, edges: Edges, weigh: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 ) -> MixingMatrix:
     """``weigh(1/(1 + degrees) [n], i [e], j [e])`` returns the weights ``[e]`` of edges (i, j)."""
     i, j = _columns(n, edges, directed=False)
-    smaller, larger = torch.bincount(j, minlength=n), torch.bincount(i, minlength=n)
-    # Each worker receives first from smaller ones, then from larger; a sort of i by j suffices.
-    first = torch.tensor([True, False]).repeat(n)
-    first = first.repeat_interleave(torch.stack([smaller, larger], 1).flatten())
-    receivers = torch.arange(n).repeat_interleave(smaller + larger)
-    senders = receivers.masked_scatter(first, i[order_by(n, j)]).masked_scatter_(~first, j)
-    shares = 1 / (1 + smaller + larger).double()
-    weights = weigh(shares, receivers, senders)
-    diagonal = 1 - torch.bincount(receivers, weights, n)
-    return MixingMatrix(n, receivers, senders, weights, diagonal, in_order=True)
+    degrees = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
+    receivers, senders = np.concatenate([i, j]), np.concatenate([j, i])
+    order = order_by(n, senders, receivers)
+    receivers, senders = receivers[order], senders[order]
+    weights = weigh(1 / (1 + degrees), receivers, senders)
+    diagonal = 1 - np.bincount(receivers, weights, n)
+    arrays = map(torch.from_numpy, (receivers, senders, weights, diagonal))
+    return MixingMatrix(n, *arrays, in_order=True)
 
 
 def outgoing_shares(n: int, edges: Edges) -> MixingMatrix:
@@ -276,7 +274,7 @@ def outgoing_shares(n: int, edges: Edges) -> MixingMatrix:
 
     Each worker keeps one share of its mass and sends one along each of its edges.
     """
-    senders, receivers = _columns(n, edges, directed=True)
+    senders, receivers = map(torch.from_numpy, _columns(n, edges, directed=True))
     shares = 1 / (1 + torch.bincount(senders, minlength=n).double())
     return MixingMatrix(n, receivers, senders, shares[senders], shares)
 
@@ -321,12 +319,10 @@ def dense_array(matrix: Any) -> Any:
     return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
-def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[Tensor, Tensor]:
+def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
     """The first and the second ends of ``simple`` edges."""
     pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
-    i, j = torch.from_numpy(
-        np.ascontiguousarray(simple(n, pairs.reshape(-1, 2), directed=directed).T)
-    )
+    i, j = np.ascontiguousarray(simple(n, pairs.reshape(-1, 2), directed=directed).T)
     return i, j
 
 

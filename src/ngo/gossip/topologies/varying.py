@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ngo.common.fields import at_least, whole
-from ngo.common.lazy import Tensor, nx, torch
+from ngo.common.lazy import Tensor, np, nx, torch
 from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topologies.static import DEGREE, check_degree, digits, dimension
@@ -13,7 +13,7 @@ from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
 
 
 @topology("random")
-def random_graph(n: int, u: float, generator: torch.Generator) -> Tensor:
+def random_graph(n: int, u: float, generator: torch.Generator) -> np.ndarray:
     """A new Erdős–Rényi graph G(n, ``u``) in each step.
 
     Each of the n(n−1)/2 edges exists with probability ``u``, independently. Source: the paper's Eq.
@@ -24,16 +24,15 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> Tensor:
         raise ValueError(f"u is {u!r}; the probability of an edge must be in (0, 1]")
     pairs = n * (n - 1) // 2
     if n <= DRAWN_IN_FULL:
-        drawn = torch.rand(pairs, generator=generator, dtype=torch.float64) < u
-        numbers = drawn.nonzero().flatten()
+        drawn = torch.rand(pairs, generator=generator, dtype=torch.float64).numpy() < u
+        numbers = drawn.nonzero()[0]
     else:
-        numbers = _successes(pairs, u, generator)
+        numbers = _successes(pairs, u, generator).numpy()
     # Pair number k is (i, j) in the order (0, 1), (0, 2), …; those of i begin at number firsts[i].
-    rows = torch.arange(n)
+    rows = np.arange(n)
     firsts = rows * (2 * n - rows - 1) // 2
-    ends = torch.searchsorted(numbers, firsts)
-    i = torch.repeat_interleave(rows, ends.diff(append=ends.new_tensor([len(numbers)])))
-    return torch.stack([i, numbers - (firsts - rows - 1)[i]]).T
+    i = firsts.searchsorted(numbers, "right") - 1
+    return np.stack([i, numbers - (firsts - rows - 1)[i]], 1)
 
 
 def _successes(trials: int, u: float, generator: torch.Generator) -> Tensor:
