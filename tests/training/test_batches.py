@@ -39,6 +39,30 @@ def streams():
     return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]
 
 
+def test_whoever_draws_ahead_all_take_the_same_batches(digits):
+    """All workers together, some by themselves, from a saved state, or those of a joined run."""
+    expected = streams()
+
+    def fresh():
+        return Batches(TASKS["classification"], digits, streams())
+
+    batches, other = fresh(), fresh()
+    joined = Batches.joined([batches, other])
+    for workers in (None, None, [2, 0], [1], None, "joined", None):
+        if workers == "joined":
+            joined.all()
+            drawn = batches.drawn
+            assert torch.equal(joined.drawn, torch.cat([drawn, other.drawn]))
+        else:
+            batches.workers = workers
+            batches.all()
+            drawn = batches.drawn
+        rows = workers if isinstance(workers, list) else range(3)
+        assert torch.equal(drawn, torch.stack([next(expected[i]) for i in rows]))
+        state = batches.state_dict()
+        batches.load_state_dict(state)
+
+
 def test_each_workers_images_are_changed_from_its_own_stream(digits):
     def changes():
         return [torch_stream(0, "augmentation", i) for i in range(3)]

@@ -6,7 +6,11 @@ import pytest
 import torch
 from runs import CONVEX, short_run, tiny, without_clock
 
-from ngo.native.threads import one_intra_op_thread
+from ngo.gossip.gossip_step import linear_step
+from ngo.gossip.method import METHODS
+from ngo.gossip.mixing_matrix import MixingMatrix, metropolis_hastings
+from ngo.gossip.topologies.static import complete, ring
+from ngo.native.threads import in_order, one_intra_op_thread
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import shared, together
 from ngo.training.run import Training
@@ -28,6 +32,8 @@ RUNS = [
     {"method": "gossip_until", "v_threshold": 1e-4},
     {"method": "centralized", "holdout": 0.1},
     {"method": "gossip", "schedule": "phases", "second_topology": "empty"},
+    {"method": "ngo", "p": 0.9, "local_rule": "adamw", "link_failure": 0.1},
+    *({"method": name} for name, entry in METHODS.items() if entry.joint),
 ]
 NETWORKS = [
     {"model": "mnist_cnn", "absence": 0.3},
@@ -42,7 +48,7 @@ SEEDS = range(3)
 
 
 @one_intra_op_thread()
-def trained(specs, data, width=100):
+def trained(specs, data, width=1000):
     """The trainings at their ends, by run."""
     ends, failed = {}, {}
 
@@ -103,3 +109,32 @@ def test_a_run_that_diverges_ends_and_leaves_the_others_alone(least_squares):
     stacked = assert_equal_alone(specs, least_squares)
     assert [stacked[spec].rows[-1].diverged for spec in specs] == [False, True, False]
     assert stacked[specs[1]].step < stacked[specs[0]].step
+
+
+def test_runs_that_differ_in_seed_partition_and_graph_are_alike(digits):
+    def alike(**values):
+        spec = short_run(**values)
+        return Training(spec, make_problem(spec, digits), threads=1).stepper.alike()
+
+    same = alike()
+    assert (
+        same
+        == alike(seed=1)
+        == alike(topology="random", u=0.3)
+        == alike(partition="shards", shards=6)
+    )
+    others = [{"p": 0.8}, {"gamma": 0.5}, {"lr": 0.1}, {"workers": 4}, {"method": "dsgd"}]
+    alone = [{"absence": 0.1}, {"method": "relay_sum", "topology": "chain"}, {"clock": "waiting"}]
+    values = {same, *(alike(**fields) for fields in (*others, *alone, *alone))}
+    assert len(values) == 1 + len(others) + 2 * len(alone)
+
+
+@pytest.mark.parametrize(("graph", "n"), [(complete, 40), (ring, 40), (ring, 300)])
+def test_joined_matrices_mix_each_block_alone(graph, n):
+    """By a dense product of each block, or along edges."""
+    matrices = [MixingMatrix.of(metropolis_hastings(n, graph(n).edges)) for _ in range(3)]
+    joined, X = MixingMatrix.joined(matrices), torch.randn(3 * n, 5, dtype=torch.float64)
+    ours = linear_step(X, joined, 0.7, at=X, out=torch.empty_like(X), spread=in_order)
+    dense = torch.block_diag(*(W.dense() for W in matrices))
+    assert torch.allclose(ours, X + 0.7 * (dense @ X - X))
+    assert torch.equal(torch.block_diag(*joined.dense()), dense)

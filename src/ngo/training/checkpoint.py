@@ -72,11 +72,20 @@ def write(path: str | Path, about: Mapping[str, object], state: State) -> None:
     """
     with atomic_file(path) as temporary, temporary.open("w+b") as file:
         try:
-            torch.save({"about": {"layout": LAYOUT, **about}, "state": state}, file)
+            torch.save({"about": {"layout": LAYOUT, **about}, "state": _compact(state)}, file)
         except RuntimeError as error:  # raised by torch when it closes a file on a full disk
             raise error.__context__ or error from None
         file.seek(0)
         file.write(hashlib.file_digest(file, "sha256").digest())
+
+
+def _compact(value: Any) -> Any:
+    """A copy of each tensor that is a part of larger memory, which torch would save as a whole."""
+    if isinstance(value, torch.Tensor):
+        return value if value.untyped_storage().nbytes() == value.nbytes else value.clone()
+    if isinstance(value, dict):
+        return {name: _compact(item) for name, item in value.items()}
+    return [_compact(item) for item in value] if isinstance(value, list) else value
 
 
 def read(path: str | Path, about: Mapping[str, object]) -> State:
