@@ -180,7 +180,7 @@ def seeds(count, device, model, lockstep=True, **fields):
 
     def step():
         if lockstep and count > 1:
-            shared.gradients(trainings)
+            shared.step(trainings)
         for training in trainings:
             training.stepper.advance()
 

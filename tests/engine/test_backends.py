@@ -100,6 +100,20 @@ def test_vmap_equals_the_loop(model):
         reference.X.sub_(reference.G, alpha=0.01)
 
 
+@pytest.mark.parametrize("model", ["mnist_cnn", "cifar10_vae", "resnet18", "gpt_char_small"])
+def test_models_are_evaluated_together_as_one_after_another(model):
+    """As on a GPU, by vmap; batch normalization has each model's buffers."""
+    population = apart(model, 3, "loop")
+    given = batch(model, 2)
+    population.gradients(batch(model, 3))  # moves the buffers
+    alone = population.evaluate(given.inputs, given.targets, workers=[2, 0])
+    sums = population.batched_sums([2, 0], given.inputs, given.targets)
+    losses, scores = ([value / 8 for value in values] for values in zip(*sums, strict=True))
+    assert losses == pytest.approx([alone.consensus_loss, *alone.worker_losses], rel=1e-5)
+    if population.task.score is not None:
+        assert scores == pytest.approx([alone.consensus_accuracy, *alone.worker_accuracies])
+
+
 compiled = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 
 

@@ -98,8 +98,8 @@ class Workers(Protocol):
     def n(self) -> int:
         """The number of workers."""
 
-    def stacked(self) -> tuple[dict[str, Tensor], ...]:
-        """Parameters, gradients, float and int64 buffers by name, ``[n, *shape]`` for n workers."""
+    def views_of(self, *rows: Tensor) -> tuple[dict[str, Tensor], ...]:
+        """Views ``[n, *shape]`` by name of n rows like those of ``X``, ``buffers``, ``counts``."""
 
 
 @dataclass(frozen=True)
@@ -353,7 +353,8 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
     from ngo.models.layers import Sample, recorded, replayed  # torch's modules
 
     module = workers.modules[0]
-    parameters, gradients_by_name, floats, counts = workers.stacked()
+    parameters, floats, counts = workers.views_of(workers.X, workers.buffers, workers.counts)
+    (gradients_by_name,) = workers.views_of(workers.G)
     buffers = {**floats, **counts}
 
     def loss(

@@ -7,21 +7,29 @@ nothing is copied between them.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import nn
+from torch.func import functional_call, vmap
 
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backends import INITIALIZATIONS, SAME, Batches, Scores, build_backend
 from ngo.engine.module_chain import find_chain
+from ngo.models.layers import replayed
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.native.threads import threads as over_threads
 
+log = logging.getLogger("ngo")
+
 Tensors = Mapping[str, torch.Tensor]
+
+# The most models that are evaluated at a time on a GPU.
+MODELS_TOGETHER = 16
 
 
 class WorkerModules(Sequence[nn.Module]):
@@ -238,14 +246,9 @@ class Population:
         """Write the gradient of each worker's mean loss on its batch to ``G``; the losses."""
         return self._gradients(batches)
 
-    def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
-        """Views of ``X``, ``G``, ``buffers`` and ``counts`` by name, ``[n, *shape]`` for all."""
-        return self.views_of(self.X, self.G, self.buffers, self.counts)
-
     def views_of(self, *rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], ...]:
-        """The same of other matrices, of as many workers as they have rows."""
-        parameters, buffers, counts = self._named
-        return tuple(map(views, (parameters, parameters, buffers, counts), rows))
+        """Views ``[n, *shape]`` by name of n rows like those of ``X``, ``buffers``, ``counts``."""
+        return tuple(map(views, self._named, rows))
 
     def consensus_model(self) -> torch.Tensor:
         """The mean of the workers' parameters ``[d]``; exactly a worker's row if all are equal.
@@ -274,8 +277,10 @@ class Population:
         asked = list(range(len(self.honest)) if workers is None else workers)
         apart = [] if agree else asked  # whose own models are evaluated
         if self.chain is None:
-            models = [consensus, *(self.modules[i] for i in apart)]
-            sums = self._module_sums(models, inputs, targets)
+            sums = self.batched_sums(apart, inputs, targets) if self.X.is_cuda else None
+            if sums is None:
+                models = [consensus, *(self.modules[i] for i in apart)]
+                sums = self._module_sums(models, inputs, targets)
         else:
             X = self.X if len(apart) == self.n else self.X[apart]
             rows = [self._consensus_row[None, : self.d], *([X] if apart else [])]
@@ -315,6 +320,43 @@ class Population:
             module.train()
         by_model = [chunks[k : k + len(inputs)] for k in range(0, len(chunks), len(inputs))]
         return [(sum(a for a, _ in sums), sum(b for _, b in sums)) for sums in by_model]
+
+    def batched_sums(
+        self,
+        apart: Sequence[int],
+        inputs: Sequence[torch.Tensor],
+        targets: Sequence[torch.Tensor],
+    ) -> list[tuple[float, float]] | None:
+        """The sums of ``evaluate`` for the consensus model and the workers ``apart``, by vmap.
+
+        None if vmap fails on the module, the loss or the score, or needs too much memory.
+        """
+        consensus, score = self._current_consensus(), self.task.score
+        own = (*self._consensus_row.split([self.d, self.buffers.shape[1]]), self._consensus_counts)
+        matrices = [
+            torch.cat([row[None], rows[list(apart)]])
+            for row, rows in zip(own, (self.X, self.buffers, self.counts), strict=True)
+        ]
+
+        def sums(x: torch.Tensor, wanted: torch.Tensor, *named: Tensors) -> torch.Tensor:
+            tensors = {name: tensor for part in named for name, tensor in part.items()}
+            with replayed(consensus, ()):  # nothing is drawn, and only torch's operations are used
+                outputs = functional_call(consensus, tensors, (x.clone(),))
+            of_samples = [self.task.loss(outputs, wanted.clone())]
+            of_samples += [score(outputs, wanted.clone())] if score else []
+            return torch.stack([values.double().sum() for values in of_samples])
+
+        of_models = vmap(sums, in_dims=(None, None, 0, 0, 0), randomness="same")
+        totals = []
+        try:
+            for rows in zip(*(matrix.split(MODELS_TOGETHER) for matrix in matrices), strict=True):
+                named = self.views_of(*rows)
+                chunks = zip(inputs, targets, strict=True)
+                totals.append(torch.stack([of_models(*chunk, *named) for chunk in chunks]).sum(0))
+        except Exception as error:
+            log.debug("evaluation: one model after another, since vmap fails: %s", error)
+            return None
+        return [(loss, *(rest or [0.0])) for loss, *rest in torch.cat(totals).tolist()]
 
     def models(self) -> list[nn.Module]:
         """The consensus model and the workers' models, which share this population's memory."""
@@ -362,9 +404,9 @@ class Stack:
         """The number of workers."""
         return sum(self._sizes)
 
-    def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
-        """See ``Population.stacked``."""
-        return self._populations[0].views_of(self.X, self.G, self.buffers, self.counts)
+    def views_of(self, *rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], ...]:
+        """See ``Population.views_of``."""
+        return self._populations[0].views_of(*rows)
 
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> list[torch.Tensor]:
