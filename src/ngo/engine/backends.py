@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from ngo.common.devices import float32_parts
 from ngo.common.lazy import Tensor, nn, torch
 from ngo.common.registry import Registry, UserError, in_a_line, unknown
 from ngo.models.task import Batch, Task
@@ -120,11 +121,12 @@ Gradients = Callable[[Batches], "Tensor"]
 
 BACKENDS: Registry[Callable[[Workers], Gradients]] = Registry("backend")
 
-# Mixed precision: forward and backward passes in this type where torch considers it safe;
-# parameters, exchanges and evaluations stay in float32.
+# Of forward and backward passes: bfloat16 where torch considers it safe, or products and
+# convolutions in TF32. Parameters, exchanges and evaluations stay in float32.
 PRECISIONS: Registry[str] = Registry("precision")
 PRECISIONS.add("float32", "float32")
 PRECISIONS.add("bfloat16", "bfloat16")
+PRECISIONS.add("tf32", "tf32")
 
 
 def backend(
@@ -160,14 +162,26 @@ def backward(workers: Workers, i: int, inputs: Tensor, targets: Tensor) -> Tenso
 
 @contextmanager
 def autocast(workers: Workers) -> Iterator[None]:
-    """Forward passes in the workers' precision."""
-    if workers.precision == "float32":
+    """Forward passes in bfloat16, if that is the workers' precision."""
+    if workers.precision != "bfloat16":
         yield
         return
-    dtype = getattr(torch, workers.precision)
     # The cache of converted weights would outlive a step inside a CUDA graph.
-    with torch.autocast(workers.X.device.type, dtype, cache_enabled=False):
+    with torch.autocast(workers.X.device.type, torch.bfloat16, cache_enabled=False):
         yield
+
+
+@contextmanager
+def tf32(workers: Workers) -> Iterator[None]:
+    """Products and convolutions in TF32, if that is the workers' precision."""
+    parts = float32_parts() if workers.precision == "tf32" else ()
+    for part in parts:
+        part.fp32_precision = "tf32"
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.fp32_precision = "ieee"
 
 
 def in_float32(outputs: Any) -> Any:

@@ -15,8 +15,9 @@ import torch
 from torch import nn
 from torch.func import functional_call, vmap
 
+from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.engine.backends import INITIALIZATIONS, SAME, Batches, Scores, build_backend
+from ngo.engine.backends import INITIALIZATIONS, SAME, Batches, Scores, build_backend, tf32
 from ngo.engine.module_chain import find_chain
 from ngo.models.layers import replayed
 from ngo.models.model import MODELS, Model
@@ -161,6 +162,8 @@ class Population:
         """
         entry = MODELS[model] if isinstance(model, str) else model
         self.task: Task = task or TASKS[entry.task]
+        if precision == "tf32" and torch.device(device).type == "cpu":
+            raise UserError("precision: 'tf32' needs a GPU; use float32 or bfloat16 here.")
         self.precision = precision
         self.input_shape = entry.input_shape
         self.threads = (threads or cores()) if torch.device(device).type == "cpu" else 1
@@ -244,7 +247,8 @@ class Population:
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> torch.Tensor:
         """Write the gradient of each worker's mean loss on its batch to ``G``; the losses."""
-        return self._gradients(batches)
+        with tf32(self):
+            return self._gradients(batches)
 
     def views_of(self, *rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], ...]:
         """Views ``[n, *shape]`` by name of n rows like those of ``X``, ``buffers``, ``counts``."""
@@ -411,7 +415,8 @@ class Stack:
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> list[torch.Tensor]:
         """Write all workers' gradients (``Population.gradients``); each population's losses."""
-        losses = self._gradients(batches)
+        with tf32(self):
+            losses = self._gradients(batches)
         for population in self._populations:
             population.backend = self.backend
         return list(losses.split(self._sizes))
