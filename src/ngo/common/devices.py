@@ -1,4 +1,4 @@
-"""Chooses the device of a run, shares GPUs among runs, and sends tensors to them."""
+"""Chooses the device of a run, and sends tensors to them."""
 
 from __future__ import annotations
 
@@ -10,23 +10,16 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain, takewhile
-from typing import TYPE_CHECKING, Any
+from itertools import takewhile
+from typing import Any
 
-from ngo.common.files import file_lock, try_lock
+from ngo.common.files import try_lock
 from ngo.common.lazy import torch
 from ngo.common.registry import UserError, in_a_line, unknown
-
-if TYPE_CHECKING:
-    from filelock import FileLock
-
 
 LOG = logging.getLogger("ngo")
 
 DEVICES = ("auto", "cpu", "cuda")
-
-# The processes of a GPU that are counted.
-SLOTS = 16
 
 # A valid GPU name in CUDA_VISIBLE_DEVICES. CUDA ignores the first invalid name and all names after
 # it. Slurm uses the invalid name "NoDevFiles" for jobs without a GPU.
@@ -70,13 +63,12 @@ def chosen(device: str) -> str:
 
 @contextmanager
 def claimed(device: str) -> Iterator[str]:
-    """A torch device for this process: ``cpu``, or the GPU that the fewest other processes use.
+    """A torch device for this process: ``cpu``, or a GPU, if possible one that no other claims.
 
-    The GPU becomes torch's current device. A claim is a file lock; the system
-    releases it at the end of the process. It holds nobody back: whoever starts jobs decides how
-    many run on GPUs at a time. With a single GPU from Slurm there is no lock: its number can denote
-    another GPU in another job. If torch can't use the GPU,
-    ``auto`` logs the reason and uses the CPU, and ``cuda`` raises a UserError.
+    The GPU becomes torch's current device. A claim is a file lock, which the system releases at the
+    end of the process. It holds nobody back: whoever starts jobs decides how many run on GPUs at a
+    time. If torch can't use the GPU, ``auto`` logs the reason and uses the CPU, and ``cuda`` raises
+    a UserError.
     """
     if chosen(device) == "cpu":
         yield "cpu"
@@ -148,25 +140,13 @@ def float32_parts() -> tuple[Any, ...]:
 
 
 def _claim(gpus: list[str], claim: ExitStack) -> int:
-    """The index of the GPU with the fewest processes, claimed until ``claim`` closes."""
-    if len(gpus) == 1 and "SLURM_JOB_ID" in os.environ:
-        return 0
-    locks = f"{tempfile.gettempdir()}/ngo-gpu-{os.getuid()}"
-    # One process at a time: counting the free slots means locking all of them for a moment.
-    with file_lock(f"{locks}.lock", lambda: None):
-        free = [_free_slots(f"{locks}-{name.replace('/', '-')}") for name in gpus]
-        position = max(range(len(gpus)), key=lambda k: len(free[k]))
-        if free[position]:
-            claim.callback(free[position].pop(0).release)
-        for lock in chain(*free):
-            lock.release()
-    return position
-
-
-def _free_slots(locks: str) -> list[FileLock]:
-    """The free slots of a GPU, as locks that this process holds now."""
-    slots = (try_lock(f"{locks}-{slot}.lock") for slot in range(SLOTS))
-    return [lock for lock in slots if lock is not None]
+    """The index of a GPU, claimed until ``claim`` closes; where all are claimed, that of any."""
+    for k, name in enumerate(gpus):
+        path = f"{tempfile.gettempdir()}/ngo-gpu-{os.getuid()}-{name.replace('/', '-')}.lock"
+        if lock := try_lock(path):
+            claim.callback(lock.release)
+            return k
+    return os.getpid() % len(gpus)
 
 
 def sent(x: torch.Tensor, device: torch.device) -> torch.Tensor:
