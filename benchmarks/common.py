@@ -123,14 +123,14 @@ SMALL = Model(lambda _: copy.deepcopy(LAYERS), (1, 2, 2), "classification")
 
 
 def learning(
-    model: str | Model, n: int, b: int, device: str = "cpu", **fields: object
+    model: str | Model, n: int, b: int, device: str = "cpu", batches: int = 4, **fields: object
 ) -> tuple[RunSpec, Problem]:
-    """A run of n workers with batches of b random images, and its problem.
+    """A run of n workers with batches of b random images, so many in a pass, and its problem.
 
     It is NGO on a ring, if ``fields`` are silent.
     """
     entry = MODELS[model] if isinstance(model, str) else model
-    name, m, shape = model if isinstance(model, str) else "own", 100 * n * b, entry.input_shape
+    name, m, shape = model if isinstance(model, str) else "own", batches * n * b, entry.input_shape
     given = {"dataset": "random", "model": name, "task": entry.task, "method": "ngo", "lr": 0.05}
     given |= {"epochs": 1.0, "workers": n, "batch_size": b, **fields}
     spec = resolve(given, source=Source(None, None, m, shape, 10), model=entry)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -138,6 +139,18 @@ def equality(args):
     for backend in ("graphs", "vmap") if args.cuda else ("compiled", "vmap"):
         rows = metrics(begun(args.device, "mnist_cnn", backend=backend))
         yield {"what": "backend − loop", "case": backend, "is": difference(rows, eager)}
+    one = begun(args.device, "mnist_cnn", initialization="by_worker").population
+    data = learning("mnist_cnn", N, 8, device=args.device)[1].test
+    apart = torch.tensor(one.batched_sums([2, 5], *data))
+    modules = [one.models()[0], one.modules[2], one.modules[5]]
+    expected = torch.tensor(one.module_sums(modules, *data))
+    yield {"what": "models together − alone", "is": difference(apart.numpy(), expected.numpy())}
+    if args.cuda:
+        step = seeds(3, args.device, "mnist_cnn")
+        step()
+        torch.cuda.set_sync_debug_mode("error")  # an error where the host waits for the card
+        step()
+        torch.cuda.set_sync_debug_mode("default")
     for kind, name, fields in list(entries())[:: 40 if args.quick else 1 if args.cuda else 8]:
         case = {"what": "device − CPU", "case": f"{kind} {name}"}
         try:
@@ -174,8 +187,9 @@ def _stream(device):
 
 def seeds(count, device, model, lockstep=True, **fields):
     """A step of as many runs of ten workers."""
-    sizes = {"n": N, "b": B, **fields}
-    trainings = [Training(*learning(model, device=device, seed=k, **sizes)) for k in range(count)]
+    sizes = {"n": N, "b": B, "batches": 50, **fields}
+    spec, problem = learning(model, device=device, **sizes)
+    trainings = [Training(replace(spec, seed=k), problem) for k in range(count)]
     shared = Lockstep()
 
     def step():
@@ -199,12 +213,16 @@ def speed(args):
             ways["torch.compile"] = plain(model, b, args.device, compiled=True)
             sizes["torch.compile"] = b
         memory = {}
-        for width, lockstep in [*((width, True) for width in widths), (5, False)]:
-            way = f"{width} seeds{'' if lockstep else ', in turn'}"
+        ways_of = [(f"{width} seeds", width, {}) for width in widths]
+        ways_of.append(("5 seeds, in turn", 5, {"lockstep": False}))
+        if args.cuda:
+            precisions = ("tf32", "bfloat16")
+            ways_of += [(f"10 seeds, {name}", 10, {"precision": name}) for name in precisions]
+        for way, width, how in ways_of:
             if args.cuda:
                 torch.cuda.reset_peak_memory_stats()
                 before = torch.cuda.memory_allocated()
-            ways[way] = seeds(width, args.device, model, lockstep, **fields)
+            ways[way] = seeds(width, args.device, model, **fields, **how)
             sizes[way] = width * N * b
             if args.cuda:
                 ways[way]()
@@ -310,23 +328,7 @@ def estimate(args):
                 "million samples": runs * spec.samples / 1e6,
                 "minutes": runs * spec.samples / rate / 60 if rate else "–",
                 "GB, 10 seeds": args.memory.get(model, "–"),
-                "estimated": 10 * needed(spec) / 1e9,
             }
-
-
-def needed(spec):
-    """The bytes of a run beside its data, about: three matrices, and what layers give, twice."""
-    sizes = {"n": spec.workers, "b": spec.batch_size, "local_rule": spec.local_rule}
-    _, problem = learning(spec.model, **sizes)
-    module, outputs = problem.model.build(torch.Generator()).eval(), []
-    for layer in module.modules():
-        layer.register_forward_hook(
-            lambda _, inputs, output: outputs.append(getattr(output, "nbytes", 0))
-        )
-    with torch.no_grad():
-        module(problem.test[0][0][:1].cpu())
-    numbers = sum(map(torch.numel, module.parameters()))
-    return spec.workers * (3 * 4 * numbers + 2 * spec.batch_size * sum(outputs))
 
 
 def kernels(args):

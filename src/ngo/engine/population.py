@@ -284,7 +284,7 @@ class Population:
             sums = self.batched_sums(apart, inputs, targets) if self.X.is_cuda else None
             if sums is None:
                 models = [consensus, *(self.modules[i] for i in apart)]
-                sums = self._module_sums(models, inputs, targets)
+                sums = self.module_sums(models, inputs, targets)
         else:
             X = self.X if len(apart) == self.n else self.X[apart]
             rows = [self._consensus_row[None, : self.d], *([X] if apart else [])]
@@ -298,7 +298,7 @@ class Population:
             losses, accuracies = losses * (1 + len(asked)), accuracies * (1 + len(asked))
         return Scores(losses[0], accuracies[0], losses[1:], accuracies[1:])
 
-    def _module_sums(
+    def module_sums(
         self,
         models: Sequence[nn.Module],
         inputs: Sequence[torch.Tensor],
