@@ -140,6 +140,7 @@ ENTRIES = {
 UNTRAINED = {
     "dataset": ("cifar10", "cifar100", "fashion_mnist", "mnist", "tinyimagenet"),
     "backend": ("graphs",),
+    "precision": ("tf32",),
 }
 
 
