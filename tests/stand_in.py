@@ -48,6 +48,10 @@ def _on_card(x):
     return isinstance(x, OnCard)
 
 
+def _in_vmap(x):
+    return torch._C._functorch.is_functorch_wrapped_tensor(x)
+
+
 def _is_card(device):
     return device is not None and torch.device(device).type == "cuda"
 
@@ -81,7 +85,7 @@ class Card(TorchFunctionMode):
         tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
         if any(map(_on_card, tensors)):
             self._refuse_other_streams(kwargs, True)
-            host = [x for x in tensors if not _on_card(x) and x.dim()]
+            host = [x for x in tensors if not _on_card(x) and x.dim() and not _in_vmap(x)]
             if host and name == "_has_compatible_shallow_copy_type":
                 return False
             if host and name != "__getitem__":
