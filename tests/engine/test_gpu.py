@@ -122,6 +122,22 @@ def test_runs_in_lockstep_on_a_gpu_are_those_on_the_cpu(card, trainings, values,
         assert rows(ours) == [pytest.approx(row, nan_ok=True, rel=1e-4) for row in rows(theirs)]
 
 
+@pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
+@pytest.mark.parametrize("capability", [80, 90])
+def test_the_triton_kernel_compiles(capability, monkeypatch, tmp_path):
+    """For an A100 (sm_80) and an H100 (sm_90), to code for the card."""
+    triton = pytest.importorskip("triton")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    types = {**dict.fromkeys(("new", "x", "at", "weights"), "*fp32"), "d": "i32", "e": "fp32"}
+    types |= {"starts": "*i64", "senders": "*i64", "COLUMNS": "constexpr"}
+    step, constants = triton_gossip._step, {"COLUMNS": triton_gossip.COLUMNS}
+    source = triton.compiler.ASTSource(step, types, constants)
+    target = triton.backends.compiler.GPUTarget("cuda", capability, 32)
+    code = triton.compile(source, target=target).asm
+    assert f".target sm_{capability}" in code["ptx"]
+    assert code["cubin"].startswith(b"\x7fELF")
+
+
 class Failing:
     """A Triton kernel that can't be launched."""
 
