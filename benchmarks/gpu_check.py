@@ -39,6 +39,7 @@ from ngo.common.devices import float32_parts
 from ngo.data import loading
 from ngo.data.dataset import DATASETS, Dataset
 from ngo.gossip.gossip_step import gossip_step
+from ngo.models.layers import ConvPoolReLU2d
 from ngo.models.model import Model
 from ngo.models.task import TASKS
 from ngo.training.lockstep import Lockstep, together
@@ -185,7 +186,7 @@ def _stream(device):
     return torch_stream(0, "dropout", None, device)
 
 
-def seeds(count, device, model, lockstep=True, **fields):
+def seeds(count, device, model, lockstep=True, patches=True, **fields):
     """A step of as many runs of ten workers."""
     sizes = {"n": N, "b": B, "batches": 50, **fields}
     spec, problem = learning(model, device=device, **sizes)
@@ -193,6 +194,7 @@ def seeds(count, device, model, lockstep=True, **fields):
     shared = Lockstep()
 
     def step():
+        ConvPoolReLU2d.patches = patches
         if lockstep and count > 1:
             shared.step(trainings)
         for training in trainings:
@@ -218,6 +220,7 @@ def speed(args):
         if args.cuda:
             precisions = ("tf32", "bfloat16")
             ways_of += [(f"10 seeds, {name}", 10, {"precision": name}) for name in precisions]
+            ways_of.append(("10 seeds, grouped convolutions", 10, {"patches": False}))
         for way, width, how in ways_of:
             if args.cuda:
                 torch.cuda.reset_peak_memory_stats()

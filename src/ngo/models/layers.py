@@ -32,12 +32,19 @@ class ConvPoolReLU2d(nn.Conv2d):
 
     # Whether the kernels may be used: not under vmap, which supports only torch's operations.
     compiled = True
+    # Whether vmap trains on a GPU by products with patches, instead of a grouped convolution.
+    patches = True
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """``[b, in, h, w]`` to ``[b, out, (h − k + 1) // 2, (w − k + 1) // 2]``."""
         if self._can_use_kernels(x):
             return _ConvPoolReLU.apply(x, self.weight, self.bias)
-        return F.relu(F.max_pool2d(super().forward(x), 2))
+        trained = self.patches and self.training and not self.compiled and x.is_cuda
+        if trained and kernels_fit(self, x.shape[1:]):
+            y = convolved_by_patches(x, self.weight, self.bias)  # type: ignore[arg-type]
+        else:
+            y = super().forward(x)
+        return F.relu(F.max_pool2d(y, 2))
 
     def _can_use_kernels(self, x: torch.Tensor) -> bool:
         return (
@@ -49,6 +56,19 @@ class ConvPoolReLU2d(nn.Conv2d):
             and not torch.is_autocast_enabled("cpu")
             and available()
         )
+
+
+def convolved_by_patches(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """``conv2d`` as a product with all k × k patches of the images.
+
+    Under vmap over weights, that is a batched product, where conv2d becomes a grouped convolution,
+    which takes many times longer on a GPU (pytorch/pytorch issues 70954 and 73764).
+    """
+    k, x = weight.shape[-1], x.movedim(1, -1)
+    for dim in (1, 2):  # rows, then columns
+        size = x.shape[dim] - k + 1
+        x = torch.cat([x.narrow(dim, i, size) for i in range(k)], -1)
+    return F.linear(x, weight.permute(0, 3, 2, 1).flatten(1), bias).movedim(-1, 1)
 
 
 def kernels_fit(layer: nn.Conv2d, shape: Sequence[int]) -> bool:
