@@ -36,6 +36,13 @@ def test_code_is_the_bytes_of_folders(tmp_path, monkeypatch):
     staleness.code.cache_clear()
 
 
+def test_a_figure_follows_the_libraries_that_draw(monkeypatch):
+    before = staleness.artefact("fig4", [])
+    assert staleness.artefact("fig4", []) == before != staleness.artefact("fig5", [])
+    monkeypatch.setattr(versions, "installed", lambda names: dict.fromkeys(names, "99.0"))
+    assert staleness.artefact("fig4", []) != before
+
+
 def test_a_measurement_follows_its_values_its_number_the_libraries_and_plugins(
     tmp_path, monkeypatch
 ):

@@ -13,11 +13,11 @@ LIBRARIES = ("networkx", "numpy", "pillow", "torch", "torchvision")
 
 
 @cache
-def installed() -> Mapping[str, str]:
+def installed(libraries: tuple[str, ...] = LIBRARIES) -> Mapping[str, str]:
     """The installed versions of these libraries, found without importing them."""
     from importlib.metadata import version
 
-    return {name: public(version(name)) for name in LIBRARIES}
+    return {name: public(version(name)) for name in libraries}
 
 
 def public(version: str) -> str:

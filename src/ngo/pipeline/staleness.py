@@ -33,6 +33,8 @@ GRAPHS = tuple(
 DRAWN = (*JOINED, *GRAPHS, "ngo/plots", "ngo/printing.py", "verdicts")
 PRINTED = (*DRAWN, "ngo/report")
 MEASURED = ("ngo/measures", "ngo/theorems")
+#: The libraries that draw and judge.
+DRAWING = ("matplotlib", "pandas", "scipy", "seaborn")
 
 
 def key(*parts: object) -> str:
@@ -71,7 +73,8 @@ def measurement(kind: str, values: object, plugins: Iterable[str]) -> str:
 
 def artefact(section: str, plugins: Iterable[str]) -> str:
     """The key of a table or figure; ``plugins`` may have registered the quantities of claims."""
-    return key(code(*DRAWN), section, content(plugins) if plugins else "")
+    made_with = versions.installed(DRAWING)
+    return key(code(*DRAWN), section, content(plugins) if plugins else "", made_with)
 
 
 def page(claims: str, findings: str | None) -> str:
