@@ -57,6 +57,13 @@ TIMED = {
     "mnist_vae": {"local_rule": "adam", "lr": 0.001},
     "resnet18": {},
 }
+# Other ways to train on a card.
+OTHER_WAYS = {
+    "tf32": {"precision": "tf32"},
+    "bfloat16": {"precision": "bfloat16"},
+    "grouped convolutions": {"patches": False},
+    "a graph a worker": {"backend": "graphs"},
+}
 # What draws on the device, whose numbers are others than the CPU's.
 DRAWN_THERE = ("noise", "random_k", "qsgd")
 WITHOUT_DROPOUT = Model(
@@ -218,9 +225,7 @@ def speed(args):
         ways_of = [(f"{width} seeds", width, {}) for width in widths]
         ways_of.append(("5 seeds, in turn", 5, {"lockstep": False}))
         if args.cuda:
-            precisions = ("tf32", "bfloat16")
-            ways_of += [(f"10 seeds, {name}", 10, {"precision": name}) for name in precisions]
-            ways_of.append(("10 seeds, grouped convolutions", 10, {"patches": False}))
+            ways_of += [(f"10 seeds, {name}", 10, how) for name, how in OTHER_WAYS.items()]
         for way, width, how in ways_of:
             if args.cuda:
                 torch.cuda.reset_peak_memory_stats()
@@ -235,7 +240,7 @@ def speed(args):
         flops = counter.get_total_flops() / b
         seconds = times(ways, args, 2)
         rates = {way: sizes[way] / seconds[way] for way in ways}
-        args.rates[model] = max(rate for way, rate in rates.items() if "seeds" in way)
+        args.rates[model] = max(rates[f"{width} seeds"] for width in widths)
         args.memory[model] = memory.get("10 seeds", "–")
         for way, rate in rates.items():
             yield {

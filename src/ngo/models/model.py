@@ -60,7 +60,7 @@ def model(name: str, *, version: int = 1, **facts: Any) -> Callable[[Build], Bui
     return register
 
 
-@model("mnist_cnn", input_shape=(1, 28, 28), task="classification", cpu_chunk=64)
+@model("mnist_cnn", input_shape=(1, 28, 28), task="classification", chunk=1000, cpu_chunk=64)
 def mnist_cnn(generator: torch.Generator) -> nn.Module:
     """MNIST classifier, 21,840 parameters, output log-probabilities ``[b, 10]``.
 
@@ -92,7 +92,7 @@ def mnist_fc(generator: torch.Generator) -> nn.Module:
     return nn.Sequential(nn.Flatten(), *fully_connected(784, 200, 10))
 
 
-@model("cifar10_cnn", input_shape=(3, 32, 32), task="classification", cpu_chunk=64)
+@model("cifar10_cnn", input_shape=(3, 32, 32), task="classification", chunk=1000, cpu_chunk=64)
 def cifar10_cnn(generator: torch.Generator) -> nn.Module:
     """CIFAR-10 classifier, 62,006 parameters, output logits ``[b, 10]``.
 
@@ -102,7 +102,7 @@ def cifar10_cnn(generator: torch.Generator) -> nn.Module:
     return _cifar_cnn(10)
 
 
-@model("cifar100_cnn", input_shape=(3, 32, 32), task="classification", cpu_chunk=64)
+@model("cifar100_cnn", input_shape=(3, 32, 32), task="classification", chunk=1000, cpu_chunk=64)
 def cifar100_cnn(generator: torch.Generator) -> nn.Module:
     """CIFAR-100 classifier, 69,656 parameters, output logits ``[b, 100]``: ``cifar10_cnn`` with 100
     outputs.
