@@ -336,7 +336,23 @@ def estimate(args):
                 "million samples": runs * spec.samples / 1e6,
                 "minutes": runs * spec.samples / rate / 60 if rate else "–",
                 "GB, 10 seeds": args.memory.get(model, "–"),
+                "at least": 10 * needed(spec) / 1e9,
             }
+
+
+def needed(spec):
+    """The bytes of a run beside its data, at least: three matrices, and what layers give, twice."""
+    sizes = {"n": spec.workers, "b": spec.batch_size, "local_rule": spec.local_rule}
+    _, problem = learning(spec.model, **sizes)
+    module, outputs = problem.model.build(torch.Generator()).eval(), []
+    for layer in module.modules():
+        layer.register_forward_hook(
+            lambda _, inputs, output: outputs.append(getattr(output, "nbytes", 0))
+        )
+    with torch.no_grad():
+        module(problem.test[0][0][:1].cpu())
+    numbers = sum(map(torch.numel, module.parameters()))
+    return spec.workers * (3 * 4 * numbers + 2 * spec.batch_size * sum(outputs))
 
 
 def kernels(args):
