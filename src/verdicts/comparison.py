@@ -97,24 +97,25 @@ def _difference(of: pd.Series, minus: pd.Series, seeded: bool) -> tuple[bool, Ev
 
 def as_text(table: pd.DataFrame, metric: str) -> str:
     """The table of ``compare``, and a sentence for each method behind the best."""
-    from verdicts.row import number
+    from verdicts.row import ABSENT, alike
 
-    def between(low: str, high: str) -> list[str]:
-        ends = zip(table[low], table[high], strict=True)
-        return [number(a) if np.isnan(a) else f"{number(a)} to {number(b)}" for a, b in ends]
+    def told(columns: list[str]) -> list[tuple[str, str]]:
+        """A value and its interval in words."""
+        texts = [alike(*values) for values in table[columns].itertuples(index=False, name=None)]
+        return [(x, low if low == ABSENT else f"{low} to {high}") for x, low, high in texts]
 
     printed = table.iloc[:, [1, 0, 2]].astype({table.columns[0]: str})
-    printed[metric], printed["interval"] = table["mean"].map(number), between("low", "high")
+    printed[[metric, "interval"]] = told(["mean", "low", "high"])
     names = printed.iloc[:, 1]
-    told = [printed.to_string(index=False), ""]
-    behind = between("least", "most")
+    lines = [printed.to_string(index=False), ""]
+    behind = told(["behind", "least", "most"])
     for k, row in enumerate(table.to_dict("records")[1:], 1):
         how = "too few runs" if np.isnan(row["p"]) else f"p = {row['p']:.2g}"
         how += ", paired" if row["paired"] else ", unpaired"
-        far = f"{number(row['behind'])} behind {names[0]}, interval {behind[k]} ({how})"
-        told.append(f"{names[k]} is {far}.")
+        far, interval = behind[k]
+        lines.append(f"{names[k]} is {far} behind {names[0]}, interval {interval} ({how}).")
     within = ", ".join(names[table["rank"] == 1])
-    return "\n".join([*told, f"Within the noise of the best: {within}.", ""])
+    return "\n".join([*lines, f"Within the noise of the best: {within}.", ""])
 
 
 def draw(table: pd.DataFrame, metric: str, path: Path) -> None:
