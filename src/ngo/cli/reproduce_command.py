@@ -11,6 +11,7 @@ from ngo.common.files import write_text
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline import paths
 from verdicts.cli import names, pair
+from verdicts.files import one_of
 from verdicts.registry import check
 
 
@@ -68,7 +69,7 @@ def reproduce(
     numbers = printed_numbers.printed_and_measured(claims, tables)
     found = reproduction(*numbers, gaps=pair(gaps), margin=margin)
     for key in names(by):
-        check(key in found.keys, "by", key, f"choose among {', '.join(found.keys)}")
+        one_of("by", key, found.keys)
     more = [printed_numbers.nearest_calibrated(root)] if paper == paths.NGO else []
     folder = out or Path("results/reproduction") / paper
     write(folder, found, names(by), more, f"Is this a reproduction? {paper}")
