@@ -19,6 +19,7 @@ from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from verdicts import replication
 from verdicts.files import one_of
+from verdicts.printed_tables import COLUMN
 from verdicts.registry import UserError, check, in_a_line
 from verdicts.rows.tables import read_table
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
@@ -171,6 +172,12 @@ def read_measured(
     there, and for a text where a number must be.
     """
     table, file = read_table(Path(path)), Path(path).name
+    if COLUMN in keys and COLUMN not in table:
+        raise UserError(
+            f"printed: it has no column 'value', so the names of its columns of numbers are in "
+            f"{COLUMN!r}, which {file} lacks; call the one column of numbers 'value', or add "
+            f"{COLUMN!r} to {file}."
+        )
     for name in (*keys, "seed", value, *settings):
         one_of(f"{file}: column", name, list(map(str, table)))
     try:
