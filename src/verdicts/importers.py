@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from verdicts.files import read_mapping, regular_file
-from verdicts.registry import UserError, in_a_line, printable, shown, unknown
+from verdicts.registry import UserError, check, in_a_line, printable, shown, unknown
 from verdicts.rows.evaluations import worst_of
 from verdicts.rows.tables import MOST_BYTES, read_csv
 
@@ -136,6 +136,8 @@ def _preview(table: pd.DataFrame, notes: list[str]) -> str:
 def _compiled(pattern: str | None) -> re.Pattern[str]:
     """A regular expression of the names that end in the pattern, from a / on; None is any."""
     parts = re.split(r"(\{\w+\}|\*)", "*" if pattern is None else pattern)
+    told = "close each brace: a setting is a name in braces, such as {seed}"
+    check(not {"{", "}"} & {*"".join(parts[::2])}, "pattern", pattern, told)
     parts[::2] = map(re.escape, parts[::2])
     parts[1::2] = (".*" if p == "*" else f"(?P<{p[1:-1]}>[^/]+?)" for p in parts[1::2])
     try:
