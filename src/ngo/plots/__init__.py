@@ -211,8 +211,10 @@ def legend(figure: Figure, *axes: Axes) -> None:
 
 
 def titles(axes: Iterable[Axes], *names: str) -> None:
-    """A title for each panel, with its letter: ``(a) accuracy``."""
-    for letter, axis, name in zip(ascii_lowercase, axes, names, strict=False):
+    """A title for each panel, with its letter: ``(a) accuracy``. Without names, those it has."""
+    axes = [*axes]
+    told = names or [axis.get_title() for axis in axes]
+    for letter, axis, name in zip(ascii_lowercase, axes, told, strict=False):
         axis.set_title(f"({letter}) {name}")
 
 
