@@ -69,7 +69,7 @@ def made(name: str, out: Path, **inputs) -> plots.Saved:
     save = plots.save
     try:
         plots.save = lambda *given, **named: kept.append(save(*given, **named))
-        executed(name, save=True, tier="test", out=out, **inputs)
+        executed(name, save=True, out=out, **inputs)
     finally:
         plots.save = save
     return kept[0]

@@ -170,7 +170,7 @@ class Artefact:
         """The parameters of its notebook."""
         reference = ["reference"] if self.reference else []
         experiment = ["experiment"] if self.of_experiment else []
-        return (*self.reads, *reference, *self.asks, *self.values, *experiment, "tier", "out")
+        return (*self.reads, *reference, *self.asks, *self.values, *experiment, "out")
 
     @property
     def title(self) -> str:

@@ -208,7 +208,7 @@ class Plan:
         """The parameters of the notebook of a figure or table, with their values."""
         entry = self.artefacts[name]
         values = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
-        values |= {"experiment": name, "tier": self.tier, "out": tier_folder(self.tier)}
+        values |= {"experiment": name, "out": tier_folder(self.tier)}
         return {parameter: values[parameter] for parameter in entry.parameters}
 
     def notebook_flags(self, name: str) -> list[str]:
