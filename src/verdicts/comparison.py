@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verdicts.lazy import pd, stats
 from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError, in_a_line
 from verdicts.rows.evaluations import Value, worst_of
@@ -26,9 +26,6 @@ from verdicts.rows.selection import Column, Selection, need
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.two_sample import unpaired_evidence
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ABOVE = Expectation("above", 0.0)
 
@@ -49,8 +46,6 @@ def compare(
     its name says so. Raises a UserError for a column that is not there, for a single method, and
     if the name does not say which end is better.
     """
-    import pandas as pd
-
     from verdicts.claims.unpaired import values_of
     from verdicts.statistics.judgement import holm
 
@@ -150,7 +145,6 @@ def _over_tasks(
     number: Callable[[np.ndarray], np.ndarray],
 ) -> pd.Series:
     """A number of each seed's scores; that of the second side is subtracted, if it is given."""
-    import pandas as pd
 
     def of_side(side: Selection | None) -> pd.Series:
         table = by_seed(rows, side or {}, value, over)
@@ -171,9 +165,7 @@ def _interquartile_mean(
 
     That of the runs ``of``, less that of the runs ``minus`` if they are given.
     """
-    from scipy.stats import trim_mean
-
-    return _over_tasks(rows, value, over, (of, minus), lambda s: trim_mean(s, 0.25, axis=-1))
+    return _over_tasks(rows, value, over, (of, minus), lambda s: stats.trim_mean(s, 0.25, axis=-1))
 
 
 @quantity(

@@ -29,15 +29,13 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from verdicts.lazy import pd
 from verdicts.registry import Registry, UserError
 from verdicts.rows.evaluations import Value
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: The columns of a table of cases.
 COLUMNS = ("case", "measured", "limit", "met")
@@ -110,8 +108,6 @@ class Quantity:
 
     def checked(self, key: str, result: Any) -> Any:
         """What the function returned, numbers as floats; a UserError if it is something else."""
-        import pandas as pd
-
         columns = COLUMNS if self.cases else ("part", "whole") if self.ratio else ()
         if not columns and isinstance(result, pd.Series) and not result.index.has_duplicates:
             return result.astype(float)
@@ -160,8 +156,6 @@ def cases(
 
     A UserError if there are no rows: a statement without cases is not decided.
     """
-    import pandas as pd
-
     if rows.empty:
         raise UserError("cases: no row is left for this statement.")
     return pd.DataFrame(

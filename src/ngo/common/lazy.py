@@ -4,8 +4,9 @@ A module that takes them from here is itself imported in a moment: to check a ru
 can be chosen, needs no torch.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from verdicts.lazy import Library
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -14,16 +15,6 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 else:
-
-    class Library:
-        """A library by its name, imported with the first attribute."""
-
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def __getattr__(self, attribute: str) -> Any:
-            return getattr(import_module(self._name), attribute)
-
     names = ("networkx", "numpy", "pandas", "torch", "torch.nn")
     nx, np, pd, torch, nn = map(Library, names)
 

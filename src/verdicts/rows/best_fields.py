@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verdicts.lazy import pd
 from verdicts.registry import UserError, unknown
 from verdicts.rows.evaluations import Value, as_numbers, final, highest_is_best, per_run
 from verdicts.rows.selection import UNIVERSE, need
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: A column of the judge's: whether a row's seed is one of those of a claim's first look.
 FIRST_LOOK = "first_look"

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verdicts.lazy import pd, special
 from verdicts.statistics.estimates import FEWEST, ROUNDING
 from verdicts.statistics.one_sample import (
     DRAWS,
@@ -31,9 +31,6 @@ from verdicts.statistics.one_sample import (
     signed_ranks,
     two_sided,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RELATIONS = ("above", "below", "near", "paper")
 
@@ -198,17 +195,15 @@ def _agreeing(test: OneSample, asked: Sequence[float]) -> Intervals:
 
 def of_printed(found: Evidence) -> Evidence:
     """The evidence with what the prediction interval says of a printed value."""
-    from scipy.special import ndtr, ndtri, stdtr, stdtrit
-
     of, freedom = found.expectation, found.pairs - 1
     below: Callable[[float], float]
     quantile: Callable[[float], float]
     if of.error is None:
         error = found.spread * np.sqrt(1 + 1 / found.pairs)
-        below, quantile = partial(stdtr, freedom), partial(stdtrit, freedom)
+        below, quantile = partial(special.stdtr, freedom), partial(special.stdtrit, freedom)
     else:
         error = np.hypot(of.error, found.spread / np.sqrt(found.pairs))
-        below, quantile = ndtr, ndtri
+        below, quantile = special.ndtr, special.ndtri
     off = abs(found.estimate - of.value)
     if not error:
         p = float(off <= ROUNDING * max(abs(found.estimate), abs(of.value)))

@@ -29,10 +29,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verdicts.lazy import pd
 from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
 from verdicts.statistics.evidence import Evidence, Expectation
 from verdicts.statistics.multiverse import (
@@ -47,9 +47,6 @@ from verdicts.statistics.multiverse import (
 )
 from verdicts.statistics.one_sample import Interval
 from verdicts.statistics.rules import spoken
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HOLDS = "holds"
 FAILS = "fails"
@@ -214,8 +211,6 @@ def hardest(cases: pd.DataFrame) -> pd.Series:
 
     Distances are those of logarithms. A measured value or a limit that is no number is NaN.
     """
-    import pandas as pd
-
     table = cases.reset_index(drop=True)
     for name in ("measured", "limit"):
         table[name] = pd.to_numeric(table[name], errors="coerce").astype(float)

@@ -1,0 +1,24 @@
+"""Heavy libraries that are imported when they are first used: claims are read without them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+
+class Library:
+    """A library by its name, imported with the first attribute."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy import optimize, special, stats
+else:
+    names = ("pandas", "scipy.optimize", "scipy.special", "scipy.stats")
+    pd, optimize, special, stats = map(Library, names)
+
+__all__ = ["Library", "optimize", "pd", "special", "stats"]
