@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verdicts.quantity_registry import Quantity, quantity
-from verdicts.registry import UserError, load_entries, unknown
+from verdicts.registry import UserError, load_entries, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,8 +90,7 @@ def specification_curve(claims: str | Path, tables: str | Path, claim: str) -> p
 
     file = read_claims(claims)
     over = {name: listed for name, listed in file.claims.items() if listed.universes is not None}
-    if claim not in over:
-        raise unknown("claim", claim, over)
+    one_of("claim", claim, over)
     read = _checked_tables(replace(file, claims={claim: over[claim]}), tables)
     return universes.specification_curve(over[claim], read)
 

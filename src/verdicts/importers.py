@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from verdicts.files import read_mapping, regular_file
-from verdicts.registry import UserError, check, in_a_line, printable, shown, unknown
+from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, unknown
 from verdicts.rows.evaluations import worst_of
 from verdicts.rows.tables import MOST_BYTES, read_csv
 
@@ -64,8 +64,7 @@ def import_logs(
     setting that has the name of another column gets a prefix. Raises a UserError for what can't be
     read, if no run is found, and if none fits the pattern.
     """
-    if format not in FORMATS:
-        raise unknown("as", format, FORMATS)
+    one_of("as", format, FORMATS)
     fits = _compiled(pattern).fullmatch
     names, read = FORMATS[format]
     files = [file for path in paths for file in _files(path, names)]

@@ -18,9 +18,8 @@ import pandas as pd
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from verdicts import replication
-from verdicts.files import one_of
 from verdicts.printed_tables import COLUMN
-from verdicts.registry import UserError, check, in_a_line
+from verdicts.registry import UserError, check, in_a_line, one_of
 from verdicts.rows.tables import read_table
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, UNDECIDED

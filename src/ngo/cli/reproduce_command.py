@@ -8,10 +8,9 @@ import click
 
 from ngo.cli.options import FOLDER, INPUT
 from ngo.common.files import write_text
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, one_of
 from ngo.pipeline import paths
 from verdicts.cli import names, pair
-from verdicts.files import one_of
 from verdicts.registry import check
 
 
@@ -50,8 +49,7 @@ def reproduce(
     if paper == "init":
         _init(name, table)
         return
-    if paper not in paths.paper_names():
-        raise unknown("paper", paper, paths.paper_names())
+    one_of("paper", paper, paths.paper_names())
     from ngo.pipeline import printed_numbers
     from verdicts.reproduction import reproduction
     from verdicts.reproduction_page import write

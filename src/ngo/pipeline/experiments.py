@@ -19,7 +19,7 @@ from itertools import product
 from math import prod
 
 from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
-from ngo.common.registry import UserError, shown, unknown, unknown_field
+from ngo.common.registry import UserError, one_of, shown, unknown, unknown_field
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field, resolve
 
@@ -91,8 +91,7 @@ def expanded(key: str, case: Mapping) -> list[dict]:
 def named_settings(key: str, config: Mapping, names: list[str]) -> dict[str, Mapping]:
     """The settings with these names; a UserError for a name that does not exist."""
     for name in names:
-        if name not in config["settings"]:
-            raise unknown(f"{key}.settings", name, config["settings"])
+        one_of(f"{key}.settings", name, config["settings"])
     return {name: config["settings"][name] for name in names}
 
 
@@ -126,8 +125,7 @@ def _seeds_by_setting(key: str, config: Mapping, entry: Mapping) -> dict[str, Se
     names, given = entry["settings"], entry.get("seeds", {})
     by_setting = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
     for name in by_setting:
-        if name not in names:
-            raise unknown(f"{key}.seeds", name, names)
+        one_of(f"{key}.seeds", name, names)
     first = config.get("first_seed", 0)
     return {name: _seeds(by_setting.get(name, config["seeds"]), first) for name in names}
 
@@ -233,8 +231,7 @@ def _check_value(key: str, name: str, given: object) -> None:
     """Raise unless ``given`` is a list of choices, or a range of numbers, that the field allows."""
     if name == ACCURACY_OF:
         for choice in given if isinstance(given, list) else [given]:
-            if not isinstance(choice, str) or choice not in ACCURACIES:
-                raise unknown(f"{key}.{name}", choice, ACCURACIES)
+            one_of(f"{key}.{name}", choice, ACCURACIES)
     elif name not in FIELDS or name == "seed":
         known = [ACCURACY_OF, *(field for field in FIELDS if field != "seed")]
         raise unknown_field(key, name, known)

@@ -17,7 +17,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from ngo.common.registry import UserError, in_a_line, shown, unknown
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import (
     CONFIG,
@@ -29,6 +28,7 @@ from ngo.pipeline.paths import (
     paper_names,
     reference_folder,
 )
+from verdicts.registry import UserError, check, in_a_line, one_of
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,7 @@ def paper_of(config: Mapping) -> Paper:
     if section is None:
         name = config["tier"] if config["tier"] in names else NGO
         section = read_config([REPOSITORY / config_of(name)])["paper"]
-    if section["name"] not in names:
-        raise unknown("paper.name", section["name"], names)
+    one_of("paper.name", section["name"], names)
     return Paper(**section)
 
 
@@ -210,13 +209,9 @@ class Artefact:
         """
         key = f"artefacts.{self.name}"
         for name, value in given.items():
-            if name not in self.values:
-                raise unknown(key, name, self.values)
+            one_of(key, name, self.values)
             low, high = self.values[name]
-            if not low < value <= high:
-                raise UserError(
-                    f"{key}.{name}: {shown(value)} is not allowed; it must be a number above "
-                    f"{low:g} and at most {high:g}."
-                )
+            wanted = f"it must be a number above {low:g} and at most {high:g}"
+            check(low < value <= high, f"{key}.{name}", value, wanted)
         if asked and (missing := [name for name in self.values if name not in given]):
             raise UserError(f"{key}: {missing[0]!r} is missing.")

@@ -25,9 +25,9 @@ from verdicts.claims.claim import (
 )
 from verdicts.claims.resolved import forms, resolved
 from verdicts.claims.units import check_shares
-from verdicts.files import boolean, check_keys, mapping, names, number, one_of, read_mapping, text
+from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, check, printable, shown, unknown
+from verdicts.registry import UserError, check, one_of, printable, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import RELATIONS, Expectation
 from verdicts.statistics.sequential import Plan, checked_plan
@@ -137,8 +137,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     )
     check(claim.mark_reason or not mark, f"{key}.{mark}", values.get(mark), "give the reason")
     for gate in claim.gates:
-        if gate not in gates:
-            raise unknown(f"{key}.gate", gate, gates)
+        one_of(f"{key}.gate", gate, gates)
     _check_expectations(key, claim)
     check_shares(key, claim)
     return claim
@@ -283,8 +282,7 @@ def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str,
     arguments = mapping(f"{key}.with", values.get("with", {}))
     known = QUANTITIES[name].arguments
     for argument in arguments:
-        if argument not in known:
-            raise unknown(f"{key}.with", argument, known)
+        one_of(f"{key}.with", argument, known)
     for argument, required in known.items():
         if required and argument not in arguments:
             raise UserError(f"{key}.with: {argument!r} is missing; {name!r} needs it.")

@@ -11,9 +11,9 @@ import numpy as np
 
 from ngo.analysis.quantities.theorems import FACTOR
 from ngo.common.lazy import Numbers, Table, pd
-from ngo.common.registry import UserError, nearest, unknown
 from verdicts.quantities import slope_of
 from verdicts.quantity_registry import cases, quantity
+from verdicts.registry import UserError, nearest, one_of
 from verdicts.rows.selection import Column
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def printed_gaps(rows: Table, reference: str = REFERENCE) -> Table:
 def smallest_gap(rows: Table, topology: str = "ring") -> Table:
     """One case for each n: the gap of ``topology`` against the smallest of the other topologies."""
     wide = rows.pivot(index="n", columns="topology", values="spectral_gap")
-    if topology not in wide:
-        raise unknown("topology", topology, map(str, wide.columns))
+    one_of("topology", topology, wide)
     others = wide.drop(columns=topology).min(axis=1)
     table = wide.reset_index().assign(topology=topology)
     ours, others = wide[topology].reset_index(drop=True), others.reset_index(drop=True)
@@ -101,8 +100,7 @@ def random_degrees(rows: Table, form: str = "un") -> Table:
     """One case for each random graph: its mean degree is un or u(n − 1) (``is_degree``)."""
     from ngo.analysis.consensus import DEGREES, is_degree
 
-    if form not in FORMS:
-        raise unknown("form", form, FORMS)
+    one_of("form", form, FORMS)
     table = rows[rows["topology"] == "random"].assign(form=form)
     expected = DEGREES[form](table["n"], table["u"])
     return cases(table, CASE, table["degree"], expected, is_degree(table, table["form"]))

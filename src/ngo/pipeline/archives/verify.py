@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, one_of
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.archives.archive import Archive
@@ -118,8 +118,7 @@ def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured])
     """
     claims = planned.ledger.claims
     for name in names:
-        if name not in claims:
-            raise unknown("claim", name, claims)
+        one_of("claim", name, claims)
 
     @cache
     def facts(table: str) -> pd.DataFrame:
