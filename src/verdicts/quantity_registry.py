@@ -150,25 +150,21 @@ def cases(
     names: Sequence[str],
     measured: pd.Series | np.ndarray,
     limit: pd.Series | np.ndarray | float,
-    met: pd.Series | np.ndarray,
+    met: pd.Series | np.ndarray | None = None,
 ) -> pd.DataFrame:
     """The columns ``case``, ``measured``, ``limit`` and ``met``; a case has the values ``names``.
 
+    Without ``met``, a case is met if it measured the limit or less.
     A UserError if there are no rows: a statement without cases is not decided.
     """
     if rows.empty:
         raise UserError("cases: no row is left for this statement.")
-    return pd.DataFrame(
-        {
-            "case": [
-                ", ".join(f"{name} {_shown(row[name])}" for name in names)
-                for row in rows[list(names)].to_dict("records")
-            ],
-            "measured": pd.Series(measured).to_numpy(dtype=float),
-            "limit": limit if isinstance(limit, float | int) else pd.Series(limit).to_numpy(float),
-            "met": pd.Series(met).to_numpy(dtype=bool),
-        }
-    )
+    records = rows[list(names)].to_dict("records")
+    named = [", ".join(f"{name} {_shown(row[name])}" for name in names) for row in records]
+    table = pd.DataFrame({"case": named, "measured": pd.Series(measured).to_numpy(dtype=float)})
+    table["limit"] = limit if isinstance(limit, float | int) else pd.Series(limit).to_numpy(float)
+    below = table["measured"] <= table["limit"]
+    return table.assign(met=below if met is None else pd.Series(met).to_numpy(dtype=bool))
 
 
 def _shown(value: object) -> str:

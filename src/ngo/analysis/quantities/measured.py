@@ -34,8 +34,7 @@ def samples_of_workers(rows: Table, samples: int) -> Table:
 def classes_of_workers(rows: Table, most: int) -> Table:
     """One case for each worker: it has samples of at most ``most`` classes."""
     workers = _counts(rows)
-    met = workers["classes"] <= most
-    return cases(workers, ("dataset", "worker"), workers["classes"], most, met)
+    return cases(workers, ("dataset", "worker"), workers["classes"], most)
 
 
 @quantity("samples_used", example="{samples: 60000}", cases=True)
@@ -127,7 +126,7 @@ def consensus_delay_floor(table: Table, share: float) -> Table:
     undelayed = rows[rows["delay"] == 0].set_index("p")["end"]
     rows = rows[(rows["delay"] > 0) & rows["allowed"]]
     floor = rows["p"].map(undelayed).clip(lower=share)
-    return cases(rows, ("p", "delay"), rows["end"], FACTOR * floor, rows["end"] <= FACTOR * floor)
+    return cases(rows, ("p", "delay"), rows["end"], FACTOR * floor)
 
 
 def _ends(table: Table) -> Table:
