@@ -9,8 +9,7 @@ from types import SimpleNamespace
 from matplotlib.figure import Figure
 
 from ngo import plots
-from ngo.pipeline.paper_figures import notebook_of
-from ngo.pipeline.paths import REPOSITORY
+from ngo.pipeline.paths import REPOSITORY, notebook_of
 
 
 @cache

@@ -9,7 +9,8 @@ from conftest import REPOSITORY
 from ngo.common.registry import UserError
 from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
-from ngo.pipeline.paper_figures import NGO, paper_of
+from ngo.pipeline.paper_figures import paper_of
+from ngo.pipeline.paths import NGO
 
 PAPER = {
     "name": "own",

@@ -22,7 +22,7 @@ from pyarrow import parquet
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.files import PARTIAL, exclusive_lock, writable_folder
 from ngo.common.registry import UserError, in_a_line
-from ngo.pipeline.archives import limits
+from ngo.pipeline.archives import finished_runs, limits
 from ngo.pipeline.archives.archive import (
     Archive,
     Members,
@@ -35,13 +35,6 @@ from ngo.pipeline.archives.archive import (
     sha256,
     tar_of,
     write_members,
-)
-from ngo.pipeline.archives.finished_runs import (
-    RECORDS,
-    FinishedRun,
-    of_this_code,
-    run_here,
-    write_run,
 )
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import LOCK, RUNS, tidy_table
@@ -59,7 +52,7 @@ def needed_tables(archive: Archive, planned: Plan) -> list[str]:
 
 def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | None:
     """The first run of the tables ``names`` that is not in the archive; None if all are."""
-    runs = archive.runs if RECORDS in archive.members else {}
+    runs = archive.runs if finished_runs.RECORDS in archive.members else {}
     needed = (spec.id for name in names for spec in planned.runs_of(name))
     return next((run for run in needed if run not in runs), None)
 
@@ -83,7 +76,8 @@ def joined_tables(
     """
     known, left = planned.run_tables.values(), limits.JOINED
     names = [name for name in names if name in known]
-    wrong = relabelled(archive, planned) if names and RECORDS in archive.members else None
+    has_runs = finished_runs.RECORDS in archive.members
+    wrong = relabelled(archive, planned) if names and has_runs else None
     for name in names:
         with refusing(archive.path):
             if wrong:
@@ -165,7 +159,7 @@ def _files(archive: Archive, planned: Plan) -> Members:
     }
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
-    if RECORDS in files:  # one file for each, as pages of results read them
+    if finished_runs.RECORDS in files:  # one file for each, as pages of results read them
         for run in archive.runs.values():
             files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
     return files
@@ -250,23 +244,23 @@ def restore(archive: Archive, planned: Plan) -> dict[str, list[str]]:
         for name, run in sorted(archive.runs.items()):
             outcomes[_outcome(run, planned)].append(name)
         for name in outcomes[RESTORED]:
-            write_run(RUNS / name, archive.runs[name])
+            finished_runs.write_run(RUNS / name, archive.runs[name])
             (RUNS / name / CHECKPOINT).unlink(missing_ok=True)
     finally:
         lock.release()
     return outcomes
 
 
-def _outcome(run: FinishedRun, planned: Plan) -> str:
+def _outcome(run: finished_runs.FinishedRun, planned: Plan) -> str:
     spec = planned.runs.get(run.id)
     if spec is None:
         return NOT_IN_CONFIG
     if run.id in planned.snapshots:
         return MODELS
-    if not of_this_code(run, spec):
+    if not finished_runs.of_this_code(run, spec):
         return OTHER_CODE
-    here = run_here(RUNS / run.id)
-    return HERE if here and of_this_code(here, spec) else RESTORED
+    here = finished_runs.run_here(RUNS / run.id)
+    return HERE if here and finished_runs.of_this_code(here, spec) else RESTORED
 
 
 def told(outcomes: Mapping[str, list[str]], planned: Plan) -> str:
