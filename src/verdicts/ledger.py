@@ -367,7 +367,4 @@ OF_VERDICT = (
     *("hardest_measured", "hardest_limit", "multiverse"),
 )
 #: What a row has of the claim, of the verdict and of the evidence.
-OF_EVIDENCE = (
-    *("estimate", "pairs", "infinite"),
-    *("p_t", "p_sign_flip", "p", "p_equivalent"),
-)
+OF_EVIDENCE = (*("estimate", "pairs", "infinite"), *("p_t", "p_sign_flip", "p", "p_equivalent"))

@@ -114,11 +114,7 @@ def sceptical_p(
 
 
 def equivalence(
-    original: float,
-    original_se: float,
-    replication: float,
-    replication_se: float,
-    margin: float,
+    original: float, original_se: float, replication: float, replication_se: float, margin: float
 ) -> float:
     """The p value of two one-sided tests that both differ by the ``margin`` or more.
 

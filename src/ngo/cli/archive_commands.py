@@ -32,12 +32,7 @@ trust_option = click.option(
     "--finished", is_flag=True, help="Pack the runs that are finished, without tables or figures."
 )
 @click.option("--out", type=options.RESULT, required=True, help="Archive to write (tar).")
-def archive(
-    figures: tuple[str, ...],
-    configs: tuple[Path, ...],
-    finished: bool,
-    out: Path,
-) -> None:
+def archive(figures: tuple[str, ...], configs: tuple[Path, ...], finished: bool, out: Path) -> None:
     r"""Pack the inputs of FIGURES as one verified archive.
 
     The archive holds the metrics and records of runs, tables of measurements, configs and the

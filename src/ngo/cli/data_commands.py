@@ -87,11 +87,7 @@ def describe(path: Path, data_root: Path | None, name: str | None, out: Path) ->
     "--out", type=options.RESULT, required=True, help="Partition file to write (parquet)."
 )
 def partition(
-    job: Path | None,
-    key: str | None,
-    data_root: Path | None,
-    out: Path,
-    **given: object,
+    job: Path | None, key: str | None, data_root: Path | None, out: Path, **given: object
 ) -> None:
     r"""Assign each training sample to a worker.
 

@@ -88,10 +88,7 @@ def notebook(source: Path, param: tuple[str, ...], out: Path) -> None:
 @configs_option("none: without --universes")
 @table_option
 def aggregate(
-    metrics: tuple[Path, ...],
-    universes: str | None,
-    configs: tuple[Path, ...],
-    out: Path,
+    metrics: tuple[Path, ...], universes: str | None, configs: tuple[Path, ...], out: Path
 ) -> None:
     """Join tables of jobs, and metrics files of runs, into one tidy table.
 

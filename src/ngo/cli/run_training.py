@@ -108,12 +108,7 @@ def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
 
 
 def train_distributed(
-    spec: RunSpec,
-    out: Path,
-    root: Path,
-    *,
-    processes: int | None,
-    **how: object,
+    spec: RunSpec, out: Path, root: Path, *, processes: int | None, **how: object
 ) -> None:
     """Train ``spec`` in new ``processes``, or take part as a process that torchrun started."""
     if processes is None:

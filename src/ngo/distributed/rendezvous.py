@@ -220,10 +220,7 @@ class Group:
         return [process for process in range(self.size) if process != self.me]
 
     def exchange(
-        self,
-        like: torch.Tensor,
-        send: Mapping[int, torch.Tensor],
-        receive: Mapping[int, int],
+        self, like: torch.Tensor, send: Mapping[int, torch.Tensor], receive: Mapping[int, int]
     ) -> dict[int, torch.Tensor]:
         """Send rows ``like`` these to each process in ``send``, and receive the given number from
         each process in ``receive``: point to point, and all at the same time.

@@ -33,9 +33,7 @@ PREFIX = "universes_"
 DIGITS = 3
 
 
-def experiments(
-    config: Mapping,
-) -> tuple[dict[str, dict[RunSpec, str]], dict[str, list[Universe]]]:
+def experiments(config: Mapping) -> tuple[dict[str, dict[RunSpec, str]], dict[str, list[Universe]]]:
     """The runs of each experiment, with their settings, and the universes of those that have some.
 
     Raises a UserError for the first mistake.

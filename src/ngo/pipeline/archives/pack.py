@@ -9,13 +9,7 @@ from pathlib import Path
 
 import ngo
 from ngo.common.registry import UserError, one_of
-from ngo.pipeline.archives.archive import (
-    ABOUT,
-    WORKFLOW,
-    Members,
-    content_of,
-    named_members,
-)
+from ngo.pipeline.archives.archive import ABOUT, WORKFLOW, Members, content_of, named_members
 from ngo.pipeline.archives.finished_runs import (
     FinishedRun,
     is_finished,
