@@ -6,11 +6,10 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 
 from ngo.analysis.seed_means import points
 from ngo.common.fields import DECLARED
-from ngo.common.lazy import torch
+from ngo.common.lazy import pd, torch
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.consensus_dynamics import Chebyshev
 from ngo.gossip.topology import TOPOLOGIES, Mixing

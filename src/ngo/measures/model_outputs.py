@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole, within
-from ngo.common.lazy import Table, Tensor, pd, torch
+from ngo.common.lazy import Table, Tensor, nn, np, pd, torch
 from ngo.common.registry import one_of
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset
 from ngo.measures.measurement import kept, measurement
 
 if TYPE_CHECKING:
-    import numpy as np
-    from torch import nn
-
     from ngo.models.layers import VAE
 
 
