@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from verdicts.files import read_mapping, regular_file
+from verdicts.lazy import pd
 from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, unknown
 from verdicts.rows.evaluations import worst_of
 from verdicts.rows.tables import MOST_BYTES, read_csv

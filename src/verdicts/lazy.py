@@ -16,9 +16,13 @@ class Library:
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
+    from pyarrow import compute, parquet, types
     from scipy import optimize, special, stats
 else:
     names = ("pandas", "scipy.optimize", "scipy.special", "scipy.stats")
     pd, optimize, special, stats = map(Library, names)
+    names = ("pyarrow", "pyarrow.compute", "pyarrow.parquet", "pyarrow.types")
+    pa, compute, parquet, types = map(Library, names)
 
-__all__ = ["Library", "optimize", "pd", "special", "stats"]
+__all__ = ["Library", "compute", "optimize", "pa", "parquet", "pd", "special", "stats", "types"]

@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
 from verdicts.claims.units import known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
 from verdicts.claims.unpaired import unpaired_sides
+from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.row import NAN, Row
@@ -49,8 +49,6 @@ Finding = Evidence | MultiverseEvidence | Verdict
 
 #: Kinds of claims with a limit, not a direction.
 BOUNDS = ("bound", "theorem", "theorem amended")
-
-NO_RUNS = pd.DataFrame({"seed": [], "run": [], "value": [], "diverged": [], "left_out": []})
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
@@ -230,7 +228,8 @@ def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
     both = both_diverged(numbers, noted)
     if both:
         yield f"{_are_left_out(both)}: both sides {_ended(noted)}"
-    runs = pd.concat(noted).drop_duplicates(["seed", "run"]) if noted else NO_RUNS
+    none = pd.DataFrame({name: [] for name in ("seed", "run", "value", "diverged", "left_out")})
+    runs = pd.concat(noted).drop_duplicates(["seed", "run"]) if noted else none
     empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
     if (value := _value(claim)) and len(empty):
         rows = "1 row" if len(empty) == 1 else f"{len(empty)} rows"

@@ -12,9 +12,8 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-import pandas as pd
-
 from verdicts.files import regular_file
+from verdicts.lazy import pd
 from verdicts.registry import UserError, check, shown
 from verdicts.rows.tables import check_columns, read_csv
 

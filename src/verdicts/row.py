@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-import pandas as pd
-
 from verdicts.claims.claim import MARKS
 from verdicts.files import regular_file
+from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line, printable
 from verdicts.rows.tables import MOST_BYTES, read_csv
 from verdicts.statistics import judgement

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-import pandas as pd
-
 from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
 from verdicts.claims.units import check_shares
+from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, one_of, shown
 from verdicts.rows.evaluations import column_of, parsed

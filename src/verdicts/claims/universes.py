@@ -8,10 +8,10 @@ alone, to know why.
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from verdicts.claims.claim import Claim, Gate
 from verdicts.claims.gates import check_gate, passing
+from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
 from verdicts.rows.seed_values import both_diverged, noted_runs, total

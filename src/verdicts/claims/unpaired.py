@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-import pandas as pd
-
 from verdicts.claims.claim import SIDES, Claim
+from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
 from verdicts.rows.evaluations import Value
@@ -16,7 +15,7 @@ from verdicts.rows.seed_values import by_seed, logs, mean_over
 from verdicts.rows.selection import Selection, selected
 
 #: The values of both sides, by seed.
-Sides = tuple[pd.Series, pd.Series]
+Sides = tuple["pd.Series", "pd.Series"]
 
 
 def values_of(

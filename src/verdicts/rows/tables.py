@@ -11,11 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-import pandas as pd
-import pyarrow as pa
-from pyarrow import compute, parquet, types
-
 from verdicts.files import regular_file
+from verdicts.lazy import compute, pa, parquet, pd, types
 from verdicts.registry import UserError, shown
 from verdicts.rows.selection import Folder
 

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-import pandas as pd
 
-from verdicts.lazy import special, stats
+from verdicts.lazy import pd, special, stats
 from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.one_sample import median_interval, signed_ranks

@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from verdicts.lazy import special
+from verdicts.lazy import pd, special
 from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import ALPHA
 
