@@ -24,15 +24,8 @@ from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.archives.unpack import unpack
 from ngo.pipeline.config import SEEDS
 from ngo.pipeline.report_contents import report_contents
+from ngo.report import results_markdown as markdown
 from ngo.report.contents import SHIPPED, Contents, as_shipped, text
-from ngo.report.results_markdown import (
-    SUMMARY,
-    for_readme,
-    paper_markdown,
-    results_markdown,
-    summary,
-    summary_of,
-)
 from ngo.report.templates import play_page
 
 COLOURS = 256
@@ -93,8 +86,8 @@ def write(contents: Contents) -> None:
             if answer.outdated:
                 raise UserError(f"{answer.question} {answer.outdated}: rewrite the answer.")
         readme = paths.REPOSITORY / "README.md"
-        block = for_readme(summary(contents, name))
-        files[readme] = SUMMARY.sub(lambda _: block, text(readme), count=1)
+        block = markdown.for_readme(markdown.summary(contents, name))
+        files[readme] = markdown.SUMMARY.sub(lambda _: block, text(readme), count=1)
         files[paths.REPOSITORY / SHIPPED] = as_shipped(contents)
     for path, page in files.items():
         write_text(path, page)
@@ -105,10 +98,11 @@ def write(contents: Contents) -> None:
 def pages_in_docs(contents: Contents, name: str) -> dict[str, str]:
     """The pages of a tier, by their paths in docs/."""
     if contents.tier != paths.FIRST:
-        return {paths.pages_of(contents.tier)[0]: paper_markdown(contents, name)}
+        return {paths.pages_of(contents.tier)[0]: markdown.paper_markdown(contents, name)}
     assumptions = text(contents.assumptions.with_name("assumptions.md"))
     title = f"# Assumptions of the {contents.tier} tier"
-    return results_markdown(contents, name) | {"assumptions.md": f"{title}\n\n{assumptions}"}
+    pages = markdown.results_markdown(contents, name)
+    return {**pages, "assumptions.md": f"{title}\n\n{assumptions}"}
 
 
 def write_images(contents: Contents, folder: Path) -> None:
@@ -140,7 +134,7 @@ def small_png(path: Path) -> bytes:
 def stale() -> str | int:
     """A message if README.md does not have the summary of docs/results.md; else 0."""
     page, readme = (text(paths.REPOSITORY / name) for name in ("docs/results.md", "README.md"))
-    if summary_of(readme) == for_readme(summary_of(page)):
+    if markdown.summary_of(readme) == markdown.for_readme(markdown.summary_of(page)):
         return 0
     return "README.md does not have the summary of docs/results.md; run make results-page."
 

@@ -31,14 +31,7 @@ from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.judgement import (
-    FAILS,
-    NOT_RUN,
-    REVERSED,
-    UNDECIDED,
-    Verdict,
-    judge_multiverses,
-)
+from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
@@ -125,9 +118,10 @@ def _decided(family: dict[str, Finding], claims: Mapping[str, Claim]) -> dict[st
     sampled = {k: value for k, value in family.items() if isinstance(value, MultiverseEvidence)}
     verdicts = {k: value for k, value in family.items() if isinstance(value, Verdict)}
     verdicts |= zip(seeds, judgement.judge(list(seeds.values())), strict=True)
-    verdicts |= zip(sampled, judge_multiverses(list(sampled.values())), strict=True)
-    bounds = {k for k in family if claims[k].kind in BOUNDS and verdicts[k].verdict == REVERSED}
-    verdicts |= {k: replace(verdicts[k], verdict=FAILS) for k in bounds}
+    verdicts |= zip(sampled, judgement.judge_multiverses(list(sampled.values())), strict=True)
+    reversed_ = {k for k in family if verdicts[k].verdict == judgement.REVERSED}
+    bounds = {k for k in reversed_ if claims[k].kind in BOUNDS}
+    verdicts |= {k: replace(verdicts[k], verdict=judgement.FAILS) for k in bounds}
     return {k: verdicts[k] for k in family}
 
 

@@ -12,17 +12,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.claim import (
-    MARKS,
-    POOLED,
-    SIDES,
-    Cell,
-    Claim,
-    ClaimsFile,
-    Gate,
-    Universes,
-    alike,
-)
+from verdicts.claims import claim as schema
+from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.resolved import forms, resolved
 from verdicts.claims.units import check_shares
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
@@ -35,7 +26,7 @@ from verdicts.statistics.two_sample import TESTS
 
 CLAIM_KEYS = (
     *("place", "says", "quote", "kind", "from", "where", "quantity", "with"),
-    *(*RELATIONS, "margin", "unit", "exact", "standard_error", "test", *MARKS),
+    *(*RELATIONS, "margin", "unit", "exact", "standard_error", "test", *schema.MARKS),
     *("family", "gate", "shows", "cells", "every_cell", "depends_on", "universes", "looks"),
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
@@ -96,14 +87,14 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
     read = _reader(key, values)
-    pooled = values.get("quantity") == POOLED
+    pooled = values.get("quantity") == schema.POOLED
     known = [name for name in CLAIM_KEYS if not pooled or name not in OF_ROWS]
     rows = () if pooled else ("from",)
     check_keys(key, values, known, ("place", "says", "kind", *rows, "quantity"))
     kind = one_of(f"{key}.kind", values["kind"], KINDS)
     quantity, arguments = _quantity(key, values)
     expectation = _expectation(key, values)
-    mark = _given(key, values, MARKS)
+    mark = _given(key, values, schema.MARKS)
     universes = read("universes", _universes)
     exact = read("exact", boolean, False)
     test = read("test", lambda place, value: one_of(place, value, TESTS), "")
@@ -188,7 +179,7 @@ def _check_expectations(key: str, claim: Claim) -> None:
         (
             "test",
             claim.test and not claim.has_sides,
-            f"it is of runs that are not paired; only for {', '.join(SIDES)}, and not with "
+            f"it is of runs that are not paired; only for {', '.join(schema.SIDES)}, and not with "
             "'looks', 'universes' or 'exact'",
         ),
         ("universes", over and quantity.ratio, f"{quantity.name!r} is a ratio of means over seeds"),
@@ -366,7 +357,7 @@ def _members(claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
     key = f"claims.{claim.id}.with.claims"
     for name in names(key, claim.arguments["claims"]):
         single = {id: member for id, member in claims.items() if not member.is_pooled}
-        members = [name] if name in claims else alike(name, single)
+        members = [name] if name in claims else schema.alike(name, single)
         if not members:
             raise unknown(key, name, claims)
         for id in members:
