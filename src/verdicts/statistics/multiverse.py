@@ -78,6 +78,10 @@ class Multiverse:
         """The universes on a side, as in ``SIDES``."""
         return {1: self.holds, -1: self.reversed, 0: self.within}[side]
 
+    def interval(self, side: int) -> tuple[float, float]:
+        """The ``share_interval`` of the universes on a side."""
+        return share_interval(self.number(side), self.count)
+
     def as_json(self) -> str:
         """All fields as a JSON object in one line."""
         return json.dumps(asdict(self), ensure_ascii=False)
