@@ -55,9 +55,8 @@ def write_together(
                 raise UserError(f"out: {str(target)!r} is what is read; choose another folder.")
         with tempfile.TemporaryDirectory(prefix=".verdicts-", dir=folder) as waiting:
             for name, content in contents.items():
-                Path(waiting, name).write_bytes(
-                    content if isinstance(content, bytes) else content.encode()
-                )
+                data = content if isinstance(content, bytes) else content.encode()
+                Path(waiting, name).write_bytes(data)
             for name in contents:
                 Path(waiting, name).replace(folder / name)
     except OSError as error:

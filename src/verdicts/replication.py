@@ -77,9 +77,8 @@ def small_telescopes(
     that is not above 0, and for a power outside of (0, 1).
     """
     small = float(ndtri(0.975) + ndtri(_level(power, "power"))) * _both(original_se)
-    return float(
-        ndtr((math.copysign(replication, original * replication) - small) / _both(replication_se))
-    )
+    off = math.copysign(replication, original * replication) - small
+    return float(ndtr(off / _both(replication_se)))
 
 
 def sceptical_p(

@@ -231,9 +231,8 @@ def reproduction(
         ours=("finite", "mean"), sd=("finite", "std"),
         seeds=("value", "size"), finite=("finite", "count"),
     )  # fmt: skip
-    table = numbers.merge(ours, on=keys, how="left").fillna(
-        {"setting": "", "seeds": 0, "finite": 0}
-    )
+    absent = {"setting": "", "seeds": 0, "finite": 0}
+    table = numbers.merge(ours, on=keys, how="left").fillna(absent)
     table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
     if not table["seeds"].any():
         told = ", ".join(numbers[keys].iloc[0])

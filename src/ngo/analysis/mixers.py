@@ -118,9 +118,8 @@ def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     and the same of its ratio to linear gossip's on the same topology, paired by seed.
     """
     chosen = ends(best_rows(with_mixers(table), value))
-    chosen = chosen.assign(
-        V=chosen[value], diverged=~np.isfinite(chosen[value]), run=chosen["seed"]
-    )
+    V = chosen[value]
+    chosen = chosen.assign(V=V, diverged=~np.isfinite(V), run=chosen["seed"])
     linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", "V"]]
     linear = linear.rename(columns={"V": "linear"})
     chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")

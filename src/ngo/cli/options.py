@@ -279,9 +279,7 @@ def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
     shape = DATASETS[dataset].input_shape
     tasks = [values["task"]] if "task" in values else list(TASKS)
     fitting = [n for n, m in MODELS.items() if m.input_shape == shape and m.task in tasks]
-    fitting.sort(
-        key=lambda name: (tasks.index(MODELS[name].task), not name.startswith(f"{dataset}_"))
-    )
+    fitting.sort(key=lambda n: (tasks.index(MODELS[n].task), not n.startswith(f"{dataset}_")))
     model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
     implied = {"model": model, "task": MODELS[model].task}
     spec = resolve({}, {**implied, **needed, **values})

@@ -157,9 +157,8 @@ def disagreement(terms: Sequence[Terms]) -> str:
     for key, expected in terms[0].items():
         for process, facts in enumerate(terms):
             if (value := facts.get(key)) != expected:
-                return (
-                    f"process {process} has {key} {shown(value)}, process 0 has {shown(expected)}"
-                )
+                told = f"process {process} has {key} {shown(value)}"
+                return f"{told}, process 0 has {shown(expected)}"
     return ""
 
 

@@ -158,9 +158,8 @@ def sampled_runs(
             "settings": {chosen: {**setting, **fields} for chosen, setting in settings.items()},
             "first_seed": first + number * seeds,
         }
-        runs = training_runs(
-            f"{key}, universe {number}", {**config, **there}, {**entry, "seeds": seeds}
-        )
+        given = {**entry, "seeds": seeds}
+        runs = training_runs(f"{key}, universe {number}", {**config, **there}, given)
         sampled = runs | sampled
         universes.append(Universe(number, values, tuple(spec.id for spec in runs)))
         read |= {name for name in fields if name not in read and _reads(name, fields, entry, runs)}
@@ -190,9 +189,8 @@ def sample(key: str, entry: Mapping) -> list[dict[str, object]]:
     _check_scale(f"{key}.scale", entry)
     from scipy.stats import qmc
 
-    points = qmc.Sobol(len(values), rng=entry["sobol_seed"]).random_base2(
-        math.ceil(math.log2(max(2, entry["count"])))
-    )
+    power = math.ceil(math.log2(max(2, entry["count"])))
+    points = qmc.Sobol(len(values), rng=entry["sobol_seed"]).random_base2(power)
     names = sorted(values)  # in whatever order the config has them
     return [
         {name: _value(name, values[name], u) for name, u in zip(names, point, strict=True)}

@@ -328,9 +328,7 @@ def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[s
         for name in config.get(section, {}):
             if "snapshots" not in config["training"].get(name, {}):
                 raise UserError(f"{section}.{name}: it needs training.{name}, with snapshots.")
-    return {
-        run: sorted(steps, key=lambda step: (step == FINAL, step)) for run, steps in wanted.items()
-    }
+    return {run: sorted(steps, key=lambda t: (t == FINAL, t)) for run, steps in wanted.items()}
 
 
 def _partitions(key: str, config: Mapping, entry: Mapping) -> dict[str, RunSpec]:

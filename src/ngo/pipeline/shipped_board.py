@@ -96,9 +96,7 @@ def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str
     tables = joined_tables(archive, planned, names)
     joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in tables}
     places = {name: paths.tidy_table(planned.tier, name) for name in names if name not in joined}
-    return joined | {
-        k: archive.table(path) for k, path in places.items() if path in archive.members
-    }
+    return joined | {k: archive.table(p) for k, p in places.items() if p in archive.members}
 
 
 def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:

@@ -221,9 +221,8 @@ class PrintedNumbers:
         Less that of the row ``minus``, if it is given. A value that is None is an empty cell.
         Raises a one-line UserError.
         """
-        right = (
-            {"file", "column", "where"} <= printed.keys() <= {"file", "column", "where", "minus"}
-        )
+        needed = {"file", "column", "where"}
+        right = needed <= printed.keys() <= {*needed, "minus"}
         sides = [printed.get(name) for name in ("where", "minus") if name in printed]
         right = right and all(isinstance(side, Mapping) for side in sides)
         check(right, key, printed, "give a number, or file, column and where (and minus)")

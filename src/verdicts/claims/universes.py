@@ -57,9 +57,8 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     universes = universes.reset_index()
     for name in wanted:
         universes[name] = _setting(name, universes[name])
-    return universes.drop(
-        columns=[n for n in wanted if named is None and universes[n].nunique() < 2]
-    )
+    same = [name for name in wanted if named is None and universes[name].nunique() < 2]
+    return universes.drop(columns=same)
 
 
 def _missed(

@@ -91,9 +91,7 @@ def by_seed(
     A missing run is NaN. See ``runs_by_seed``.
     """
     runs = runs_by_seed(selected(rows, where), value, over)
-    columns = {
-        key: group.set_index("seed")["value"] for key, group in runs.groupby("key", sort=False)
-    }
+    columns = {k: of.set_index("seed")["value"] for k, of in runs.groupby("key", sort=False)}
     return _table(columns, sorted(runs["seed"].unique()))
 
 

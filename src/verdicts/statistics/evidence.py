@@ -145,13 +145,11 @@ def evidence(
         test = one_sample.SignFlips(part, whole, draws)
     else:
         test = one_sample.StudentT(part, whole)
-    side = (
-        1 if (one_sample.signed_ranks(off) if infinite else part - value * whole).sum() >= 0 else -1
-    )
+    signed = one_sample.signed_ranks(off) if infinite else part - value * whole
+    side = 1 if signed.sum() >= 0 else -1
     if not (infinite or constant):
-        found = replace(
-            found, p_t=one_sample.two_sided(one_sample.StudentT(part, whole), value, side)
-        )
+        student = one_sample.StudentT(part, whole)
+        found = replace(found, p_t=one_sample.two_sided(student, value, side))
     if isinstance(test, one_sample.SignFlips):
         found = replace(found, p_sign_flip=one_sample.two_sided(test, value, side))
     return tested(found, test, side)

@@ -146,9 +146,8 @@ def examined(
         both_diverged=both_diverged,
     )  # fmt: skip
     infinite = int(np.isinf(values).sum())
-    return MultiverseEvidence(
-        multiverse, expectation, rule, infinite, *median_interval(np.sort(values))
-    )
+    median = median_interval(np.sort(values))
+    return MultiverseEvidence(multiverse, expectation, rule, infinite, *median)
 
 
 def _asked(holds: int, opposite: int, count: int) -> tuple[int, ...]:

@@ -291,9 +291,8 @@ def speedup_slope(table: Table) -> Numbers:
     if rows["n"].nunique() < 2:
         raise UserError("speedup_workers: a slope needs two numbers of workers or more.")
     logs = rows.assign(n=np.log(rows["n"]), gap=np.log(rows["gap"])).groupby("seed")
-    return by_seed(
-        pd.Series({seed: np.polyfit(gaps["n"], gaps["gap"], 1)[0] for seed, gaps in logs})
-    )
+    slopes = {seed: np.polyfit(gaps["n"], gaps["gap"], 1)[0] for seed, gaps in logs}
+    return by_seed(pd.Series(slopes))
 
 
 @quantity("theory_descent_lemma", example="{form: printed}", cases=True)

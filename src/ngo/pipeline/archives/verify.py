@@ -231,9 +231,8 @@ class Verification:
                 f"verify: no run can be retrained: {reasons or 'the archive has none'}. Runs were "
                 f"made by revision {made_by}."
             )
-        for dataset in sorted(
-            {self.planned.runs[name].dataset for drawn in chosen for name in drawn.runs}
-        ):
+        names = {name for drawn in chosen for name in drawn.runs}
+        for dataset in sorted({self.planned.runs[name].dataset for name in names}):
             download.check(dataset, self._root)
 
     def made_again(self, chosen: Sequence[Group]) -> Iterator[Check]:
