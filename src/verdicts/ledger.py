@@ -66,7 +66,9 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     for claim in claims.claims.values():
         if decided[claim.id].verdict == NOT_RUN and claims.is_optional(claim.id):
             continue
-        unit = known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
+        # as far as there are tables
+        of_runs = all("run" in tables[name] for name in claim.tables if name in tables)
+        unit = known_unit(claim, claims.claims, of_runs=of_runs)
         row = _row(claim, "", claim.expectation, decided[claim.id], unit)
         rows.append(_gated(row, claim, {}, claims, tables))
         for name, verdict in cells[claim.id].items():
@@ -93,11 +95,6 @@ def _gated(row: Row, claim: Claim, where: Selection, claims: ClaimsFile, tables:
         told = f"{error}; without this gate, set on {gate.late} after the results: {before}"
         return replace(row, verdict=NOT_RUN, reason=told, next_look=None)
     return row
-
-
-def _of_runs(claim: Claim, tables: Tables) -> bool:
-    """Whether the claim's rows are of runs: with the column ``run``, as far as there are tables."""
-    return all("run" in tables[name] for name in claim.tables if name in tables)
 
 
 def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdict]:

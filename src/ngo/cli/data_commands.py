@@ -109,9 +109,8 @@ def partition(
     write(out, [spec], root)
     labels, parts = loading.train_labels(spec.dataset, root), read(out, spec)
     sizes = [len(part) for part in parts]
-    facts = [
-        f"{sum(sizes)} samples, {min(sizes)} to {max(sizes)} for each of {spec.workers} workers"
-    ]
+    each = f"{min(sizes)} to {max(sizes)} for each of {spec.workers} workers"
+    facts = [f"{sum(sizes)} samples, {each}"]
     if classes is not None:
         counts = samples_by_class(labels, parts, classes)
         facts += [

@@ -94,9 +94,9 @@ def launch(work: Callable[[], object], processes: int) -> None:
                 process.join()
     for k, code in failed.items():
         if code != MISTAKE_EXIT_CODE:  # the others' failures follow from this one
-            how = (
-                f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-            )
+            how = f"ended with {code}"
+            if code < 0:
+                how = f"was killed by {signal.Signals(-code).name}"
             raise UserError(f"distributed: process {k} of {processes} {how}.")
     if failed:
         raise UserError(store.get(meeting.MISTAKE).decode())
@@ -106,9 +106,8 @@ def _loopback_store() -> dist.TCPStore:
     """A store on the loopback address; torch's default is all addresses."""
     with socket.create_server((ADDRESS, 0)) as server:
         port = server.getsockname()[1]
-        return dist.TCPStore(
-            ADDRESS, port, is_master=True, wait_for_workers=False, master_listen_fd=server.detach()
-        )
+        how = {"wait_for_workers": False, "master_listen_fd": server.detach()}
+        return dist.TCPStore(ADDRESS, port, is_master=True, **how)
 
 
 def _child(work: Callable[[], object], environment: Mapping[str, str]) -> NoReturn:

@@ -178,9 +178,8 @@ def open_rendezvous(timeout: float) -> Rendezvous:
 
 def open_store(place: Place, timeout: float, holds: bool = False) -> dist.TCPStore:
     """A connection to the store, or the store itself."""
-    return dist.TCPStore(
-        place.address, place.port, None, holds, timedelta(seconds=timeout), wait_for_workers=False
-    )
+    limit = timedelta(seconds=timeout)
+    return dist.TCPStore(place.address, place.port, None, holds, limit, wait_for_workers=False)
 
 
 def within(seconds: float, work: Callable[..., Any], *arguments: object) -> Any:

@@ -194,9 +194,8 @@ def _in_one_line(error: ValidationError) -> str:
         name = next(name for name in value if name not in known)
         if FIELDS.keys() <= known.keys():
             return str(unknown_field(key, name, known))
-        return (
-            f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
-        )
+        told = f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}"
+        return f"{told}.{nearest(name, known)}"
     if kind == "required":
         missing = next(name for name in error.validator_value if name not in value)
         base = " An overlay goes after its base, config/config.yaml." if key == "config" else ""

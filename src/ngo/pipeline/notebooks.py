@@ -148,7 +148,6 @@ def _outputs(
     if error := result.error_before_exec or result.error_in_exec:
         kind = type(error)
         lines = shell.InteractiveTB.structured_traceback(kind, error, error.__traceback__)
-        outputs.append(
-            nbformat.v4.new_output("error", ename=kind.__name__, evalue=str(error), traceback=lines)
-        )
+        told = {"ename": kind.__name__, "evalue": str(error), "traceback": lines}
+        outputs.append(nbformat.v4.new_output("error", **told))
     return outputs

@@ -69,10 +69,6 @@ RANKED_FROM = 6
 Intervals = Callable[[float], one_sample.Interval]
 
 
-def _none(level: float) -> one_sample.Interval:
-    return NAN, NAN
-
-
 @dataclass(frozen=True)
 class Evidence:
     """What the values of some seeds say about an expectation. What does not exist is NaN."""
@@ -100,7 +96,7 @@ class Evidence:
     #: That the mean is within the margin: two one-sided tests. NaN without a margin.
     p_equivalent: float = NAN
     #: What the test that decides does not reject; of ``paper``, the prediction interval.
-    interval: Intervals = field(default=_none, compare=False, repr=False)
+    interval: Intervals = field(default=lambda level: (NAN, NAN), compare=False, repr=False)
     #: The same of the last look alone; None without a plan.
     at_last_look: Intervals | None = field(default=None, compare=False, repr=False)
     #: The numbers of seeds at which the claim is judged (``sequential``); empty: at any. Then the
