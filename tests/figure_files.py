@@ -9,8 +9,7 @@ from types import SimpleNamespace
 from matplotlib.figure import Figure
 
 from ngo import plots
-from ngo.pipeline.paper_figures import notebook_of
-from ngo.pipeline.paths import REPOSITORY
+from ngo.pipeline.paths import REPOSITORY, notebook_of
 
 
 @cache
@@ -69,7 +68,7 @@ def made(name: str, out: Path, **inputs) -> plots.Saved:
     save = plots.save
     try:
         plots.save = lambda *given, **named: kept.append(save(*given, **named))
-        executed(name, save=True, tier="test", out=out, **inputs)
+        executed(name, save=True, out=out, **inputs)
     finally:
         plots.save = save
     return kept[0]

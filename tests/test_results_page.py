@@ -37,7 +37,7 @@ def repository(tool, tmp_path, monkeypatch):
     (tmp_path / "results/archive/made-up-metrics.tar").touch()
     readme = f"# Title\n\n{BEGIN}\n{END}\n\nMore.\n"
     (tmp_path / "README.md").write_text(readme, encoding="utf-8")
-    monkeypatch.setattr(tool, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(tool.paths, "REPOSITORY", tmp_path)
     monkeypatch.setattr(tool, "report_contents", lambda *_: contents(tmp_path / "made"))
     return tmp_path
 
@@ -45,8 +45,7 @@ def repository(tool, tmp_path, monkeypatch):
 @pytest.fixture
 def first(tool, monkeypatch):
     """The tier made-up is that of README.md."""
-    for module in ("results_page", "ngo.pipeline.paths"):
-        monkeypatch.setattr(f"{module}.FIRST", "made-up")
+    monkeypatch.setattr(tool.paths, "FIRST", "made-up")
     monkeypatch.setitem(PAGES, "made-up", "results")
 
 

@@ -34,9 +34,8 @@ class Page(HTMLParser):
 
 def broken(site: Path) -> list[str]:
     """A line for each broken link, and for each thing that a page loads from another host."""
-    pages = {
-        path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")
-    }
+    files = [path.resolve() for path in site.rglob("*.html")]
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in files}
     lines = []
     for path, page in pages.items():
         for address in [*page.links, *page.loads]:

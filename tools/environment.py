@@ -36,9 +36,7 @@ def project() -> dict:
 def direct(*extras: str) -> list[str]:
     """The packages that pyproject.toml lists, with those of ``extras``."""
     optional = project()["optional-dependencies"]
-    wanted = project()["dependencies"] + [
-        package for extra in extras for package in optional[extra]
-    ]
+    wanted = project()["dependencies"] + [name for extra in extras for name in optional[extra]]
     names = {re.match(r"[A-Za-z0-9._-]+", name).group().lower() for name in wanted}
     return sorted(names - {project()["name"]})
 

@@ -19,36 +19,22 @@ from ngo.cli.archive_commands import trust_option
 from ngo.cli.options import FOLDER, INPUT
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
+from ngo.pipeline import paths
 from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.archives.unpack import unpack
 from ngo.pipeline.config import SEEDS
-from ngo.pipeline.paths import (
-    CONFIG,
-    FIRST,
-    PAPERS,
-    REPOSITORY,
-    page_of,
-    pages_of,
-    shipped_metrics,
-    tier_folder,
-)
 from ngo.pipeline.report_contents import report_contents
+from ngo.report import results_markdown as markdown
 from ngo.report.contents import SHIPPED, Contents, as_shipped, text
-from ngo.report.results_markdown import (
-    SUMMARY,
-    for_readme,
-    paper_markdown,
-    results_markdown,
-    summary,
-    summary_of,
-)
 from ngo.report.templates import play_page
 
 COLOURS = 256
 
 
 @click.command()
-@click.option("--tier", default=FIRST, show_default=True, help="Tier of the results in results/.")
+@click.option(
+    "--tier", default=paths.FIRST, show_default=True, help="Tier of the results in results/."
+)
 @click.option("--archive", type=INPUT, help="Metrics archive, rebuilt, in place of a tier.")
 @click.option("--shipped", type=FOLDER, default="results/shipped", help="Where it was rebuilt.")
 @trust_option
@@ -58,7 +44,7 @@ def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: b
     try:
         if check:
             sys.exit(stale())
-        root, configs, whole = REPOSITORY, configs_of(tier), True
+        root, configs, whole = paths.REPOSITORY, configs_of(tier), True
         if archive is not None:
             root, configs, whole = rebuilt(archive, shipped, trusted)
         if not whole:
@@ -72,10 +58,10 @@ def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: b
 
 def configs_of(tier: str) -> list[Path]:
     """The config files of a tier, or of a paper of that name, from the repository's folder."""
-    paper = PAPERS / tier / CONFIG.name
-    last = paper if (REPOSITORY / paper).exists() else CONFIG.with_name(f"{tier}.yaml")
+    paper = paths.PAPERS / tier / paths.CONFIG.name
+    last = paper if (paths.REPOSITORY / paper).exists() else paths.CONFIG.with_name(f"{tier}.yaml")
     seeds = last.with_name(f"{SEEDS}{tier}.yaml")
-    return [CONFIG, last, *([seeds] if (REPOSITORY / seeds).exists() else [])]
+    return [paths.CONFIG, last, *([seeds] if (paths.REPOSITORY / seeds).exists() else [])]
 
 
 def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Path], bool]:
@@ -89,20 +75,20 @@ def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Pat
 
 def write(contents: Contents) -> None:
     """Write the pages and figures of a tier, from the folder that has its results."""
-    place, name = REPOSITORY, page_of(contents.tier)
+    place, name = paths.REPOSITORY, paths.page_of(contents.tier)
     pages = pages_in_docs(contents, name)
-    if contents.tier not in shipped_metrics(REPOSITORY):
-        place = Path(tier_folder(contents.tier)).resolve()
+    if contents.tier not in paths.shipped_metrics(paths.REPOSITORY):
+        place = Path(paths.tier_folder(contents.tier)).resolve()
         pages["play.html"] = play_page()
     files = {place / "docs" / path: page for path, page in pages.items()}
-    if contents.tier == FIRST:
+    if contents.tier == paths.FIRST:
         for answer in contents.findings.answers:
             if answer.outdated:
                 raise UserError(f"{answer.question} {answer.outdated}: rewrite the answer.")
-        readme = REPOSITORY / "README.md"
-        block = for_readme(summary(contents, name))
-        files[readme] = SUMMARY.sub(lambda _: block, text(readme), count=1)
-        files[REPOSITORY / SHIPPED] = as_shipped(contents)
+        readme = paths.REPOSITORY / "README.md"
+        block = markdown.for_readme(markdown.summary(contents, name))
+        files[readme] = markdown.SUMMARY.sub(lambda _: block, text(readme), count=1)
+        files[paths.REPOSITORY / SHIPPED] = as_shipped(contents)
     for path, page in files.items():
         write_text(path, page)
         click.echo(f"→ {path}")
@@ -111,11 +97,12 @@ def write(contents: Contents) -> None:
 
 def pages_in_docs(contents: Contents, name: str) -> dict[str, str]:
     """The pages of a tier, by their paths in docs/."""
-    if contents.tier != FIRST:
-        return {pages_of(contents.tier)[0]: paper_markdown(contents, name)}
+    if contents.tier != paths.FIRST:
+        return {paths.pages_of(contents.tier)[0]: markdown.paper_markdown(contents, name)}
     assumptions = text(contents.assumptions.with_name("assumptions.md"))
     title = f"# Assumptions of the {contents.tier} tier"
-    return results_markdown(contents, name) | {"assumptions.md": f"{title}\n\n{assumptions}"}
+    pages = markdown.results_markdown(contents, name)
+    return {**pages, "assumptions.md": f"{title}\n\n{assumptions}"}
 
 
 def write_images(contents: Contents, folder: Path) -> None:
@@ -146,8 +133,8 @@ def small_png(path: Path) -> bytes:
 
 def stale() -> str | int:
     """A message if README.md does not have the summary of docs/results.md; else 0."""
-    page, readme = (text(REPOSITORY / name) for name in ("docs/results.md", "README.md"))
-    if summary_of(readme) == for_readme(summary_of(page)):
+    page, readme = (text(paths.REPOSITORY / name) for name in ("docs/results.md", "README.md"))
+    if markdown.summary_of(readme) == markdown.for_readme(markdown.summary_of(page)):
         return 0
     return "README.md does not have the summary of docs/results.md; run make results-page."
 

@@ -142,9 +142,8 @@ def printed(text: str) -> str:
 def fields() -> str:
     """The page of the fields of a run."""
     head = "Keys of a config, arguments of `ngo.fit`, options of `ngo train`.\n"
-    return "\n".join(
-        ["# Fields of a run", "", head, *(f"## `{name}`\n\n{about(name)}\n" for name in FIELDS)]
-    )
+    sections = (f"## `{name}`\n\n{about(name)}\n" for name in FIELDS)
+    return "\n".join(["# Fields of a run", "", head, *sections])
 
 
 def run(*words: str) -> str:
@@ -171,9 +170,8 @@ def commands() -> str:
 def quantities() -> str:
     """The page of quantities that claims can be about."""
     head = "`verdicts quantities` lists those that need no other package.\n"
-    sections = (
-        f"## `{name}`\n\n{printed(QUANTITIES[name].description)}" for name in sorted(QUANTITIES)
-    )
+    entries = sorted(QUANTITIES.items())
+    sections = (f"## `{name}`\n\n{printed(entry.description)}" for name, entry in entries)
     return "\n".join(["# Quantities of claims", "", head, values(), *sections])
 
 

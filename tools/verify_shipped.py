@@ -16,17 +16,10 @@ import click
 from ngo.cli.options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives.archive import (
-    ABOUT,
-    OLDER,
-    Archive,
-    Members,
-    archived_plan,
-    read_archive,
-    write_archive,
-)
+from ngo.pipeline.archives import archive as packing
+from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, Members
 from ngo.pipeline.archives.finished_runs import revisions
-from ngo.pipeline.archives.verify import LONG, Drawn, Verification
+from ngo.pipeline.archives.verify import LONG, Group, Verification
 from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
@@ -44,7 +37,7 @@ def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -
     """Check ARCHIVES, by default those in results/archive."""
     if mark_older:
         for path in archives:
-            write_archive(path, older(read_archive(path)))
+            packing.write_archive(path, older(packing.read_archive(path)))
         return
     failed = 0
     for path in archives or sorted(REPOSITORY.glob("results/archive/*.tar")):
@@ -60,10 +53,10 @@ def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -
 
 def checked(path: Path, root: Path) -> list[tuple[str, str]]:
     """The outcome of each check of an archive: pass, FAIL or skip, and a sentence."""
-    archive = read_archive(path)
+    archive = packing.read_archive(path)
     if OLDER in archive.about:
         return [marked(archive.about)]
-    with archived_plan(archive, trusted=False, tell=click.echo) as planned:
+    with packing.archived_plan(archive, trusted=False, tell=click.echo) as planned:
         return made_again(Verification(archive, planned, root), root)
 
 
@@ -81,7 +74,7 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
     here = [name for name in checks.names if checks.planned.runs[name].dataset not in lacking]
     shortest = sorted(here, key=lambda name: (checks.runs[name].seconds, name))[:1]
     cheap = sorted(name for name, table in checks.measured.items() if table.kind not in LONG)
-    drawn = Drawn(shortest, {name: [0] for name in cheap[:1]})
+    drawn = Group("", len(shortest), shortest, {name: [0] for name in cheap[:1]})
     outcomes = [*checks.without_training(), *checks.made_again([drawn])]
     wrong = [f"{what}: {fault}" for what, _, fault in outcomes if fault]
     told += [("FAIL", fault) for fault in wrong]

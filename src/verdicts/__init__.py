@@ -12,17 +12,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from verdicts import registration
+from verdicts.claims import universes
+from verdicts.claims.checks import check_names
+from verdicts.claims.claim import ClaimsFile
+from verdicts.claims.claims_file import read_claims
+from verdicts.lazy import pd
+from verdicts.ledger import judged
 from verdicts.quantity_registry import Quantity, quantity
-from verdicts.registry import UserError, load_entries, unknown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from verdicts.claims.claim import ClaimsFile
-    from verdicts.row import Row
-    from verdicts.rows.selection import Folder
+from verdicts.registry import UserError, load_entries, one_of
+from verdicts.row import Row, as_table
+from verdicts.rows.selection import Folder
+from verdicts.rows.tables import read_tables
 
 __all__ = [
     "Quantity",
@@ -49,35 +51,18 @@ def check(claims: str | Path, tables: str | Path) -> list[Row]:
     its tables: a column that a table lacks, or a text where a claim reads a number. What an
     optional claim lacks is no mistake.
     """
-    from verdicts.ledger import judged
-    from verdicts.registration import (
-        first_runs,
-        read_registration,
-        registration_path,
-        with_standing,
-    )
-
     file = read_claims(claims)
-    registration = read_registration(registration_path(claims))
+    registered = registration.read_registration(registration.registration_path(claims))
     read = _checked_tables(file, tables)
-    return with_standing(judged(file, read), file, registration, first_runs(file, read))
+    first = registration.first_runs(file, read)
+    return registration.with_standing(judged(file, read), file, registered, first)
 
 
 def _checked_tables(claims: ClaimsFile, folder: str | Path) -> Folder:
     """The tables that claims read, with the columns that they name."""
-    from verdicts.claims.checks import check_names
-    from verdicts.rows.tables import read_tables
-
     tables = read_tables(folder, claims.tables)
     check_names(claims, tables)
     return tables
-
-
-def read_claims(path: str | Path) -> ClaimsFile:
-    """The checked claims of a file; a one-line UserError for the first mistake in it."""
-    from verdicts.claims import claims_file
-
-    return claims_file.read_claims(path)
 
 
 def specification_curve(claims: str | Path, tables: str | Path, claim: str) -> pd.DataFrame:
@@ -86,18 +71,8 @@ def specification_curve(claims: str | Path, tables: str | Path, claim: str) -> p
     ``side`` is 1 where the claim holds beyond the margin, −1 where its opposite does, else 0.
     Raises a UserError like ``check``, for an unknown id, and for a claim without universes.
     """
-    from verdicts.claims import universes
-
     file = read_claims(claims)
     over = {name: listed for name, listed in file.claims.items() if listed.universes is not None}
-    if claim not in over:
-        raise unknown("claim", claim, over)
+    one_of("claim", claim, over)
     read = _checked_tables(replace(file, claims={claim: over[claim]}), tables)
     return universes.specification_curve(over[claim], read)
-
-
-def as_table(rows: list[Row]) -> pd.DataFrame:
-    """The rows as a DataFrame, with a column for each field of a row."""
-    from verdicts import row
-
-    return row.as_table(rows)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from verdicts.files import one_of, write_together
-from verdicts.registry import UserError, check, load_plugin, printable
+from verdicts.files import write_together
+from verdicts.registry import UserError, check, load_plugin, one_of, printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -260,7 +260,6 @@ def _rates(given: argparse.Namespace) -> int:
     """Simulate families of claims whose truth is known; print error rates as CSV."""
     from verdicts.statistics.error_rates import SIMULATIONS
 
-    if given.simulations < 1:
-        raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")
+    check(given.simulations >= 1, "simulations", given.simulations, "at least 1")
     print(SIMULATIONS[given.of](given.simulations).to_csv(index=False), end="")
     return 0

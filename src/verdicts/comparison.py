@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verdicts.lazy import pd, stats
 from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError, in_a_line
 from verdicts.rows.evaluations import Value, worst_of
@@ -26,9 +26,6 @@ from verdicts.rows.selection import Column, Selection, need
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.two_sample import unpaired_evidence
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ABOVE = Expectation("above", 0.0)
 
@@ -49,8 +46,6 @@ def compare(
     its name says so. Raises a UserError for a column that is not there, for a single method, and
     if the name does not say which end is better.
     """
-    import pandas as pd
-
     from verdicts.claims.unpaired import values_of
     from verdicts.statistics.judgement import holm
 
@@ -97,24 +92,25 @@ def _difference(of: pd.Series, minus: pd.Series, seeded: bool) -> tuple[bool, Ev
 
 def as_text(table: pd.DataFrame, metric: str) -> str:
     """The table of ``compare``, and a sentence for each method behind the best."""
-    from verdicts.row import number
+    from verdicts.row import ABSENT, alike
 
-    def between(low: str, high: str) -> list[str]:
-        ends = zip(table[low], table[high], strict=True)
-        return [number(a) if np.isnan(a) else f"{number(a)} to {number(b)}" for a, b in ends]
+    def told(columns: list[str]) -> list[tuple[str, str]]:
+        """A value and its interval in words."""
+        texts = [alike(*values) for values in table[columns].itertuples(index=False, name=None)]
+        return [(x, low if low == ABSENT else f"{low} to {high}") for x, low, high in texts]
 
     printed = table.iloc[:, [1, 0, 2]].astype({table.columns[0]: str})
-    printed[metric], printed["interval"] = table["mean"].map(number), between("low", "high")
+    printed[[metric, "interval"]] = told(["mean", "low", "high"])
     names = printed.iloc[:, 1]
-    told = [printed.to_string(index=False), ""]
-    behind = between("least", "most")
+    lines = [printed.to_string(index=False), ""]
+    behind = told(["behind", "least", "most"])
     for k, row in enumerate(table.to_dict("records")[1:], 1):
         how = "too few runs" if np.isnan(row["p"]) else f"p = {row['p']:.2g}"
         how += ", paired" if row["paired"] else ", unpaired"
-        far = f"{number(row['behind'])} behind {names[0]}, interval {behind[k]} ({how})"
-        told.append(f"{names[k]} is {far}.")
+        far, interval = behind[k]
+        lines.append(f"{names[k]} is {far} behind {names[0]}, interval {interval} ({how}).")
     within = ", ".join(names[table["rank"] == 1])
-    return "\n".join([*told, f"Within the noise of the best: {within}.", ""])
+    return "\n".join([*lines, f"Within the noise of the best: {within}.", ""])
 
 
 def draw(table: pd.DataFrame, metric: str, path: Path) -> None:
@@ -149,7 +145,6 @@ def _over_tasks(
     number: Callable[[np.ndarray], np.ndarray],
 ) -> pd.Series:
     """A number of each seed's scores; that of the second side is subtracted, if it is given."""
-    import pandas as pd
 
     def of_side(side: Selection | None) -> pd.Series:
         table = by_seed(rows, side or {}, value, over)
@@ -170,9 +165,7 @@ def _interquartile_mean(
 
     That of the runs ``of``, less that of the runs ``minus`` if they are given.
     """
-    from scipy.stats import trim_mean
-
-    return _over_tasks(rows, value, over, (of, minus), lambda s: trim_mean(s, 0.25, axis=-1))
+    return _over_tasks(rows, value, over, (of, minus), lambda s: stats.trim_mean(s, 0.25, axis=-1))
 
 
 @quantity(

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from verdicts.registry import UserError, check, printable, unknown
+from verdicts.registry import UserError, check, one_of, printable
 
 
 def regular_file(path: Path, key: str, most: int | None = None) -> Path:
@@ -55,9 +55,8 @@ def write_together(
                 raise UserError(f"out: {str(target)!r} is what is read; choose another folder.")
         with tempfile.TemporaryDirectory(prefix=".verdicts-", dir=folder) as waiting:
             for name, content in contents.items():
-                Path(waiting, name).write_bytes(
-                    content if isinstance(content, bytes) else content.encode()
-                )
+                data = content if isinstance(content, bytes) else content.encode()
+                Path(waiting, name).write_bytes(data)
             for name in contents:
                 Path(waiting, name).replace(folder / name)
     except OSError as error:
@@ -183,18 +182,10 @@ def check_keys(
 ) -> None:
     """Raise a UserError for an unknown key, and for a required one that is missing."""
     for name in values:
-        if name not in known:
-            raise unknown(key, name, known)
+        one_of(key, name, known)
     for name in required:
         if name not in values:
             raise UserError(f"{key}: {name!r} is missing.")
-
-
-def one_of(key: str, value: Any, known: Iterable[str]) -> str:
-    """A name that is one of the known ones."""
-    if not isinstance(value, str) or value not in known:
-        raise unknown(key, value, map(str, known))
-    return value
 
 
 def mapping(key: str, value: Any) -> Mapping[Any, object]:

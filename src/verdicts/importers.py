@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from verdicts.files import read_mapping, regular_file
-from verdicts.registry import UserError, in_a_line, printable, shown, unknown
+from verdicts.lazy import pd
+from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, unknown
 from verdicts.rows.evaluations import worst_of
 from verdicts.rows.tables import MOST_BYTES, read_csv
 
@@ -64,8 +64,7 @@ def import_logs(
     setting that has the name of another column gets a prefix. Raises a UserError for what can't be
     read, if no run is found, and if none fits the pattern.
     """
-    if format not in FORMATS:
-        raise unknown("as", format, FORMATS)
+    one_of("as", format, FORMATS)
     fits = _compiled(pattern).fullmatch
     names, read = FORMATS[format]
     files = [file for path in paths for file in _files(path, names)]
@@ -136,6 +135,8 @@ def _preview(table: pd.DataFrame, notes: list[str]) -> str:
 def _compiled(pattern: str | None) -> re.Pattern[str]:
     """A regular expression of the names that end in the pattern, from a / on; None is any."""
     parts = re.split(r"(\{\w+\}|\*)", "*" if pattern is None else pattern)
+    told = "close each brace: a setting is a name in braces, such as {seed}"
+    check(not {"{", "}"} & {*"".join(parts[::2])}, "pattern", pattern, told)
     parts[::2] = map(re.escape, parts[::2])
     parts[1::2] = (".*" if p == "*" else f"(?P<{p[1:-1]}>[^/]+?)" for p in parts[1::2])
     try:

@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
 from verdicts.claims.units import known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
 from verdicts.claims.unpaired import unpaired_sides
+from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.row import NAN, Row
@@ -31,14 +31,7 @@ from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.judgement import (
-    FAILS,
-    NOT_RUN,
-    REVERSED,
-    UNDECIDED,
-    Verdict,
-    judge_multiverses,
-)
+from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
@@ -49,8 +42,6 @@ Finding = Evidence | MultiverseEvidence | Verdict
 
 #: Kinds of claims with a limit, not a direction.
 BOUNDS = ("bound", "theorem", "theorem amended")
-
-NO_RUNS = pd.DataFrame({"seed": [], "run": [], "value": [], "diverged": [], "left_out": []})
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
@@ -75,7 +66,9 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     for claim in claims.claims.values():
         if decided[claim.id].verdict == NOT_RUN and claims.is_optional(claim.id):
             continue
-        unit = known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
+        # as far as there are tables
+        of_runs = all("run" in tables[name] for name in claim.tables if name in tables)
+        unit = known_unit(claim, claims.claims, of_runs=of_runs)
         row = _row(claim, "", claim.expectation, decided[claim.id], unit)
         rows.append(_gated(row, claim, {}, claims, tables))
         for name, verdict in cells[claim.id].items():
@@ -104,11 +97,6 @@ def _gated(row: Row, claim: Claim, where: Selection, claims: ClaimsFile, tables:
     return row
 
 
-def _of_runs(claim: Claim, tables: Tables) -> bool:
-    """Whether the claim's rows are of runs: with the column ``run``, as far as there are tables."""
-    return all("run" in tables[name] for name in claim.tables if name in tables)
-
-
 def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdict]:
     """The verdicts on the cells of a claim, adjusted within it."""
     evidence_by_cell = {
@@ -127,9 +115,10 @@ def _decided(family: dict[str, Finding], claims: Mapping[str, Claim]) -> dict[st
     sampled = {k: value for k, value in family.items() if isinstance(value, MultiverseEvidence)}
     verdicts = {k: value for k, value in family.items() if isinstance(value, Verdict)}
     verdicts |= zip(seeds, judgement.judge(list(seeds.values())), strict=True)
-    verdicts |= zip(sampled, judge_multiverses(list(sampled.values())), strict=True)
-    bounds = {k for k in family if claims[k].kind in BOUNDS and verdicts[k].verdict == REVERSED}
-    verdicts |= {k: replace(verdicts[k], verdict=FAILS) for k in bounds}
+    verdicts |= zip(sampled, judgement.judge_multiverses(list(sampled.values())), strict=True)
+    reversed_ = {k for k in family if verdicts[k].verdict == judgement.REVERSED}
+    bounds = {k for k in reversed_ if claims[k].kind in BOUNDS}
+    verdicts |= {k: replace(verdicts[k], verdict=judgement.FAILS) for k in bounds}
     return {k: verdicts[k] for k in family}
 
 
@@ -230,7 +219,8 @@ def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
     both = both_diverged(numbers, noted)
     if both:
         yield f"{_are_left_out(both)}: both sides {_ended(noted)}"
-    runs = pd.concat(noted).drop_duplicates(["seed", "run"]) if noted else NO_RUNS
+    none = pd.DataFrame({name: [] for name in ("seed", "run", "value", "diverged", "left_out")})
+    runs = pd.concat(noted).drop_duplicates(["seed", "run"]) if noted else none
     empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
     if (value := _value(claim)) and len(empty):
         rows = "1 row" if len(empty) == 1 else f"{len(empty)} rows"
@@ -367,7 +357,4 @@ OF_VERDICT = (
     *("hardest_measured", "hardest_limit", "multiverse"),
 )
 #: What a row has of the claim, of the verdict and of the evidence.
-OF_EVIDENCE = (
-    *("estimate", "pairs", "infinite"),
-    *("p_t", "p_sign_flip", "p", "p_equivalent"),
-)
+OF_EVIDENCE = (*("estimate", "pairs", "infinite"), *("p_t", "p_sign_flip", "p", "p_equivalent"))

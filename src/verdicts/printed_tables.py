@@ -1,7 +1,7 @@
 """Tables of printed numbers as people have them: CSV, Markdown or LaTeX, ``87.3 ± 0.4``.
 
 A tidy table has a row for each number, in the column ``value``. Any other has its numbers in its
-last columns: it becomes tidy, with their names in ``column``.
+last columns: it becomes tidy, with their names in ``COLUMN``.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-import pandas as pd
-
 from verdicts.files import regular_file
+from verdicts.lazy import pd
 from verdicts.registry import UserError, check, shown
 from verdicts.rows.tables import check_columns, read_csv
 
 #: The most bytes of a file of printed numbers.
 MOST_BYTES = 2**20
+
+#: The key with the names of columns of numbers, in a table without ``value``.
+COLUMN = "column"
 
 #: What stands where nothing was printed.
 NOTHING = ("", "-", "--", "---", "–", "—", "−", "n/a", "N/A", "NA", "nan")
@@ -132,7 +134,7 @@ def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
         raise UserError(
             f"{file}: it has neither a column 'value' nor one of numbers after a label."
         )
-    long = table.melt(names[:labels], var_name="column", value_name="value", ignore_index=False)
+    long = table.melt(names[:labels], var_name=COLUMN, value_name="value", ignore_index=False)
     return long.sort_index(kind="stable")
 
 

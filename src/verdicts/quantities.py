@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from verdicts.claims.claim import POOLED
+from verdicts.lazy import pd
 from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError
 from verdicts.rows.best_fields import at_best
@@ -16,9 +17,6 @@ from verdicts.rows.evaluations import Value, per_run
 from verdicts.rows.seed_values import by_seed, logs, mean_over, note, total, weighted_sum
 from verdicts.rows.selection import Column, Selection, selected
 from verdicts.statistics.estimates import ROUNDING
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OF_VALUE = "that of the value"
 over_universes = partial(quantity, many_universes=True)
@@ -129,8 +127,6 @@ def remaining_gap(
     or ``than`` diverged counts against it; one in which both did, or ``to`` did, has no number.
     Columns: part, whole, by seed.
     """
-    import pandas as pd
-
     part = difference(rows, to, of, value, over)
     whole = difference(rows, to, than, value, over).reindex(part.index)
     both = pd.DataFrame({"part": part, "whole": whole})
@@ -275,8 +271,6 @@ def _on_log_V(
 
     With ``positive``, runs whose value is not above 0 are left out, too.
     """
-    import pandas as pd
-
     runs = per_run(rows, value)
     runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda values: values > 0))
     kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
@@ -291,8 +285,6 @@ def _on_log_V(
 
 def _over_keys(table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], float]) -> pd.Series:
     """``number(x, y)`` for each seed and rest of the key, with the first part of the key as x."""
-    import pandas as pd
-
     columns = {}
     for rest in dict.fromkeys(key[1:] for key in table.columns):
         keys = sorted(key for key in table.columns if key[1:] == rest)
@@ -371,8 +363,6 @@ def log_spread_ratio(
 
     ±inf if a run of one side diverged; no number if runs of both did.
     """
-    import pandas as pd
-
     sides = [spread(rows, across, value, where) for where in (of, to)]
     seeds = sides[0].index.union(sides[1].index)
     with np.errstate(divide="ignore"):

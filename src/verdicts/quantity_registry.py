@@ -29,15 +29,13 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from verdicts.lazy import pd
 from verdicts.registry import Registry, UserError
 from verdicts.rows.evaluations import Value
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: The columns of a table of cases.
 COLUMNS = ("case", "measured", "limit", "met")
@@ -110,8 +108,6 @@ class Quantity:
 
     def checked(self, key: str, result: Any) -> Any:
         """What the function returned, numbers as floats; a UserError if it is something else."""
-        import pandas as pd
-
         columns = COLUMNS if self.cases else ("part", "whole") if self.ratio else ()
         if not columns and isinstance(result, pd.Series) and not result.index.has_duplicates:
             return result.astype(float)
@@ -154,27 +150,21 @@ def cases(
     names: Sequence[str],
     measured: pd.Series | np.ndarray,
     limit: pd.Series | np.ndarray | float,
-    met: pd.Series | np.ndarray,
+    met: pd.Series | np.ndarray | None = None,
 ) -> pd.DataFrame:
     """The columns ``case``, ``measured``, ``limit`` and ``met``; a case has the values ``names``.
 
+    Without ``met``, a case is met if it measured the limit or less.
     A UserError if there are no rows: a statement without cases is not decided.
     """
-    import pandas as pd
-
     if rows.empty:
         raise UserError("cases: no row is left for this statement.")
-    return pd.DataFrame(
-        {
-            "case": [
-                ", ".join(f"{name} {_shown(row[name])}" for name in names)
-                for row in rows[list(names)].to_dict("records")
-            ],
-            "measured": pd.Series(measured).to_numpy(dtype=float),
-            "limit": limit if isinstance(limit, float | int) else pd.Series(limit).to_numpy(float),
-            "met": pd.Series(met).to_numpy(dtype=bool),
-        }
-    )
+    records = rows[list(names)].to_dict("records")
+    named = [", ".join(f"{name} {_shown(row[name])}" for name in names) for row in records]
+    table = pd.DataFrame({"case": named, "measured": pd.Series(measured).to_numpy(dtype=float)})
+    table["limit"] = limit if isinstance(limit, float | int) else pd.Series(limit).to_numpy(float)
+    below = table["measured"] <= table["limit"]
+    return table.assign(met=below if met is None else pd.Series(met).to_numpy(dtype=bool))
 
 
 def _shown(value: object) -> str:

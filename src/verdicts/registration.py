@@ -151,9 +151,7 @@ def with_standing(
     """The rows with ``registered``; None without a registration, or a ``first`` run."""
     if known is None:
         return list(rows)
-    standings = {
-        id: standing(known.get(id, ()), claims.forms[id], date) for id, date in first.items()
-    }
+    standings = {id: standing(known.get(id, ()), claims.forms[id], at) for id, at in first.items()}
     return [replace(row, registered=standings.get(row.claim)) for row in rows]
 
 

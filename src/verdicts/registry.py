@@ -10,7 +10,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -77,6 +77,13 @@ def unknown(key: str, name: object, known: Iterable[str]) -> UserError:
     more = f", … and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
     allowed = ", ".join(known[:MOST_NAMED]) + more
     return UserError(f"{key}: {shown(name)} is unknown; allowed: {allowed}.{nearest(name, known)}")
+
+
+def one_of(key: str, value: Any, known: Iterable[str]) -> str:
+    """A name that is one of the known ones."""
+    if not isinstance(value, str) or value not in known:
+        raise unknown(key, value, map(str, known))
+    return value
 
 
 def check(right: object, key: str, value: object, instead: str) -> None:

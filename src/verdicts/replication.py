@@ -77,9 +77,8 @@ def small_telescopes(
     that is not above 0, and for a power outside of (0, 1).
     """
     small = float(ndtri(0.975) + ndtri(_level(power, "power"))) * _both(original_se)
-    return float(
-        ndtr((math.copysign(replication, original * replication) - small) / _both(replication_se))
-    )
+    off = math.copysign(replication, original * replication) - small
+    return float(ndtr(off / _both(replication_se)))
 
 
 def sceptical_p(
@@ -114,11 +113,7 @@ def sceptical_p(
 
 
 def equivalence(
-    original: float,
-    original_se: float,
-    replication: float,
-    replication_se: float,
-    margin: float,
+    original: float, original_se: float, replication: float, replication_se: float, margin: float
 ) -> float:
     """The p value of two one-sided tests that both differ by the ``margin`` or more.
 

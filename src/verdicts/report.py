@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from html import escape
 
-import pandas as pd
-
+from verdicts.lazy import pd
 from verdicts.row import ABSENT, Row, counted, counts, number, registered
 
 #: The least of the column with the verdict.

@@ -18,8 +18,8 @@ import pandas as pd
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from verdicts import replication
-from verdicts.files import one_of
-from verdicts.registry import UserError, check, in_a_line
+from verdicts.printed_tables import COLUMN
+from verdicts.registry import UserError, check, in_a_line, one_of
 from verdicts.rows.tables import read_table
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, UNDECIDED
@@ -171,6 +171,12 @@ def read_measured(
     there, and for a text where a number must be.
     """
     table, file = read_table(Path(path)), Path(path).name
+    if COLUMN in keys and COLUMN not in table:
+        raise UserError(
+            f"printed: it has no column 'value', so the names of its columns of numbers are in "
+            f"{COLUMN!r}, which {file} lacks; call the one column of numbers 'value', or add "
+            f"{COLUMN!r} to {file}."
+        )
     for name in (*keys, "seed", value, *settings):
         one_of(f"{file}: column", name, list(map(str, table)))
     try:
@@ -225,9 +231,8 @@ def reproduction(
         ours=("finite", "mean"), sd=("finite", "std"),
         seeds=("value", "size"), finite=("finite", "count"),
     )  # fmt: skip
-    table = numbers.merge(ours, on=keys, how="left").fillna(
-        {"setting": "", "seeds": 0, "finite": 0}
-    )
+    absent = {"setting": "", "seeds": 0, "finite": 0}
+    table = numbers.merge(ours, on=keys, how="left").fillna(absent)
     table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
     if not table["seeds"].any():
         told = ", ".join(numbers[keys].iloc[0])

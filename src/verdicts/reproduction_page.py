@@ -10,9 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from verdicts.files import write_together
+from verdicts.lazy import pd
 from verdicts.registry import printable
 from verdicts.report import escaped, html_page, html_table, pipe_table
 from verdicts.reproduction import (

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-import pandas as pd
-
 from verdicts.claims.claim import MARKS
 from verdicts.files import regular_file
+from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line, printable
 from verdicts.rows.tables import MOST_BYTES, read_csv
 from verdicts.statistics import judgement
@@ -305,9 +304,7 @@ def whole(value: float) -> str:
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
     """The rows as a table with the columns ``COLUMNS``; ``multiverse`` is JSON."""
     table = pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
-    table["multiverse"] = [
-        None if row.multiverse is None else row.multiverse.as_json() for row in rows
-    ]
+    table["multiverse"] = [row.multiverse.as_json() if row.multiverse else None for row in rows]
     return table
 
 
@@ -397,9 +394,7 @@ def counted(counts: Mapping[str, int]) -> str:
     """``Of 70 claims, 31 hold, …, and 12 are not run; 4 more are trivial, circular or …``"""
     verdicts = {verdict: number for verdict, number in counts.items() if verdict != MARKED}
     number = sum(verdicts.values())
-    parts = [
-        f"{verdicts[verdict]} {WORDS[verdict][verdicts[verdict] != 1]}" for verdict in verdicts
-    ]
+    parts = [f"{many} {WORDS[verdict][many != 1]}" for verdict, many in verdicts.items()]
     said = f"Of {number} claim{'' if number == 1 else 's'}, " + ", ".join(parts[:-1])
     apart = counts[MARKED]
     more = f"; {apart} more {'is' if apart == 1 else 'are'} {MARKED}" if apart else ""

@@ -94,15 +94,14 @@ def test_one_seed_makes_a_figure_without_intervals(name):
 
 
 def test_a_figure_is_made_from_files_in_the_same_bytes_each_time(tmp_path):
-    for name in ("a", "b"):
-        output = made(
-            "figS6", tmp_path / name, metrics=made_up.sines(), samples=made_up.sine_fits()
-        )
-        assert output.picture == tmp_path / name / "figures/figS6.png"
-    for kind in ("csv", "pdf", "png"):
-        first, second = (tmp_path / name / f"figures/figS6.{kind}" for name in ("a", "b"))
-        assert first.read_bytes() == second.read_bytes()
-    assert set(pd.read_csv(tmp_path / "a/figures/figS6.csv")["tier"]) == {"test"}
+    inputs, content = {"metrics": made_up.sines(), "samples": made_up.sine_fits()}, []
+    for _ in range(2):
+        output = made("figS6", tmp_path / "own", **inputs)
+        assert output.picture == tmp_path / "own/figures/figS6.png"
+        files = [tmp_path / f"own/figures/figS6.{kind}" for kind in ("csv", "pdf", "png")]
+        content.append([file.read_bytes() for file in files])
+    assert content[0] == content[1]
+    assert set(pd.read_csv(tmp_path / "own/figures/figS6.csv")["tier"]) == {"own"}
 
 
 @pytest.mark.parametrize(

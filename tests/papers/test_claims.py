@@ -41,7 +41,7 @@ def test_claims_and_their_cells_are_saved(tmp_path, reference):
     assert text.startswith("Claims and their verdicts. Of 2 claims, 1 holds, 0 fail, 0 show")
     table = pd.read_csv(tmp_path / "tables/claims.csv")
     assert table["claim"].tolist() == ["learns", "elsewhere"]
-    assert set(table["tier"]) == {"test"}
+    assert set(table["tier"]) == {tmp_path.name}
     assert table["cell"].isna().all()
 
 

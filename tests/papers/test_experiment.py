@@ -58,7 +58,7 @@ def test_it_is_named_after_its_experiment(tmp_path):
     made("experiment", tmp_path, metrics=runs(), experiment="own")
     files = {path.name for path in tmp_path.glob("*/*")}
     assert files == {f"own.{kind}" for kind in ("png", "pdf", "csv", "md", "tex", "html")}
-    assert set(pd.read_csv(tmp_path / "figures/own.csv")["tier"]) == {"test"}
+    assert set(pd.read_csv(tmp_path / "figures/own.csv")["tier"]) == {tmp_path.name}
 
 
 def test_runs_in_virtual_time_are_drawn_along_it():

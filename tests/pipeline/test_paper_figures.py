@@ -9,7 +9,8 @@ from conftest import REPOSITORY
 from ngo.common.registry import UserError
 from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
-from ngo.pipeline.paper_figures import NGO, paper_of
+from ngo.pipeline.paper_figures import paper_of
+from ngo.pipeline.paths import NGO
 
 PAPER = {
     "name": "own",
@@ -51,12 +52,12 @@ CELLS = (
     "numbers = metrics[['epoch', 'consensus_accuracy']].assign(least=least)",
     "caption, printed = 'Accuracy by epoch.', numbers.round(2).astype(str)\n"
     "made = {'printed': printed, 'caption': caption, 'runs': metrics}\n"
-    "plots.save('shown', numbers, **made, tier=tier, out=out)",
+    "plots.save('shown', numbers, **made, out=out)",
 )
 
 
 def write_shown(folder, title="A table"):
-    given = "metrics = 'first.parquet'\nleast = 0.1\ntier = 'own'\nout = 'results/own'"
+    given = "metrics = 'first.parquet'\nleast = 0.1\nout = 'results/own'"
     text = f"# {title}\n\nWhether it learns."
     return write_book(folder / "notebooks/shown.ipynb", *CELLS, parameters=given, text=text)
 

@@ -110,7 +110,7 @@ def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
     }
     assert plan.parameters("claims") == {
         "metrics": plan.inputs("claims")["metrics"], "claims": str(tmp_path / "own.yaml"),
-        "network": {}, "tier": "demo", "out": "results/demo",
+        "network": {}, "out": "results/demo",
     }  # fmt: skip
     assert plan.inputs("tableS1") == {
         "metrics": "results/demo/metrics/spectra_tableS1.parquet",

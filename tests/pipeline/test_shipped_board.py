@@ -11,6 +11,7 @@ from small_archives import CLAIMS, in_this_process, members_in
 
 from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import read_archive, sha256, write_archive
+from ngo.pipeline.paths import shipped_metrics
 from ngo.report.board import as_csv
 
 
@@ -71,7 +72,7 @@ def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
 
 def test_the_board_of_the_repository_is_of_its_archives():
     """``make verify-shipped`` makes its verdicts again."""
-    archives = {tier: path.read_bytes() for tier, path in board.shipped_metrics(REPOSITORY).items()}
+    archives = {tier: path.read_bytes() for tier, path in shipped_metrics(REPOSITORY).items()}
     known = {
         paper.tier: paper.sha256
         for paper in read_board(REPOSITORY / "docs/board").papers

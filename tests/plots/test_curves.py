@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import pytest
 from made_up import seeds_of as rows
+from matplotlib.markers import CARETDOWN
 
 from ngo import plots
 from ngo.analysis.seed_means import along, points
@@ -46,6 +47,15 @@ def test_a_course_fills_its_panel_from_the_second_evaluation_on():
     axis = plots.new_figure(2).subplots()
     curves.lines(axis, curves.by_method(table), "epoch", "accuracy")
     assert axis.get_ylim()[0] > 80
+
+
+def test_a_mean_beyond_the_axis_has_a_mark_at_its_edge():
+    frames = [rows([v, v]).assign(epoch=x) for x, v in ((0, 0), (1, 1), (2, 0.1), (3, 1e-30))]
+    table = points(pd.concat(frames), ["method", "epoch"], ["V"])
+    axis = plots.new_figure(2).subplots()
+    curves.lines(axis, curves.by_method(table), "epoch", "V")
+    marked = [line for line in axis.lines if line.get_marker() == CARETDOWN]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in marked] == [(3, 0)]
 
 
 def test_markers_show_where_runs_diverged():

@@ -197,7 +197,7 @@ def test_pipes_and_links_are_refused(tmp_path, format):
 
 def test_mistakes_in_options(tmp_path):
     file = write(tmp_path / "chart.csv", WANDB)
-    for pattern in ("A", "{a}-{a}", "{0}-{b}", "", "{method}/{seed}"):
+    for pattern in ("A", "{a}-{a}", "{0}-{b}", "", "{method}/{seed}", "{a"):
         with pytest.raises(verdicts.UserError, match="pattern"):
             imported(file, "wandb", pattern)
     assert main(["import", str(file), "--as", "wandb", "--out", str(tmp_path / "runs.txt")]) == 2

@@ -205,6 +205,12 @@ def test_a_mistake_ends_in_one_line(files, capsys, name):
     assert all(line.startswith("verdicts: ") for line in lines)
 
 
+def test_a_table_without_a_column_value_is_to_blame_for_it(files, capsys):
+    (files / "acc.csv").write_text("data,method,acc\nx,a,1\n")
+    assert command(files, printed="acc.csv") == 2
+    assert capsys.readouterr().err.startswith("verdicts: printed: it has no column 'value'")
+
+
 @pytest.mark.parametrize(
     "more",
     [["--gaps", "method"], ["--gaps", "methods=a"], ["--gaps", "method=c"], ["--by", "date"],

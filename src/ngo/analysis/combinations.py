@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from ngo.analysis.mixers import LINEAR, mixers
 from ngo.analysis.seed_means import check_apart, over_seeds
+from ngo.common.lazy import pd
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 
 from ngo.analysis.seed_means import together
+from ngo.common.lazy import pd
 from ngo.gossip.bounds import chatter_V, delay_limit
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.native.threads import one_intra_op_thread

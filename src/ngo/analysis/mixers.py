@@ -6,11 +6,10 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 
 from ngo.analysis.seed_means import points
 from ngo.common.fields import DECLARED
-from ngo.common.lazy import torch
+from ngo.common.lazy import pd, torch
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.consensus_dynamics import Chebyshev
 from ngo.gossip.topology import TOPOLOGIES, Mixing
@@ -119,9 +118,8 @@ def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     and the same of its ratio to linear gossip's on the same topology, paired by seed.
     """
     chosen = ends(best_rows(with_mixers(table), value))
-    chosen = chosen.assign(
-        V=chosen[value], diverged=~np.isfinite(chosen[value]), run=chosen["seed"]
-    )
+    V = chosen[value]
+    chosen = chosen.assign(V=V, diverged=~np.isfinite(V), run=chosen["seed"])
     linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", "V"]]
     linear = linear.rename(columns={"V": "linear"})
     chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")

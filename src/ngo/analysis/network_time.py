@@ -19,11 +19,11 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 
 from ngo.analysis.combinations import TUNED, case_names
 from ngo.analysis.graphs import known_fields
 from ngo.common.fields import above, at_least, from_mapping, number, within
+from ngo.common.lazy import pd
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.exchange import Failures
 from ngo.gossip.method import METHODS

@@ -52,11 +52,9 @@ def class_counts(
         count = DATASETS[facts["dataset"]].classes
         if count is None:
             raise UserError(f"partitions: {str(path)!r} partitions data without classes.")
-        classes = range(count)
-        counts = pd.DataFrame(table).groupby(["worker", "label"]).size()
-        index = pd.MultiIndex.from_product(
-            [range(facts["workers"]), classes], names=["worker", "label"]
-        )
+        pairs, names = [range(facts["workers"]), range(count)], ["worker", "label"]
+        counts = pd.DataFrame(table).groupby(names).size()
+        index = pd.MultiIndex.from_product(pairs, names=names)
         counts = counts.reindex(index, fill_value=0).rename("samples").reset_index()
         tables.append(pd.DataFrame({**facts, **{name: counts[name] for name in counts}}))
     return pd.concat(tables, ignore_index=True)

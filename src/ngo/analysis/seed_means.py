@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from ngo.analysis.cases import pooled
+from ngo.common.lazy import pd
 from verdicts.rows.evaluations import since_the_row_before
 from verdicts.statistics.estimates import estimate
 

@@ -9,17 +9,8 @@ from pathlib import Path
 
 import click
 
+from ngo.cli import options
 from ngo.cli.log import LOG
-from ngo.cli.options import (
-    FOLDER,
-    INPUT,
-    RESULT,
-    SECONDS,
-    FieldType,
-    configs_option,
-    data_root_option,
-    threads_option,
-)
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
@@ -36,17 +27,12 @@ trust_option = click.option(
 
 @click.command()
 @click.argument("figures", nargs=-1)
-@configs_option()
+@options.configs_option()
 @click.option(
     "--finished", is_flag=True, help="Pack the runs that are finished, without tables or figures."
 )
-@click.option("--out", type=RESULT, required=True, help="Archive to write (tar).")
-def archive(
-    figures: tuple[str, ...],
-    configs: tuple[Path, ...],
-    finished: bool,
-    out: Path,
-) -> None:
+@click.option("--out", type=options.RESULT, required=True, help="Archive to write (tar).")
+def archive(figures: tuple[str, ...], configs: tuple[Path, ...], finished: bool, out: Path) -> None:
     r"""Pack the inputs of FIGURES as one verified archive.
 
     The archive holds the metrics and records of runs, tables of measurements, configs and the
@@ -74,10 +60,10 @@ def archive(
 
 
 @click.command()
-@click.argument("archive", type=INPUT)
+@click.argument("archive", type=options.INPUT)
 @click.option(
     "--out",
-    type=FOLDER,
+    type=options.FOLDER,
     default="results/shipped",
     show_default=True,
     help="Folder in which the archive gets its own folder.",
@@ -108,8 +94,8 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
 
 
 @click.command()
-@click.argument("archive", type=INPUT)
-@configs_option("those in the archive")
+@click.argument("archive", type=options.INPUT)
+@options.configs_option("those in the archive")
 @trust_option
 def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
     """Put the finished runs of an ARCHIVE back into results/runs.
@@ -135,12 +121,12 @@ def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
     click.echo(unpack.told(outcomes, planned))
 
 
-SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))
-SAMPLE = FieldType(Field(int, "runs and cases", within(0, 1_000_000)))
+SEED = options.FieldType(Field(int, "seed", within(0, 2**63 - 1)))
+SAMPLE = options.FieldType(Field(int, "runs and cases", within(0, 1_000_000)))
 
 
 @click.command()
-@click.argument("archive", type=INPUT)
+@click.argument("archive", type=options.INPUT)
 @click.option(
     "--sample",
     type=SAMPLE,
@@ -162,15 +148,15 @@ SAMPLE = FieldType(Field(int, "runs and cases", within(0, 1_000_000)))
 )
 @click.option(
     "--longest",
-    type=SECONDS,
+    type=options.SECONDS,
     metavar="SECONDS",
     default=30,
     show_default=True,
     help="Draw no run that took longer than this.",
 )
-@threads_option
+@options.threads_option
 @trust_option
-@data_root_option
+@options.data_root_option
 def verify(
     archive: Path,
     sample: int,

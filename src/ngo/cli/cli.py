@@ -216,9 +216,7 @@ def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:
 
 
 @click.group(
-    cls=Commands,
-    params=[PLUGIN],
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Commands, params=[PLUGIN], context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(ngo.__version__)
 def main() -> None:

@@ -6,14 +6,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import (
-    INPUT,
-    RESULT,
-    RunCommand,
-    data_root_option,
-    run_fields,
-    spec_of_options,
-)
+from ngo.cli import options
 from ngo.common.fields import fields_of
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
@@ -28,8 +21,8 @@ from ngo.training.spec import RunSpec
 
 @click.command()
 @click.argument("name")
-@data_root_option
-@click.option("--out", type=RESULT, help="Write the files' checksums to this JSON file.")
+@options.data_root_option
+@click.option("--out", type=options.RESULT, help="Write the files' checksums to this JSON file.")
 def data(name: str, data_root: Path | None, out: Path | None) -> None:
     """Verify the files of a data set, and download missing ones.
 
@@ -54,10 +47,10 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
 
 
 @click.command()
-@click.argument("path", type=INPUT)
-@data_root_option
+@click.argument("path", type=options.INPUT)
+@options.data_root_option
 @click.option("--name", help="Name of the data set  [default: that of the file]")
-@click.option("--out", type=RESULT, required=True, help="Description to write (YAML).")
+@click.option("--out", type=options.RESULT, required=True, help="Description to write (YAML).")
 def describe(path: Path, data_root: Path | None, name: str | None, out: Path) -> None:
     """Describe a file of arrays, so that configs can name it as a data set.
 
@@ -81,22 +74,20 @@ def describe(path: Path, data_root: Path | None, name: str | None, out: Path) ->
     )
 
 
-@click.command(cls=RunCommand, owner="partition")
-@run_fields(
+@click.command(cls=options.RunCommand, owner="partition")
+@options.run_fields(
     *("dataset", "holdout", "partition"),
     *(name for name, field in fields_of(RunSpec).items() if "partition" in field.owners),
     *("workers", "seed"),
 )
-@click.option("--job", type=INPUT, help="File of the workflow with partitions to draw.")
+@click.option("--job", type=options.INPUT, help="File of the workflow with partitions to draw.")
 @click.option("--key", help="The hash of the file --job.")
-@data_root_option
-@click.option("--out", type=RESULT, required=True, help="Partition file to write (parquet).")
+@options.data_root_option
+@click.option(
+    "--out", type=options.RESULT, required=True, help="Partition file to write (parquet)."
+)
 def partition(
-    job: Path | None,
-    key: str | None,
-    data_root: Path | None,
-    out: Path,
-    **given: object,
+    job: Path | None, key: str | None, data_root: Path | None, out: Path, **given: object
 ) -> None:
     r"""Assign each training sample to a worker.
 
@@ -118,9 +109,8 @@ def partition(
     write(out, [spec], root)
     labels, parts = loading.train_labels(spec.dataset, root), read(out, spec)
     sizes = [len(part) for part in parts]
-    facts = [
-        f"{sum(sizes)} samples, {min(sizes)} to {max(sizes)} for each of {spec.workers} workers"
-    ]
+    each = f"{min(sizes)} to {max(sizes)} for each of {spec.workers} workers"
+    facts = [f"{sum(sizes)} samples, {each}"]
     if classes is not None:
         counts = samples_by_class(labels, parts, classes)
         facts += [
@@ -143,4 +133,4 @@ def _draw_all(job: Path, key: str, out: Path, root: Path) -> None:
 
 def _spec(given: dict[str, object]) -> RunSpec:
     # Runs of all methods share a partition. "centralized" has the fewest fields to check.
-    return spec_of_options(given, method="centralized", batch_size=1)
+    return options.spec_of_options(given, method="centralized", batch_size=1)

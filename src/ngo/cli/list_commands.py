@@ -120,9 +120,7 @@ def _listed(kind: str) -> str:
     notes = _wrapped(NOTES[kind].format(", ".join(shrinking)), "  ", "  ")
     names = sorted(REGISTRIES[kind])
     width = max(map(len, names))
-    lines = [
-        _wrapped(_about(kind, name), f"  {name:<{width}}  ", " " * (width + 4)) for name in names
-    ]
+    lines = [_wrapped(_about(kind, n), f"  {n:<{width}}  ", " " * (width + 4)) for n in names]
     return "\n".join([title, notes, "", *lines, ""])
 
 

@@ -10,15 +10,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import (
-    INPUT,
-    data_root_option,
-    device_option,
-    measurement_fields,
-    run_fields,
-    spec_of_options,
-    table_option,
-)
+from ngo.cli import options
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import fields_of
 from ngo.data import download
@@ -34,9 +26,9 @@ def commands() -> dict[str, click.Command]:
 def _command(entry: Measurement) -> click.Command:
     def measure(out: Path, **values: object) -> None:
         started = datetime.now(UTC)
-        options = entry.options(**{name: values.pop(name) for name in known})
+        chosen = entry.options(**{name: values.pop(name) for name in known})
         with _inputs(entry, values) as inputs:
-            table = entry.measure(options, **inputs)
+            table = entry.measure(chosen, **inputs)
         from ngo.analysis.results import write
 
         write(table, out, started)
@@ -44,16 +36,16 @@ def _command(entry: Measurement) -> click.Command:
 
     measure.__doc__ = entry.help
     known = fields_of(entry.options)
-    command = table_option(measure)
+    command = options.table_option(measure)
     if entry.on_models or entry.run_fields:
-        command = data_root_option(command)
+        command = options.data_root_option(command)
     if entry.run_fields:
-        command = device_option(command)
-    command = measurement_fields(known)(command)
+        command = options.device_option(command)
+    command = options.measurement_fields(known)(command)
     if entry.run_fields:
-        command = run_fields(*entry.run_fields)(command)
+        command = options.run_fields(*entry.run_fields)(command)
     if entry.on_models:
-        command = click.argument("models", nargs=-1, required=True, type=INPUT)(command)
+        command = click.argument("models", nargs=-1, required=True, type=options.INPUT)(command)
     return click.command(entry.name)(command)
 
 
@@ -69,7 +61,7 @@ def _inputs(entry: Measurement, values: dict[str, object]) -> Iterator[dict[str,
         chosen(values["device"])
 
         def make_run(**more: object) -> object:
-            return spec_of_options({**given, **more})
+            return options.spec_of_options({**given, **more})
 
         with claimed(values["device"]) as device:
             yield {"make_run": make_run, "data_root": root, "device": device}

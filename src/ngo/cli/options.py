@@ -241,23 +241,19 @@ class RunCommand(click.Command):
 def run_fields(*names: str) -> Callable:
     """Options for fields of a run. The command gets None for a field that is not given."""
     told = {"model": "the first that fits the data set", "task": "the model's"}
-
-    def decorate(command: Callable) -> Callable:
-        for name in reversed(names):
-            text = f"[default: {told.get(name, default_in_words(name))}]"
-            option = {"field": FIELDS[name], "default_text": text}
-            command = click.option(flag(name), name, cls=FieldOption, **option)(command)
-        return command
-
-    return decorate
+    texts = {name: f"[default: {told.get(name, default_in_words(name))}]" for name in names}
+    return _options({n: {"field": FIELDS[n], "default_text": text} for n, text in texts.items()})
 
 
 def measurement_fields(fields: Mapping[str, Field]) -> Callable:
     """Options for the fields of a measurement, with their defaults."""
+    shown = {n: {"default": field.default, "multiple": field.many} for n, field in fields.items()}
+    return _options({name: {"field": fields[name], **how} for name, how in shown.items()})
 
+
+def _options(named: Mapping[str, Mapping]) -> Callable:
     def decorate(command: Callable) -> Callable:
-        for name, field in reversed(fields.items()):
-            how = {"field": field, "default": field.default, "multiple": field.many}
+        for name, how in reversed(named.items()):
             command = click.option(flag(name), name, cls=FieldOption, **how)(command)
         return command
 
@@ -283,9 +279,7 @@ def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
     shape = DATASETS[dataset].input_shape
     tasks = [values["task"]] if "task" in values else list(TASKS)
     fitting = [n for n, m in MODELS.items() if m.input_shape == shape and m.task in tasks]
-    fitting.sort(
-        key=lambda name: (tasks.index(MODELS[name].task), not name.startswith(f"{dataset}_"))
-    )
+    fitting.sort(key=lambda n: (tasks.index(MODELS[n].task), not n.startswith(f"{dataset}_")))
     model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
     implied = {"model": model, "task": MODELS[model].task}
     spec = resolve({}, {**implied, **needed, **values})

@@ -15,7 +15,7 @@ from ngo.analysis.universes import in_universes
 from ngo.cli.log import LOG
 from ngo.cli.options import INPUT, RESULT, configs_option, table_option
 from ngo.common.files import removed_if_damaged, write_text
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, one_of
 from ngo.pipeline import assumptions as assumed_values
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import JOBS
@@ -88,10 +88,7 @@ def notebook(source: Path, param: tuple[str, ...], out: Path) -> None:
 @configs_option("none: without --universes")
 @table_option
 def aggregate(
-    metrics: tuple[Path, ...],
-    universes: str | None,
-    configs: tuple[Path, ...],
-    out: Path,
+    metrics: tuple[Path, ...], universes: str | None, configs: tuple[Path, ...], out: Path
 ) -> None:
     """Join tables of jobs, and metrics files of runs, into one tidy table.
 
@@ -116,8 +113,7 @@ def _write_in_universes(table: pa.Table, name: str, configs: tuple[Path, ...], o
     """Write a table with the columns of its universes; a UserError if there is no such table."""
     planned = plan(read_config(configs)) if configs else None
     known = {} if planned is None else planned.universes
-    if name not in known:
-        raise unknown("universes", name, known)
+    one_of("universes", name, known)
     results.write(in_universes(table.to_pandas(), known[name]), out)
 
 

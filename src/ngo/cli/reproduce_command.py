@@ -8,7 +8,7 @@ import click
 
 from ngo.cli.options import FOLDER, INPUT
 from ngo.common.files import write_text
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, one_of
 from ngo.pipeline import paths
 from verdicts.cli import names, pair
 from verdicts.registry import check
@@ -49,8 +49,7 @@ def reproduce(
     if paper == "init":
         _init(name, table)
         return
-    if paper not in paths.paper_names():
-        raise unknown("paper", paper, paths.paper_names())
+    one_of("paper", paper, paths.paper_names())
     from ngo.pipeline import printed_numbers
     from verdicts.reproduction import reproduction
     from verdicts.reproduction_page import write
@@ -68,7 +67,7 @@ def reproduce(
     numbers = printed_numbers.printed_and_measured(claims, tables)
     found = reproduction(*numbers, gaps=pair(gaps), margin=margin)
     for key in names(by):
-        check(key in found.keys, "by", key, f"choose among {', '.join(found.keys)}")
+        one_of("by", key, found.keys)
     more = [printed_numbers.nearest_calibrated(root)] if paper == paths.NGO else []
     folder = out or Path("results/reproduction") / paper
     write(folder, found, names(by), more, f"Is this a reproduction? {paper}")

@@ -36,10 +36,9 @@ def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
 
     After SIGTERM or SIGINT the process ends with the exit code of that signal.
     """
+    how |= {"report": LOG.info, "tell": LOG.info}
     with exits_when_stopped(), _progress(spec) as progress, named_in_errors(spec):
-        last = training_run.run(
-            spec, out, root, report=LOG.info, tell=LOG.info, progress=progress, **how
-        )
+        last = training_run.run(spec, out, root, progress=progress, **how)
     if last is not None:
         print_outcome(spec, last, out)
 
@@ -108,12 +107,7 @@ def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
 
 
 def train_distributed(
-    spec: RunSpec,
-    out: Path,
-    root: Path,
-    *,
-    processes: int | None,
-    **how: object,
+    spec: RunSpec, out: Path, root: Path, *, processes: int | None, **how: object
 ) -> None:
     """Train ``spec`` in new ``processes``, or take part as a process that torchrun started."""
     if processes is None:

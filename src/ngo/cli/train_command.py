@@ -8,19 +8,8 @@ from typing import Any
 
 import click
 
+from ngo.cli import options
 from ngo.cli.log import LOG
-from ngo.cli.options import (
-    FOLDER,
-    INPUT,
-    SECONDS,
-    FieldType,
-    RunCommand,
-    data_root_option,
-    device_option,
-    run_fields,
-    spec_of_options,
-    threads_option,
-)
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import DECLARED, Field, within
 from ngo.common.registry import UserError
@@ -30,18 +19,20 @@ from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
 # The runs of a job that train in lockstep on a GPU, at most; on a CPU, each by itself is as fast.
 TOGETHER = 50
 
-PROCESSES = FieldType(Field(int, "processes", within(1, 1024)))
-TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
+PROCESSES = options.FieldType(Field(int, "processes", within(1, 1024)))
+TIMEOUT = options.FieldType(Field(float, "seconds", within(1, 1_000_000)))
 
 
-@click.command(cls=RunCommand)
-@run_fields(*(name for name in FIELDS if name not in DECLARED))
+@click.command(cls=options.RunCommand)
+@options.run_fields(*(name for name in FIELDS if name not in DECLARED))
 @click.option(
-    "--partition-file", type=INPUT, help="Output of `ngo partition`  [default: draw it here]"
+    "--partition-file",
+    type=options.INPUT,
+    help="Output of `ngo partition`  [default: draw it here]",
 )
-@data_root_option
-@device_option
-@threads_option
+@options.data_root_option
+@options.device_option
+@options.threads_option
 @click.option(
     "--snapshot",
     "snapshots",
@@ -52,7 +43,7 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 )
 @click.option(
     "--checkpoint-seconds",
-    type=SECONDS,
+    type=options.SECONDS,
     default=CHECKPOINT_SECONDS,
     show_default=True,
     help="Longest time between checkpoints; 0: only at evaluations.",
@@ -73,9 +64,11 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
     help="A process that is silent for longer is lost, and the run stops.",
 )
 @click.option("--overwrite", is_flag=True, help="Train even if --out holds another run.")
-@click.option("--job", type=INPUT, help="Train the runs in this file of the workflow instead.")
+@click.option(
+    "--job", type=options.INPUT, help="Train the runs in this file of the workflow instead."
+)
 @click.option("--key", help="The hash of the file --job.")
-@click.option("--out", type=FOLDER, help="Folder for metrics.parquet and run.json.")
+@click.option("--out", type=options.FOLDER, help="Folder for metrics.parquet and run.json.")
 def train(
     partition_file: Path | None,
     data_root: Path | None,
@@ -121,7 +114,7 @@ def train(
         return
     if out is None:
         raise UserError("out: the option --out is missing; name a folder for the run.")
-    spec = spec_of_options(given)
+    spec = options.spec_of_options(given)
     steps = [_snapshot(step) for step in snapshots]
     chosen(device)
     download.check(spec.dataset, root)

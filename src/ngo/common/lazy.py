@@ -4,9 +4,9 @@ A module that takes them from here is itself imported in a moment: to check a ru
 can be chosen, needs no torch.
 """
 
-from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from verdicts.lazy import Library
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -15,20 +15,6 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 else:
-
-    class Library:
-        """A library by its name, imported with the first attribute."""
-
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        @cached_property
-        def _module(self) -> Any:
-            return import_module(self._name)
-
-        def __getattr__(self, attribute: str) -> Any:
-            return getattr(self._module, attribute)
-
     names = ("networkx", "numpy", "pandas", "torch", "torch.nn")
     nx, np, pd, torch, nn = map(Library, names)
 

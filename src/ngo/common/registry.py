@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Collection
 
-from verdicts.registry import Registry, UserError, in_a_line, load_entries, nearest, shown, unknown
+from verdicts.registry import Registry, UserError, in_a_line, load_entries, one_of, shown, unknown
 
 __all__ = [
     "Registry",
@@ -11,7 +11,7 @@ __all__ = [
     "in_a_line",
     "load_entries",
     "meant",
-    "nearest",
+    "one_of",
     "shown",
     "unknown",
     "unknown_field",

@@ -10,16 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ngo.common.fields import Options, declare
+from ngo.common.lazy import torch
 from ngo.common.registry import Registry
 from ngo.common.seeding import numpy_stream
-
-if TYPE_CHECKING:
-    import torch
 
 
 @dataclass(frozen=True)

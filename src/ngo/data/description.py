@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 from ngo.common.fields import LARGEST
-from ngo.common.registry import Registry, UserError, shown, unknown
 from ngo.data.array_files import read_arrays
 from ngo.data.dataset import DATASETS, Arrays, Source
 from ngo.data.download import digest
 from ngo.data.loading import checked_arrays
 from ngo.data.partition import OWNERS
 from verdicts.files import read_mapping, regular_file
+from verdicts.registry import Registry, UserError, check, one_of
 
 #: The arrays that a file must have.
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
@@ -207,11 +207,9 @@ def parsed(key: str, values: Mapping[str, object]) -> Description:
     A UserError, under ``key``, for a wrong or missing value.
     """
     for name, value in values.items():
-        if name not in _KEYS:
-            raise unknown(key, name, _KEYS)
+        one_of(key, name, _KEYS)
         allowed, wanted = _KEYS[name]
-        if not allowed(value):
-            raise UserError(f"{key}: {name}: {shown(value)} is not allowed; it must be {wanted}.")
+        check(allowed(value), f"{key}: {name}", value, f"it must be {wanted}")
     for name in _KEYS:
         if name not in values and name != "owners":
             raise UserError(f"{key}: {name!r} is missing; ngo describe writes a description.")

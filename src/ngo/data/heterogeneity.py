@@ -20,7 +20,8 @@ def hellinger_to_global(counts: np.ndarray) -> float:
     roots = np.sqrt(label_distributions(counts))
     together = np.sum(counts, axis=0)
     overlaps = roots @ np.sqrt(together / together.sum())
-    return float(_hellinger(overlaps).mean())
+    # √(1 − Σ_k √(p_k q_k)) equals √(½ Σ_k (√p_k − √q_k)²)
+    return float(np.sqrt(np.clip(1 - overlaps, 0, None)).mean())
 
 
 def label_entropy(counts: np.ndarray) -> float:
@@ -42,8 +43,3 @@ def label_distributions(counts: np.ndarray) -> np.ndarray:
     if not sizes.any():
         raise UserError("partition: no worker has samples.")
     return counts[sizes > 0] / sizes[sizes > 0, None]
-
-
-def _hellinger(overlaps: np.ndarray) -> np.ndarray:
-    """√(1 − Σ_k √(p_k q_k)), which equals √(½ Σ_k (√p_k − √q_k)²)."""
-    return np.sqrt(np.clip(1 - overlaps, 0, None))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ngo.common.lazy import torch
 from ngo.common.registry import UserError, in_a_line
 from ngo.data.dataset import DATASETS, Arrays, Dataset, Source
 from ngo.data.download import prepare
-
-if TYPE_CHECKING:
-    import torch
 
 
 def load(
@@ -22,8 +19,6 @@ def load(
 
     The options of the data set are those of ``run``, or without one their defaults.
     """
-    import torch
-
     source = DATASETS[name]
     options = {} if run is None else {field: getattr(run, field) for field in source.fields}
     arrays = checked_arrays(name, source, source.read(prepare(name, root), **options), root)

@@ -200,11 +200,7 @@ def equal(
     return sorted_parts(np.split(generator.permutation(len(labels))[:used], n))
 
 
-@partition(
-    "quantity",
-    smallest_share=lambda m, n, beta, smallest: smallest,
-    options=SMALLEST,
-)
+@partition("quantity", smallest_share=lambda m, n, beta, smallest: smallest, options=SMALLEST)
 def quantity(
     labels: np.ndarray, n: int, *, beta: float, smallest: int, generator: np.random.Generator
 ) -> Parts:

@@ -62,9 +62,8 @@ class ProcessNetwork(Network):
         """Rows of edges within this process change places; the others go to their processes."""
         self.refuse_liars()
         links, me = self.links(), self.group.me
-        places = {
-            q: among(links[1], share).nonzero().flatten() for q, share in enumerate(self.shares)
-        }
+        shares = enumerate(self.shares)
+        places = {q: among(links[1], share).nonzero().flatten() for q, share in shares}
         parts = {q: rows[e.to(rows.device)] for q, e in places.items() if len(e)}
         received = {me: parts.pop(me)} if me in parts else {}
         counts = {q: len(part) for q, part in parts.items()}
@@ -186,9 +185,8 @@ class ProcessNetwork(Network):
 
 def shares(workers: int, processes: int) -> list[range]:
     """The workers of each process: consecutive numbers, as evenly as possible."""
-    return [
-        range(*ends) for ends in pairwise(workers * k // processes for k in range(processes + 1))
-    ]
+    starts = [workers * k // processes for k in range(processes + 1)]
+    return [range(*ends) for ends in pairwise(starts)]
 
 
 def among(workers: torch.Tensor, some: range) -> torch.Tensor:

@@ -30,15 +30,9 @@ from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.files import file_lock, writable_folder
 from ngo.common.registry import UserError
 from ngo.data.partition import Parts
+from ngo.distributed import rendezvous as meeting
 from ngo.distributed.process_network import ProcessNetwork, shares
-from ngo.distributed.rendezvous import (
-    MISTAKE,
-    Group,
-    Rendezvous,
-    open_rendezvous,
-    open_store,
-    read_place,
-)
+from ngo.distributed.rendezvous import Group, Rendezvous
 from ngo.engine.backends import Scores
 from ngo.engine.population import Population
 from ngo.native.threads import cores, one_intra_op_thread
@@ -100,21 +94,20 @@ def launch(work: Callable[[], object], processes: int) -> None:
                 process.join()
     for k, code in failed.items():
         if code != MISTAKE_EXIT_CODE:  # the others' failures follow from this one
-            how = (
-                f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-            )
+            how = f"ended with {code}"
+            if code < 0:
+                how = f"was killed by {signal.Signals(-code).name}"
             raise UserError(f"distributed: process {k} of {processes} {how}.")
     if failed:
-        raise UserError(store.get(MISTAKE).decode())
+        raise UserError(store.get(meeting.MISTAKE).decode())
 
 
 def _loopback_store() -> dist.TCPStore:
     """A store on the loopback address; torch's default is all addresses."""
     with socket.create_server((ADDRESS, 0)) as server:
         port = server.getsockname()[1]
-        return dist.TCPStore(
-            ADDRESS, port, is_master=True, wait_for_workers=False, master_listen_fd=server.detach()
-        )
+        how = {"wait_for_workers": False, "master_listen_fd": server.detach()}
+        return dist.TCPStore(ADDRESS, port, is_master=True, **how)
 
 
 def _child(work: Callable[[], object], environment: Mapping[str, str]) -> NoReturn:
@@ -128,7 +121,7 @@ def _child(work: Callable[[], object], environment: Mapping[str, str]) -> NoRetu
         code = 0
     except UserError as error:
         # The first message is kept: it may be the reason for the others.
-        open_store(read_place(), 60.0).compare_set(MISTAKE, "", str(error))
+        meeting.open_store(meeting.read_place(), 60.0).compare_set(meeting.MISTAKE, "", str(error))
         code = MISTAKE_EXIT_CODE
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
@@ -188,7 +181,7 @@ def run(
     ``run.json`` also has ``distributed``: the number of processes, and the traffic up to each
     evaluation.
     """
-    rendezvous = open_rendezvous(timeout)
+    rendezvous = meeting.open_rendezvous(timeout)
     me, processes = rendezvous.me, rendezvous.size
     finished = None
     with ExitStack() as lock:

@@ -157,9 +157,8 @@ def disagreement(terms: Sequence[Terms]) -> str:
     for key, expected in terms[0].items():
         for process, facts in enumerate(terms):
             if (value := facts.get(key)) != expected:
-                return (
-                    f"process {process} has {key} {shown(value)}, process 0 has {shown(expected)}"
-                )
+                told = f"process {process} has {key} {shown(value)}"
+                return f"{told}, process 0 has {shown(expected)}"
     return ""
 
 
@@ -179,9 +178,8 @@ def open_rendezvous(timeout: float) -> Rendezvous:
 
 def open_store(place: Place, timeout: float, holds: bool = False) -> dist.TCPStore:
     """A connection to the store, or the store itself."""
-    return dist.TCPStore(
-        place.address, place.port, None, holds, timedelta(seconds=timeout), wait_for_workers=False
-    )
+    limit = timedelta(seconds=timeout)
+    return dist.TCPStore(place.address, place.port, None, holds, limit, wait_for_workers=False)
 
 
 def within(seconds: float, work: Callable[..., Any], *arguments: object) -> Any:
@@ -220,10 +218,7 @@ class Group:
         return [process for process in range(self.size) if process != self.me]
 
     def exchange(
-        self,
-        like: torch.Tensor,
-        send: Mapping[int, torch.Tensor],
-        receive: Mapping[int, int],
+        self, like: torch.Tensor, send: Mapping[int, torch.Tensor], receive: Mapping[int, int]
     ) -> dict[int, torch.Tensor]:
         """Send rows ``like`` these to each process in ``send``, and receive the given number from
         each process in ``receive``: point to point, and all at the same time.

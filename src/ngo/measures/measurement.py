@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from ngo.common.fields import fields_of, from_mapping
 from ngo.common.lazy import Table, Tensor, pd, torch
-from ngo.common.registry import Registry, UserError
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.training.spec import FIELDS, RunSpec
+from verdicts.registry import Registry, UserError, check
 
 if TYPE_CHECKING:
     from ngo.training.snapshots import Snapshots
@@ -110,8 +110,8 @@ def measurement(
     With ``columns``, a claim that names another column is refused before anything is trained.
     ``version`` is raised when its results change.
     """
-    if not re.fullmatch("[a-z][a-z0-9]*", name):
-        raise UserError(f"measurement: {name!r} is not allowed; use lower-case letters and digits.")
+    right = re.fullmatch("[a-z][a-z0-9]*", name)
+    check(right, "measurement", name, "use lower-case letters and digits")
     declared = fields_of(options)
     for option in dataclasses.fields(options):
         if option.name not in declared:

@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole, within
-from ngo.common.lazy import Table, Tensor, pd, torch
-from ngo.common.registry import unknown
+from ngo.common.lazy import Table, Tensor, nn, np, pd, torch
+from ngo.common.registry import one_of
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset
 from ngo.measures.measurement import kept, measurement
 
 if TYPE_CHECKING:
-    import numpy as np
-    from torch import nn
-
     from ngo.models.layers import VAE
 
 
@@ -77,8 +74,7 @@ def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Pa
 
     tables = []
     for spec, snapshots, data, known in kept(models, data_root):
-        if spec.task not in OUTPUTS:
-            raise unknown("task of the models", spec.task, OUTPUTS)
+        one_of("task of the models", spec.task, OUTPUTS)
         facts = {name: known[name] for name in FACTS if name in known}
         for step, snapshot in sorted(snapshots.items()):
             state = {"step": step, "diverged": not bool(snapshot["X"].isfinite().all())}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ngo.common.fields import above, at_least, number, whole, within
-from ngo.common.lazy import Table, Tensor, pd, torch
+from ngo.common.lazy import Table, Tensor, nn, pd, torch
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset
 from ngo.gossip.consensus_dynamics import synchronization_index
@@ -22,8 +22,6 @@ from ngo.native.threads import one_intra_op_thread
 from ngo.training.spec import RunSpec
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from ngo.training.snapshots import Snapshots
 
 

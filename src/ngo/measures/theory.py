@@ -10,7 +10,7 @@ from ngo.measures.measurement import Case, measured, measurement
 from ngo.native.threads import one_intra_op_thread
 from ngo.theorems.table import KINDS, TheoryOptions, table_of
 
-COLUMNS = {column for kind in KINDS.values() for column in kind.columns}
+COLUMNS = {column for kind in KINDS.values() for column in kind.split()[1:]}
 
 
 def _cases(options: TheoryOptions) -> Iterator[Case]:

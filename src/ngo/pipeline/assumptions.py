@@ -138,9 +138,7 @@ def _caption(values: Sequence[Assumption], tier: str) -> str:
 
 def _tables(values: Sequence[Assumption]) -> dict[str, list[dict[str, str]]]:
     return {
-        section: [
-            {"Where": item.key, "Value": _written(item.value), "Why": item.reason} for item in items
-        ]
+        section: [{"Where": i.key, "Value": _written(i.value), "Why": i.reason} for i in items]
         for section, items in groupby(values, key=lambda item: item.section)
     }
 
@@ -168,10 +166,8 @@ def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
         if not (comment := COMMENT.search(content)):
             continue
         # A value that ends on this line, or else the key of a value that continues below.
-        inline = [
-            place for place, first, last in entries if last is not None and line in (first, last)
-        ]
-        above = [place for place, first, last in entries if first == line]
+        inline = [at for at, first, last in entries if last is not None and line in (first, last)]
+        above = [at for at, first, _ in entries if first == line]
         if not (inline or above):
             raise UserError(
                 f"config: line {line + 1} of {str(path)!r} has an assumption without a "

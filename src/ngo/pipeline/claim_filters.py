@@ -11,7 +11,7 @@ from dataclasses import fields
 
 from ngo.analysis.universes import ACCURACY_OF, CHOSEN, DERIVED, columns
 from ngo.common.fields import Field, checked, fields_of
-from ngo.common.registry import UserError, shown, unknown
+from ngo.common.registry import UserError, one_of, shown, unknown
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.measures.measurement import MEASUREMENTS
@@ -45,8 +45,7 @@ def check_tables(claims: ClaimsFile, defined: Collection[str], shown_in: Collect
         if claim.shows and claim.shows not in shown_in:
             raise unknown(f"claims.{claim.id}.shows", claim.shows, shown_in)
         for table in claim.tables:
-            if table not in defined:
-                raise unknown(f"claims.{claim.id}.from", table, defined)
+            one_of(f"claims.{claim.id}.from", table, defined)
 
 
 def check_filters(claims: ClaimsFile, experiments: Collection[str]) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from ngo.common import plugins
 from ngo.common.fields import LARGEST
-from ngo.common.registry import UserError, shown, unknown
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.config_schema import check_schema
 from verdicts.files import read_mapping
+from verdicts.registry import UserError, check, one_of, shown
 
 LOG = getLogger("ngo")
 
@@ -119,8 +119,8 @@ def load_plugins(config: Mapping) -> None:
 def plugin_files(config: Mapping) -> list[str]:
     """The plugins that a config names; a UserError if that is no list of files."""
     paths = config.get("plugins", [])
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
+    right = isinstance(paths, list) and all(isinstance(path, str) for path in paths)
+    check(right, "plugins", paths, "it must be a list of files")
     return paths
 
 
@@ -140,8 +140,7 @@ def without_left_out(config: Mapping) -> dict:
     if isinstance(only, list):
         known = {name for entries in sections.values() for name in entries}
         for name in only:
-            if not isinstance(name, str) or name not in known:
-                raise unknown("only", name, known)
+            one_of("only", name, known)
     for kind, entries in sections.items():
         needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}
         kept[kind] = {

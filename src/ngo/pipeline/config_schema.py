@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from ngo.common.fields import as_number
-from ngo.common.registry import UserError, nearest, shown, unknown_field
+from ngo.common.registry import UserError, shown, unknown_field
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.training.spec import FIELDS, FINAL
+from verdicts.registry import nearest
 
 Schema = dict[str, object]
 
@@ -193,9 +194,8 @@ def _in_one_line(error: ValidationError) -> str:
         name = next(name for name in value if name not in known)
         if FIELDS.keys() <= known.keys():
             return str(unknown_field(key, name, known))
-        return (
-            f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
-        )
+        told = f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}"
+        return f"{told}.{nearest(name, known)}"
     if kind == "required":
         missing = next(name for name in error.validator_value if name not in value)
         base = " An overlay goes after its base, config/config.yaml." if key == "config" else ""

@@ -19,7 +19,7 @@ from itertools import product
 from math import prod
 
 from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
-from ngo.common.registry import UserError, shown, unknown, unknown_field
+from ngo.common.registry import UserError, one_of, shown, unknown, unknown_field
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field, resolve
 
@@ -33,9 +33,7 @@ PREFIX = "universes_"
 DIGITS = 3
 
 
-def experiments(
-    config: Mapping,
-) -> tuple[dict[str, dict[RunSpec, str]], dict[str, list[Universe]]]:
+def experiments(config: Mapping) -> tuple[dict[str, dict[RunSpec, str]], dict[str, list[Universe]]]:
     """The runs of each experiment, with their settings, and the universes of those that have some.
 
     Raises a UserError for the first mistake.
@@ -91,8 +89,7 @@ def expanded(key: str, case: Mapping) -> list[dict]:
 def named_settings(key: str, config: Mapping, names: list[str]) -> dict[str, Mapping]:
     """The settings with these names; a UserError for a name that does not exist."""
     for name in names:
-        if name not in config["settings"]:
-            raise unknown(f"{key}.settings", name, config["settings"])
+        one_of(f"{key}.settings", name, config["settings"])
     return {name: config["settings"][name] for name in names}
 
 
@@ -126,8 +123,7 @@ def _seeds_by_setting(key: str, config: Mapping, entry: Mapping) -> dict[str, Se
     names, given = entry["settings"], entry.get("seeds", {})
     by_setting = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
     for name in by_setting:
-        if name not in names:
-            raise unknown(f"{key}.seeds", name, names)
+        one_of(f"{key}.seeds", name, names)
     first = config.get("first_seed", 0)
     return {name: _seeds(by_setting.get(name, config["seeds"]), first) for name in names}
 
@@ -162,9 +158,8 @@ def sampled_runs(
             "settings": {chosen: {**setting, **fields} for chosen, setting in settings.items()},
             "first_seed": first + number * seeds,
         }
-        runs = training_runs(
-            f"{key}, universe {number}", {**config, **there}, {**entry, "seeds": seeds}
-        )
+        given = {**entry, "seeds": seeds}
+        runs = training_runs(f"{key}, universe {number}", {**config, **there}, given)
         sampled = runs | sampled
         universes.append(Universe(number, values, tuple(spec.id for spec in runs)))
         read |= {name for name in fields if name not in read and _reads(name, fields, entry, runs)}
@@ -194,9 +189,8 @@ def sample(key: str, entry: Mapping) -> list[dict[str, object]]:
     _check_scale(f"{key}.scale", entry)
     from scipy.stats import qmc
 
-    points = qmc.Sobol(len(values), rng=entry["sobol_seed"]).random_base2(
-        math.ceil(math.log2(max(2, entry["count"])))
-    )
+    power = math.ceil(math.log2(max(2, entry["count"])))
+    points = qmc.Sobol(len(values), rng=entry["sobol_seed"]).random_base2(power)
     names = sorted(values)  # in whatever order the config has them
     return [
         {name: _value(name, values[name], u) for name, u in zip(names, point, strict=True)}
@@ -233,8 +227,7 @@ def _check_value(key: str, name: str, given: object) -> None:
     """Raise unless ``given`` is a list of choices, or a range of numbers, that the field allows."""
     if name == ACCURACY_OF:
         for choice in given if isinstance(given, list) else [given]:
-            if not isinstance(choice, str) or choice not in ACCURACIES:
-                raise unknown(f"{key}.{name}", choice, ACCURACIES)
+            one_of(f"{key}.{name}", choice, ACCURACIES)
     elif name not in FIELDS or name == "seed":
         known = [ACCURACY_OF, *(field for field in FIELDS if field != "seed")]
         raise unknown_field(key, name, known)

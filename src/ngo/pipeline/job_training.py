@@ -70,11 +70,9 @@ def train_job(path: Path, key: str, start: Callable[..., Turns], width: int = 1)
     for patient in (False, True):
         groups: dict[Hashable, dict[RunSpec, Start]] = {}
         for spec in waiting:
-            kept = content["snapshots"].get(spec.id, [])
+            made_with, kept = content["made_with"], content["snapshots"].get(spec.id, [])
             folder = RUNS / spec.id
-            done = partial(
-                run_folder.is_current, folder, spec, runs[spec], content["made_with"], kept
-            )
+            done = partial(run_folder.is_current, folder, spec, runs[spec], made_with, kept)
             if done():
                 with suppress(OSError):  # left by a process that was killed after its last result
                     (folder / run_folder.LOCK).unlink(missing_ok=True)

@@ -274,7 +274,5 @@ def _blocks(
     seeds = sorted({spec.seed for combination in combinations for spec in combination.runs})
     for start in range(0, len(seeds), size):
         block = set(seeds[start : start + size])
-        kept = (
-            tuple(s for s in combination.runs if s.seed in block) for combination in combinations
-        )
+        kept = (tuple(spec for spec in c.runs if spec.seed in block) for c in combinations)
         yield f"{name}-seeds{start // size}", tuple(Combination(runs) for runs in kept if runs)

@@ -25,7 +25,7 @@ from traitlets import Type
 from traitlets.config import Config
 
 from ngo.common.files import writable_folder
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, one_of
 
 
 def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
@@ -77,8 +77,7 @@ def _values(source: Path, parameters: Iterable[str], known: Iterable[str]) -> di
         name, equals, value = parameter.partition("=")
         if not equals:
             raise UserError(f"param: {parameter!r} must be NAME=VALUE")
-        if name not in known:
-            raise unknown(f"param of {source}", name, known)
+        one_of(f"param of {source}", name, known)
         try:
             values[name] = yaml.safe_load(value)
         except (yaml.YAMLError, ValueError) as error:
@@ -149,7 +148,6 @@ def _outputs(
     if error := result.error_before_exec or result.error_in_exec:
         kind = type(error)
         lines = shell.InteractiveTB.structured_traceback(kind, error, error.__traceback__)
-        outputs.append(
-            nbformat.v4.new_output("error", ename=kind.__name__, evalue=str(error), traceback=lines)
-        )
+        told = {"ename": kind.__name__, "evalue": str(error), "traceback": lines}
+        outputs.append(nbformat.v4.new_output("error", **told))
     return outputs

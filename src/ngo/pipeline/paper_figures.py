@@ -17,18 +17,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from ngo.common.registry import UserError, in_a_line, shown, unknown
+from ngo.pipeline import paths
 from ngo.pipeline.config import read_config
-from ngo.pipeline.paths import (
-    CONFIG,
-    NGO,
-    NO_CLAIMS,
-    REPOSITORY,
-    config_of,
-    notebook_of,
-    paper_names,
-    reference_folder,
-)
+from verdicts.registry import UserError, check, in_a_line, one_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +42,7 @@ def figures_of(name: str) -> Mapping[str, Mapping]:
 
     Configs from before there was one have these figures.
     """
-    path = REPOSITORY / config_of(name)
+    path = paths.REPOSITORY / paths.config_of(name)
     return read_config([path]).get("figures", {}) if path.exists() else {}
 
 
@@ -61,13 +52,12 @@ def paper_of(config: Mapping) -> Paper:
     Configs from before papers had folders have no section: their paper is the one with the name of
     the tier, or else NGO.
     """
-    names = paper_names()
+    names = paths.paper_names()
     section = config.get("paper")
     if section is None:
-        name = config["tier"] if config["tier"] in names else NGO
-        section = read_config([REPOSITORY / config_of(name)])["paper"]
-    if section["name"] not in names:
-        raise unknown("paper.name", section["name"], names)
+        name = config["tier"] if config["tier"] in names else paths.NGO
+        section = read_config([paths.REPOSITORY / paths.config_of(name)])["paper"]
+    one_of("paper.name", section["name"], names)
     return Paper(**section)
 
 
@@ -76,7 +66,7 @@ def own_study(config: Mapping) -> Paper:
 
     The default title is the name of the tier.
     """
-    ngo = read_config([REPOSITORY / CONFIG])["paper"]
+    ngo = read_config([paths.REPOSITORY / paths.CONFIG])["paper"]
     stated = {key: value for key, value in config.get("paper", {}).items() if value != ngo[key]}
     return Paper(**{**dict.fromkeys(ngo, ""), "title": config["tier"], **stated})
 
@@ -88,9 +78,9 @@ def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
     NGO paper are for its tables.
     """
     claims, findings = config["claims"], config.get("findings")
-    folder = reference_folder(NGO)
-    if not paper.name and claims == f"{folder}/claims.yaml" and Path(NO_CLAIMS).exists():
-        claims = NO_CLAIMS
+    folder = paths.reference_folder(paths.NGO)
+    if not paper.name and claims == f"{folder}/claims.yaml" and Path(paths.NO_CLAIMS).exists():
+        claims = paths.NO_CLAIMS
     if findings == f"{folder}/findings.yaml" and claims != f"{folder}/claims.yaml":
         findings = None
     return {"claims": claims, "findings": findings}
@@ -117,7 +107,7 @@ def figures(config: Mapping, paper: Paper) -> dict[str, Artefact]:
     """The figures and tables of a config by name; without the section, those of its paper."""
     facts = config.get("figures") or figures_of(paper.name)
     return {
-        name: Artefact.read(name, entry, notebook_of(paper.name, name))
+        name: Artefact.read(name, entry, paths.notebook_of(paper.name, name))
         for name, entry in facts.items()
         if entry is not None
     }
@@ -170,7 +160,7 @@ class Artefact:
         """The parameters of its notebook."""
         reference = ["reference"] if self.reference else []
         experiment = ["experiment"] if self.of_experiment else []
-        return (*self.reads, *reference, *self.asks, *self.values, *experiment, "tier", "out")
+        return (*self.reads, *reference, *self.asks, *self.values, *experiment, "out")
 
     @property
     def title(self) -> str:
@@ -210,13 +200,9 @@ class Artefact:
         """
         key = f"artefacts.{self.name}"
         for name, value in given.items():
-            if name not in self.values:
-                raise unknown(key, name, self.values)
+            one_of(key, name, self.values)
             low, high = self.values[name]
-            if not low < value <= high:
-                raise UserError(
-                    f"{key}.{name}: {shown(value)} is not allowed; it must be a number above "
-                    f"{low:g} and at most {high:g}."
-                )
+            wanted = f"it must be a number above {low:g} and at most {high:g}"
+            check(low < value <= high, f"{key}.{name}", value, wanted)
         if asked and (missing := [name for name in self.values if name not in given]):
             raise UserError(f"{key}: {missing[0]!r} is missing.")

@@ -19,32 +19,11 @@ from ngo.common.devices import check_device
 from ngo.common.fields import fields_of
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Measurement
+from ngo.pipeline import paper_figures, paths
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config import checked
 from ngo.pipeline.experiments import PREFIX, experiments, named_settings, resolve_run
-from ngo.pipeline.paper_figures import (
-    ANY,
-    OF_CLAIMS,
-    OF_EXPERIMENT,
-    Artefact,
-    Paper,
-    figures,
-    figures_of,
-    own_study,
-    paper_of,
-    stated_files,
-)
-from ngo.pipeline.paths import (
-    CLAIMS,
-    NGO,
-    RUNS,
-    SHARED,
-    data_manifest,
-    notebook_of,
-    published_numbers,
-    tidy_table,
-    tier_folder,
-)
+from ngo.pipeline.paper_figures import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact, Paper, figures_of
 from ngo.training.run_folder import MODELS
 from ngo.training.spec import FINAL, RunSpec
 from ngo.training.spec_checks import check_snapshots
@@ -95,7 +74,7 @@ class Plan:
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
         ledger = read_claims(self.claims).with_named("network", self.network)
-        check_tables(ledger, self.defined, {*self.figures, *self.defined, CLAIMS})
+        check_tables(ledger, self.defined, {*self.figures, *self.defined, paths.CLAIMS})
         check_filters(ledger, self.training)
         return ledger
 
@@ -104,7 +83,7 @@ class Plan:
 
         The table of claims reads those that claims name, as far as this plan makes them.
         """
-        if name != CLAIMS:
+        if name != paths.CLAIMS:
             reads = self.artefacts[name].reads.values()
             return [table for read in reads for table in self._of(read)]
         return [table for table in self.ledger.tables if table in self.made]
@@ -131,7 +110,7 @@ class Plan:
         shown = {*self.figures, *self.universes}
         shown |= {name for name in self.training if name.startswith(ADDED)}
         shown |= {table for entry in entries for table in entry.reads.values()}
-        book = notebook_of(paper, "experiment")
+        book = paths.notebook_of(paper, "experiment")
         artefacts = {
             **{entry.name: entry for entry in sorted(made, key=lambda entry: entry.place)},
             **{
@@ -139,7 +118,9 @@ class Plan:
                 for name in self.training
                 if name not in shown
             },
-            CLAIMS: Artefact.read(CLAIMS, OF_CLAIMS, notebook_of(paper, CLAIMS)),
+            paths.CLAIMS: Artefact.read(
+                paths.CLAIMS, OF_CLAIMS, paths.notebook_of(paper, paths.CLAIMS)
+            ),
         }
         for entry in artefacts.values():
             entry.text  # noqa: B018 (it is read in the working directory of the plan)
@@ -153,7 +134,7 @@ class Plan:
 
     def files(self, entries: Iterable[Artefact]) -> list[str]:
         """The files of tables and figures."""
-        folder = tier_folder(self.tier)
+        folder = paths.tier_folder(self.tier)
         return [f"{folder}/{path}" for entry in entries for path in entry.outputs()]
 
     def measure_options(self, kind: str, name: str) -> dict[str, object]:
@@ -164,11 +145,11 @@ class Plan:
     def measured_data(self, kind: str, name: str) -> list[str]:
         """The manifest of the data set that a measurement reads, if any."""
         dataset = self.measures[kind][name].get("dataset")
-        return [data_manifest(dataset)] if dataset else []
+        return [paths.data_manifest(dataset)] if dataset else []
 
     def models(self, name: str) -> list[str]:
         """The models that the runs of an experiment keep."""
-        return [str(RUNS / spec.id / MODELS) for spec in self.training.get(name, ())]
+        return [str(paths.RUNS / spec.id / MODELS) for spec in self.training.get(name, ())]
 
     def universes_of(self, name: str) -> list[dict]:
         """The universes of an experiment as values for JSON; empty if it is no sample of them."""
@@ -177,7 +158,7 @@ class Plan:
     @cached_property
     def shown_experiments(self) -> list[str]:
         """The experiments behind tables, figures and claims."""
-        read = {*self.artefacts, *self.tables(CLAIMS)}
+        read = {*self.artefacts, *self.tables(paths.CLAIMS)}
         return [name for name in self.training if name in read]
 
     @cached_property
@@ -192,13 +173,13 @@ class Plan:
         """
         entry = self.artefacts[name]
         files: dict[str, str | list[str]] = {
-            parameter: [tidy_table(self.tier, tidy) for tidy in self.tables(name)]
+            parameter: [paths.tidy_table(self.tier, tidy) for tidy in self.tables(name)]
             if ANY in table
-            else tidy_table(self.tier, table)
+            else paths.tidy_table(self.tier, table)
             for parameter, table in entry.reads.items()
         }
         if entry.reference:
-            files["reference"] = published_numbers(self.paper.name, entry.reference)
+            files["reference"] = paths.published_numbers(self.paper.name, entry.reference)
         if "claims" in entry.asks:
             printed = [str(path) for path in self.ledger.printed]
             files |= {"claims": self.claims, "published": printed}
@@ -208,7 +189,7 @@ class Plan:
         """The parameters of the notebook of a figure or table, with their values."""
         entry = self.artefacts[name]
         values = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
-        values |= {"experiment": name, "tier": self.tier, "out": tier_folder(self.tier)}
+        values |= {"experiment": name, "out": paths.tier_folder(self.tier)}
         return {parameter: values[parameter] for parameter in entry.parameters}
 
     def notebook_flags(self, name: str) -> list[str]:
@@ -225,7 +206,7 @@ class Plan:
     @property
     def run_tables(self) -> dict[str, str]:
         """The names of the tidy tables that are joined from runs, by their paths."""
-        return {tidy_table(self.tier, name): name for name in (ALL, *self.training)}
+        return {paths.tidy_table(self.tier, name): name for name in (ALL, *self.training)}
 
     def runs_of(self, table: str) -> list[RunSpec]:
         """The runs of a tidy table; none for one that is not joined from runs."""
@@ -260,11 +241,11 @@ def plan(config: Mapping) -> Plan:
     tables and figures. A plan without a figure of the NGO paper is a study of the user's.
     """
     config, whole = checked(config)
-    paper = paper_of(config)
-    if config["tier"] in SHARED:
+    paper = paper_figures.paper_of(config)
+    if config["tier"] in paths.SHARED:
         raise UserError(
             f"tier: {config['tier']!r} is a folder of results/ that all tiers share; choose a name "
-            f"other than {', '.join(SHARED)}."
+            f"other than {', '.join(paths.SHARED)}."
         )
     check_device(config["device"])
     runs, universes = experiments(config)
@@ -277,14 +258,14 @@ def plan(config: Mapping) -> Plan:
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
     }
-    shown = figures(config, paper)
+    shown = paper_figures.figures(config, paper)
     for name, entry in shown.items():
         if entry.apart is not None:
             _check_apart(f"training.{name}", training.get(name, ()), entry.apart)
             _check_apart(f"partitions.{name}", partitions.get(name, {}).values(), entry.apart)
     planned = Plan(
         paper=paper,
-        **stated_files(config, paper),
+        **paper_figures.stated_files(config, paper),
         tier=config["tier"],
         device=config["device"],
         plugins=list(config.get("plugins", ())),
@@ -310,9 +291,9 @@ def plan(config: Mapping) -> Plan:
         ),
         universes=universes,
     )
-    if paper.name == NGO and not {*planned.artefacts} & {*figures_of(NGO)}:
-        study = own_study(config)
-        planned = replace(planned, paper=study, **stated_files(config, study))
+    if paper.name == paths.NGO and not {*planned.artefacts} & {*figures_of(paths.NGO)}:
+        study = paper_figures.own_study(config)
+        planned = replace(planned, paper=study, **paper_figures.stated_files(config, study))
     for name, entry in shown.items():
         entry.check_values(planned.values.get(name, {}), asked=name in planned.artefacts)
     return planned
@@ -347,9 +328,7 @@ def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[s
         for name in config.get(section, {}):
             if "snapshots" not in config["training"].get(name, {}):
                 raise UserError(f"{section}.{name}: it needs training.{name}, with snapshots.")
-    return {
-        run: sorted(steps, key=lambda step: (step == FINAL, step)) for run, steps in wanted.items()
-    }
+    return {run: sorted(steps, key=lambda t: (t == FINAL, t)) for run, steps in wanted.items()}
 
 
 def _partitions(key: str, config: Mapping, entry: Mapping) -> dict[str, RunSpec]:

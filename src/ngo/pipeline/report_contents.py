@@ -15,22 +15,14 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.paper_figures import Artefact
 from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
-from ngo.report.contents import (
-    SHIPPED,
-    Contents,
-    Shipped,
-    Shown,
-    provenance,
-    read_shipped,
-    text,
-)
+from ngo.report import contents
 from ngo.report.findings import findings
 from ngo.training.run_folder import RECORD
 from verdicts.registration import as_date, read_registration, registration_path, with_standing
 from verdicts.row import read_rows
 
 
-def report_contents(configs: Sequence[Path]) -> Contents:
+def report_contents(configs: Sequence[Path]) -> contents.Contents:
     """The contents of the page of the tier that ``configs`` describe.
 
     The results are read from the working directory; tables and figures are read only when a page is
@@ -49,7 +41,7 @@ def report_contents(configs: Sequence[Path]) -> Contents:
     registration = read_registration(registration_path(planned.claims))
     first = _first_runs(planned, trained)
     rows = with_standing(rows, planned.ledger, registration, first)
-    return Contents(
+    return contents.Contents(
         tier=planned.tier,
         paper=asdict(planned.paper),
         rows=rows,
@@ -60,18 +52,18 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         assumptions=folder / "tables/assumptions",
         shipped=shipped(planned.tier, planned.paper.name) if planned.findings else None,
         older=older(Path(ABOUT)),
-        provenance=provenance(trained, map(archived_name, configs), planned.plugins),
+        provenance=contents.provenance(trained, map(archived_name, configs), planned.plugins),
     )
 
 
-def shipped(tier: str, paper: str) -> Shipped | None:
+def shipped(tier: str, paper: str) -> contents.Shipped | None:
     """The shipped campaign, for the page of another tier of its paper; else None.
 
     The page of an archive has only what is in the archive.
     """
-    if Path(ABOUT).exists() or not SHIPPED.exists():
+    if Path(ABOUT).exists() or not contents.SHIPPED.exists():
         return None
-    campaign = read_shipped(SHIPPED)
+    campaign = contents.read_shipped(contents.SHIPPED)
     return campaign if campaign.paper == paper and campaign.tier != tier else None
 
 
@@ -82,12 +74,12 @@ def older(path: Path) -> str:
     """
     if not path.exists():
         return ""
-    return str(json.loads(text(path)).get(OLDER, ""))
+    return str(json.loads(contents.text(path)).get(OLDER, ""))
 
 
 def records(runs: Iterable[str]) -> list[dict]:
     """The records of runs, ordered by id."""
-    return [json.loads(text(RUNS / run / RECORD)) for run in sorted(runs)]
+    return [json.loads(contents.text(RUNS / run / RECORD)) for run in sorted(runs)]
 
 
 def _first_runs(planned: Plan, trained: Iterable[dict]) -> dict[str, datetime]:
@@ -109,8 +101,8 @@ def _measured(planned: Plan) -> dict[str, object]:
     return {name: date for name, date in dates.items() if date is not None}
 
 
-def _shown(entry: Artefact, folder: Path) -> Shown:
-    return Shown(
+def _shown(entry: Artefact, folder: Path) -> contents.Shown:
+    return contents.Shown(
         name=entry.name,
         title=entry.title,
         section=entry.section,

@@ -16,29 +16,14 @@ from typing import Any
 import pandas as pd
 
 from ngo.analysis import results
-from ngo.pipeline.archives.archive import (
-    OLDER,
-    Archive,
-    archived_plan,
-    content_of,
-    read_archive,
-    sha256,
-)
+from ngo.pipeline import paths
+from ngo.pipeline.archives import archive as archives
+from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.unpack import joined_tables
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper_figures import Paper
-from ngo.pipeline.paths import (
-    CLAIMS,
-    CONFIG,
-    FIRST,
-    PAPERS,
-    pages_of,
-    shipped_metrics,
-    tidy_table,
-    tier_folder,
-)
 from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, BoardCell, BoardClaim, BoardPaper
 from verdicts.ledger import judged
@@ -59,20 +44,20 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
     papers: list[BoardPaper] = []
     claims: list[BoardClaim] = []
     cells: list[BoardCell] = []
-    shipped = shipped_metrics(root)
-    for tier in sorted(shipped, key=lambda tier: (tier != FIRST, tier)):
+    shipped = paths.shipped_metrics(root)
+    for tier in sorted(shipped, key=lambda tier: (tier != paths.FIRST, tier)):
         path = shipped[tier]
-        archive = read_archive(path)
-        with archived_plan(archive, trusted=False, tell=tell) as planned:
+        archive = archives.read_archive(path)
+        with archives.archived_plan(archive, trusted=False, tell=tell) as planned:
             papers.append(
                 _paper(
                     planned.tier,
                     planned.paper,
-                    page=pages_of(planned.tier)[0],
+                    page=paths.pages_of(planned.tier)[0],
                     archive=path.relative_to(root).as_posix(),
-                    sha256=sha256(content_of(Path(archive.path))),
+                    sha256=archives.sha256(archives.content_of(Path(archive.path))),
                     runs=len(planned.shown_runs),
-                    older=OLDER in archive.about,
+                    older=archives.OLDER in archive.about,
                 )
             )
             claims += claims_of(planned, archive)
@@ -86,7 +71,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
 def not_run(root: Path, known: Iterable[str]) -> list[BoardPaper]:
     """The papers in papers/ whose tier is not ``known``."""
     papers = []
-    for path in sorted((root / PAPERS).glob(f"*/{CONFIG.name}")):
+    for path in sorted((root / paths.PAPERS).glob(f"*/{paths.CONFIG.name}")):
         config = read_config([path])
         if config["tier"] not in known:
             papers.append(_paper(config["tier"], Paper(**config["paper"])))
@@ -99,7 +84,7 @@ def _paper(tier: str, paper: Paper, **run: Any) -> BoardPaper:
 
 def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
     """The claims of an archive, each with its verdict and the scale of what decides it."""
-    tables = tables_of(planned, archive, planned.tables(CLAIMS))
+    tables = tables_of(planned, archive, planned.tables(paths.CLAIMS))
     rows = [row for row in judged(planned.ledger, tables) if not row.cell]
     groups = {group.claim: group for group in bases([row.claim for row in rows], planned, {})}
     return [_claim(row, groups[row.claim], planned, archive) for row in rows]
@@ -110,8 +95,8 @@ def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str
     names = list(names)
     tables = joined_tables(archive, planned, names)
     joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in tables}
-    paths = {name: tidy_table(planned.tier, name) for name in names if name not in joined}
-    return joined | {k: archive.table(path) for k, path in paths.items() if path in archive.members}
+    places = {name: paths.tidy_table(planned.tier, name) for name in names if name not in joined}
+    return joined | {k: archive.table(p) for k, p in places.items() if p in archive.members}
 
 
 def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:
@@ -158,10 +143,10 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
     Its tidy tables are written to the working directory.
     """
     for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
-        results.write(table, tidy_table(planned.tier, name))
+        results.write(table, paths.tidy_table(planned.tier, name))
     given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
     execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
-    return pd.read_csv(f"{tier_folder(planned.tier)}/tables/{MATRIX}.csv")
+    return pd.read_csv(f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv")
 
 
 def cells_of(table: pd.DataFrame) -> list[BoardCell]:

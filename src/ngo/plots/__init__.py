@@ -88,7 +88,6 @@ def save(
     name: str,
     numbers: Tables,
     *,
-    tier: str,
     out: str | Path,
     figure: Figure | None = None,
     notes: str | Iterable[str] = (),
@@ -99,6 +98,7 @@ def save(
 ) -> Saved:
     """Write ``OUT/figures/NAME.png`` (pdf, csv) and ``OUT/tables/NAME.csv`` (md, tex, html).
 
+    ``out`` is the folder of a tier, and has its name.
     ``numbers`` are all numbers, or those of each output by its name, in full precision;
     ``printed`` are the texts of each table, in the same way. ``notes`` stand below the figure and
     ``caption`` above a table. Each is followed by what made it: the tier, and the data and values
@@ -106,7 +106,8 @@ def save(
     ``stands_for`` is the data set that the paper used; by default, the one that each data set
     stands in for.
     """
-    made_by, out = _made_by(tier, runs, stands_for), found(out)
+    tier, out = Path(out).name, found(out)
+    made_by = _made_by(tier, runs, stands_for)
     picture = None
     if figure is not None:
         below(figure, *([notes] if isinstance(notes, str) else notes), made_by)
@@ -211,8 +212,10 @@ def legend(figure: Figure, *axes: Axes) -> None:
 
 
 def titles(axes: Iterable[Axes], *names: str) -> None:
-    """A title for each panel, with its letter: ``(a) accuracy``."""
-    for letter, axis, name in zip(ascii_lowercase, axes, names, strict=False):
+    """A title for each panel, with its letter: ``(a) accuracy``. Without names, those it has."""
+    axes = [*axes]
+    told = names or [axis.get_title() for axis in axes]
+    for letter, axis, name in zip(ascii_lowercase, axes, told, strict=False):
         axis.set_title(f"({letter}) {name}")
 
 

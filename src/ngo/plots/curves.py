@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import markers
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
@@ -154,6 +155,20 @@ def _draw(
     _fit(axis, everything, room=min(ROW * len(lost), ROWS) + ROW if lost else 0)
     if lost:
         _mark_diverged(axis, lost, x)
+    if y in GEOMETRIC:
+        for style, rows in shown:
+            _mark_outside(axis, rows[rows["diverged"] == 0], x, style)
+
+
+def _mark_outside(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
+    """A triangle at the edge for each mean beyond the axis; none for a mean of 0."""
+    low, high = axis.get_ylim()
+    for edge, marker, outside in (
+        (0, markers.CARETDOWN, rows["mean"].between(0, low, inclusive="neither")),
+        (1, markers.CARETUP, rows["mean"] > high),
+    ):
+        look = {"color": style.colour, "markersize": 4, "transform": axis.get_xaxis_transform()}
+        axis.plot(rows[x][outside], [edge] * outside.sum(), marker=marker, ls="none", **look)
 
 
 def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
@@ -243,12 +258,20 @@ def scatter(
     """Draw ``y`` against V of the runs in ``rows``, and state above how many diverged.
 
     ``pale`` says which runs have smaller, paler markers. A run far from most others stands at the
-    edge.
+    edge, with a small triangle that points to where it lies.
     """
     log_axis(axis.xaxis)
     shown = on_log_axis(rows, y)
-    V = 10 ** _clipped(np.log10(rows["V"].where(shown)))
-    rows = rows.assign(**{"V": V, y: _clipped(rows[y].where(shown))})
+    given = rows.assign(V=np.log10(rows["V"].where(shown)))[["V", y]].where(shown)
+    clipped = given.apply(_clipped)
+    rows = rows.assign(**{"V": 10 ** clipped["V"], y: clipped[y]})
+    for name, below, above in (
+        ("V", markers.CARETLEFTBASE, markers.CARETRIGHTBASE),
+        (y, markers.CARETDOWNBASE, markers.CARETUPBASE),
+    ):
+        for marker, beyond in ((below, given < clipped), (above, given > clipped)):
+            far = rows[beyond[name]]
+            axis.plot(far["V"], far[y], marker=marker, ls="none", color="0.4", markersize=7)
     topologies = [*TOPOLOGY_ORDER, *sorted(set(rows["topology"]) - set(TOPOLOGY_ORDER))]
     for topology, fill in zip(topologies, cycle(FILLS), strict=False):
         for style, part in by_method(rows[rows["topology"] == topology]):

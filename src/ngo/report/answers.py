@@ -246,9 +246,8 @@ def _told_by(variance: Mapping[str, float]) -> str:
     """``γ explains 36 %, p 23 %``: the settings that explain most; empty if none explains much."""
     most = sorted(variance.items(), key=lambda setting: -setting[1])[:MOST_NAMED]
     named = [(spoken(name), share) for name, share in most if share >= LEAST_SHARE]
-    return ", ".join(
-        f"{name}{'' if k else ' explains'} {share:.0%}" for k, (name, share) in enumerate(named)
-    )
+    told = [f"{name} {share:.0%}" for name, share in named[1:]]
+    return ", ".join([f"{name} explains {share:.0%}" for name, share in named[:1]] + told)
 
 
 def _size(row: Row) -> str:

@@ -16,20 +16,12 @@ from dataclasses import dataclass, fields
 from ngo.report.templates import file, rendered
 from verdicts.claims.claim import MARKS
 from verdicts.row import counted, counts_of
-from verdicts.statistics.judgement import (
-    EQUIVALENT,
-    FAILS,
-    HOLDS,
-    NOT_RUN,
-    REVERSED,
-    UNDECIDED,
-    VERDICTS,
-)
+from verdicts.statistics.judgement import ALWAYS, REVERSED, VERDICTS
 
 NOT_MEASURED = "not measured"
 
 #: The verdicts with a column of counts.
-COLUMNS = (HOLDS, FAILS, REVERSED, EQUIVALENT, UNDECIDED, NOT_RUN)
+COLUMNS = tuple(verdict for verdict in VERDICTS if verdict in (*ALWAYS, REVERSED))
 
 
 @dataclass(frozen=True)

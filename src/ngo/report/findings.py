@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ngo.common.registry import UserError, shown
 from ngo.report.answers import SLOT, Answer, answer
 from verdicts.files import read_mapping
+from verdicts.registry import UserError, check, shown
 from verdicts.row import ABSENT, Row
 from verdicts.statistics.judgement import NOT_RUN
 
@@ -128,10 +128,8 @@ def _check(key: str, values: object, **kinds: type) -> None:
         value = values.get(name) if isinstance(values, Mapping) else None
         texts = value if name == "claims" and isinstance(value, list) else []
         texts = [*value, *value.values()] if isinstance(value, dict) else texts
-        if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
-            raise UserError(
-                f"{key}.{name}: {shown(value)} is not allowed; it must be {words[kind]}."
-            )
+        right = isinstance(value, kind) and all(isinstance(text, str) for text in texts)
+        check(right, f"{key}.{name}", value, f"it must be {words[kind]}")
 
 
 def told(row: Row) -> str:

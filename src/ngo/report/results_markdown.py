@@ -21,6 +21,7 @@ from verdicts.report import escaped
 from verdicts.row import counted, counts, registered
 
 BEGIN = "<!-- summary: written by make results-page -->"
+REST = "<!-- the rest is not in README.md -->"
 END = "<!-- end of the summary -->"
 SUMMARY = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
 
@@ -42,7 +43,8 @@ def paper_markdown(contents: Contents, name: str) -> str:
     """The page of a paper, ``docs/papers/NAME.md``."""
     assumptions = Markup(_table(contents.assumptions).replace("\n## ", "\n### "))
     values = _values(contents, name)
-    return rendered("paper.md.jinja", told=told(contents), assumptions=assumptions, **values)
+    told = f"{counted(counts(contents.rows))} {_provenance(contents)}"
+    return rendered("paper.md.jinja", told=told, assumptions=assumptions, **values)
 
 
 def results_markdown(contents: Contents, name: str) -> dict[str, str]:
@@ -82,19 +84,17 @@ def warned_of(page: str, older: str) -> bool:
     return f"earlier revision of the code ({escaped(older)})" in "".join(page.split("\n\n")[:TOP])
 
 
-def told(contents: Contents) -> str:
-    """The number of claims with each verdict, the tier, and its number of runs."""
-    return (
-        f"{counted(counts(contents.rows))} The tier is {contents.tier}; "
-        f"{dict(contents.provenance)['Runs']} runs. {registered(contents.rows)}".strip()
-    )
+def _provenance(contents: Contents) -> str:
+    """The tier, its number of runs, and when its claims were registered."""
+    runs = dict(contents.provenance)["Runs"]
+    return f"The tier is {contents.tier}; {runs} runs. {registered(contents.rows)}".strip()
 
 
 def summary(contents: Contents, name: str) -> str:
     """The answers, the counts and one figure (if it is there), between markers."""
-    values = {"contents": contents, "name": name, "told": told(contents)}
-    marks = {"begin": Markup(BEGIN), "end": Markup(END)}
-    return rendered("summary.md.jinja", **values, **marks).rstrip()
+    told = {"counted": counted(counts(contents.rows)), "provenance": _provenance(contents)}
+    marks = {"begin": Markup(BEGIN), "rest": Markup(REST), "end": Markup(END)}
+    return rendered("summary.md.jinja", contents=contents, name=name, **told, **marks).rstrip()
 
 
 def summary_of(document: str) -> str:
@@ -104,9 +104,8 @@ def summary_of(document: str) -> str:
 
 
 def for_readme(block: str) -> str:
-    """A summary in short, for README.md in the folder above docs/: the answers in words."""
-    lines = [line for line in block.split("\n") if not line.startswith(("  - ", "!["))]
-    short = [line for line in lines if not line.startswith("- ") or line.startswith("- **")]
-    text = re.sub(r" The tier is [^\n]*", "", "\n".join(short))
-    text = re.sub(r"\n{3,}", "\n\n", text)
-    return re.sub(r"(?<!\\)\]\((?=results/)", "](docs/", text)
+    """A summary in short, for README.md in the folder above docs/: the answers in words, counts."""
+    short = block.removesuffix(END).partition(REST)[0] + END
+    lines = [line for line in short.split("\n") if not line.startswith("  - ")]
+    words = "\n".join(line for line in lines if line[:2] != "- " or line.startswith("- **"))
+    return re.sub(r"(?<!\\)\]\((?=results/)", "](docs/", re.sub(r"\n{3,}", "\n\n", words))

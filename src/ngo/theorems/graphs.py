@@ -79,12 +79,7 @@ def unit_spread(n: int, generator: torch.Generator) -> Tensor:
 
 
 def residual(
-    X0: Tensor,
-    W: Tensor | Iterable[Tensor],
-    p: float,
-    gamma: float,
-    rounds: int,
-    delay: int = 0,
+    X0: Tensor, W: Tensor | Iterable[Tensor], p: float, gamma: float, rounds: int, delay: int = 0
 ) -> float:
     """The largest V of the last tenth of ``rounds``, as a share of V(0); infinity if it overflows.
 

@@ -115,59 +115,43 @@ class TheoryOptions:
             )
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of rows."""
-
-    #: ``module:function`` in this folder: yields the values of the columns, row by row.
-    measure: str
-    names: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
-        return tuple(self.names.split())
-
-
 #: The topology of rows ``gaps`` on a random graph that is drawn in each step.
 DRAWN = "redrawn"
 
 #: The forms of ``bounds.finite_time_bound``.
 TIMES = ("paper", "corrected", "sharp")
 
-#: The kinds of rows, in their order in shipped tables.
+#: The kinds of rows, in their order in shipped tables: what yields the values of the columns, row
+#: by row (``module:function`` in this folder), and then the names of the columns.
 KINDS = {
-    "bounds": Kind(
-        "continuous:consensus_times", f"topology n p gamma draw V0 measured {' '.join(TIMES)}"
-    ),
-    "delays": Kind(
-        "rounds:delays", "topology n p gamma tolerated limit limit_of_rounds residual floor"
-    ),
-    "gaps": Kind("least_squares:gaps", "method n T gap bound printed V topology distance"),
-    "floors": Kind("rounds:chatter_floors", "topology n p gamma dimension measured predicted"),
-    "decays": Kind("rounds:decays", "topology n gamma measured limit"),
-    "means": Kind("continuous:means", "topology n draw measured"),
-    "orders": Kind("continuous:consensus_order", "seed n p time"),
-    "logs": Kind("continuous:exponential_decay", "topology n p draw measured"),
-    "sums": Kind("least_squares:sums", "T a summed closed least"),
-    "speedup": Kind("least_squares:gaps_by_workers", "seed n T gap"),
-    "races": Kind("least_squares:races", "method seed n T gap noise_term sync_term"),
-    "descents": Kind("least_squares:descents", "form n eta_L left right broken"),
-    "spreads": Kind("least_squares:spreads", "form topology n gamma T V limit"),
-    "degrees": Kind("rounds:degrees", "topology n weights share gamma limit residual"),
-    "limits": Kind("rounds:limits", "topology n step tolerated limit"),
-    "unit_steps": Kind("rounds:unit_steps", "topology n delay limit residual"),
-    "marginal": Kind("rounds:marginal", "topology n delay share residual"),
-    "random": Kind("rounds:random_graphs", "form n p gamma seed residual"),
-    "switches": Kind("continuous:switches", "signal seed rate n limit"),
-    "failures": Kind("rounds:failures", "topology n p loss residual without"),
+    "bounds": f"continuous:consensus_times topology n p gamma draw V0 measured {' '.join(TIMES)}",
+    "delays": "rounds:delays topology n p gamma tolerated limit limit_of_rounds residual floor",
+    "gaps": "least_squares:gaps method n T gap bound printed V topology distance",
+    "floors": "rounds:chatter_floors topology n p gamma dimension measured predicted",
+    "decays": "rounds:decays topology n gamma measured limit",
+    "means": "continuous:means topology n draw measured",
+    "orders": "continuous:consensus_order seed n p time",
+    "logs": "continuous:exponential_decay topology n p draw measured",
+    "sums": "least_squares:sums T a summed closed least",
+    "speedup": "least_squares:gaps_by_workers seed n T gap",
+    "races": "least_squares:races method seed n T gap noise_term sync_term",
+    "descents": "least_squares:descents form n eta_L left right broken",
+    "spreads": "least_squares:spreads form topology n gamma T V limit",
+    "degrees": "rounds:degrees topology n weights share gamma limit residual",
+    "limits": "rounds:limits topology n step tolerated limit",
+    "unit_steps": "rounds:unit_steps topology n delay limit residual",
+    "marginal": "rounds:marginal topology n delay share residual",
+    "random": "rounds:random_graphs form n p gamma seed residual",
+    "switches": "continuous:switches signal seed rate n limit",
+    "failures": "rounds:failures topology n p loss residual without",
 }
 
 
 def table_of(kind: str, options: TheoryOptions) -> Table:
     """The rows of a kind, measured."""
-    rows = resolve_name(f"ngo.theorems.{KINDS[kind].measure}")(options)
-    return pd.DataFrame(list(rows), columns=list(KINDS[kind].columns))
+    measure, *columns = KINDS[kind].split()
+    rows = resolve_name(f"ngo.theorems.{measure}")(options)
+    return pd.DataFrame(list(rows), columns=columns)
 
 
 def rows_of(table: Table, kind: str) -> Table:

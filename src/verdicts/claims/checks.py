@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-import pandas as pd
-
 from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
 from verdicts.claims.units import check_shares
+from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, shown, unknown
+from verdicts.registry import UserError, one_of, shown
 from verdicts.rows.evaluations import column_of, parsed
 from verdicts.rows.selection import SETTING, Tables
 
@@ -34,8 +33,7 @@ def check_names(claims: ClaimsFile, tables: Tables) -> None:
             if not claims.is_optional(claim.id) and all(name in tables for name in names):
                 columns = dict.fromkeys(str(column) for name in names for column in tables[name])
                 for at, column in _columns(place, entry, columns):
-                    if column not in columns:
-                        raise unknown(at, column, columns)
+                    one_of(at, column, columns)
                 if isinstance(entry, Claim):
                     shares = _shares([tables[name] for name in names])
                     check_shares(place, entry, shares, of_runs="run" in columns)

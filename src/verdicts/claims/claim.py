@@ -11,7 +11,7 @@ from typing import Any
 
 from verdicts.files import mapping
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import unknown
+from verdicts.registry import one_of
 from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.sequential import Plan
@@ -175,9 +175,8 @@ class ClaimsFile:
         def resolved(claim: Claim) -> Claim:
             if argument not in claim.arguments:
                 return claim
-            name = claim.arguments[argument]
-            if not isinstance(name, str) or name not in values:
-                raise unknown(f"claims.{claim.id}.with.{argument}", name, values)
+            key = f"claims.{claim.id}.with.{argument}"
+            name = one_of(key, claim.arguments[argument], values)
             return replace(claim, arguments={**claim.arguments, argument: values[name]})
 
         return replace(self, claims={name: resolved(claim) for name, claim in self.claims.items()})

@@ -12,22 +12,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.claim import (
-    MARKS,
-    POOLED,
-    SIDES,
-    Cell,
-    Claim,
-    ClaimsFile,
-    Gate,
-    Universes,
-    alike,
-)
+from verdicts.claims import claim as schema
+from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.resolved import forms, resolved
 from verdicts.claims.units import check_shares
-from verdicts.files import boolean, check_keys, mapping, names, number, one_of, read_mapping, text
+from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, check, printable, shown, unknown
+from verdicts.registry import UserError, check, one_of, printable, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import RELATIONS, Expectation
 from verdicts.statistics.sequential import Plan, checked_plan
@@ -35,7 +26,7 @@ from verdicts.statistics.two_sample import TESTS
 
 CLAIM_KEYS = (
     *("place", "says", "quote", "kind", "from", "where", "quantity", "with"),
-    *(*RELATIONS, "margin", "unit", "exact", "standard_error", "test", *MARKS),
+    *(*RELATIONS, "margin", "unit", "exact", "standard_error", "test", *schema.MARKS),
     *("family", "gate", "shows", "cells", "every_cell", "depends_on", "universes", "looks"),
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
@@ -96,14 +87,14 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
     read = _reader(key, values)
-    pooled = values.get("quantity") == POOLED
+    pooled = values.get("quantity") == schema.POOLED
     known = [name for name in CLAIM_KEYS if not pooled or name not in OF_ROWS]
     rows = () if pooled else ("from",)
     check_keys(key, values, known, ("place", "says", "kind", *rows, "quantity"))
     kind = one_of(f"{key}.kind", values["kind"], KINDS)
     quantity, arguments = _quantity(key, values)
     expectation = _expectation(key, values)
-    mark = _given(key, values, MARKS)
+    mark = _given(key, values, schema.MARKS)
     universes = read("universes", _universes)
     exact = read("exact", boolean, False)
     test = read("test", lambda place, value: one_of(place, value, TESTS), "")
@@ -137,8 +128,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     )
     check(claim.mark_reason or not mark, f"{key}.{mark}", values.get(mark), "give the reason")
     for gate in claim.gates:
-        if gate not in gates:
-            raise unknown(f"{key}.gate", gate, gates)
+        one_of(f"{key}.gate", gate, gates)
     _check_expectations(key, claim)
     check_shares(key, claim)
     return claim
@@ -189,7 +179,7 @@ def _check_expectations(key: str, claim: Claim) -> None:
         (
             "test",
             claim.test and not claim.has_sides,
-            f"it is of runs that are not paired; only for {', '.join(SIDES)}, and not with "
+            f"it is of runs that are not paired; only for {', '.join(schema.SIDES)}, and not with "
             "'looks', 'universes' or 'exact'",
         ),
         ("universes", over and quantity.ratio, f"{quantity.name!r} is a ratio of means over seeds"),
@@ -283,8 +273,7 @@ def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str,
     arguments = mapping(f"{key}.with", values.get("with", {}))
     known = QUANTITIES[name].arguments
     for argument in arguments:
-        if argument not in known:
-            raise unknown(f"{key}.with", argument, known)
+        one_of(f"{key}.with", argument, known)
     for argument, required in known.items():
         if required and argument not in arguments:
             raise UserError(f"{key}.with: {argument!r} is missing; {name!r} needs it.")
@@ -368,7 +357,7 @@ def _members(claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
     key = f"claims.{claim.id}.with.claims"
     for name in names(key, claim.arguments["claims"]):
         single = {id: member for id, member in claims.items() if not member.is_pooled}
-        members = [name] if name in claims else alike(name, single)
+        members = [name] if name in claims else schema.alike(name, single)
         if not members:
             raise unknown(key, name, claims)
         for id in members:

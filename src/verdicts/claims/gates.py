@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from verdicts.claims.claim import Gate
+from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
 from verdicts.rows.evaluations import as_numbers, last_evaluations, with_diverged, worst_of

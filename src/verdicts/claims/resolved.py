@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from verdicts.claims.claim import MARKS, POOLED, alike
-from verdicts.files import mapping, one_of, regular_file
-from verdicts.registry import UserError, check, in_a_line, shown, unknown
+from verdicts.files import mapping, regular_file
+from verdicts.registry import UserError, check, in_a_line, one_of, shown
 
 FOR_EACH, ALL = "for_each", "all"
 
@@ -221,9 +221,8 @@ class PrintedNumbers:
         Less that of the row ``minus``, if it is given. A value that is None is an empty cell.
         Raises a one-line UserError.
         """
-        right = (
-            {"file", "column", "where"} <= printed.keys() <= {"file", "column", "where", "minus"}
-        )
+        needed = {"file", "column", "where"}
+        right = needed <= printed.keys() <= {*needed, "minus"}
         sides = [printed.get(name) for name in ("where", "minus") if name in printed]
         right = right and all(isinstance(side, Mapping) for side in sides)
         check(right, key, printed, "give a number, or file, column and where (and minus)")
@@ -235,8 +234,7 @@ class PrintedNumbers:
     def _printed(self, key: str, file: object, column: object, where: Any) -> float:
         rows = self._rows(f"{key}.file", file)
         for name in (column, *where):
-            if not isinstance(name, str) or name not in rows[0]:
-                raise unknown(key, name, rows[0])
+            one_of(key, name, rows[0])
         wanted = {name: "" if value is None else str(value) for name, value in where.items()}
         found = [row for row in rows if wanted.items() <= row.items()]
         if len(found) != 1:

@@ -8,23 +8,15 @@ alone, to know why.
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from verdicts.claims.claim import Claim, Gate
 from verdicts.claims.gates import check_gate, passing
+from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
+from verdicts.rows import selection
 from verdicts.rows.seed_values import both_diverged, noted_runs, total
-from verdicts.rows.selection import (
-    SETTING,
-    UNIVERSE,
-    Selection,
-    Tables,
-    complete,
-    joined,
-    need,
-    selected,
-)
+from verdicts.rows.selection import SETTING, UNIVERSE, Selection, Tables
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.multiverse import sides
 
@@ -44,15 +36,15 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     a setting.
     """
     assert claim.universes is not None
-    everything = joined(tables, claim.tables)
-    rows = selected(everything, {**claim.where, **where})
-    need(rows, [UNIVERSE])
-    complete(rows, [UNIVERSE])
+    everything = selection.joined(tables, claim.tables)
+    rows = selection.selected(everything, {**claim.where, **where})
+    selection.need(rows, [UNIVERSE])
+    selection.complete(rows, [UNIVERSE])
     named = claim.universes.settings
     known = [str(name) for name in rows if str(name).startswith(SETTING)]
     wanted = known if named is None else [f"{SETTING}{name}" for name in named]
     for name in wanted:
-        need(rows, [name])
+        selection.need(rows, [name])
         if (two := rows.groupby(UNIVERSE)[name].nunique() > 1).any():
             raise UserError(f"universe {two.idxmax()} has more than one value of {name!r}")
     universes = rows.drop_duplicates(UNIVERSE).set_index(UNIVERSE)[wanted].sort_index()
@@ -65,9 +57,8 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     universes = universes.reset_index()
     for name in wanted:
         universes[name] = _setting(name, universes[name])
-    return universes.drop(
-        columns=[n for n in wanted if named is None and universes[n].nunique() < 2]
-    )
+    same = [name for name in wanted if named is None and universes[name].nunique() < 2]
+    return universes.drop(columns=same)
 
 
 def _missed(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-import pandas as pd
-
 from verdicts.claims.claim import SIDES, Claim
+from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
 from verdicts.rows.evaluations import Value
@@ -15,7 +15,7 @@ from verdicts.rows.seed_values import by_seed, logs, mean_over
 from verdicts.rows.selection import Selection, selected
 
 #: The values of both sides, by seed.
-Sides = tuple[pd.Series, pd.Series]
+Sides = tuple["pd.Series", "pd.Series"]
 
 
 def values_of(
@@ -39,6 +39,13 @@ def values_of(
     return mean_over(logs(table) if log else table)
 
 
+def _may_be_seed(column: object) -> bool:
+    """Whether a column may be meant as the seed: ``Seed``, ``random_seed`` or ``sead``."""
+    name = str(column).lower()
+    is_short = name[:1] == "s" and len(name) <= 4  # not speed, and not used
+    return "seed" in name or bool(is_short and get_close_matches("seed", [name], cutoff=0.75))
+
+
 def unpaired_sides(claim: Claim, rows: pd.DataFrame) -> Sides | None:
     """Both sides of a claim that names an unpaired test, or whose sides share no seed.
 
@@ -51,7 +58,7 @@ def unpaired_sides(claim: Claim, rows: pd.DataFrame) -> Sides | None:
     if not claim.test and "seed" in rows:
         if set.intersection(*(set(selected(rows, side)["seed"]) for side in sides)):
             return None
-    elif not claim.test and any("seed" in str(name).lower() for name in rows):
+    elif not claim.test and any(map(_may_be_seed, rows)):
         return None
     value: Any = QUANTITIES[claim.quantity].value(given)
     over, log = given.get("over", ()), claim.quantity == "log_ratio"

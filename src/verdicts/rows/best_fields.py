@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from verdicts.registry import UserError, unknown
+from verdicts.lazy import pd
+from verdicts.registry import UserError, one_of
 from verdicts.rows.evaluations import Value, as_numbers, final, highest_is_best, per_run
 from verdicts.rows.selection import UNIVERSE, need
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: A column of the judge's: whether a row's seed is one of those of a claim's first look.
 FIRST_LOOK = "first_look"
@@ -38,8 +35,7 @@ def at_best(
     In rows with the column ``FIRST_LOOK``, the seeds of the first look choose for all; in rows with
     the column ``universe``, each universe has its own best values. The index stays.
     """
-    if best_is not in ("max", "min"):
-        raise unknown("best_is", best_is, ("max", "min"))
+    one_of("best_is", best_is, ("max", "min"))
     apart = [*apart, *([UNIVERSE] if UNIVERSE in rows else [])]
     fields = [*apart, *choose]
     need(rows, fields, "best: ")

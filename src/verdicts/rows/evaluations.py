@@ -10,16 +10,14 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from verdicts.lazy import pd
 from verdicts.registry import Registry, TableError, UserError, shown, unknown
 from verdicts.rows.selection import UNIVERSE, complete, need
 from verdicts.statistics.estimates import exceeds
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
@@ -121,8 +119,6 @@ def value_at(metrics: pd.DataFrame, x: str, budget: pd.Series, value: str) -> pd
     ``budget`` is indexed by run. Linear in ``x`` between evaluations. NaN for a run that diverged,
     or ended before its budget.
     """
-    import pandas as pd
-
     values = {}
     for run, rows in metrics.groupby("run", sort=False):
         rows = rows.sort_values("step").drop_duplicates(x, keep="last")
@@ -161,8 +157,6 @@ def time_to(metrics: pd.DataFrame, target: float, column: str, clock: str = "epo
     A loss or an error reaches the target from above, all else from below. Linear between points.
     Indexed by run; inf for a run that never reaches it, and for a diverged run.
     """
-    import pandas as pd
-
     sign = -1.0 if worst_of(column) == np.inf else 1.0
     times = {}
     for run, rows in metrics.sort_values("step", kind="stable").groupby("run", sort=False):
@@ -308,8 +302,6 @@ def worst_of(column: str) -> float | None:
 
 def as_numbers(values: pd.Series, key: str) -> pd.Series:
     """A column as floats; a TableError, under ``key``, for times and for text that is no number."""
-    import pandas as pd
-
     if values.dtype.kind in "mM":  # durations, dates
         raise TableError(f"{key}: it has {values.dtype}, not numbers.")
     try:

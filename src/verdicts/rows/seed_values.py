@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from verdicts.lazy import pd
 from verdicts.registry import UserError
 from verdicts.rows.evaluations import Value, per_run
 from verdicts.rows.selection import Selection, complete, need, selected
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Fields in which two runs differ that a message names.
 MOST_FIELDS = 3
@@ -43,8 +41,6 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     A key is the tuple of these fields; a missing one is None. Raises a UserError if two runs of a
     seed have the same key, and without the column ``seed``, or a value in it.
     """
-    import pandas as pd
-
     fields = list(over)
     need(rows, ["seed"])
     complete(rows, ["seed"])
@@ -95,16 +91,12 @@ def by_seed(
     A missing run is NaN. See ``runs_by_seed``.
     """
     runs = runs_by_seed(selected(rows, where), value, over)
-    columns = {
-        key: group.set_index("seed")["value"] for key, group in runs.groupby("key", sort=False)
-    }
+    columns = {k: of.set_index("seed")["value"] for k, of in runs.groupby("key", sort=False)}
     return _table(columns, sorted(runs["seed"].unique()))
 
 
 def _table(columns: Mapping[Any, pd.Series], seeds: list[int]) -> pd.DataFrame:
     """Seeds × keys, from one Series of each key; a missing seed is NaN."""
-    import pandas as pd
-
     data = np.array([column.reindex(seeds).to_numpy(float) for column in columns.values()]).T
     frame = pd.DataFrame(data, index=pd.Index(seeds, name="seed"))
     frame.columns = pd.Index(list(columns), tupleize_cols=False)
@@ -117,8 +109,6 @@ def weighted_sum(parts: Sequence[tuple[float, pd.DataFrame]]) -> pd.DataFrame:
     A table whose only key is missing values (centralized training has no topology) counts for every
     key of the others. Infinities are added as in ``total``.
     """
-    import pandas as pd
-
     keyed = [table for _, table in parts if not _without_key(table)]
     keys = list(dict.fromkeys(key for table in keyed or [parts[0][1]] for key in table.columns))
     seeds = sorted({seed for _, table in parts for seed in table.index})
@@ -157,8 +147,6 @@ def both_diverged(numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> list[int
     ``numbers`` has a quantity by seed, ``noted`` the runs that it compared. Such a seed lacks no
     run and no value, and has at least two infinite values.
     """
-    import pandas as pd
-
     lost = set(numbers.index[numbers.isna()])
     if not lost or not noted:
         return []
@@ -176,16 +164,12 @@ def lacking_a_run(seeds: Iterable[int], noted: Sequence[pd.DataFrame]) -> set[in
 
 def mean_over(table: pd.DataFrame) -> pd.Series:
     """The mean of each seed over the columns, with infinities as in ``total``."""
-    import pandas as pd
-
     values = total(table.to_numpy().T) / table.shape[1]
     return pd.Series(values, index=table.index, dtype=float)
 
 
 def logs(table: pd.DataFrame) -> pd.DataFrame:
     """Natural logarithms; −inf for 0. Raises a UserError for a negative value."""
-    import pandas as pd
-
     if (table < 0).any(axis=None):
         raise UserError("value: a negative one has no logarithm; choose another value.")
     with np.errstate(divide="ignore"):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from verdicts.lazy import pd
 from verdicts.registry import TableError, UserError, nearest, shown
-
-if TYPE_CHECKING:  # claims files are read without pandas
-    import pandas as pd
 
 #: Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column.
 Selection = Mapping[str, object]
@@ -75,8 +73,6 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     columns = list(dict.fromkeys([*one, *other]))
     both = [name for name in one if name in other]
     parts = [part.dropna(axis=1, how="all") for part in (one, other)]
@@ -92,8 +88,6 @@ def _joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
     """The rows that meet all conditions; a UserError, with the reason, if there are none."""
-    import pandas as pd
-
     kept = pd.Series(True, index=rows.index)
     for column, wanted in where.items():
         need(rows, [column])

@@ -11,11 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-import pandas as pd
-import pyarrow as pa
-from pyarrow import compute, parquet, types
-
 from verdicts.files import regular_file
+from verdicts.lazy import compute, pa, parquet, pd, types
 from verdicts.registry import UserError, shown
 from verdicts.rows.selection import Folder
 
@@ -48,9 +45,8 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
     for name in names:
         files = [path for kind in KINDS for path in paths if path.name == f"{name}{kind}"]
         if len(files) > 1:
-            raise UserError(
-                f"tables: {files[0].name} and {files[1].name} are both there; keep one."
-            )
+            both = f"{files[0].name} and {files[1].name}"
+            raise UserError(f"tables: {both} are both there; keep one.")
         if files:
             path = regular_file(files[0], "tables", MOST_BYTES)
             if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place)):
@@ -165,9 +161,8 @@ def _check_fields(path: Path) -> None:
         rows = filter(_has_a_field, csv.reader(_lines(file), strict=True))
         header = next(rows, [])
         if len(header) == 1 and (separators := {";", "\t", "|"} & set(header[0])):
-            raise UserError(
-                f"{path.name}: columns are separated by {separators.pop()!r}; use commas."
-            )
+            mark = separators.pop()
+            raise UserError(f"{path.name}: columns are separated by {mark!r}; use commas.")
         check_columns(filter(None, header), path.name)
         for number, row in enumerate(rows, 1):
             if len(row) != len(header):

@@ -14,8 +14,8 @@ from functools import partial
 from itertools import chain, product
 
 import numpy as np
-import pandas as pd
 
+from verdicts.lazy import pd
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Evidence, Expectation, evidence

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from verdicts.lazy import special
+
 #: Intervals are of 1 − ALPHA.
 ALPHA = 0.05
 
@@ -44,12 +46,10 @@ def estimate(values: np.ndarray) -> Estimate:
 
     A value that is not finite (from a diverged run) is not dropped: it makes the mean NaN.
     """
-    from scipy.special import stdtrit
-
     values = np.asarray(values, dtype=float)
     count = len(values)
     std = float(values.std(ddof=1)) if count > 1 else np.nan
     half_width = np.nan
     if count >= FEWEST:
-        half_width = float(stdtrit(count - 1, 1 - ALPHA / 2) * std / np.sqrt(count))
+        half_width = float(special.stdtrit(count - 1, 1 - ALPHA / 2) * std / np.sqrt(count))
     return Estimate(float(values.mean()), std, half_width, count)

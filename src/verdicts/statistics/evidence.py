@@ -15,25 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verdicts.lazy import pd, special
+from verdicts.statistics import one_sample
 from verdicts.statistics.estimates import FEWEST, ROUNDING
-from verdicts.statistics.one_sample import (
-    DRAWS,
-    Interval,
-    OneSample,
-    SignedRanks,
-    SignFlips,
-    StudentT,
-    median_interval,
-    signed_ranks,
-    two_sided,
-)
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RELATIONS = ("above", "below", "near", "paper")
 
@@ -79,11 +66,7 @@ EXACT_FROM = 8
 RANKED_FROM = 6
 
 #: The interval at a two-sided level.
-Intervals = Callable[[float], Interval]
-
-
-def _none(level: float) -> Interval:
-    return NAN, NAN
+Intervals = Callable[[float], one_sample.Interval]
 
 
 @dataclass(frozen=True)
@@ -113,7 +96,7 @@ class Evidence:
     #: That the mean is within the margin: two one-sided tests. NaN without a margin.
     p_equivalent: float = NAN
     #: What the test that decides does not reject; of ``paper``, the prediction interval.
-    interval: Intervals = field(default=_none, compare=False, repr=False)
+    interval: Intervals = field(default=lambda level: (NAN, NAN), compare=False, repr=False)
     #: The same of the last look alone; None without a plan.
     at_last_look: Intervals | None = field(default=None, compare=False, repr=False)
     #: The numbers of seeds at which the claim is judged (``sequential``); empty: at any. Then the
@@ -125,7 +108,9 @@ class Evidence:
     left_out: str = ""
 
 
-def evidence(values: np.ndarray, expectation: Expectation, draws: int = DRAWS) -> Evidence:
+def evidence(
+    values: np.ndarray, expectation: Expectation, draws: int = one_sample.DRAWS
+) -> Evidence:
     """The evidence in one value per seed, or in a part and a whole per seed: ``[seeds, 2]``.
 
     NaN is a seed without a value. Wholes have a positive mean. ``draws`` is the number of choices
@@ -149,25 +134,27 @@ def evidence(values: np.ndarray, expectation: Expectation, draws: int = DRAWS) -
         return found if infinite else of_printed(found)
     if constant:
         part = np.where(_rounding(off, size), value * whole, part)
-    test: OneSample
+    test: one_sample.OneSample
     if infinite:
-        test = SignedRanks(part, whole, draws)
+        test = one_sample.SignedRanks(part, whole, draws)
     elif count >= EXACT_FROM or constant:
-        test = SignFlips(part, whole, draws)
+        test = one_sample.SignFlips(part, whole, draws)
     else:
-        test = StudentT(part, whole)
-    side = 1 if (signed_ranks(off) if infinite else part - value * whole).sum() >= 0 else -1
+        test = one_sample.StudentT(part, whole)
+    signed = one_sample.signed_ranks(off) if infinite else part - value * whole
+    side = 1 if signed.sum() >= 0 else -1
     if not (infinite or constant):
-        found = replace(found, p_t=two_sided(StudentT(part, whole), value, side))
-    if isinstance(test, SignFlips):
-        found = replace(found, p_sign_flip=two_sided(test, value, side))
+        student = one_sample.StudentT(part, whole)
+        found = replace(found, p_t=one_sample.two_sided(student, value, side))
+    if isinstance(test, one_sample.SignFlips):
+        found = replace(found, p_sign_flip=one_sample.two_sided(test, value, side))
     return tested(found, test, side)
 
 
-def tested(found: Evidence, test: OneSample, side: int) -> Evidence:
+def tested(found: Evidence, test: one_sample.OneSample, side: int) -> Evidence:
     """The evidence with what a test says of the expected value, and of the margin around it."""
     value, margin = found.expectation.value, found.expectation.margin
-    p, p_equivalent, asked = two_sided(test, value, side), NAN, [value]
+    p, p_equivalent, asked = one_sample.two_sided(test, value, side), NAN, [value]
     if margin is not None:
         low, high = value - margin, value + margin
         p_equivalent = max(test.tail(low, 1), test.tail(high, -1))
@@ -178,10 +165,10 @@ def tested(found: Evidence, test: OneSample, side: int) -> Evidence:
     return replace(found, side=side, p=p, p_equivalent=p_equivalent, interval=interval)
 
 
-def _agreeing(test: OneSample, asked: Sequence[float]) -> Intervals:
+def _agreeing(test: one_sample.OneSample, asked: Sequence[float]) -> Intervals:
     """The intervals of a test; whether they have the values ``asked`` is as it says of these."""
 
-    def interval(level: float) -> Interval:
+    def interval(level: float) -> one_sample.Interval:
         low, high = test.interval(level)
         for theta in asked:
             above, below = (test.tail(theta, way) <= level / 2 for way in (1, -1))
@@ -198,24 +185,22 @@ def _agreeing(test: OneSample, asked: Sequence[float]) -> Intervals:
 
 def of_printed(found: Evidence) -> Evidence:
     """The evidence with what the prediction interval says of a printed value."""
-    from scipy.special import ndtr, ndtri, stdtr, stdtrit
-
     of, freedom = found.expectation, found.pairs - 1
     below: Callable[[float], float]
     quantile: Callable[[float], float]
     if of.error is None:
         error = found.spread * np.sqrt(1 + 1 / found.pairs)
-        below, quantile = partial(stdtr, freedom), partial(stdtrit, freedom)
+        below, quantile = partial(special.stdtr, freedom), partial(special.stdtrit, freedom)
     else:
         error = np.hypot(of.error, found.spread / np.sqrt(found.pairs))
-        below, quantile = ndtr, ndtri
+        below, quantile = special.ndtr, special.ndtri
     off = abs(found.estimate - of.value)
     if not error:
         p = float(off <= ROUNDING * max(abs(found.estimate), abs(of.value)))
     else:
         p = float(2 * below(-off / error))
 
-    def interval(level: float) -> Interval:
+    def interval(level: float) -> one_sample.Interval:
         half = float(error * quantile(1 - level / 2))
         return found.estimate - half, found.estimate + half
 
@@ -238,7 +223,7 @@ def _estimate(part: np.ndarray, whole: np.ndarray) -> float:
     if not len(part):
         return NAN
     if np.isinf(part).any() or np.isinf(whole).any():
-        return median_interval(np.sort(part / whole))[0] if (whole > 0).all() else NAN
+        return one_sample.median_interval(np.sort(part / whole))[0] if (whole > 0).all() else NAN
     return float(part.mean() / whole.mean())
 
 

@@ -29,27 +29,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verdicts.lazy import pd
+from verdicts.statistics import multiverse as universes
 from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
 from verdicts.statistics.evidence import Evidence, Expectation
-from verdicts.statistics.multiverse import (
-    FEWEST_UNIVERSES,
-    LEAST,
-    MOST,
-    SIDES,
-    SOME,
-    Multiverse,
-    MultiverseEvidence,
-    share_interval,
-)
+from verdicts.statistics.multiverse import LEAST, MOST, SIDES, SOME, Multiverse, MultiverseEvidence
 from verdicts.statistics.one_sample import Interval
 from verdicts.statistics.rules import spoken
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HOLDS = "holds"
 FAILS = "fails"
@@ -85,7 +74,7 @@ RIGHT, WRONG = {HOLDS, CONSISTENT}, {FAILS, REVERSED, EQUIVALENT, NOT_MET}
 STRICT = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED, NOT_RUN)
 
 #: Verdicts over universes.
-OVER_UNIVERSES = (*(ROBUST, REVERSED, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, DEPENDS, MIXED),)
+OVER_UNIVERSES = (ROBUST, REVERSED, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, DEPENDS, MIXED)
 
 #: The verdict where nearly all universes are on this side (``multiverse.SIDES``), …
 NEARLY_ALL = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
@@ -214,8 +203,6 @@ def hardest(cases: pd.DataFrame) -> pd.Series:
 
     Distances are those of logarithms. A measured value or a limit that is no number is NaN.
     """
-    import pandas as pd
-
     table = cases.reset_index(drop=True)
     for name in ("measured", "limit"):
         table[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
@@ -309,9 +296,9 @@ def _over_universes(evidence: MultiverseEvidence, p: float, p_rule: float, famil
 
 def _by_shares(multiverse: Multiverse, expectation: Expectation) -> tuple[str, str]:
     """The verdict, and why it is none."""
-    if multiverse.count < FEWEST_UNIVERSES:
-        return UNDECIDED, f"too few universes: a verdict takes {FEWEST_UNIVERSES}"
-    limits = {side: share_interval(multiverse.number(side), multiverse.count) for side in SIDES}
+    if multiverse.count < universes.FEWEST_UNIVERSES:
+        return UNDECIDED, f"too few universes: a verdict takes {universes.FEWEST_UNIVERSES}"
+    limits = {side: multiverse.interval(side) for side in SIDES}
     for side, verdict in NEARLY_ALL.items():
         share = multiverse.number(side) / multiverse.count
         if share >= MOST and limits[side][0] >= LEAST and (side or expectation.margin is not None):
@@ -333,22 +320,17 @@ def _sentence(multiverse: Multiverse, verdict: str, expectation: Expectation) ->
     first = 0 if verdict == NO_EFFECT else -1 if verdict in (REVERSED, MOSTLY_REVERSED) else 1
     parts = []
     for side in (first, *(side for side in (1, -1) if side != first)):
-        low, high = (
-            _percent(end) for end in share_interval(multiverse.number(side), multiverse.count)
-        )
-        share = (
-            f"{_percent(multiverse.number(side) / multiverse.count)} %, interval {low} to {high} %"
-        )
+        low, high = map(_percent, multiverse.interval(side))
+        number = multiverse.number(side)
+        share = f"{_percent(number / multiverse.count)} %, interval {low} to {high} %"
         of = f" of {multiverse.count} universes" if side == first else ""
-        parts.append(f"{told[side]} {multiverse.number(side)}{of} ({share})")
+        parts.append(f"{told[side]} {number}{of} ({share})")
     if multiverse.of > multiverse.count:
-        diverged = f" (diverged on both sides: {multiverse.both_diverged})" * bool(
-            multiverse.both_diverged
-        )
+        both = multiverse.both_diverged
+        diverged = f" (diverged on both sides: {both})" if both else ""
         parts.append(f"{multiverse.of - multiverse.count} more do not count{diverged}")
-    parts.append(
-        "over all p < 0.001" if multiverse.p < 0.001 else f"over all p = {multiverse.p:.3f}"
-    )
+    p = "< 0.001" if multiverse.p < 0.001 else f"= {multiverse.p:.3f}"
+    parts.append(f"over all p {p}")
     if not multiverse.rule:
         return ", ".join(parts)
     names = " and ".join(spoken(name) for name in multiverse.rule_settings)

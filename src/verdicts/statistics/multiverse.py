@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-import pandas as pd
 
+from verdicts.lazy import pd, special, stats
 from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.one_sample import median_interval, signed_ranks
@@ -77,6 +77,10 @@ class Multiverse:
     def number(self, side: int) -> int:
         """The universes on a side, as in ``SIDES``."""
         return {1: self.holds, -1: self.reversed, 0: self.within}[side]
+
+    def interval(self, side: int) -> tuple[float, float]:
+        """The ``share_interval`` of the universes on a side."""
+        return share_interval(self.number(side), self.count)
 
     def as_json(self) -> str:
         """All fields as a JSON object in one line."""
@@ -142,9 +146,8 @@ def examined(
         both_diverged=both_diverged,
     )  # fmt: skip
     infinite = int(np.isinf(values).sum())
-    return MultiverseEvidence(
-        multiverse, expectation, rule, infinite, *median_interval(np.sort(values))
-    )
+    median = median_interval(np.sort(values))
+    return MultiverseEvidence(multiverse, expectation, rule, infinite, *median)
 
 
 def _asked(holds: int, opposite: int, count: int) -> tuple[int, ...]:
@@ -175,11 +178,9 @@ def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:
 
 def share_interval(number: int, count: int, alpha: float = ALPHA / SHARES) -> tuple[float, float]:
     """Clopper and Pearson's interval of 1 − ``alpha`` of a share of a count; 97.5 % by default."""
-    from scipy.special import betaincinv
-
     tail = alpha / 2
-    low = betaincinv(number, count - number + 1, tail) if number else 0.0
-    high = betaincinv(number + 1, count - number, 1 - tail) if number < count else 1.0
+    low = special.betaincinv(number, count - number + 1, tail) if number else 0.0
+    high = special.betaincinv(number + 1, count - number, 1 - tail) if number < count else 1.0
     return float(low), float(high)
 
 
@@ -190,11 +191,9 @@ def p_of_all(effects: np.ndarray) -> float:
     between universes, and a few large effects decide nothing. The sum of so many ranks is taken as
     normal, with the variance that it has over all choices of signs.
     """
-    from scipy.special import ndtr
-
     ranks = signed_ranks(effects)
     size = math.sqrt(float(ranks @ ranks))
-    return float(2 * ndtr(-abs(ranks.sum()) / size)) if size else math.nan
+    return float(2 * special.ndtr(-abs(ranks.sum()) / size)) if size else math.nan
 
 
 def variance_shares(effects: np.ndarray, settings: pd.DataFrame) -> dict[str, float]:
@@ -203,9 +202,7 @@ def variance_shares(effects: np.ndarray, settings: pd.DataFrame) -> dict[str, fl
     The correlation ratio of ``BINS`` parts of equal size (or of categories), without its bias
     (ε², Kelley 1935): what chance explains is taken off, and less than nothing is 0.
     """
-    from scipy.stats import rankdata
-
-    ranks = rankdata(effects)
+    ranks = stats.rankdata(effects)
     spread = np.var(ranks, ddof=1)
     shares = {}
     for name, values in settings.items():

@@ -20,6 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
+from verdicts.lazy import special, stats
 from verdicts.statistics.estimates import ALPHA
 
 #: Of this many choices of signs all are counted, and of more, so many random ones.
@@ -57,19 +58,15 @@ class StudentT:
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
-        from scipy.special import stdtr
-
         off = self.part - theta * self.whole
         error = off.std(ddof=1) / np.sqrt(len(off))
-        return float(stdtr(len(off) - 1, -way * off.mean() / error))
+        return float(special.stdtr(len(off) - 1, -way * off.mean() / error))
 
     def interval(self, level: float) -> Interval:
         """See ``OneSample``."""
-        from scipy.special import stdtrit
-
         count, centre = len(self.part), float(self.part.mean() / self.whole.mean())
         error = (self.part - centre * self.whole).std(ddof=1) / np.sqrt(count)
-        half = float(stdtrit(count - 1, 1 - level / 2) * error)
+        half = float(special.stdtrit(count - 1, 1 - level / 2) * error)
         if (self.whole == 1).all():
             return centre - half, centre + half
         return searched(self, centre, half / self.whole.mean(), level)
@@ -181,21 +178,17 @@ def signed_ranks(values: np.ndarray) -> np.ndarray:
 
     Values that differ by rounding alone are ties.
     """
-    from scipy.stats import rankdata
-
-    return np.sign(values) * rankdata([float(f"{size:.9e}") for size in np.abs(values)])
+    return np.sign(values) * stats.rankdata([float(f"{size:.9e}") for size in np.abs(values)])
 
 
 def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     """The median of sorted values, and the order statistics that enclose it with 95 %."""
-    from scipy.special import bdtr
-
     count = len(values)
     lower, upper = values[(count - 1) // 2], values[count // 2]
     with np.errstate(invalid="ignore"):  # −∞ and ∞ have no mean
         median = float(lower if lower == upper else (lower + upper) / 2)
     # The interval from the k-th smallest to the k-th largest misses with 2 P(Binomial < k).
-    inner = [k for k in range(1, count // 2 + 1) if 2 * bdtr(k - 1, count, 0.5) <= ALPHA]
+    inner = [k for k in range(1, count // 2 + 1) if 2 * special.bdtr(k - 1, count, 0.5) <= ALPHA]
     if not inner:
         return median, -math.inf, math.inf
     return median, float(values[inner[-1] - 1]), float(values[-inner[-1]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from verdicts.lazy import optimize, special, stats
 from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import Evidence
 from verdicts.statistics.sequential import share_at
@@ -23,14 +24,12 @@ def detectable(evidence: Evidence, family: int = 1) -> float:
     count, spread, expected = evidence.pairs, evidence.spread, evidence.expectation
     if count < FEWEST or not spread > 0:
         return math.nan
-    from scipy.optimize import brentq
-
     level = ALPHA * share_at(evidence) / family
     power = draw_power if expected.relation == "paper" else difference_power
     high = 1.0
     while power(high, count, level) < POWER:
         high *= 2
-    effect = brentq(lambda effect: power(effect, count, level) - POWER, 0, high, xtol=1e-6)
+    effect = optimize.brentq(lambda effect: power(effect, count, level) - POWER, 0, high, xtol=1e-6)
     least = expected.margin or 0.0 if expected.relation == "near" else 0.0
     return least + spread * float(effect)
 
@@ -92,11 +91,8 @@ def draw_power(effect: float, count: int, level: float = ALPHA) -> float:
 
 def _beyond(level: float, count: int, *centres: float, times: float = 1.0) -> float:
     """How likely noncentral t's, added up, are beyond ``times`` the critical value of a level."""
-    from scipy.special import stdtrit
-    from scipy.stats import nct
-
-    critical = float(stdtrit(count - 1, 1 - level)) * times
-    return float(sum(nct.sf(critical, count - 1, centre) for centre in centres))
+    critical = float(special.stdtrit(count - 1, 1 - level)) * times
+    return float(sum(stats.nct.sf(critical, count - 1, centre) for centre in centres))
 
 
 def _fewest(enough: Callable[[int], bool]) -> float:

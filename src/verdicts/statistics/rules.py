@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
+from verdicts.lazy import pd, special
 from verdicts.registry import UserError, shown
 from verdicts.statistics.estimates import ALPHA
 
@@ -162,10 +162,8 @@ def _folds(inside: np.ndarray) -> np.ndarray:
 
 def _sign_test(ours: np.ndarray, theirs: np.ndarray) -> float:
     """The exact one-sided p value of being right more often than the other is."""
-    from scipy.special import bdtrc
-
     wins, losses = (ours & ~theirs).sum(), (theirs & ~ours).sum()
-    return float(bdtrc(wins - 1, wins + losses, 0.5)) if wins else 1.0
+    return float(special.bdtrc(wins - 1, wins + losses, 0.5)) if wins else 1.0
 
 
 #: The conditions on each setting that a universe must meet.

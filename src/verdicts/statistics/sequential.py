@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from verdicts.registry import UserError, shown
+from verdicts.registry import check
 from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.one_sample import Interval
@@ -31,15 +31,13 @@ def checked_plan(key: str, value: object) -> Plan:
     if value is None:
         return ()
     looks = value if isinstance(value, list) else []
-    if (
-        not 0 < len(looks) <= MOST_LOOKS
-        or not all(type(look) is int and look >= FEWEST for look in looks)
-        or any(one >= other for one, other in pairwise(looks))
-    ):
-        raise UserError(
-            f"{key}: {shown(value)} is not allowed; give rising numbers of seeds from {FEWEST} on, "
-            f"at most {MOST_LOOKS}, or null."
-        )
+    right = (
+        0 < len(looks) <= MOST_LOOKS
+        and all(type(look) is int and look >= FEWEST for look in looks)
+        and all(one < other for one, other in pairwise(looks))
+    )
+    wanted = f"give rising numbers of seeds from {FEWEST} on, at most {MOST_LOOKS}, or null"
+    check(right, key, value, wanted)
     return tuple(looks)
 
 

@@ -18,6 +18,7 @@ from math import comb
 
 import numpy as np
 
+from verdicts.lazy import stats
 from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
 from verdicts.statistics.evidence import Evidence, Expectation, of_printed, tested
 from verdicts.statistics.one_sample import Interval, OneSample, at_steps, searched, two_sided
@@ -36,11 +37,9 @@ class Welch:
     """Welch's t test of samples that do not both lack a spread."""
 
     def __init__(self, of: np.ndarray, minus: np.ndarray) -> None:
-        from scipy.stats import t
-
         errors = np.array([side.var(ddof=1) / len(side) for side in (of, minus)])
         freedom = errors.sum() ** 2 / (errors**2 / [len(of) - 1, len(minus) - 1]).sum()
-        self.centre = t(freedom, of.mean() - minus.mean(), np.sqrt(errors.sum()))
+        self.centre = stats.t(freedom, of.mean() - minus.mean(), np.sqrt(errors.sum()))
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
@@ -63,11 +62,9 @@ class Permutation:
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
-        from scipy.stats import rankdata
-
         values = np.concatenate([self.of - theta, self.minus])
         if self.ranks:
-            values = rankdata([float(f"{value:.9e}") for value in values])
+            values = stats.rankdata([float(f"{value:.9e}") for value in values])
         t = way * self._t(values)
         return float(np.mean(t >= t[0] - ROUNDING * max(1.0, abs(t[0]))))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ngo.analysis.network_time import network_seconds, read_network
 from ngo.common.lazy import Numbers, Table, pd
-from ngo.common.registry import UserError, unknown
 from verdicts.quantities import best_difference, difference
 from verdicts.quantity_registry import quantity
+from verdicts.registry import UserError, check, one_of
+from verdicts.rows.evaluations import at_equal
 from verdicts.rows.selection import Column, Selection, selected
 
 # The accuracies that are compared, and their columns.
@@ -64,8 +66,6 @@ def difference_at_seconds(
     """
     both = _either(rows, of, minus)
     if network is not None:
-        from ngo.analysis.network_time import network_seconds, read_network
-
         both["seconds"] = network_seconds(both, read_network(network))
     elif "virtual_seconds" not in both or both["virtual_seconds"].isna().any():
         raise UserError("network: give one; these runs have no virtual seconds (field clock).")
@@ -89,12 +89,8 @@ def _difference(
     value: str = "accuracy",
     **best: Any,
 ) -> Numbers:
-    from verdicts.rows.evaluations import at_equal
-
-    if not 0 < share <= 1:
-        raise UserError(f"share: {share!r} is not allowed; it must be above 0, at most 1.")
-    if value not in COLUMNS:
-        raise unknown("value", value, COLUMNS)
+    check(0 < share <= 1, "share", share, "it must be above 0, at most 1")
+    one_of("value", value, COLUMNS)
     columns = [COLUMNS[value], *([best.get("by") or "holdout_accuracy"] if best["choose"] else [])]
     runs = at_equal(both, cost, columns, ["seed", *over], share)
     if best["choose"]:

@@ -5,19 +5,19 @@ learning; and numbers that gates ask for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ngo.analysis import consensus
+from ngo.analysis.mixers import SITUATION, Mixer, best_rows, ends, with_mixers
 from ngo.analysis.quantities.theorems import FACTOR
 from ngo.common.lazy import Numbers, Table, pd
-from ngo.common.registry import UserError, nearest, unknown
 from verdicts.quantities import slope_of
 from verdicts.quantity_registry import cases, quantity
+from verdicts.registry import UserError, nearest, one_of
+from verdicts.rows.evaluations import final, per_run
+from verdicts.rows.seed_values import mean_over
 from verdicts.rows.selection import Column
-
-if TYPE_CHECKING:
-    from ngo.analysis.mixers import Mixer
 
 # Counts of samples and classes of the workers (Figures S2 and A2).
 
@@ -34,8 +34,7 @@ def samples_of_workers(rows: Table, samples: int) -> Table:
 def classes_of_workers(rows: Table, most: int) -> Table:
     """One case for each worker: it has samples of at most ``most`` classes."""
     workers = _counts(rows)
-    met = workers["classes"] <= most
-    return cases(workers, ("dataset", "worker"), workers["classes"], most, met)
+    return cases(workers, ("dataset", "worker"), workers["classes"], most)
 
 
 @quantity("samples_used", example="{samples: 60000}", cases=True)
@@ -48,8 +47,6 @@ def samples_used(rows: Table, samples: int) -> Table:
 @quantity("batches_of_steps", cases=True)
 def batches_of_steps(rows: Table) -> Table:
     """One case for each number of workers: a step takes as many batches as there are workers."""
-    from verdicts.rows.evaluations import final
-
     ends = final(rows)
     batches = ends["samples"] / ends["step"] / ends["batch_size"]
     most = batches.groupby(ends["workers"]).max().reset_index(name="batches")
@@ -75,11 +72,9 @@ CASE = ("topology", "n")
 @quantity("printed_gaps", cases=True)
 def printed_gaps(rows: Table, reference: str = REFERENCE) -> Table:
     """One case for each printed gap: ours, rounded as the paper rounded, is what it printed."""
-    from ngo.analysis.consensus import spectral_comparison
-
     if rows.merge(pd.read_csv(reference)[list(CASE)]).empty:
         raise UserError(f"workers: {reference} has none of these graphs.")
-    table = spectral_comparison(rows, reference)
+    table = consensus.spectral_comparison(rows, reference)
     table = table[table["paper"].notna()]
     return cases(table, CASE, table["spectral_gap"], table["paper"], table["agrees"] == "yes")
 
@@ -88,8 +83,7 @@ def printed_gaps(rows: Table, reference: str = REFERENCE) -> Table:
 def smallest_gap(rows: Table, topology: str = "ring") -> Table:
     """One case for each n: the gap of ``topology`` against the smallest of the other topologies."""
     wide = rows.pivot(index="n", columns="topology", values="spectral_gap")
-    if topology not in wide:
-        raise unknown("topology", topology, map(str, wide.columns))
+    one_of("topology", topology, wide)
     others = wide.drop(columns=topology).min(axis=1)
     table = wide.reset_index().assign(topology=topology)
     ours, others = wide[topology].reset_index(drop=True), others.reset_index(drop=True)
@@ -99,13 +93,10 @@ def smallest_gap(rows: Table, topology: str = "ring") -> Table:
 @quantity("random_degrees", example="{form: un}", cases=True)
 def random_degrees(rows: Table, form: str = "un") -> Table:
     """One case for each random graph: its mean degree is un or u(n − 1) (``is_degree``)."""
-    from ngo.analysis.consensus import DEGREES, is_degree
-
-    if form not in FORMS:
-        raise unknown("form", form, FORMS)
+    one_of("form", form, FORMS)
     table = rows[rows["topology"] == "random"].assign(form=form)
-    expected = DEGREES[form](table["n"], table["u"])
-    return cases(table, CASE, table["degree"], expected, is_degree(table, table["form"]))
+    expected = consensus.DEGREES[form](table["n"], table["u"])
+    return cases(table, CASE, table["degree"], expected, consensus.is_degree(table, table["form"]))
 
 
 @quantity("messages_of_a_worker", example="{printed: 18.9}", cases=True)
@@ -129,14 +120,12 @@ def consensus_delay_floor(table: Table, share: float) -> Table:
     undelayed = rows[rows["delay"] == 0].set_index("p")["end"]
     rows = rows[(rows["delay"] > 0) & rows["allowed"]]
     floor = rows["p"].map(undelayed).clip(lower=share)
-    return cases(rows, ("p", "delay"), rows["end"], FACTOR * floor, rows["end"] <= FACTOR * floor)
+    return cases(rows, ("p", "delay"), rows["end"], FACTOR * floor)
 
 
 def _ends(table: Table) -> Table:
     """For each p and delay: the largest V of the last tenth of the rounds, as a share of V(0)."""
-    from ngo.analysis.consensus import delay_limit_in_rounds
-
-    limit = delay_limit_in_rounds(table)
+    limit = consensus.delay_limit_in_rounds(table)
     records = []
     for (p, delay), rows in table.groupby(["p", "delay"]):
         V = rows.drop_duplicates("round").sort_values("round")["V"].to_numpy()
@@ -231,9 +220,6 @@ def settled_ratio(
     mean over the situations (disturbance, strength, topology) in which both were measured. A seed
     in which one side diverged is ±inf, against it; one in which both did has no number.
     """
-    from ngo.analysis.mixers import SITUATION, best_rows, ends, with_mixers
-    from verdicts.rows.seed_values import mean_over
-
     chosen = ends(best_rows(with_mixers(rows), value)).set_index([*SITUATION, "seed"])
     logs = np.log(chosen[value].astype(float).fillna(np.inf))  # it diverged
     sides = [logs[chosen["mixer"] == name] for name in (of, minus)]
@@ -264,14 +250,11 @@ def log_floor_to_V(rows: Table) -> Numbers:
     The rows are runs at one γ. Above 0, chatter hides what p does to V (Figure 4). Runs of p = 1
     that diverged are inf: they have no V to compare with.
     """
-    from ngo.analysis.consensus import chatter_floor
-    from verdicts.rows.evaluations import per_run
-
     runs = per_run(rows, "V")
     if runs["gamma"].nunique() != 1:
         raise UserError("gamma: the floor of V is compared at one γ; select one.")
     linear = runs[runs["p"] == 1].groupby("seed")["value"].mean()
-    floors = [chatter_floor(same)["mean"] for _, same in runs[runs["p"] < 1].groupby("p")]
+    floors = [consensus.chatter_floor(same)["mean"] for _, same in runs[runs["p"] < 1].groupby("p")]
     values = [float(floor.iloc[0]) for floor in floors if len(floor)]
     if linear.empty or not values:
         raise UserError("p: the floor of V is compared with p = 1 on a fixed graph; none was run.")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from ngo.common.lazy import Numbers, Table, pd
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, one_of
 from ngo.theorems.table import TIMES, rows_of
 from verdicts.quantity_registry import cases, quantity
 
@@ -19,13 +17,6 @@ FACTOR = 2.0
 
 #: The error of a ratio, of a rate, and of the two sides of an inequality.
 EQUAL = 1e-9
-
-
-def checked_form(form: str, forms: Iterable[str]) -> str:
-    """``form`` if it is one of ``forms``, in which the paper or a correction states a theorem."""
-    if form not in (known := tuple(forms)):
-        raise unknown("form", form, known)
-    return form
 
 
 def by_seed(values: Numbers) -> Numbers:
@@ -49,7 +40,7 @@ def consensus_time(table: Table, form: str) -> Table:
     Two workers meet the sharp time exactly, up to the solver's accuracy.
     """
     rows = rows_of(table, "bounds")
-    limit = rows[checked_form(form, TIMES)]
+    limit = rows[one_of("form", form, TIMES)]
     met = rows["measured"] <= limit * (1 + SOLVER)
     return cases(rows, ("topology", "n", "p", "draw"), rows["measured"], limit, met)
 
@@ -72,8 +63,7 @@ LINE = 0.05
 def log_linear(table: Table) -> Table:
     """Linear coupling: log V is a straight line in time (Figure 3, p = 1)."""
     rows = rows_of(table, "logs")
-    met = rows["measured"] <= LINE
-    return cases(rows, ("topology", "n", "draw"), rows["measured"], LINE, met)
+    return cases(rows, ("topology", "n", "draw"), rows["measured"], LINE)
 
 
 @quantity("theory_order", cases=True)
@@ -97,8 +87,7 @@ MEAN_ERROR = 1e-10
 def continuous_mean(table: Table) -> Table:
     """Continuous linear consensus ends at the initial mean (first lemma of Supplement A)."""
     rows = rows_of(table, "means")
-    met = rows["measured"] <= MEAN_ERROR
-    return cases(rows, ("topology", "n", "draw"), rows["measured"], MEAN_ERROR, met)
+    return cases(rows, ("topology", "n", "draw"), rows["measured"], MEAN_ERROR)
 
 
 @quantity("theory_switching", cases=True)
@@ -129,7 +118,7 @@ def degree_limit(table: Table) -> Table:
     rows = rows_of(table, "degrees")
     rows = rows[rows["share"] < 1]
     names = ("topology", "n", "weights", "share")
-    return cases(rows, names, rows["residual"], VANISHED, rows["residual"] <= VANISHED)
+    return cases(rows, names, rows["residual"], VANISHED)
 
 
 @quantity("theory_chatter_floor", cases=True)
@@ -148,9 +137,8 @@ def random_system(table: Table, form: str) -> Table:
     ``form``: printed (weights 0 or 1, no γ) or amended (Metropolis weights and γ).
     """
     rows = rows_of(table, "random")
-    rows = rows[rows["form"] == checked_form(form, ("printed", "amended"))]
-    met = rows["residual"] <= VANISHED
-    return cases(rows, ("n", "p", "seed"), rows["residual"], VANISHED, met)
+    rows = rows[rows["form"] == one_of("form", form, ("printed", "amended"))]
+    return cases(rows, ("n", "p", "seed"), rows["residual"], VANISHED)
 
 
 @quantity("theory_link_failures", cases=True)
@@ -161,8 +149,7 @@ def link_failures(table: Table) -> Table:
     """
     rows = rows_of(table, "failures")
     limit = (FACTOR * rows["without"]).where(rows["p"] < 1, 0).clip(lower=VANISHED)
-    met = rows["residual"] <= limit
-    return cases(rows, ("topology", "n", "p"), rows["residual"], limit, met)
+    return cases(rows, ("topology", "n", "p"), rows["residual"], limit)
 
 
 # Delays.
@@ -197,8 +184,7 @@ def delay_residual(table: Table, linear: bool = False) -> Table:
     """V vanishes with a delay of half the limit: sublinear coupling, or ``linear``."""
     rows = rows_of(table, "delays")
     rows = rows[rows["p"] == 1] if linear else rows[rows["p"] < 1]
-    met = rows["residual"] <= VANISHED
-    return cases(rows, ("topology", "n", "p"), rows["residual"], VANISHED, met)
+    return cases(rows, ("topology", "n", "p"), rows["residual"], VANISHED)
 
 
 @quantity("theory_delay_floor", cases=True)
@@ -210,8 +196,7 @@ def delay_floor(table: Table) -> Table:
     rows = rows_of(table, "delays")
     rows = rows[rows["p"] < 1]
     limit = (FACTOR * rows["floor"]).clip(lower=VANISHED)
-    met = rows["residual"] <= limit
-    return cases(rows, ("topology", "n", "p"), rows["residual"], limit, met)
+    return cases(rows, ("topology", "n", "p"), rows["residual"], limit)
 
 
 @quantity("theory_delay_marginal", example="{form: closed}", cases=True)
@@ -221,7 +206,7 @@ def delay_marginal(table: Table, form: str) -> Table:
     ``closed`` asks that V vanishes at 0.9 of the limit and at the limit; ``open``, that it vanishes
     at 0.9 of the limit, and does not at the limit.
     """
-    closed = checked_form(form, ("closed", "open")) == "closed"
+    closed = one_of("form", form, ("closed", "open")) == "closed"
     rows = rows_of(table, "marginal")
     reached = rows["residual"] <= VANISHED
     met = reached == ((rows["share"] < 1) | closed)
@@ -247,10 +232,10 @@ def within_bound(table: Table, method: str, form: str, least_T: int = 1) -> Tabl
     ``form``: printed or amended, the columns ``printed`` and ``bound`` of ``convergence.gaps``.
     """
     rows = rows_of(table, "gaps")
-    column = BOUNDS[checked_form(form, BOUNDS)]
+    column = BOUNDS[one_of("form", form, BOUNDS)]
     rows = rows[(rows["method"] == method) & (rows["T"] >= least_T)].fillna({"topology": ""})
     names = ("topology", "distance", "T") if method != "centralized" else ("distance", "T")
-    return cases(rows, names, rows["gap"], rows[column], rows["gap"] <= rows[column])
+    return cases(rows, names, rows["gap"], rows[column])
 
 
 @quantity("theory_index_vanishes", cases=True)
@@ -258,7 +243,7 @@ def index_vanishes(table: Table) -> Table:
     """Under SGD with NGO, V is 0 after T* (Supplement A); T* is 0, since workers start alike."""
     rows = rows_of(table, "gaps")
     rows = rows[(rows["method"] == "ngo") & (rows["T"] > 1)]
-    return cases(rows, ("topology", "distance", "T"), rows["V"], 0.0, rows["V"] == 0)
+    return cases(rows, ("topology", "distance", "T"), rows["V"], 0.0)
 
 
 @quantity("theory_convergence", cases=True)
@@ -306,16 +291,15 @@ def speedup_slope(table: Table) -> Numbers:
     if rows["n"].nunique() < 2:
         raise UserError("speedup_workers: a slope needs two numbers of workers or more.")
     logs = rows.assign(n=np.log(rows["n"]), gap=np.log(rows["gap"])).groupby("seed")
-    return by_seed(
-        pd.Series({seed: np.polyfit(gaps["n"], gaps["gap"], 1)[0] for seed, gaps in logs})
-    )
+    slopes = {seed: np.polyfit(gaps["n"], gaps["gap"], 1)[0] for seed, gaps in logs}
+    return by_seed(pd.Series(slopes))
 
 
 @quantity("theory_descent_lemma", example="{form: printed}", cases=True)
 def descent_lemma(table: Table, form: str) -> Table:
     """The descent lemma of Section 3.3; ``form`` is printed (main text) or supplement."""
     rows = rows_of(table, "descents")
-    rows = rows[rows["form"] == checked_form(form, ("printed", "supplement"))]
+    rows = rows[rows["form"] == one_of("form", form, ("printed", "supplement"))]
     met = rows["left"] <= rows["right"] * (1 + EQUAL)
     return cases(rows, ("n", "eta_L"), rows["left"], rows["right"], met)
 
@@ -324,8 +308,8 @@ def descent_lemma(table: Table, form: str) -> Table:
 def index_lemma(table: Table, form: str) -> Table:
     """E V^(t+1) ≤ 40 η_t² n G²/β² (Supplement A); ``form`` is printed or amended."""
     rows = rows_of(table, "spreads")
-    rows = rows[rows["form"] == checked_form(form, ("printed", "amended"))]
-    return cases(rows, ("gamma", "T"), rows["V"], rows["limit"], rows["V"] <= rows["limit"])
+    rows = rows[rows["form"] == one_of("form", form, ("printed", "amended"))]
+    return cases(rows, ("gamma", "T"), rows["V"], rows["limit"])
 
 
 # The error of a sum in floating point.

@@ -18,7 +18,7 @@ from ngo.common.lazy import Numbers, Table, pd
 from ngo.common.registry import UserError
 from ngo.gossip.spectrum import effective_neighbours, spectral_gap
 from ngo.training.evaluation import Evaluation
-from verdicts.rows.evaluations import SHARE, UNITS, VALUES, RunValue, at_the_end
+from verdicts.rows.evaluations import SHARE, UNITS, VALUES, RunValue, at_the_end, time_to
 
 POINTS = "points"
 
@@ -67,8 +67,6 @@ def _time_to(clock: str, column: str, unit: float) -> Callable[[Table, Table, fl
     """When a column first reaches a target, given in units of ``unit`` (Table A1, Figure A2)."""
 
     def read(rows: Table, last: Table, target: float) -> Numbers:
-        from verdicts.rows.evaluations import time_to
-
         if clock not in rows or rows[clock].isna().any():
             raise UserError(f"{clock}: not all of these runs have it; it needs the field clock.")
         return time_to(rows, target * unit, column, clock)

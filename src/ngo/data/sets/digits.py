@@ -39,14 +39,9 @@ def digits_images() -> tuple[np.ndarray, np.ndarray]:
     return images.numpy(), table[:, 64].astype(np.int64)
 
 
-def read_digits_labels(root: Path) -> np.ndarray:
-    """The labels of the training images."""
-    return digits_table()[:TRAIN, 64].astype(np.int64)
-
-
 @dataset(
     "digits",
-    read_labels=read_digits_labels,
+    read_labels=lambda root: digits_table()[:TRAIN, 64].astype(np.int64),
     train_samples=TRAIN,
     input_shape=(1, 28, 28),
     classes=10,

@@ -74,10 +74,7 @@ def arrays(folder: Path) -> Arrays:
     """All images and labels of the FILES in a folder."""
     images, labels, test_images, test_labels = (read_idx(folder / name) for name in FILES)
     return Arrays(
-        images[:, None],
-        labels.astype(np.int64),
-        test_images[:, None],
-        test_labels.astype(np.int64),
+        images[:, None], labels.astype(np.int64), test_images[:, None], test_labels.astype(np.int64)
     )
 
 

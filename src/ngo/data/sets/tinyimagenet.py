@@ -60,13 +60,12 @@ def list_images(root: Path) -> Images:
     damaged, or if there are no images.
     """
     folder = root / FOLDER
-    ids = sorted(set(read_limited(folder / "wnids.txt", "data.root", TEXT).split()))
+    listed = folder / "wnids.txt"
+    ids = sorted(set(read_limited(listed, "data.root", TEXT).split()))
     if len(ids) != CLASSES:
-        raise UserError(
-            f"data.root: {str(folder / 'wnids.txt')!r} lists {len(ids)} classes, not {CLASSES}"
-        )
+        raise UserError(f"data.root: {str(listed)!r} lists {len(ids)} classes, not {CLASSES}")
     if odd := [wnid for wnid in ids if not re.fullmatch(r"\w+", wnid)]:
-        raise UserError(f"data.root: {str(folder / 'wnids.txt')!r}: {odd[0]!r} is no id.")
+        raise UserError(f"data.root: {str(listed)!r}: {odd[0]!r} is no id.")
     by_class = [_list_folder(folder, f"train/{wnid}/images") for wnid in ids]
     test = _list_folder(folder, "val/images")
     classes = {wnid: label for label, wnid in enumerate(ids)}
@@ -80,9 +79,8 @@ def list_images(root: Path) -> Images:
     if unknown := [name for name in test if name not in label_of]:
         raise UserError(f"data.root: {str(annotations)!r} has no line for {unknown[0]}")
     if not test or not any(by_class):
-        raise UserError(
-            f"data.root: {str(folder)!r} contains no {'training' if test else 'test'} images"
-        )
+        part = "training" if test else "test"
+        raise UserError(f"data.root: {str(folder)!r} contains no {part} images")
     return Images(
         [name for names in by_class for name in names],
         np.repeat(np.arange(CLASSES), [len(names) for names in by_class]),
@@ -103,14 +101,9 @@ def missing_images(root: Path) -> str | None:
     return f"tinyimagenet: only {' and '.join(present)} are present" if present else None
 
 
-def read_tinyimagenet_labels(root: Path) -> np.ndarray:
-    """The labels of the training images."""
-    return list_images(root).train_labels
-
-
 @dataset(
     "tinyimagenet",
-    read_labels=read_tinyimagenet_labels,
+    read_labels=lambda root: list_images(root).train_labels,
     train_samples=TRAIN,
     input_shape=(3, SIDE, SIDE),
     classes=CLASSES,

@@ -32,6 +32,7 @@ import pandas as pd
 
 from ngo.common.files import atomic_file, check_readable
 from ngo.common.registry import UserError, in_a_line, shown
+from ngo.pipeline import paths
 from ngo.pipeline.archives import limits
 from ngo.pipeline.archives.finished_runs import METRICS, RECORDS, FinishedRun, unpacked
 from ngo.pipeline.config import (
@@ -39,14 +40,6 @@ from ngo.pipeline.config import (
     plugin_files,
     read_config,
     values_in,
-)
-from ngo.pipeline.paths import (
-    CONFIG,
-    NGO,
-    REPOSITORY,
-    data_manifest,
-    reference_folder,
-    tidy_table,
 )
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
@@ -134,17 +127,17 @@ def inside(key: str, file: str) -> str:
 
 def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
     """Raise a UserError for the first member that an archive of this plan does not have."""
-    folders = {reference_folder(paper) for paper in (NGO, planned.paper.name)}
+    folders = {paths.reference_folder(paper) for paper in (paths.NGO, planned.paper.name)}
     numbers = {
         f"{folder}/{path.name}"
         for folder in folders
-        for path in (REPOSITORY / folder).glob("*.csv")
+        for path in (paths.REPOSITORY / folder).glob("*.csv")
     }
     known = {ABOUT, CRATE, METRICS, RECORDS}
     known |= {*configs, *numbers, *named_members(planned)}
-    known |= {tidy_table(planned.tier, name) for name in planned.made}
+    known |= {paths.tidy_table(planned.tier, name) for name in planned.made}
     specs = [*planned.runs.values(), *planned.partition_runs.values()]
-    known |= {data_manifest(spec.dataset) for spec in specs}
+    known |= {paths.data_manifest(spec.dataset) for spec in specs}
     for name in sorted(names):
         if name not in known and not is_workflow(name):
             raise UserError(f"{name!r} is no part of an archive of its config")
@@ -179,8 +172,8 @@ def _config(names: list[str], members: Mapping[str, bytes]) -> dict:
     for name in names:
         if name not in members:
             raise UserError(f"the config {shown(name)} is not in the archive")
-    if names[:1] != [CONFIG.as_posix()]:
-        raise UserError(f"the first config must be {str(CONFIG)!r}")
+    if names[:1] != [paths.CONFIG.as_posix()]:
+        raise UserError(f"the first config must be {str(paths.CONFIG)!r}")
     with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
         write_members(Path(folder), {name: members[name] for name in names})
         try:

@@ -89,9 +89,8 @@ def revisions(records: Iterable[Mapping]) -> str:
     those here.
     """
     made_by = {(record.get("source") or "unknown", versions.others(record)) for record in records}
-    return ", ".join(
-        sorted(f"{source} with {others}" if others else source for source, others in made_by)
-    )
+    told = (f"{source} with {others}" if others else source for source, others in made_by)
+    return ", ".join(sorted(told))
 
 
 def is_finished(folder: Path) -> bool:

@@ -8,14 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import ngo
-from ngo.common.registry import UserError, unknown
-from ngo.pipeline.archives.archive import (
-    ABOUT,
-    WORKFLOW,
-    Members,
-    content_of,
-    named_members,
-)
+from ngo.common.registry import UserError, one_of
+from ngo.pipeline.archives.archive import ABOUT, WORKFLOW, Members, content_of, named_members
 from ngo.pipeline.archives.finished_runs import (
     FinishedRun,
     is_finished,
@@ -39,8 +33,7 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     planned, places = _planned(configs)
     shown = named or list(planned.artefacts)
     for name in shown:
-        if name not in planned.artefacts:
-            raise unknown("figure or table", name, planned.artefacts)
+        one_of("figure or table", name, planned.artefacts)
     tables = {table for name in shown for table in planned.tables(name)}
     trained = {k: specs for k, specs in planned.training.items() if k in tables.union(shown)}
     of_shown = {spec.id: spec for specs in trained.values() for spec in specs}

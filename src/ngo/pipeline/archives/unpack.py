@@ -22,27 +22,9 @@ from pyarrow import parquet
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.files import PARTIAL, exclusive_lock, writable_folder
 from ngo.common.registry import UserError, in_a_line
-from ngo.pipeline.archives import limits
-from ngo.pipeline.archives.archive import (
-    Archive,
-    Members,
-    Tell,
-    archived_plan,
-    content_of,
-    deciding_members,
-    is_workflow,
-    refusing,
-    sha256,
-    tar_of,
-    write_members,
-)
-from ngo.pipeline.archives.finished_runs import (
-    RECORDS,
-    FinishedRun,
-    of_this_code,
-    run_here,
-    write_run,
-)
+from ngo.pipeline.archives import archive as archives
+from ngo.pipeline.archives import finished_runs, limits
+from ngo.pipeline.archives.archive import Archive, Members, Tell
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import LOCK, RUNS, tidy_table
 from ngo.pipeline.plan import Plan, plan
@@ -59,7 +41,7 @@ def needed_tables(archive: Archive, planned: Plan) -> list[str]:
 
 def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | None:
     """The first run of the tables ``names`` that is not in the archive; None if all are."""
-    runs = archive.runs if RECORDS in archive.members else {}
+    runs = archive.runs if finished_runs.RECORDS in archive.members else {}
     needed = (spec.id for name in names for spec in planned.runs_of(name))
     return next((run for run in needed if run not in runs), None)
 
@@ -83,9 +65,10 @@ def joined_tables(
     """
     known, left = planned.run_tables.values(), limits.JOINED
     names = [name for name in names if name in known]
-    wrong = relabelled(archive, planned) if names and RECORDS in archive.members else None
+    has_runs = finished_runs.RECORDS in archive.members
+    wrong = relabelled(archive, planned) if names and has_runs else None
     for name in names:
-        with refusing(archive.path):
+        with archives.refusing(archive.path):
             if wrong:
                 raise UserError(wrong)
             if absent := absent_run(archive, planned, [name]):
@@ -135,22 +118,23 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
             f"archive: {str(archive.path)!r} has finished runs and no tables or figures; "
             "ngo restore puts the runs back."
         )
-    files, digest = _files(archive, planned), sha256(tar_of(archive.members))
+    files, digest = _files(archive, planned), archives.sha256(archives.tar_of(archive.members))
     folder = writable_folder(out) / f"{archive.about['tier']}-{digest[:8]}"
     if not folder.exists():
         temporary = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out))
         try:
-            write_members(temporary, files)
+            archives.write_members(temporary, files)
             temporary.chmod(0o755)
             temporary.replace(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     for name, content in files.items():
-        here = content_of(folder / name)
+        here = archives.content_of(folder / name)
         if here != content:
             raise UserError(
-                f"archive: {str(folder / name)!r} has been changed since it was unpacked (expected "
-                f"sha256 {sha256(content)}, found {sha256(here)}); remove the folder."
+                f"archive: {str(folder / name)!r} has been changed since it was unpacked "
+                f"(expected sha256 {archives.sha256(content)}, found {archives.sha256(here)}); "
+                "remove the folder."
             )
     return folder
 
@@ -161,11 +145,11 @@ def _files(archive: Archive, planned: Plan) -> Members:
     files = {
         name: content
         for name, content in archive.members.items()
-        if not is_workflow(name) and name not in joined
+        if not archives.is_workflow(name) and name not in joined
     }
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
-    if RECORDS in files:  # one file for each, as pages of results read them
+    if finished_runs.RECORDS in files:  # one file for each, as pages of results read them
         for run in archive.runs.values():
             files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
     return files
@@ -221,14 +205,14 @@ def chosen(
         yield plan(read_config(configs))
         return
     here = Path.cwd()
-    with archived_plan(archive, trusted=trusted, tell=tell) as planned, chdir(here):
+    with archives.archived_plan(archive, trusted=trusted, tell=tell) as planned, chdir(here):
         _check_here(archive, planned)
         yield planned
 
 
 def _check_here(archive: Archive, planned: Plan) -> None:
     """Raise a UserError if a file that decides runs is not here as it is in the archive."""
-    for name in sorted(deciding_members(planned)):
+    for name in sorted(archives.deciding_members(planned)):
         place = Path(name)
         if not place.is_file() or place.read_bytes() != archive.members[name]:
             raise UserError(
@@ -250,23 +234,23 @@ def restore(archive: Archive, planned: Plan) -> dict[str, list[str]]:
         for name, run in sorted(archive.runs.items()):
             outcomes[_outcome(run, planned)].append(name)
         for name in outcomes[RESTORED]:
-            write_run(RUNS / name, archive.runs[name])
+            finished_runs.write_run(RUNS / name, archive.runs[name])
             (RUNS / name / CHECKPOINT).unlink(missing_ok=True)
     finally:
         lock.release()
     return outcomes
 
 
-def _outcome(run: FinishedRun, planned: Plan) -> str:
+def _outcome(run: finished_runs.FinishedRun, planned: Plan) -> str:
     spec = planned.runs.get(run.id)
     if spec is None:
         return NOT_IN_CONFIG
     if run.id in planned.snapshots:
         return MODELS
-    if not of_this_code(run, spec):
+    if not finished_runs.of_this_code(run, spec):
         return OTHER_CODE
-    here = run_here(RUNS / run.id)
-    return HERE if here and of_this_code(here, spec) else RESTORED
+    here = finished_runs.run_here(RUNS / run.id)
+    return HERE if here and finished_runs.of_this_code(here, spec) else RESTORED
 
 
 def told(outcomes: Mapping[str, list[str]], planned: Plan) -> str:

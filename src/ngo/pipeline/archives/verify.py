@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, one_of
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.archives.archive import Archive
@@ -47,14 +47,6 @@ SHARES = (0.01, 0.05, 0.1, 0.5, 1)
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The runs and the cases of each table that are made again."""
-
-    runs: Sequence[str]
-    cases: Mapping[str, Sequence[int]]
-
-
-@dataclass(frozen=True)
 class Group:
     """A population to draw from: everything in an archive, or the basis of one claim."""
 
@@ -69,12 +61,12 @@ class Group:
     #: Further tables of a claim; their rows can't be made again.
     unchecked: Sequence[str] = ()
 
-    def drawn(self, sample: int, seed: int | None) -> Drawn:
+    def drawn(self, sample: int, seed: int | None) -> Group:
         """``sample`` runs, and cases of each table, by ``seed``; None if nothing is drawn."""
         cases = {name: drawn(numbers, sample, seed) for name, numbers in self.cases.items()}
-        return Drawn(drawn(self.runs, sample, seed), cases)
+        return replace(self, runs=drawn(self.runs, sample, seed), cases=cases)
 
-    def odds(self, drawn: Drawn) -> Iterator[str]:
+    def odds(self, drawn: Group) -> Iterator[str]:
         """Lines on what was made again, with the probability of missing a forgery."""
         if self.claim:
             rests = [f"{self.size} runs"] if self.size else []
@@ -118,8 +110,7 @@ def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured])
     """
     claims = planned.ledger.claims
     for name in names:
-        if name not in claims:
-            raise unknown("claim", name, claims)
+        one_of("claim", name, claims)
 
     @cache
     def facts(table: str) -> pd.DataFrame:
@@ -231,7 +222,7 @@ class Verification:
             groups.append(replace(basis, size=size, runs=sorted({*basis.runs} & {*self.names})))
         return groups
 
-    def check_drawn(self, sample: int, groups: Sequence[Group], chosen: Sequence[Drawn]) -> None:
+    def check_drawn(self, sample: int, groups: Sequence[Group], chosen: Sequence[Group]) -> None:
         """Raise a UserError if runs were asked for and none can be made, or for absent data."""
         if sample and any(group.size for group in groups) and not any(g.runs for g in groups):
             reasons = ", ".join(f"{count} {why}" for why, count in self.unchecked_runs.items())
@@ -240,12 +231,11 @@ class Verification:
                 f"verify: no run can be retrained: {reasons or 'the archive has none'}. Runs were "
                 f"made by revision {made_by}."
             )
-        for dataset in sorted(
-            {self.planned.runs[name].dataset for drawn in chosen for name in drawn.runs}
-        ):
+        names = {name for drawn in chosen for name in drawn.runs}
+        for dataset in sorted({self.planned.runs[name].dataset for name in names}):
             download.check(dataset, self._root)
 
-    def made_again(self, chosen: Sequence[Drawn]) -> Iterator[Check]:
+    def made_again(self, chosen: Sequence[Group]) -> Iterator[Check]:
         """Make the drawn runs and cases again, each once."""
         for name in sorted({name for drawn in chosen for name in drawn.runs}):
             spec = self.planned.runs[name]

@@ -1,0 +1,33 @@
+"""Heavy libraries that are imported when they are first used: claims are read without them."""
+
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+
+class Library:
+    """A library by its name, imported with the first attribute."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @cached_property
+    def _module(self) -> Any:
+        return import_module(self._name)
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._module, attribute)
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow import compute, parquet, types
+    from scipy import optimize, special, stats
+else:
+    names = ("pandas", "scipy.optimize", "scipy.special", "scipy.stats")
+    pd, optimize, special, stats = map(Library, names)
+    names = ("pyarrow", "pyarrow.compute", "pyarrow.parquet", "pyarrow.types")
+    pa, compute, parquet, types = map(Library, names)
+
+__all__ = ["Library", "compute", "optimize", "pa", "parquet", "pd", "special", "stats", "types"]
