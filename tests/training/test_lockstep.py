@@ -33,6 +33,9 @@ RUNS = [
     {"method": "centralized", "holdout": 0.1},
     {"method": "gossip", "schedule": "phases", "second_topology": "empty"},
     {"method": "ngo", "p": 0.9, "local_rule": "adamw", "link_failure": 0.1},
+    {"method": "ngo", "lr_schedule": "cosine"},
+    {"method": "ngo", "lr_schedule": "cosine", "partition": "equal", "samples_per_worker": 1000},
+    {"method": "ngo", "coupling": "fixed_time", "initialization": "by_worker"},
     *({"method": name} for name, entry in METHODS.items() if entry.joint),
 ]
 NETWORKS = [
@@ -116,14 +119,17 @@ def test_runs_that_differ_in_seed_partition_and_graph_are_alike(digits):
         spec = short_run(**values)
         return Training(spec, make_problem(spec, digits), threads=1).stepper.alike()
 
-    same = alike()
-    assert (
-        same
-        == alike(seed=1)
-        == alike(topology="random", u=0.3)
-        == alike(partition="shards", shards=6)
-    )
-    others = [{"p": 0.8}, {"gamma": 0.5}, {"lr": 0.1}, {"workers": 4}, {"method": "dsgd"}]
+    same, partition = alike(), {"partition": "equal", "samples_per_worker": 479}
+    assert same == alike(seed=1) == alike(topology="random", u=0.3) == alike(**partition)
+    fewer_steps = {"partition": "equal", "samples_per_worker": 300}
+    others = [
+        fewer_steps,
+        {"p": 0.8},
+        {"gamma": 0.5},
+        {"lr": 0.1},
+        {"workers": 4},
+        {"method": "dsgd"},
+    ]
     alone = [{"absence": 0.1}, {"method": "relay_sum", "topology": "chain"}, {"clock": "waiting"}]
     values = {same, *(alike(**fields) for fields in (*others, *alone, *alone))}
     assert len(values) == 1 + len(others) + 2 * len(alone)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import zip_longest
+from functools import lru_cache, partial
 from typing import cast
 
 from ngo.common.devices import sent
@@ -228,6 +227,10 @@ class Network:
         )
 
 
+# The steps after which graphs that return are joined no more than once.
+PERIOD = 16
+
+
 class JointNetwork(Network):
     """The networks of several runs as one: its rows are theirs, and no edge leads to another run.
 
@@ -238,18 +241,13 @@ class JointNetwork(Network):
         super().__init__(spread)
         self.directed = networks[0].directed
         self._networks = networks
-        self._matrices: list[MixingMatrix | None] = []
-        self._joined: MixingMatrix | None = None
+        self._joined = lru_cache(PERIOD)(lambda *matrices: MixingMatrix.joined(matrices))
 
     def set_matrices(self, matrices: list[MixingMatrix | None]) -> None:
-        """Begin a step with the runs' mixing matrices."""
+        """Begin a step with the runs' mixing matrices; None for a centralized method."""
         for network, W in zip(self._networks, matrices, strict=True):
             network.set_matrix(W)
-        if any(new is not old for new, old in zip_longest(matrices, self._matrices)):
-            self._matrices = matrices
-            known = [W for W in matrices if W is not None]
-            self._joined = MixingMatrix.joined(known) if known else None
-        self.set_matrix(self._joined)
+        self.set_matrix(None if matrices[0] is None else self._joined(*matrices))
 
     def mean(self, rows: Tensor) -> Tensor:
         """The mean of each run, in each of its rows ``[n, k]``."""

@@ -322,7 +322,8 @@ def dense_array(matrix: Any) -> Any:
 def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
     """The first and the second ends of ``simple`` edges."""
     pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
-    i, j = np.ascontiguousarray(simple(n, pairs.reshape(-1, 2), directed=directed).T)
+    pairs = pairs.reshape(-1, 2).astype(np.int64, copy=False)
+    i, j = np.ascontiguousarray(simple(n, pairs, directed=directed).T)
     return i, j
 
 

@@ -35,6 +35,8 @@ class JointUpdate:
         self._network.set_matrices([stepper.next_matrix() for stepper in self._steppers])
         self._steppers[0].take(self._X, self._G, self._network, self._matrices)
         self._share(self._matrices.keys() - known)
+        for stepper in self._steppers:
+            stepper.updated = True
 
     def _share(self, names: Iterable[str]) -> None:
         """Give each run its rows of the matrices."""

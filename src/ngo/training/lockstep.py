@@ -31,7 +31,6 @@ SHARED = ("dataset", "augmentation", "model", "task", "batch_size", "precision",
 #: The backends of a CPU that compute all workers at once.
 STACKED = ("compiled", "vmap")
 
-Update = Callable[[], None]
 #: Starts a run; it takes the ``signals`` of all.
 Start = Callable[..., Turns]
 
@@ -43,14 +42,16 @@ def shared(spec: RunSpec) -> Hashable:
 
 
 class Lockstep:
-    """Trainings that take their steps together: their gradients, and updates that may be one."""
+    """Trainings that take their gradients together, and updates that may be one."""
 
     def __init__(self) -> None:
-        self._stacks: list[tuple[Stack, Batches, Sequence[Training], Sequence[Update]]] = []
+        self._stacks: list[tuple[Stack, Batches, Sequence[Training], list[JointUpdate]]] = []
         self._members: Sequence[Training] = ()
 
     def step(self, trainings: Sequence[Training]) -> None:
-        """Take the next step of each that may be stacked; the others take theirs alone.
+        """Take the gradients of the next step of each, and updates that may be one.
+
+        What is left of the step, a run takes by itself (``Stepper.advance``).
 
         On a CPU, ``auto`` chooses its backend in the first step, by the run itself: alone.
         """
@@ -79,16 +80,14 @@ class Lockstep:
             members = list(chain.from_iterable(likes.values()))
             batches = Batches.joined([training.stepper.batches for training in members])
             stack = Stack([training.population for training in members])
-            updates, rows = [], 0
+            updates: list[JointUpdate] = []
+            rows = 0
             for group in likes.values():
                 steppers = [training.stepper for training in group]
                 part = slice(rows, rows + sum(stepper.population.n for stepper in steppers))
                 rows = part.stop
-                updates.append(
-                    JointUpdate(steppers, stack.X[part], stack.G[part])
-                    if len(group) > 1
-                    else steppers[0].update
-                )
+                if len(group) > 1:
+                    updates.append(JointUpdate(steppers, stack.X[part], stack.G[part]))
             self._stacks.append((stack, batches, members, updates))
 
 

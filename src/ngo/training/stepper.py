@@ -15,7 +15,6 @@ import torch
 
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
-from ngo.data.partition import PARTITIONS
 from ngo.engine.backends import SAME
 from ngo.engine.population import Population
 from ngo.gossip.attack import ATTACKS, HONEST, Liars
@@ -26,13 +25,12 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import LOCAL_RULES, Step
-from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem
 from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
 from ngo.training.problem_checks import check_memory
-from ngo.training.spec import RunSpec
+from ngo.training.spec import FIELDS, RunSpec
 
 log = logging.getLogger("ngo")
 
@@ -117,8 +115,10 @@ class Stepper:
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
         self._warned = False
-        #: The losses ``[n]`` of a step that others have taken, until ``advance``.
+        #: The losses ``[n]`` of the next step, if others have taken its gradients, and whether they
+        #: have taken its update.
         self.losses: torch.Tensor | None = None
+        self.updated = False
         self.connect(Network(self.population.spread))
 
     def connect(self, network: Network) -> None:
@@ -149,11 +149,11 @@ class Stepper:
         return spec.joules_step * self.taken + spec.joules_byte * self.network.bytes_sent
 
     def advance(self) -> torch.Tensor:
-        """Take one step, or that which is taken; the losses of those that do not lie."""
-        if self.losses is None:
-            self.losses = self.gradients()
+        """Take one step, or what is left of it; the losses of the workers that do not lie."""
+        losses = self.gradients() if self.losses is None else self.losses
+        if not self.updated:
             self.update()
-        losses, self.losses = self.losses, None
+        self.losses, self.updated = None, False
         return losses[: self.honest]
 
     def gradients(self) -> torch.Tensor:
@@ -227,17 +227,26 @@ class Stepper:
     def alike(self) -> Hashable:
         """Equal for runs whose next updates may be one: in all but seed, partition and graph.
 
-        A run that has to be updated by itself is like no other.
+        A run that has to be updated by itself is like no other. On a CPU, so is one whose coupling
+        is not compiled: the last bits of torch's powers depend on an element's place.
         """
         spec = self._spec
-        elementwise = spec.coupling is None or COUPLINGS[spec.coupling].pull is not None
-        timed = spec.clock != "steps"
-        if timed or spec.liars or spec.absence or not (self._method.joint and elementwise):
+        coupling = COUPLINGS[spec.coupling] if spec.coupling else None
+        fast = coupling is None or coupling.fast is not None or self.population.X.is_cuda
+        pulls = coupling is None or coupling.pull is not None
+        alone = spec.clock != "steps" or spec.liars or spec.absence
+        if alone or not (self._method.joint and pulls and fast):
             return id(self)
-        graph = TOPOLOGIES[spec.topology].fields if spec.topology else ()
-        own = {"seed", "topology", "partition", *graph, *PARTITIONS[spec.partition].fields}
-        values = spec.values().items()
-        return self.t, frozenset((k, v) for k, v in values if v is not None and k not in own)
+        apart = {"seed", "topology", "partition"}
+        return (
+            self.t,
+            self.steps,
+            frozenset(
+                (name, value)
+                for name, value in spec.values().items()
+                if name not in apart and FIELDS[name].owners not in (("topology",), ("partition",))
+            ),
+        )
 
     def _samples(self) -> tuple[torch.Tensor, torch.Tensor]:
         """See ``Step.samples``."""
