@@ -121,9 +121,9 @@ def test_runs_that_differ_in_seed_partition_and_graph_are_alike(digits):
 
     same, partition = alike(), {"partition": "equal", "samples_per_worker": 479}
     assert same == alike(seed=1) == alike(topology="random", u=0.3) == alike(**partition)
-    fewer_steps = {"partition": "equal", "samples_per_worker": 300}
+    short = {"partition": "equal", "samples_per_worker": 300}
     others = [
-        fewer_steps,
+        short,
         {"p": 0.8},
         {"gamma": 0.5},
         {"lr": 0.1},
