@@ -29,12 +29,6 @@ def run(method="ngo", topology="ring", edges=2 * N, rounds=1, steps=(0, 10, 20),
     )  # fmt: skip
 
 
-def test_a_step_is_computed_sent_and_received():
-    """Two messages of half a second each on the worker's link, half a second on the way."""
-    found = network_seconds(run(), PLAIN)
-    assert found.tolist() == [0, 10 * (3 + 1 + 0.5), 20 * (3 + 1 + 0.5)]
-
-
 def test_local_steps_save_what_is_sent():
     rows = run("local_sgd", rounds=1 / 5, local_steps=5)
     assert network_seconds(rows, PLAIN).tolist() == [0, 2 * (15 + 1.5), 4 * (15 + 1.5)]

@@ -96,15 +96,6 @@ def test_a_command_and_its_config_refuse_the_same_in_the_same_words(kind, name):
         assert str(again.value) == key + str(told.value).removeprefix(name)
 
 
-def test_a_command_writes_its_table(tmp_path):
-    out = tmp_path / "c.parquet"
-    result = run("consensus", "--workers", 3, "--p", 1, "--p", 0.9, "--rounds", 2, "--out", out)
-    assert result.exit_code == 0
-    assert result.output == f"18 rows → {out}\n"
-    table = pd.read_parquet(out)
-    assert table["p"].unique().tolist() == [1, 0.9]
-
-
 def test_a_plugin_measurement_has_a_command(edges, tmp_path):
     out = tmp_path / "e.parquet"
     before = datetime.now(UTC).replace(microsecond=0)

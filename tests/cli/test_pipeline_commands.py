@@ -12,13 +12,6 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 
-def test_classes_are_counted_per_worker(tmp_path):
-    file, table = tmp_path / "p.parquet", tmp_path / "classes.parquet"
-    ngo("partition", "--dataset", "digits", "--workers", 3, "--out", file)
-    assert ngo("classes", file, "--out", table) == f"1 files of partitions → {table}\n"
-    assert set(pd.read_parquet(table)["worker"]) == {0, 1, 2}
-
-
 def test_tables_of_jobs_and_metrics_of_runs_are_joined_and_a_damaged_table_is_removed(tmp_path):
     for seed in (0, 1):
         ngo("train", *SMALL, "--seed", seed, "--out", tmp_path / f"{seed}")

@@ -62,13 +62,6 @@ def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
     assert [row["bytes_sent"] for row in traffic] == theirs["bytes_sent"].tolist()
 
 
-def test_liars_are_left_out_of_evaluations_in_any_process(tmp_path):
-    """All workers of the second process lie."""
-    spec = spec_of(workers=5, topology="complete", epochs=0.2, attack="alie", liars=2)
-    ours, _, _ = distributed(spec, 2, tmp_path)
-    assert_equal_runs(ours, simulated(spec, tmp_path))
-
-
 def test_several_workers_share_a_process(tmp_path):
     """Models are sent once to each process that needs them, and not within a process."""
     spec = convex_spec(workers=5, topology="ring")

@@ -1,13 +1,12 @@
 """Disturbed rounds against closed forms of linear gossip."""
 
 import numpy as np
-import pytest
 import torch
 from numpy.polynomial import chebyshev
 from stepping import ring_matrix
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, disturbed_rounds, simulate
+from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, disturbed_rounds
 from ngo.gossip.coupling import COUPLINGS
 
 N, D, GAMMA = 6, 40, 0.7
@@ -33,12 +32,6 @@ def modes():
     values, vectors = np.linalg.eigh(W.numpy())
     order = np.argsort(values)[:-1]
     return 1 - GAMMA + GAMMA * values[order], vectors[:, order]
-
-
-@pytest.mark.parametrize("p", [1.0, 0.75])
-def test_undisturbed_rounds_are_the_consensus_dynamics(p):
-    actual = index(Disturbance(), 20, lambda X, W, at: linear(X, W, at, p))
-    assert np.allclose(actual, simulate(X0, W, p, GAMMA, 20).V.numpy(), rtol=1e-12)
 
 
 def test_a_delay_is_the_consensus_dynamics_whose_first_rounds_are_silent():

@@ -55,12 +55,8 @@ def test_samples_and_shades_select_the_batches():
 
 
 def test_dropout_takes_each_models_noise():
-    X, G, inputs, classes = (
-        numbers(2, 76),
-        torch.empty(2, 76),
-        numbers(10, 2, 3, 3),
-        torch.arange(10) % 4,
-    )
+    X, G = numbers(2, 76), torch.empty(2, 76)
+    inputs, classes = numbers(10, 2, 3, 3), torch.arange(10) % 4
     noise = (numbers(2, 5 * 18, seed=2) > 0).float()
     chain = linear(draws=18, keep=0.5)
     losses = chain.gradients(X, G, inputs, classes, noise=noise)
@@ -89,12 +85,8 @@ def test_any_number_of_threads_gives_the_same_bytes():
 
 
 def test_tensors_that_do_not_fit_are_refused():
-    X, G, inputs, classes = (
-        numbers(2, 76),
-        torch.empty(2, 76),
-        numbers(6, 2, 3, 3),
-        torch.arange(6) % 4,
-    )
+    X, G = numbers(2, 76), torch.empty(2, 76)
+    inputs, classes = numbers(6, 2, 3, 3), torch.arange(6) % 4
     far = torch.tensor([[0, 1], [2, 6]])
     for message, arguments, how in (
         ("X must be a contiguous", (X.double(), G, inputs, classes), {}),

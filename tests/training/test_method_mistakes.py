@@ -1,7 +1,5 @@
 """What a method of one's own does wrong is told in one line, with its name, file and line."""
 
-import sys
-
 import pytest
 from own_modules import quick, told
 
@@ -28,11 +26,6 @@ def test_a_callbacks_own_error_is_raised_as_it_is(own_entries):
 
     with pytest.raises(ValueError, match="^mine$"):
         quick(method="stays", on_step=callback)
-
-
-def test_a_callbacks_sys_exit_is_raised_as_it_is():
-    with pytest.raises(SystemExit):
-        quick(on_step=lambda state: sys.exit(3))
 
 
 pytestmark = pytest.mark.usefixtures("own_entries")

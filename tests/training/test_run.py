@@ -9,7 +9,6 @@ import pytest
 import torch
 from runs import digits_run, files, interrupted, left, run_in, tiny
 
-from ngo.common import plugins
 from ngo.common.files import PARTIAL
 from ngo.common.registry import UserError
 from ngo.training import checkpoint, record
@@ -132,14 +131,3 @@ def test_a_record_says_which_run_it_was(tmp_path):
     assert found["about"]["code"] == results_version(spec)
     metrics = (tmp_path / "metrics.parquet").read_bytes()
     assert found["metrics_sha256"] == hashlib.sha256(metrics).hexdigest()
-
-
-def test_a_record_names_plugins_and_their_hashes(tmp_path, monkeypatch):
-    monkeypatch.setattr(plugins, "_loaded", {})
-    mine = tmp_path / "mine.py"
-    mine.write_text("THREE = 3\n")
-    plugins.load([mine], "plugins")
-    run_in(tiny(), tmp_path / "run")
-    (entry,) = json.loads((tmp_path / "run/run.json").read_text())["plugins"]
-    assert entry["file"] == "mine.py"
-    assert len(entry["sha256"]) == 64

@@ -9,7 +9,7 @@ from figure_files import drawn, functions, made
 from made_up_combinations import combinations
 from runs import digits_run
 
-from ngo.analysis.network_time import NetworkModel, costs_to, priced
+from ngo.analysis.network_time import NetworkModel, priced
 from ngo.analysis.results import class_counts
 from ngo.common.registry import UserError
 from ngo.data.heterogeneity import hellinger_to_global
@@ -129,16 +129,6 @@ def test_each_case_has_its_costs_at_its_best_gamma():
     assert np.isclose(last.loc["linear, ring", "near"], 100, rtol=1e-3)
     assert np.isclose(last.loc["linear, ring", "far"], 100 * (1 + 0.5))
     assert np.isclose(last.loc["centralized", "far"], 100 * (4 + 1))
-
-
-def test_what_it_costs_to_reach_an_accuracy():
-    table = costs_to(priced(prices(), NETWORKS), 55, ["sent_per_worker", "far"]).set_index("case")
-    assert np.isinf(table.loc["linear, ring", "far"])
-    assert table.loc["linear, ring", ["seeds", "runs"]].tolist() == [0, 3]
-    steps = 100 * 55 / 70
-    assert np.isclose(table.loc["NGO, ring", "sent_per_worker"], steps * 2 * ROW)
-    assert np.isclose(table.loc["NGO, ring", "far"], steps * 1.5)
-    assert table.loc["NGO, ring", ["p", "gamma", "seeds"]].tolist() == [0.8, 0.4, 3]
 
 
 def parts():

@@ -117,14 +117,6 @@ def test_an_accuracy_is_a_mean_over_seeds_beside_the_papers():
     assert set(table["epochs"]) == {2, 4}  # steps that are no whole epoch count for the nearest
 
 
-def test_the_nearest_candidate_is_found():
-    best = first(accuracies(trials(), TABLE1))
-    assert (best["gamma"], best["p"], best["reading"]) == (0.1, 0.9, "consensus")
-    assert (best["epochs_iid"], best["epochs_noniid"]) == (2, 2)
-    assert best["calibrated"] == pytest.approx(3)
-    assert best["confirmed"] == pytest.approx(3)
-
-
 def test_the_workers_mean_wins_where_it_is_nearer():
     runs = pd.DataFrame(candidate(lambda half, epoch: 20.0))
     best = first(accuracies(runs, TABLE1))

@@ -39,8 +39,6 @@ def test_the_table_is_saved_with_all_rows(tmp_path):
     assert printed["Degree as printed"].tolist() == ["yes", "yes", "undecided", "no"]
     assert printed["u(n − 1)"].tolist() == ["–", "–", "undecided", "yes"]
     assert printed["Connected"].tolist() == ["0.6667", "0.0507", "0.3000", "0.3000"]
-    names = sorted(path.name for path in (tmp_path / "tables").iterdir())
-    assert names == [f"tableS1.{kind}" for kind in ("csv", "html", "md", "tex")]
 
 
 def test_the_table_shows_both_models_and_both_losses(tmp_path):
@@ -55,8 +53,6 @@ def test_the_table_shows_both_models_and_both_losses(tmp_path):
     assert shown.loc[("mnist_vae", test, "ngo"), "NGO − gossip"].startswith("−0.20 ±")
     assert shown.loc[("mnist_vae_20", test, "ngo"), "Consensus"].startswith("0.15 ±")
     assert shown.loc[("mnist_vae_20", training, "ngo"), "Workers"].startswith("−0.35 ±")
-    files = {path.name for path in (tmp_path / "tables").iterdir()}
-    assert files == {f"tableS2.{kind}" for kind in ("csv", "md", "tex", "html")}
     caption = (tmp_path / "tables/tableS2.md").read_text().partition("\n")[0]
     assert caption.startswith("Table S2.")
     assert caption.endswith(f"Tier {tmp_path.name}; data: mnist; 3 seeds.")
@@ -77,8 +73,6 @@ def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
     assert times["Reached"].tolist() == ["1 of 3", "3 of 3"]
     assert times["NGO − gossip"].tolist() == ["–", "NGO alone hits"]
     assert set(printed.loc[printed["Measure"] == "test loss", "Reached"]) == {"–"}
-    files = {path.name for path in (tmp_path / "tables").iterdir()}
-    assert files == {f"tableA1.{kind}" for kind in ("csv", "md", "tex", "html")}
     caption = (tmp_path / "tables/tableA1.md").read_text().partition("\n")[0]
     assert caption.startswith("Table A1.")
     assert "test loss 0.5 (iid) or 0.7 (non-iid)" in caption
