@@ -43,8 +43,9 @@ class MixingMatrix:
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
         self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
-        degrees = torch.bincount(receivers, minlength=n)
-        self.starts = torch.cat([degrees.new_zeros(1), degrees.cumsum(0)])
+        starts = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(receivers.numpy(), minlength=n), out=starts[1:])
+        self.starts = torch.from_numpy(starts)
         self.blocks = blocks
         self._on_device: dict[tuple[Any, ...], Any] = {}
 
