@@ -108,12 +108,29 @@ def test_without_a_payload_the_bytes_are_those_of_one(name, dtype):
             assert torch.equal(one.get_state(), other.get_state())
 
 
+@pytest.mark.parametrize("kept", [0.01, 0.2, 1.0])
+def test_top_k_sends_the_largest_entries_as_they_are(kept):
+    z = rows()
+    actual = sent(codec_of("top_k", kept_share=kept), z)
+    assert ((actual != 0).sum(1) == max(1, round(kept * D))).all()
+    assert torch.equal(actual[actual != 0], z[actual != 0])
+    for row, left in zip(actual, z - actual, strict=True):
+        assert row[row != 0].abs().min() >= left.abs().max()
+
+
 def test_the_share_that_random_k_keeps_is_exact_and_each_entry_as_likely():
     draws, d = 2_000, 20
     codec = codec_of("random_k", n=draws, d=d, kept_share=0.25)
     kept = sent(codec, torch.ones(draws, d).double()) != 0
     assert (kept.sum(1) == 5).all()
     check_uniform(kept.sum(0).numpy())
+
+
+def test_signs_and_the_mean_magnitude_are_sent():
+    z = rows()
+    z[0, 0] = 0
+    scale = z.abs().mean(1, keepdim=True)
+    assert torch.equal(sent(codec_of("sign"), z), torch.where(z < 0, -scale, scale))
 
 
 @pytest.mark.parametrize(("d", "levels"), [(20, 2), (20, 5)])

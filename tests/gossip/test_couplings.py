@@ -144,6 +144,25 @@ def test_the_pull_of_fixed_time_is_the_sum_of_two_powers():
     assert torch.allclose(stepped(X, "fixed_time", **FIXED_TIME), X + 2 * near + 3 * far)
 
 
+def test_clipped_gossip_without_a_radius_is_gossip():
+    X = states()[0]
+    linear = stepped(X, "power", p=1.0)
+    assert torch.allclose(stepped(X, "clipped", clip=1e12), linear, atol=1e-14)
+    assert torch.allclose(stepped(X, "clipped_adaptive", delta_max=1e-12), linear, atol=1e-14)
+
+
+def test_medians_by_hand():
+    """On a ring of four: of (0, 1, 8), (1, 0, 4), (4, 1, 8) and (8, 0, 4); of two, the mean."""
+    X = torch.tensor([[0.0], [1.0], [4.0], [8.0]])
+    for rows in (X, X.double()):
+        for gamma, expected in ((1.0, [1, 1, 4, 4]), (0.5, [0.5, 1, 4, 6])):
+            actual = stepped(rows, "median", ring_matrix(4), gamma=gamma)
+            assert actual.flatten().tolist() == expected
+    two = torch.tensor([[0.0, 2.0], [1.0, 6.0]], **DOUBLE)
+    half = torch.full((2, 2), 0.5, **DOUBLE)
+    assert stepped(two, "median", half, gamma=1.0).tolist() == [[0.5, 4.0]] * 2
+
+
 def test_trimmed_means_from_the_mean_to_the_median():
     """Of six values, two or four are trimmed; Metropolis weights of a ring are 1/3 each."""
     X = states()[0]

@@ -14,6 +14,14 @@ from ngo.gossip.gossip_step import exponent, gossip_step, phi
 from ngo.native import threads
 
 
+def test_phi_at_known_points():
+    z = torch.tensor([-4.0, -1.0, 0.0, 1.0, 4.0], dtype=torch.float64)
+    assert phi(z, 1).tolist() == z.tolist()
+    assert phi(z, 0.5).tolist() == [-1, -1, 0, 1, 1]
+    assert phi(z, 0.75).tolist() == pytest.approx([-2, -1, 0, 1, 2])
+    assert phi(z, 2).tolist() == [-64, -1, 0, 1, 64]
+
+
 @pytest.mark.parametrize("p", [0, -1, math.nan])
 def test_phi_needs_p_above_0(p):
     with pytest.raises(ValueError, match="above 0"):

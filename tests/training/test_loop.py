@@ -72,6 +72,23 @@ def test_regressions_are_learned(dataset, model, task, least, tmp_path):
     assert not rows[-1].diverged
 
 
+def test_the_mean_moves_by_the_mean_gradient_alone(digits):
+    """The consensus step conserves the mean: after one step x̄ is the same for every method."""
+    one = {"epochs": 1e-6}
+    means = [
+        trained(digits_run(**one, **how), digits)[1].X.double().mean(0)
+        for how in (
+            {"method": "centralized"},
+            {"method": "gossip", "topology": "ring"},
+            {"method": "ngo", "p": 0.6, "topology": "complete"},
+            {"method": "ngo", "p": 0.5, "topology": "random"},
+            {"method": "local_sgd", "local_steps": 5},
+        )
+    ]
+    for mean in means[1:]:
+        assert torch.allclose(mean, means[0], atol=1e-7)
+
+
 def test_a_diverged_run_is_marked_and_ends(digits):
     rows, _ = trained(digits_run(lr=1e6, method="gossip", epochs=5), digits)
     assert rows[-1].diverged

@@ -6,7 +6,7 @@ import by_worker
 import numpy as np
 import pytest
 import torch
-from stepping import N, Stepping, ring_matrix, states
+from stepping import D, N, Stepping, ring_matrix, states
 from test_drift_corrections import LR, grad, gradients, trained
 
 from ngo.common.registry import UserError
@@ -18,6 +18,34 @@ from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.topologies.static import d_cliques, ring
 from ngo.gossip.topology import TOPOLOGIES
+
+
+def test_centralized_workers_move_by_the_mean_gradient_through_a_server():
+    x, G = states()[0][0], states()[1]
+    stepping = Stepping("centralized", x.expand(N, D))
+    assert stepping.advance(G) == 2 * N
+    assert (stepping.X[0] == stepping.X).all()
+    assert torch.allclose(stepping.X[0], x - 0.1 * G.mean(0))
+
+
+def test_dsgd_takes_the_weighted_mean_of_the_neighbours_half_steps():
+    X, G = states()
+    stepping = Stepping("dsgd", X, ring_matrix(), gamma=1.0, p=1.0)
+    assert stepping.advance(G) == 2 * N
+    half = X.sub(G, alpha=0.1)
+    assert torch.allclose(stepping.X, ring_matrix() @ half, rtol=0, atol=1e-12)
+
+
+def test_workers_of_local_sgd_exchange_after_every_hth_step():
+    X, G = states()
+    stepping = Stepping("local_sgd", X, ring_matrix(), local_steps=3)
+    assert [stepping.advance(G) for _ in range(6)] == [0, 0, 2 * N, 0, 0, 2 * N]
+    expected = X.clone()
+    for _ in range(2):
+        for _ in range(3):
+            expected.sub_(G, alpha=0.1)
+        expected = gossip_step(expected, ring_matrix(), 0.2, 0.8)
+    assert torch.equal(stepping.X, expected)
 
 
 def run(method, X=None, steps=100, **values):
@@ -81,6 +109,22 @@ def test_a_worker_of_ad_psgd_averages_with_its_partner_and_then_descends():
     assert torch.allclose(stepping.X[0], mean - 0.1 * G[0])
     with pytest.raises(UserError, match="workers meet in pairs with clock 'asynchronous' only"):
         Stepping("ad_psgd", X, ring_matrix()).advance()
+
+
+@pytest.mark.parametrize("delay", [1, 2, 3])
+def test_a_delayed_pull_is_that_of_the_state_some_steps_ago(delay):
+    """With no gradients, and all workers in agreement before the start."""
+    X0, _ = states()
+    stepping = Stepping("delayed", X0, ring_matrix(), delay=delay)
+    seen = []
+    for t in range(8):
+        X = stepping.X.clone()
+        seen.append(X)
+        pulled = t >= delay
+        expected = gossip_step(X, ring_matrix(), 0.2, 0.8, at=seen[t - delay]) if pulled else X
+        assert stepping.advance() == 2 * N
+        assert torch.equal(stepping.X, expected)
+        assert len(stepping.matrices) == min(t, delay) + 1
 
 
 DIRECTED = TOPOLOGIES["directed_ring"].matrix(N)

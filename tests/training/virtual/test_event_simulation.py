@@ -33,6 +33,16 @@ def staleness(window):
     return found
 
 
+def test_workers_of_equal_speed_step_together():
+    events = simulation(workers=4, step_seconds=0.5)
+    window = events.window(8)
+    assert ends(window) == [(i, t) for t in (0, 1) for i in range(4)]
+    assert events.now == 1.0
+    assert staleness(window) == {i: [0] * 4 for i in range(4)}
+    assert window.whole == [0] * 4 + [1] * 4
+    assert (window.gradient, window.round) == ([0] * 4 + [1] * 4,) * 2
+
+
 def test_two_workers_one_of_them_three_times_slower():
     """The fast one ends its step t at t + 1, the slow one at 3 (t + 1).
 
@@ -47,6 +57,14 @@ def test_two_workers_one_of_them_three_times_slower():
         ((0, 0), (1, 1)), ((1, 2), (0, 0)), ((1, 3), (0, 0)), ((1, 4), (0, 0)),
         ((0, 1), (1, 4)), ((1, 5), (0, 1)),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("latency", "stale"), [(0.0, 0), (1.0, 1), (1.5, 2)])
+def test_equal_workers_are_as_stale_as_the_latency(latency, stale):
+    window = simulation(latency=latency).window(40)
+    found = staleness(window)
+    assert found[0] == found[1] == [stale] * (20 - stale)
+    assert (max(window.whole) >= 0) == (latency == 0)
 
 
 def test_bandwidth_below_the_rate_of_models_drops_models_in_between():

@@ -25,6 +25,20 @@ def take(each, W, count, size=100):
     return each.done.tolist()
 
 
+def test_the_slowest_worker_decides_all_steps():
+    each = times(slow_workers=1, slow_factor=3.0, latency=0.5)
+    # Its neighbours wait for it from the first step on; it never waits for them.
+    assert take(each, ring(), 1) == [3.0, 3.5, 1.5, 3.5]
+    assert take(each, ring(), 1) == [6.0, 6.5, 5.0, 6.5]
+    assert take(each, ring(), 18)[0] == 60.0
+
+
+@pytest.mark.parametrize("latency", [0.0, 0.25, 2.0])
+def test_two_workers_end_a_step_after_the_slower_one_and_the_latency(latency):
+    each = times(workers=2, latency=latency)
+    assert take(each, ring(2), 10) == pytest.approx([10 * (1 + latency)] * 2)
+
+
 def test_times_are_the_max_plus_recursion():
     fields = {"workers": 6, "speed": "log_normal", "latency": 0.3}
     each, other = times(**fields), times(**fields)

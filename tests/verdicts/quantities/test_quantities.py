@@ -87,6 +87,11 @@ def along_p(accuracies, *, lost=(), seed=0, **fields):
     ]
 
 
+def test_the_slope_of_a_line():
+    rows = table(*along_p({0.6: 0.5, 0.8: 0.6, 1.0: 0.7}))
+    assert slope(rows, "p")[0] == pytest.approx(50)
+
+
 def test_the_slope_of_a_difference():
     rows = table(
         *(
@@ -163,6 +168,11 @@ def test_a_method_that_diverges_everywhere_loses():
 
 def joined(*tables):
     return pd.concat(tables, ignore_index=True)
+
+
+def test_differences_are_paired_by_seed():
+    found = difference(pairs([0.5, 0.7, 0.9], [0.4, 0.8, 0.9]), NGO, GOSSIP)
+    assert found.to_dict() == pytest.approx({0: 10, 1: -10, 2: 0})
 
 
 def test_topologies_are_averaged_within_a_seed():
