@@ -82,7 +82,7 @@ test-workflow: setup ## Whole pipelines, also killed, resumed and changed, and t
 	$(PYTEST) tests/workflow
 
 test-torture: setup ## The whole demo, killed at random moments: 10 minutes
-	$(BIN)/pytest -m torture -s
+	$(BIN)/pytest tests/workflow/test_interrupted.py -m torture -s
 
 test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the tests: 8 minutes
 	$(BIN)/pytest tests/slurm $(SLURM_TESTS)
