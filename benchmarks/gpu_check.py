@@ -149,9 +149,9 @@ def equality(args):
         yield {"what": "backend − loop", "case": backend, "is": difference(rows, eager)}
     one = begun(args.device, "mnist_cnn", initialization="by_worker").population
     data = learning("mnist_cnn", N, 8, device=args.device)[1].test
-    apart = torch.tensor(one.batched_sums([2, 5], *data))
-    modules = [one.models()[0], one.modules[2], one.modules[5]]
-    expected = torch.tensor(one.module_sums(modules, *data))
+    consensus, *modules = one.models()
+    apart = torch.tensor(one.batched_sums(consensus, [2, 5], *data))
+    expected = torch.tensor(one.module_sums([consensus, modules[2], modules[5]], *data))
     yield {"what": "models together − alone", "is": difference(apart.numpy(), expected.numpy())}
     if args.cuda:
         step = seeds(3, args.device, "mnist_cnn")

@@ -17,14 +17,17 @@ from pathlib import Path
 
 import numpy as np
 
+from verdicts.claims.unpaired import values_of
 from verdicts.lazy import pd, stats
 from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError, in_a_line
+from verdicts.row import ABSENT, alike
 from verdicts.rows.evaluations import Value, worst_of
 from verdicts.rows.seed_values import by_seed, total
 from verdicts.rows.selection import Column, Selection, need
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
+from verdicts.statistics.judgement import holm
 from verdicts.statistics.two_sample import unpaired_evidence
 
 ABOVE = Expectation("above", 0.0)
@@ -46,9 +49,6 @@ def compare(
     its name says so. Raises a UserError for a column that is not there, for a single method, and
     if the name does not say which end is better.
     """
-    from verdicts.claims.unpaired import values_of
-    from verdicts.statistics.judgement import holm
-
     need(rows, [by, metric, *over])
     if lowest is None:
         if (worst := worst_of(metric)) is None:
@@ -92,7 +92,6 @@ def _difference(of: pd.Series, minus: pd.Series, seeded: bool) -> tuple[bool, Ev
 
 def as_text(table: pd.DataFrame, metric: str) -> str:
     """The table of ``compare``, and a sentence for each method behind the best."""
-    from verdicts.row import ABSENT, alike
 
     def told(columns: list[str]) -> list[tuple[str, str]]:
         """A value and its interval in words."""

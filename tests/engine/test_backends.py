@@ -111,7 +111,8 @@ def test_models_are_evaluated_together_as_one_after_another(model):
     given = batch(model, 2)
     population.gradients(batch(model, 3))  # moves the buffers
     alone = population.evaluate(given.inputs, given.targets, workers=[2, 0])
-    sums = population.batched_sums([2, 0], given.inputs, given.targets)
+    consensus, *_ = population.models()
+    sums = population.batched_sums(consensus, [2, 0], given.inputs, given.targets)
     losses, scores = ([value / 8 for value in values] for values in zip(*sums, strict=True))
     assert losses == pytest.approx([alone.consensus_loss, *alone.worker_losses], rel=1e-5)
     if population.task.score is not None:

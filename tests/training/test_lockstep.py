@@ -140,7 +140,7 @@ def test_runs_that_differ_in_seed_partition_and_graph_are_alike(digits):
 def test_joined_matrices_mix_each_block_alone(graph, n):
     """By a dense product of each block, or along edges."""
     matrices = [MixingMatrix.of(metropolis_hastings(n, graph(n).edges)) for _ in range(3)]
-    joined, X = MixingMatrix.joined(matrices), torch.randn(3 * n, 5, dtype=torch.float64)
+    joined, X = MixingMatrix.joined(*matrices), torch.randn(3 * n, 5, dtype=torch.float64)
     ours = linear_step(X, joined, 0.7, at=X, out=torch.empty_like(X), spread=in_order)
     dense = torch.block_diag(*(W.dense() for W in matrices))
     assert torch.allclose(ours, X + 0.7 * (dense @ X - X))

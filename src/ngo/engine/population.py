@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -281,7 +282,9 @@ class Population:
         asked = list(range(len(self.honest)) if workers is None else workers)
         apart = [] if agree else asked  # whose own models are evaluated
         if self.chain is None:
-            sums = self.batched_sums(apart, inputs, targets) if self.X.is_cuda else None
+            sums = None
+            if self.X.is_cuda:
+                sums = self.batched_sums(consensus, apart, inputs, targets)
             if sums is None:
                 models = [consensus, *(self.modules[i] for i in apart)]
                 sums = self.module_sums(models, inputs, targets)
@@ -311,12 +314,8 @@ class Population:
         @torch.no_grad()
         def part(k: int) -> torch.Tensor:
             chunk, module = k % len(inputs), models[k // len(inputs)]
-            # Copies, since a user's module, loss or score may change them.
-            outputs, wanted = module(inputs[chunk].clone()), targets[chunk]
-            losses = self.task.loss(outputs, wanted.clone()).double().sum()
-            if self.task.score is None:
-                return torch.stack([losses, torch.zeros_like(losses)])
-            return torch.stack([losses, self.task.score(outputs, wanted.clone()).double().sum()])
+            # A copy, since a user's module may change it.
+            return self._sums(module(inputs[chunk].clone()), targets[chunk])
 
         # A GPU is waited for once.
         chunks = torch.stack(self.spread(part, len(models) * len(inputs))).tolist()
@@ -325,17 +324,25 @@ class Population:
         by_model = [chunks[k : k + len(inputs)] for k in range(0, len(chunks), len(inputs))]
         return [(sum(a for a, _ in sums), sum(b for _, b in sums)) for sums in by_model]
 
+    def _sums(self, outputs: Any, targets: torch.Tensor) -> torch.Tensor:
+        """``[2]``: the sums of the losses and of the scores of some samples; 0 without a score."""
+        # Copies, since a user's loss or score may change them.
+        losses = self.task.loss(outputs, targets.clone()).double().sum()
+        if self.task.score is None:
+            return torch.stack([losses, torch.zeros_like(losses)])
+        return torch.stack([losses, self.task.score(outputs, targets.clone()).double().sum()])
+
     def batched_sums(
         self,
+        consensus: nn.Module,
         apart: Sequence[int],
         inputs: Sequence[torch.Tensor],
         targets: Sequence[torch.Tensor],
     ) -> list[tuple[float, float]] | None:
-        """The sums of ``evaluate`` for the consensus model and the workers ``apart``, by vmap.
+        """The same for the consensus model and those of the workers ``apart``, by vmap.
 
         None if vmap fails on the module, the loss or the score, or needs too much memory.
         """
-        consensus, score = self._current_consensus(), self.task.score
         own = (*self._consensus_row.split([self.d, self.buffers.shape[1]]), self._consensus_counts)
         matrices = [
             torch.cat([row[None], rows[list(apart)]])
@@ -345,10 +352,7 @@ class Population:
         def sums(x: torch.Tensor, wanted: torch.Tensor, *named: Tensors) -> torch.Tensor:
             tensors = {name: tensor for part in named for name, tensor in part.items()}
             with replayed(consensus, ()):  # nothing is drawn, and only torch's operations are used
-                outputs = functional_call(consensus, tensors, (x.clone(),))
-            of_samples = [self.task.loss(outputs, wanted.clone())]
-            of_samples += [score(outputs, wanted.clone())] if score else []
-            return torch.stack([values.double().sum() for values in of_samples])
+                return self._sums(functional_call(consensus, tensors, (x.clone(),)), wanted)
 
         of_models = vmap(sums, in_dims=(None, None, 0, 0, 0), randomness="same")
         totals = []
@@ -360,7 +364,7 @@ class Population:
         except Exception as error:
             log.debug("evaluation: one model after another, since vmap fails: %s", error)
             return None
-        return [(loss, *(rest or [0.0])) for loss, *rest in torch.cat(totals).tolist()]
+        return [(losses, scores) for losses, scores in torch.cat(totals).tolist()]
 
     def models(self) -> list[nn.Module]:
         """The consensus model and the workers' models, which share this population's memory."""

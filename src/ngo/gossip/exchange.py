@@ -241,7 +241,7 @@ class JointNetwork(Network):
         super().__init__(spread)
         self.directed = networks[0].directed
         self._networks = networks
-        self._joined = lru_cache(PERIOD)(lambda *matrices: MixingMatrix.joined(matrices))
+        self._joined = lru_cache(PERIOD)(MixingMatrix.joined)
 
     def set_matrices(self, matrices: list[MixingMatrix | None]) -> None:
         """Begin a step with the runs' mixing matrices; None for a centralized method."""

@@ -58,7 +58,7 @@ class MixingMatrix:
         return cls(len(W), receivers, senders, W[receivers, senders], W.diagonal())
 
     @classmethod
-    def joined(cls, matrices: Sequence[MixingMatrix]) -> MixingMatrix:
+    def joined(cls, *matrices: MixingMatrix) -> MixingMatrix:
         """Matrices of equal sizes on one diagonal: no edge leads from one to another."""
         firsts = torch.arange(len(matrices)) * matrices[0].n
         of = firsts.repeat_interleave(torch.tensor([W.edges for W in matrices]))

@@ -46,7 +46,7 @@ class BatchStream:
 
     def take(self, count: int) -> torch.Tensor:
         """The next batches ``[count, batch_size]``."""
-        self.put_back(self._waiting[:0])
+        self.put_back()
         passes, wanted = [self._waiting], count * self.batch_size
         while sum(map(len, passes)) < wanted:
             order = torch.randperm(len(self._samples), generator=self._generator)
@@ -55,9 +55,9 @@ class BatchStream:
         self._waiting = drawn[wanted:]
         return drawn[:wanted].view(count, self.batch_size)
 
-    def put_back(self, samples: torch.Tensor) -> None:
-        """Have ``samples`` that were taken come next."""
-        self._waiting = torch.cat([samples, *self._batches[::-1], self._waiting])
+    def put_back(self, *samples: torch.Tensor) -> None:
+        """Have ``samples`` that were taken come next, and then the batches that are cut already."""
+        self._waiting = torch.cat([*samples, *self._batches[::-1], self._waiting])
         self._batches = []
 
     @cached_property
@@ -67,7 +67,7 @@ class BatchStream:
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The state that decides the next batches."""
-        self.put_back(self._waiting[:0])
+        self.put_back()
         return {"waiting": self._waiting, "stream": self._generator.get_state()}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:

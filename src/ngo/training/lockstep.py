@@ -80,14 +80,10 @@ class Lockstep:
             members = list(chain.from_iterable(likes.values()))
             batches = Batches.joined([training.stepper.batches for training in members])
             stack = Stack([training.population for training in members])
-            updates: list[JointUpdate] = []
-            rows = 0
-            for group in likes.values():
-                steppers = [training.stepper for training in group]
-                part = slice(rows, rows + sum(stepper.population.n for stepper in steppers))
-                rows = part.stop
-                if len(group) > 1:
-                    updates.append(JointUpdate(steppers, stack.X[part], stack.G[part]))
+            groups = [[training.stepper for training in group] for group in likes.values()]
+            sizes = [sum(stepper.population.n for stepper in group) for group in groups]
+            parts = zip(groups, stack.X.split(sizes), stack.G.split(sizes), strict=True)
+            updates = [JointUpdate(*part) for part in parts if len(part[0]) > 1]
             self._stacks.append((stack, batches, members, updates))
 
 

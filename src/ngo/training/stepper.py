@@ -230,12 +230,12 @@ class Stepper:
         A run that has to be updated by itself is like no other. On a CPU, so is one whose coupling
         is not compiled: the last bits of torch's powers depend on an element's place.
         """
-        spec = self._spec
-        coupling = COUPLINGS[spec.coupling] if spec.coupling else None
-        fast = coupling is None or coupling.fast is not None or self.population.X.is_cuda
-        pulls = coupling is None or coupling.pull is not None
-        alone = spec.clock != "steps" or spec.liars or spec.absence
-        if alone or not (self._method.joint and pulls and fast):
+        spec, joint = self._spec, self._method.joint
+        if spec.coupling:
+            coupling = COUPLINGS[spec.coupling]
+            compiled = coupling.fast is not None or self.population.X.is_cuda
+            joint = joint and coupling.pull is not None and compiled
+        if not joint or spec.clock != "steps" or spec.liars or spec.absence:
             return id(self)
         apart = {"seed", "topology", "partition"}
         return (
