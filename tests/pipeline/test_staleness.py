@@ -1,11 +1,16 @@
 """Keys of what is drawn, measured and judged, and of data."""
 
+from dataclasses import dataclass
+
 import pytest
 from shipped_plans import planned
 
 from ngo.common import versions
-from ngo.measures.measurement import MEASUREMENTS
+from ngo.common.fields import file
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline import staleness
+from ngo.training.spec_checks import resolve
 
 
 @pytest.fixture(scope="module")
@@ -56,18 +61,50 @@ def test_a_measurement_follows_its_values_its_number_the_libraries_and_plugins(
     ]
     found.append(staleness.measurement("spectra", {"topology": ["ring"]}, [plugin]))
     for place, value in (
-        (f"{staleness.__name__}.RESULTS_VERSION", 10**6),
-        ("ngo.common.versions.installed", lambda: {**installed, "numpy": "99.0"}),
+        ("ngo.training.results_version.RESULTS_VERSION", 10**6),
+        ("ngo.common.versions.installed", lambda *_: {**installed, "numpy": "99.0"}),
     ):
         with monkeypatch.context() as patched:
             patched.setattr(place, value)
             found.append(measured())
     monkeypatch.setitem(MEASUREMENTS.versions, "spectra", 2)
     found.append(measured())
-    # (That of another kind without values of its own differs by its command alone.)
-    assert len(set(found)) == len(found) - 1
+    assert len(set(found)) == len(found)
     monkeypatch.undo()
-    assert measured() == found[0] == found[2]
+    assert measured() == found[0]
+
+
+def test_a_measurement_follows_the_numbers_of_the_entries_that_it_uses(monkeypatch):
+    def keys():
+        kept = [resolve({"dataset": "digits", "model": "mnist_fc", "topology": "ring"})]
+        trained = {"dataset": "digits", "method": ["gossip"]}
+        return {
+            "ring": measured(topology=["star", "ring"]),
+            "kept": staleness.measurement("samples", {}, [], kept),
+            "figure": staleness.artefact("fig4", []),
+            "star": measured(topology=["star"]),
+            "none": staleness.measurement("samples", {}, []),
+            "trained": staleness.measurement("throughput", trained, []),
+        }
+
+    before = keys()
+    monkeypatch.setitem(TOPOLOGIES.versions, "ring", 2)
+    changed = {name for name, key in keys().items() if key != before[name]}
+    # Throughput is of runs with the default topology unless its setting has another.
+    assert changed == {"ring", "kept", "figure", "trained"}
+
+
+def test_a_measurement_follows_the_file_that_an_option_names(tmp_path, monkeypatch):
+    @dataclass(frozen=True)
+    class Read:
+        file: str = file("a file")
+
+    monkeypatch.setitem(MEASUREMENTS, "read", Measurement("read", Read, lambda options: None))
+    place, found = tmp_path / "graph.txt", set()
+    for text in ("0 1", "1 2"):
+        place.write_text(text)
+        found.add(staleness.measurement("read", {"file": str(place)}, []))
+    assert len(found) == 2
 
 
 def test_the_page_follows_the_texts_that_no_rule_makes(demo, tmp_path):

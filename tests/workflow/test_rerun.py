@@ -48,10 +48,16 @@ JOINED = {"aggregate": 1, "classes": 1, **DRAWN}
         # A number.
         (*NUMBER, {"partition": 1, "train": 1, "measure": 1, **JOINED}),
         ("src/ngo/gossip/topologies/static.py", '@topology("complete"',
-         '@topology("complete", version=2', {"train": 1, "aggregate": 1, **DRAWN}),
-        # No code is read.
+         '@topology("complete", version=2', {"train": 1, "aggregate": 1, "measure": 1, **DRAWN}),
+        # What goes by numbers is not read.
         ("src/ngo/engine/population.py", "zeros_like(self.X)", "zeros_like(self.X) * 1", {}),
-        # A byte of what draws and judges.
+        ("src/ngo/gossip/topologies/static.py", "def complete", "# All.\ndef complete", {}),
+        # A byte of what measures, draws and judges.
+        ("src/ngo/measures/spectra.py", "CONNECTED = 1e-9", "CONNECTED = 2e-9",
+         {"measure": 1, "tableS1": 1}),
+        ("src/ngo/measures/sharpness.py", "CHUNK = 250", "CHUNK = 200", {}),
+        ("src/ngo/gossip/spectrum.py", "import Tensor, torch", "import Tensor, torch  # heavy",
+         {"measure": 1, **JOINED}),
         ("src/ngo/printing.py", '    ord("√"): ', '    ord("ß"): \'ss\', ord("√"): ', DRAWN),
         ("config/reference/table1_classification.csv", "62.30", "62.31", {"table1": 1}),
         ("notebooks/table1.ipynb", '"Table 1. ', '"The first table. ', {"table1": 1}),

@@ -63,7 +63,7 @@ rule assumptions:
         ENVIRONMENT
     params:
         flags=FLAGS,
-        key=staleness.code(*staleness.DRAWN),
+        key=staleness.drawn(staleness.PRINTED),
         plugins=get_plugins,
     shell:
         "ngo assumptions {params.plugins:q} {params.flags:q} --out {output.md:q} --out {output.html:q} > {log:q} 2>&1"
@@ -88,6 +88,7 @@ rule report:
         rules.tables.input,
         rules.figures.input,
         configs=CONFIGS,
+        notebooks=[str(entry.notebook) for entry in SHOWN.values()],
     output:
         "results/<tier>/report.html",
     log:

@@ -21,6 +21,7 @@ if find_spec("ngo") is None:
 from ngo.common import devices
 from ngo.common.registry import UserError, unknown
 from ngo.data import download
+from ngo.data.description import identity
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline import staleness, workflow_start
 from ngo.pipeline.config import read_config

@@ -34,7 +34,7 @@ rule data:
     conda:
         ENVIRONMENT
     params:
-        key=lambda wildcards: staleness.data_set(wildcards.dataset),
+        key=lambda wildcards: staleness.key(identity(wildcards.dataset)),
         plugins=get_plugins,
     shell:
         "ngo data {params.plugins:q} {wildcards.dataset:q} --out {output:q} > {log:q} 2>&1"

@@ -29,6 +29,7 @@ rule measure:
             wildcards.kind,
             PLAN.measures[wildcards.kind][wildcards.artefact],
             PLAN.plugins,
+            get_kept(wildcards, PLAN.training.get(wildcards.artefact, ())),
         ),
         plugins=get_plugins,
     shell:

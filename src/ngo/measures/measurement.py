@@ -62,6 +62,9 @@ class Measurement:
     exclusive: bool = False
     #: The columns of the table other than options and fields of runs; empty if not known.
     columns: Sequence[str] = ()
+    #: Folders and files of the packages that compute it, beside its own file and those of all
+    #: measurements (``pipeline.staleness``): if their bytes change, it is measured again.
+    code: tuple[str, ...] = ()
     #: ``cases(options)`` returns the cases of the table in the order of its rows, if they can be
     #: measured one by one.
     cases: Callable[..., Iterable[Case]] | None = None
@@ -73,11 +76,8 @@ class Measurement:
 
     def known_columns(self) -> set[str]:
         """The names that columns of the table may have; empty if they are not known."""
-        if not self.columns:
-            return set()
-
         of_runs = FIELDS if self.on_models or self.run_fields else ()
-        return {*self.columns, *fields_of(self.options), *of_runs}
+        return {*self.columns, *fields_of(self.options), *of_runs} if self.columns else set()
 
     def parts(self, options: object) -> list[Case]:
         """The cases of the table for ``options``; one for the whole table if it has none."""
@@ -105,7 +105,7 @@ def measurement(
     """Register a function as a measurement.
 
     ``facts`` are further fields of ``Measurement``: ``on_models``, ``run_fields``, ``exclusive``,
-    ``columns`` and ``cases``.
+    ``columns``, ``code`` and ``cases``.
 
     With ``columns``, a claim that names another column is refused before anything is trained.
     ``version`` is raised when its results change.

@@ -96,7 +96,8 @@ def _cases(options: RoundsOptions) -> Iterator[Case]:
             yield Case(facts, partial(_case_rows, options, mix, kind, strength))
 
 
-@measurement("rounds", RoundsOptions, columns=COLUMNS, cases=_cases)
+# No option names the attack of ``lie``.
+@measurement("rounds", RoundsOptions, columns=COLUMNS, cases=_cases, code=("ngo/gossip/attack.py",))
 def rounds_table(options: RoundsOptions) -> Table:
     r"""Measure how fast and how far workers agree without learning, for each coupling.
 

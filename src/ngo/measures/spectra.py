@@ -41,7 +41,9 @@ def _cases(options: SpectraOptions) -> Iterator[Case]:
             yield Case({"topology": name, "n": n}, partial(_measured, options, name, n))
 
 
-@measurement("spectra", SpectraOptions, columns=COLUMNS, cases=_cases)
+@measurement(
+    "spectra", SpectraOptions, columns=COLUMNS, cases=_cases, code=("verdicts/statistics",)
+)
 def spectral_table(options: SpectraOptions) -> Table:
     """Measure degrees and spectral gaps of topologies.
 

@@ -10,7 +10,7 @@ from ngo.measures.measurement import Case, measured, measurement
 from ngo.native.threads import one_intra_op_thread
 from ngo.theorems.table import KINDS, TheoryOptions, table_of
 
-COLUMNS = {column for kind in KINDS.values() for column in kind.split()[1:]}
+COLUMNS = ("kind", *sorted({name for columns in KINDS.values() for name in columns.split()[1:]}))
 
 
 def _cases(options: TheoryOptions) -> Iterator[Case]:
@@ -18,7 +18,7 @@ def _cases(options: TheoryOptions) -> Iterator[Case]:
         yield Case({"kind": kind}, partial(_measured, options, kind))
 
 
-@measurement("theory", TheoryOptions, columns=("kind", *sorted(COLUMNS)), cases=_cases)
+@measurement("theory", TheoryOptions, columns=COLUMNS, cases=_cases, code=("ngo/theorems",))
 def theory_table(options: TheoryOptions) -> Table:
     r"""Measure what the theorems bound.
 

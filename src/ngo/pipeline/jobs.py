@@ -29,7 +29,7 @@ from ngo.data.description import identity
 from ngo.gossip.method import METHODS
 from ngo.pipeline.paths import job_table, tier_folder
 from ngo.pipeline.plan import Plan
-from ngo.training.results_version import results_version
+from ngo.training.results_version import results_version, version_of
 from ngo.training.spec import RunSpec
 
 #: The numbers of an image of MNIST.
@@ -196,7 +196,7 @@ class Drawing(JobFile):
         """The content of its file."""
         return {
             "partitions": [spec.partition_fields for spec in self.specs],
-            "versions": [results_version(spec, spec.partition_fields) for spec in self.specs],
+            "versions": [version_of(spec.partition_fields) for spec in self.specs],
             "data": sorted({str(identity(spec.dataset)) for spec in self.specs}),
         }
 

@@ -1,8 +1,14 @@
 """Keys of what the workflow makes: a product is made again when its key, a param, has changed.
 
-What is drawn and judged goes by the bytes of the folders that make it; data, partitions and
-measurements by their values, the numbers of results and the libraries. The key of a job is the hash
-of its file (``ngo.pipeline.jobs``). Snakemake's checksums of inputs do the rest.
+What is measured, drawn and judged goes by numbers and by the bytes of files. By numbers go the
+folders ``common``, ``data``, ``engine``, ``models``, ``native`` and ``training``, and the modules
+that register entries: ``RESULTS_VERSION`` and the ``version=`` of entries stand for them, and a
+test of tiny runs watches over both. All else goes by bytes: the lists below, and the ``code`` of a
+measurement. (``cli`` computes nothing.) A test looks at what is imported, and fails where a module
+is in no list and goes by no number.
+
+The key of a job is the hash of its file (``ngo.pipeline.jobs``). Snakemake's checksums of inputs do
+the rest.
 
 Light: the workflow imports this module at every start.
 """
@@ -10,31 +16,37 @@ Light: the workflow imports this module at every start.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 from ngo.common import versions
+from ngo.common.fields import fields_of
 from ngo.common.files import hashed
-from ngo.data.description import identity
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.paths import PACKAGE
 from ngo.report.contents import SHIPPED
-from ngo.training.results_version import RESULTS_VERSION
+from ngo.training.results_version import results_version, version_of
+from ngo.training.spec import FIELDS, RunSpec
 from verdicts.registration import registration_path
 
-#: The folders for tidy tables of runs, for figures and verdicts, and for pages.
-JOINED = ("ngo/analysis", "ngo/training/tidy.py")
-GRAPHS = tuple(
-    f"ngo/gossip/{name}"
-    for name in ("bounds.py", "mixing_matrix.py", "spectrum.py", "topology.py", "topologies")
+#: The mathematics that measurements and figures share with runs, and of which they ask more.
+SHARED = "bounds consensus_dynamics exchange gossip_step mixing_matrix spectrum topology"
+MATHEMATICS = tuple(f"ngo/gossip/{name}.py" for name in SHARED.split())
+#: What makes every measured table; tidy tables of runs; figures and verdicts; and pages.
+MEASURED = (*MATHEMATICS, "ngo/measures/measurement.py")
+UNIVERSES = ("ngo/analysis/graphs.py", "ngo/analysis/universes.py")
+JOINED = (*MATHEMATICS, *UNIVERSES, "ngo/analysis/results.py", "ngo/training/tidy.py")
+DRAWN = (
+    *(*JOINED, "ngo/analysis", "ngo/data/heterogeneity.py", "ngo/theorems/table.py", "ngo/plots"),
+    *("ngo/printing.py", "ngo/pipeline/notebooks.py", "verdicts"),
 )
-DRAWN = (*JOINED, *GRAPHS, "ngo/plots", "ngo/printing.py", "verdicts")
-PRINTED = (*DRAWN, "ngo/report")
-MEASURED = ("ngo/measures", "ngo/theorems")
-#: The libraries that draw and judge.
-DRAWING = ("matplotlib", "pandas", "scipy", "seaborn")
+PRINTED = (*DRAWN, *MEASURED, "ngo/pipeline", "ngo/report")
+#: The libraries that measure; those that draw, judge and print too.
+LIBRARIES = (*versions.LIBRARIES, "scipy")
+MORE = ("docutils", "jinja2", "matplotlib", "pandas", "pylatexenc", "seaborn", "tabulate")
 
 
 def key(*parts: object) -> str:
@@ -59,25 +71,33 @@ def content(paths: Iterable[str | Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def data_set(name: str) -> str:
-    """The key of a data set's manifest."""
-    return key(identity(name))
+def measurement(
+    kind: str, values: Mapping[str, object], plugins: Iterable[str], runs: Iterable[RunSpec] = ()
+) -> str:
+    """The key of a measurement's tidy table; ``plugins`` may have registered what it measures.
+
+    ``runs`` are those whose models it reads.
+    """
+    entry = MEASUREMENTS[kind]
+    defaults = {name: field.default for name, field in FIELDS.items() if entry.run_fields}
+    used = {version_of({**defaults, **values}, {**FIELDS, **fields_of(entry.options)})}
+    used |= {results_version(spec) for spec in runs}
+    own = content([inspect.getfile(entry.measure), *plugins])
+    made_with = {**versions.installed(LIBRARIES), "version": MEASUREMENTS.versions.get(kind, 1)}
+    return key(code(*MEASURED, *entry.code), own, values, sorted(used), made_with)
 
 
-def measurement(kind: str, values: object, plugins: Iterable[str]) -> str:
-    """The key of a measurement's tidy table; ``plugins`` may have registered what it measures."""
-    number = MEASUREMENTS.versions.get(kind, 1)
-    made_with = {**versions.installed(), "results": RESULTS_VERSION, "version": number}
-    return key(code(*MEASURED), values, content(plugins), made_with)
+def drawn(folders: tuple[str, ...] = DRAWN) -> str:
+    """The key of what the code in ``folders`` makes of tidy tables, with any entry of a run."""
+    entries = {name: list(field.names) for name, field in FIELDS.items() if field.names}
+    return key(code(*folders), version_of(entries), dict(versions.installed(LIBRARIES + MORE)))
 
 
 def artefact(section: str, plugins: Iterable[str]) -> str:
     """The key of a table or figure; ``plugins`` may have registered the quantities of claims."""
-    made_with = versions.installed(DRAWING)
-    return key(code(*DRAWN), section, content(plugins) if plugins else "", made_with)
+    return key(drawn(), section, content(plugins))
 
 
 def page(claims: str, findings: str | None) -> str:
     """The key of the page of results: its code, and the texts that no rule makes."""
-    named = filter(None, [findings, registration_path(claims), SHIPPED])
-    return key(code(*PRINTED), content(named))
+    return key(drawn(PRINTED), content([findings or "", registration_path(claims), SHIPPED]))

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ngo.common import plugins
+from ngo.common.fields import Field
 from ngo.common.lazy import torch
 from ngo.common.registry import Registry
 from ngo.data.dataset import Dataset
@@ -24,65 +25,63 @@ from ngo.training.spec import FIELDS, RunSpec
 
 RESULTS_VERSION = 1
 
+Values = Mapping[str, object]
 
-def results_version(spec: RunSpec, of: Collection[str] | None = None) -> str:
-    """The numbers and files that decide a run's result, beside its values and the libraries.
 
-    ``1`` for most runs. The numbers of entries follow where they are not 1, by the entry's name,
-    and then 8 hex digits of the bytes of files: of graph files and the like, and of the plugins
-    that registered an entry of the run. For example ``1 coupling.clipped=2 files=9c2e1f3a``. ``of``
-    are the fields that count, such as those of a partition; by default all.
+def results_version(spec: RunSpec) -> str:
+    """The numbers and files that decide a run's result, beside its values and the libraries."""
+    return version_of(spec.values())
+
+
+def version_of(values: Values, fields: Mapping[str, Field] = FIELDS) -> str:
+    """The numbers and files that decide what is made with these values, or lists, of ``fields``.
+
+    ``1`` for most. The numbers of entries follow where they are not 1, by the entry's name, and
+    then 8 hex digits of the bytes of files: of graph files and the like, and of the plugins that
+    registered an entry. For example ``1 coupling.clipped=2 files=9c2e1f3a``.
     """
-    values = {name: value for name, value in spec.values().items() if of is None or name in of}
-    parts, files = [str(RESULTS_VERSION)], dict(named_files(values))
-    for registry, name in sorted(_entries(values), key=lambda entry: (entry[0].kind, entry[1])):
-        number = registry.versions.get(name, 1)
-        parts += [f"{registry.kind}.{name}={number}"] * (number != 1)
+    numbers, files = set(), dict(named_files(values, fields))
+    for registry, name in _entries(values, fields):
+        numbers.add((registry.kind, name, registry.versions.get(name, 1)))
         module = registry.definitions.get(name, "").partition(":")[0]
-        files |= {
-            plugin.module: plugin.path for plugin in plugins.loaded() if _has(plugin.module, module)
-        }
+        files |= {each.module: each.path for each in plugins.loaded() if each.module == module}
+    raised = [f"{kind}.{name}={number}" for kind, name, number in sorted(numbers) if number != 1]
+    parts = [str(RESULTS_VERSION), *raised]
     if files:
         digests = (hashlib.sha256(path.read_bytes()).digest() for _, path in sorted(files.items()))
         parts.append(f"files={hashlib.sha256(b''.join(digests)).hexdigest()[:8]}")
-    return " ".join(dict.fromkeys(parts))
+    return " ".join(parts)
 
 
-def named_files(values: Mapping[str, object]) -> dict[str, Path]:
-    """The files that these fields of a run name, by the field."""
+def named_files(values: Values, fields: Mapping[str, Field] = FIELDS) -> dict[str, Path]:
+    """The files that these values of ``fields`` name, by the field."""
     return {
         name: Path(value)
         for name, value in values.items()
-        if name in FIELDS and FIELDS[name].kind is Path and isinstance(value, str)
+        if name in fields and fields[name].kind is Path and isinstance(value, str)
     }
 
 
-def _entries(values: Mapping[str, object]) -> Iterator[tuple[Registry[Any], str]]:
-    """The registered entries that fields of a run name, each with its registry."""
+def _entries(values: Values, fields: Mapping[str, Field]) -> Iterator[tuple[Registry[Any], str]]:
+    """The registered entries that values of ``fields`` name, each with its registry."""
     for name, value in values.items():
-        registry = FIELDS[name].names if name in FIELDS else None
-        if registry is not None and value in registry:
-            yield registry, str(value)
+        registry = fields[name].names if name in fields else None
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if registry is not None and each in registry:
+                yield registry, str(each)
     if values.get("backend") == "auto":  # which may choose any of them
         yield from ((BACKENDS, name) for name in BACKENDS)
-
-
-def _has(plugin: str, module: str) -> bool:
-    """Whether a module belongs to a plugin, which may be a package."""
-    return bool(module) and module.partition(".")[0] == plugin.partition(".")[0]
 
 
 def unnumbered_entries(spec: RunSpec) -> dict[str, object]:
     """The run's entries for which neither a number nor a file stands: those of a script."""
     numbered = {"ngo", *(plugin.module.partition(".")[0] for plugin in plugins.loaded())}
-    entries = {}
-    for name, field in FIELDS.items():
-        choice, registry = getattr(spec, name), field.names
-        if registry is None or choice not in registry.definitions:
-            continue
-        if re.split("[.:]", registry.definitions[choice])[0] not in numbered:
-            entries[f"code of {name}"] = registry[choice]
-    return entries
+    return {
+        f"code of {name}": field.names[choice]
+        for name, field in FIELDS.items()
+        if field.names is not None and (choice := getattr(spec, name)) in field.names.definitions
+        if re.split("[.:]", field.names.definitions[choice])[0] not in numbered
+    }
 
 
 def data_digest(data: Dataset) -> str:
