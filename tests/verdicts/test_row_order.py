@@ -104,3 +104,15 @@ def test_gaps_are_paired_by_seed_and_may_be_off_by_both_roundings():
     found = reproduction(alone, rows, ("m", "A")).of(GAP).iloc[0]
     half = stats.t.ppf(0.975, SEEDS - 1) * gap.std() * (1 / 2 + 1 / SEEDS) ** 0.5
     assert found["high"] - found["ours"] == pytest.approx(half)
+
+
+def test_methods_that_lack_other_seeds_are_compared_on_those_they_share():
+    rows = table()
+    lacks = ((rows["m"] == "A") & (rows["seed"] == 0)) | ((rows["m"] == "D") & (rows["seed"] == 3))
+    sides = by_seed(rows[~lacks])[["A", "D"]].dropna()
+    assert len(sides) == SEEDS - 2
+    expected = stats.ttest_rel(sides["A"], sides["D"])
+    for given in shuffled(rows[~lacks & rows["m"].isin(["A", "D"])]):
+        found = compare(given, "m", "score", lowest=False).set_index("m").loc["D"]
+        assert found["behind"] == pytest.approx((sides["A"] - sides["D"]).mean())
+        assert found["p"] == pytest.approx(expected.pvalue)
