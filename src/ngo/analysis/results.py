@@ -10,12 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from ngo.common.files import atomic_file
+from ngo.common.files import write_bytes
 from ngo.common.parquet_columns import read_columns
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.training.partition_file import COLUMNS
 from ngo.training.spec import digest
+from ngo.training.tidy import read_tidy
+from verdicts.parquet_files import CHECKSUMS, sealed
 
 STARTED = "started"
 
@@ -30,12 +32,17 @@ def write(table: pd.DataFrame, path: str | Path, started: datetime | None = None
     """Write a tidy table as parquet; a measured one with when it was ``started``, in no column."""
     if started is not None:
         table.attrs[STARTED] = started.isoformat(timespec="seconds")
-    with atomic_file(path) as temporary:
-        table.to_parquet(temporary, index=False)
+    write_bytes(path, as_parquet(table))
+
+
+def as_parquet(table: pd.DataFrame) -> bytes:
+    """The content of a tidy table's file."""
+    return sealed(table.to_parquet(index=False, **CHECKSUMS))
 
 
 def started(path: str | Path) -> object:
     """When the measurement of a table began, as its file says; None if it does not."""
+    read_tidy(path)  # it is not damaged
     return pd.read_parquet(path, columns=[]).attrs.get(STARTED)
 
 

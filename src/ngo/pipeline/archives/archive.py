@@ -30,7 +30,7 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from ngo.common.files import atomic_file, check_readable
+from ngo.common.files import check_readable, write_bytes
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline import paths
 from ngo.pipeline.archives import limits
@@ -44,6 +44,7 @@ from ngo.pipeline.config import (
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
+from verdicts.parquet_files import opened
 from verdicts.registration import read_registration, registration_path
 
 ABOUT = "archive.json"
@@ -234,7 +235,7 @@ class Archive:
         """The table of this name."""
         with refusing(self.path, f"{name!r} can't be read ({{}})"):
             try:
-                return pd.read_parquet(io.BytesIO(self.members[name]))
+                return opened(self.members[name]).read().to_pandas()
             except Exception as error:  # whatever pandas raises
                 raise UserError(in_a_line(error)) from None
 
@@ -242,8 +243,7 @@ class Archive:
 def write_archive(path: str | Path, members: Members) -> str:
     """Write an archive of ``members``; returns its SHA-256."""
     content = tar_of(members)
-    with atomic_file(path) as temporary:
-        temporary.write_bytes(content)
+    write_bytes(path, content)
     return sha256(content)
 
 

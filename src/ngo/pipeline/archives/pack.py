@@ -21,6 +21,7 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.experiments import as_list
 from ngo.pipeline.paths import CONFIG, RUNS, archived_name, data_manifest
 from ngo.pipeline.plan import ALL, Plan, plan
+from ngo.training.tidy import read_tidy
 
 
 def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
@@ -103,6 +104,9 @@ def _members(
     rules = sorted(Path("workflow/rules").glob("*.smk"))
     read = [*map(Path, paths), Path(WORKFLOW), Path("workflow/Snakefile"), *rules]
     places = {**configs, **{path.as_posix(): path for path in read}, **named_members(planned)}
+    for path in read:
+        if path.suffix == ".parquet":
+            read_tidy(path)  # it is not damaged
     members = {name: content_of(path) for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
     return members | (packed(runs) if runs else {})  # without runs: measurements only
