@@ -108,10 +108,8 @@ def test_damaged_results_are_made_again_with_the_same_bytes(copy):
         trained, content = copy.trained(), without_date(copy.root / path)
         (copy.root / path).write_bytes(flipped((copy.root / path).read_bytes()))
         out = copy.snakemake(target, code=1, within=120)
-        told = (
-            f"^ngo: table: '{path}' is damaged: .* It is removed; the same command makes it again.$"
-        )
-        assert re.search(told, out, re.MULTILINE), out
+        told = f"ngo: table: '{path}' is damaged: .* It is removed; the same command makes it again"
+        assert re.search(told, out), out
         assert not (copy.root / path).exists()
         copy.snakemake(target)
         assert without_date(copy.root / path) == content

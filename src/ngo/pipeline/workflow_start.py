@@ -140,8 +140,8 @@ def remove_damaged(tables: Iterable[str]) -> None:
             os.unlink(path)
             told = f"{error} It is removed; the same command makes it again."
             print(f"ngo: {told}", file=sys.stderr)
-        except UserError:  # it can't be read now
-            continue
+        except UserError as error:  # it can't be read now
+            print(f"ngo: {error}", file=sys.stderr)
 
 
 def _tell_folders(tier: str) -> None:

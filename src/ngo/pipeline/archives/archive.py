@@ -30,7 +30,7 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from ngo.common.files import check_readable, write_bytes
+from ngo.common.files import write_bytes
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline import paths
 from ngo.pipeline.archives import limits
@@ -44,6 +44,7 @@ from ngo.pipeline.config import (
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
+from verdicts.files import content_of
 from verdicts.parquet_files import opened
 from verdicts.registration import read_registration, registration_path
 
@@ -249,7 +250,7 @@ def write_archive(path: str | Path, members: Members) -> str:
 
 def read_archive(path: str | Path) -> Archive:
     """The archive at ``path``; a UserError that names the first fault in it."""
-    content = content_of(Path(path), limits.ARCHIVE)
+    content = content_of(Path(path), "archive", limits.ARCHIVE)
     with refusing(path):
         try:
             members = _members(content)
@@ -328,11 +329,6 @@ def _check_sums(sums: bytes, members: Members) -> None:
 def sha256(content: bytes) -> str:
     """The SHA-256 of ``content``, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
-
-
-def content_of(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a file, at most so many; a UserError if it can't be read."""
-    return check_readable(path, "archive", most).read_bytes()
 
 
 FLAG = "--trust-plugins"

@@ -28,6 +28,7 @@ from ngo.pipeline.paths import LOCK, RUNS, tidy_table
 from ngo.pipeline.plan import Plan, plan
 from ngo.training.run_folder import CHECKPOINT, difference
 from ngo.training.tidy import as_parquet, joined
+from verdicts.files import content_of
 
 
 def needed_tables(archive: Archive, planned: Plan) -> list[str]:
@@ -124,7 +125,7 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     for name, content in files.items():
-        here = archives.content_of(folder / name)
+        here = content_of(folder / name, "archive")
         if here != content:
             raise UserError(
                 f"archive: {str(folder / name)!r} has been changed since it was unpacked "
