@@ -103,12 +103,14 @@ def test_damaged_results_are_made_again_with_the_same_bytes(copy):
         (JOB, TABLE),
         (TABLE, "table1"),
         ("results/test/metrics/spectra_tableS1.parquet", "tableS1"),
-        ("results/test/partitions/tiny.parquet", "figS2"),
+        ("results/test/partitions/tiny.parquet", "results/test/metrics/classes_figS2.parquet"),
     ):  # fmt: skip
         trained, content = copy.trained(), without_date(copy.root / path)
         (copy.root / path).write_bytes(flipped((copy.root / path).read_bytes()))
         out = copy.snakemake(target, code=1, within=120)
-        told = f"ngo: table: '{path}' is damaged: .* It is removed; the same command makes it again"
+        told = (
+            f"ngo: table: '{path}' is damaged: .* It is removed, and made again when it is needed."
+        )
         assert re.search(told, out), out
         assert not (copy.root / path).exists()
         copy.snakemake(target)

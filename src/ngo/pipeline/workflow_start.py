@@ -138,7 +138,7 @@ def remove_damaged(tables: Iterable[str]) -> None:
             read_tidy(path)
         except Damaged as error:
             os.unlink(path)
-            told = f"{error} It is removed; the same command makes it again."
+            told = f"{error} It is removed, and made again when it is needed."
             print(f"ngo: {told}", file=sys.stderr)
         except UserError as error:  # it can't be read now
             print(f"ngo: {error}", file=sys.stderr)
