@@ -88,8 +88,8 @@ def test_a_reader_removes_nothing_and_an_error_of_the_disk_is_no_damage(tmp_path
     (tmp_path / "none.parquet").mkdir()
     before = sorted(tmp_path.iterdir())
     for name, line in {
-        "mine.csv": "is no Parquet file; of a CSV, pass the table that pandas.read_csv returns.",
-        "empty.parquet": "is no Parquet file; of a CSV, pass the table that pandas",
+        "mine.csv": "is no Parquet file; plots.tidy takes the table that pandas.read_csv reads.",
+        "empty.parquet": "is no Parquet file; plots.tidy takes the table that pandas",
         "cut.parquet": "is damaged: ",
         "none.parquet": "can't be read: it is not a regular file.",
         "other.parquet": "does not exist.",

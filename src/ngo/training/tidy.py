@@ -94,7 +94,7 @@ def read_tidy(path: str | Path) -> pa.Table:
     except (pa.ArrowException, OSError, ValueError) as error:
         why = f"is damaged: {in_a_line(error)}."
         if not content.startswith(b"PAR1"):
-            why = "is no Parquet file; of a CSV, pass the table that pandas.read_csv returns."
+            why = "is no Parquet file; plots.tidy takes the table that pandas.read_csv reads."
         raise Damaged(f"table: {str(path)!r} {why}") from None
 
 
