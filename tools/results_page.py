@@ -17,7 +17,7 @@ from PIL import Image
 
 from ngo.cli.archive_commands import trust_option
 from ngo.cli.options import FOLDER, INPUT
-from ngo.common.files import atomic_file, write_text
+from ngo.common.files import write_bytes, write_text
 from ngo.common.registry import UserError
 from ngo.pipeline import paths
 from ngo.pipeline.archives.archive import archived_plan, read_archive
@@ -112,8 +112,7 @@ def write_images(contents: Contents, folder: Path) -> None:
         if path.name not in figures:
             path.unlink()
     for name, path in figures.items():
-        with atomic_file(folder / name) as temporary:
-            temporary.write_bytes(small_png(path))
+        write_bytes(folder / name, small_png(path))
 
 
 def small_png(path: Path) -> bytes:

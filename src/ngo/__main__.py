@@ -10,11 +10,13 @@ def main() -> None:
     import: it is looked for seldom, and not at the end.
     """
     from ngo.cli.cli import main as cli
+    from verdicts.streams import lenient_streams
 
     before = gc.get_threshold()
     try:
         gc.set_threshold(100_000, 50, 100)
-        cli(prog_name="ngo")
+        with lenient_streams("ngo"):
+            cli(prog_name="ngo")
     finally:
         gc.set_threshold(*before)
         gc.freeze()

@@ -18,7 +18,7 @@ from pylatexenc.latexencode import (
 )
 from tabulate import tabulate
 
-from ngo.common.files import atomic_file, write_text
+from ngo.common.files import write_text
 from verdicts import row
 from verdicts.row import ABSENT
 
@@ -28,8 +28,7 @@ def save_table(table: pd.DataFrame, printed: pd.DataFrame, stem: str | Path, cap
 
     The files are the same bytes each time.
     """
-    with atomic_file(f"{stem}.csv") as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n")
+    write_text(f"{stem}.csv", table.to_csv(index=False, lineterminator="\n"))
     write_text(f"{stem}.md", as_markdown(printed, caption))
     write_text(f"{stem}.tex", as_latex(printed, caption))
     write_text(f"{stem}.html", page(caption, {"": printed}))

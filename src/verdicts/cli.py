@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,33 +10,20 @@ from typing import NoReturn
 
 from verdicts.files import write_together
 from verdicts.registry import UserError, check, load_plugin, one_of, printable
+from verdicts.streams import lenient_streams
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    given = parser().parse_args(arguments)
-    try:
-        for name in getattr(given, "imported", ()):
-            load_plugin(name)
-        status = given.run(given)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return status
-    except UserError as error:
-        print(f"verdicts: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader of the output has gone
-        _write_no_more()
-        return 1
-    except OSError as error:  # a full disk, for example
-        _write_no_more()
-        print(f"verdicts: output: {error.strerror or error}.", file=sys.stderr)
-        return 2
-
-
-def _write_no_more() -> None:
-    """Drop what waits to be printed, so that the end of the process does not try again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with lenient_streams("verdicts"):
+        given = parser().parse_args(arguments)
+        try:
+            for name in getattr(given, "imported", ()):
+                load_plugin(name)
+            return given.run(given)
+        except (UserError, OSError) as error:
+            print(f"verdicts: {error}", file=sys.stderr)
+            return 2
 
 
 class OneLine(argparse.ArgumentParser):
@@ -155,12 +141,12 @@ def _check(given: argparse.Namespace) -> int:
     rows = check(given.claims, given.tables)
     formats = (report.as_text, report.as_markdown, report.as_json, report.as_page)
     texts = {name: make(rows) for name, make in zip(FILES, formats, strict=True)}
-    print(printable(texts[given.format], keep="\n"), end="")
     if given.out is not None:
         contents = {"csv": as_table(rows).to_csv(index=False, lineterminator="\n")}
         contents |= {ending: texts[name] for name, ending in FILES.items()}
         files = {f"verdicts.{name}": printable(text, keep="\n") for name, text in contents.items()}
         write_together(given.out, files, [given.claims])
+    print(printable(texts[given.format], keep="\n"), end="")
     failed = any(row.verdict in judgement.STRICT for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
 
@@ -171,10 +157,10 @@ def _import(given: argparse.Namespace) -> int:
 
     check(not given.out or given.out.suffix == ".csv", "out", str(given.out), "end it in .csv")
     table, preview = import_logs(given.paths, given.format, given.pattern, given.step)
-    print(preview)
     if given.out is not None:
         content = table.to_csv(index=False, lineterminator="\n")
         write_together(given.out.parent, {given.out.name: content}, given.paths)
+    print(preview)
     return 0
 
 
@@ -190,9 +176,9 @@ def _compare(given: argparse.Namespace) -> int:
     check(fits, "picture", str(given.picture), f"end it in one of {', '.join(endings)}")
     lowest = None if given.best is None else given.best == "lowest"
     table = compare(read_table(given.table), given.by, given.metric, given.over, lowest)
-    print(printable(as_text(table, given.metric), keep="\n"), end="")
     if given.picture is not None:
         draw(table, given.metric, given.picture)
+    print(printable(as_text(table, given.metric), keep="\n"), end="")
     return 0
 
 

@@ -38,6 +38,14 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
     return path
 
 
+def content_of(path: Path, key: str, most: int | None = None) -> bytes:
+    """The bytes of a file, checked as by ``regular_file``; a UserError if it can't be read."""
+    try:
+        return regular_file(path, key, most).read_bytes()
+    except OSError as error:
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
+
+
 def write_together(
     folder: Path, contents: Mapping[str, str | bytes], inputs: Iterable[Path]
 ) -> None:
@@ -145,10 +153,7 @@ LONGEST = 20_000
 def read_mapping(path: str | Path, key: str) -> dict[Any, Any]:
     """The mapping in a YAML file; a UserError, under ``key``, for a file without one."""
     try:
-        content = regular_file(Path(path), key, MOST_BYTES).read_bytes()
-        values = yaml.load(_text(content), UniqueKeys)
-    except OSError as error:
-        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
+        values = yaml.load(_text(content_of(Path(path), key, MOST_BYTES)), UniqueKeys)
     except Unfit as error:
         raise UserError(f"{key}: {str(path)!r}{error}.") from None
     except _INVALID as error:

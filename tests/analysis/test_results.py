@@ -16,11 +16,11 @@ def test_files_of_others_are_refused(tmp_path):
     def refused(name, *reasons):
         both = (tidy.aggregate, "metrics"), (results.class_counts, "partitions")
         for (read, key), reason in zip(both, 2 * reasons, strict=False):
-            with pytest.raises(UserError, match=f"{key}: .*{name}' is the wrong file.*{reason}"):
+            with pytest.raises(UserError, match=f"({key}|table): .*{name}' is .*{reason}"):
                 read([tmp_path / name])
 
     (tmp_path / "text").write_text("no parquet")
-    refused("text", "Parquet magic bytes")
+    refused("text", "no Parquet file", "Parquet magic bytes")
     pd.DataFrame({"step": [0]}).to_parquet(tmp_path / "foreign")
     refused("foreign", "no metrics of runs", "ngo did not write it")
     write_columns(tmp_path / "ours", {"x": [0]}, {"x": 1})

@@ -12,7 +12,7 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 
-def test_tables_of_jobs_and_metrics_of_runs_are_joined_and_a_damaged_table_is_removed(tmp_path):
+def test_tables_of_jobs_and_metrics_of_runs_are_joined_and_a_damaged_table_stays(tmp_path):
     for seed in (0, 1):
         ngo("train", *SMALL, "--seed", seed, "--out", tmp_path / f"{seed}")
     job, tidy = tmp_path / "jobs/own.parquet", tmp_path / "tidy.parquet"
@@ -23,16 +23,10 @@ def test_tables_of_jobs_and_metrics_of_runs_are_joined_and_a_damaged_table_is_re
     for given in ([job, files[1]], [files[1], job]):
         ngo("aggregate", *given, "--out", tmp_path / "again.parquet")
         assert (tmp_path / "again.parquet").read_bytes() == tidy.read_bytes()
-    (tmp_path / "elsewhere.parquet").write_bytes(job.read_bytes()[:-9])
     job.write_bytes(job.read_bytes()[:-9])
     line = mistake("aggregate", job, files[1], "--out", tidy)
     assert line.startswith(f"table: {str(job)!r} is damaged: ")
-    assert line.endswith("The file is removed; the same snakemake command makes it again.")
-    assert not job.exists()
-    assert "is the wrong file" in mistake(
-        "aggregate", tmp_path / "elsewhere.parquet", "--out", tidy
-    )
-    assert (tmp_path / "elsewhere.parquet").exists()  # it is the user's own
+    assert job.exists()  # it may be the user's own
 
 
 def test_a_table_of_universes_has_their_columns(tmp_path):

@@ -116,7 +116,7 @@ def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):
 def test_a_text_has_a_limit_and_is_utf8(tmp_path):
     (tmp_path / "x").write_bytes("ä".encode())
     assert read_limited(tmp_path / "x", "k", 2) == "ä"
-    with pytest.raises(UserError, match="^k: .* has more than 1 bytes"):
+    with pytest.raises(UserError, match="^k: .* has 2 bytes; at most 1"):
         read_limited(tmp_path / "x", "k", 1)
     (tmp_path / "x").write_bytes(b"\xff")
     with pytest.raises(UserError, match="^k: .* can't be read: it is not text in UTF-8"):

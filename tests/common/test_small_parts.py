@@ -1,36 +1,13 @@
 """Small parts that all packages use."""
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ngo.common import versions
-from ngo.common.files import removed_if_damaged
-from ngo.common.registry import UserError, usual
+from ngo.common.registry import usual
 from ngo.common.seeding import numpy_stream, stream_seed, torch_stream
 from ngo.training.spec import FIELDS
-
-
-def test_a_file_is_removed_if_it_is_damaged_and_else_stays(tmp_path):
-    path, other = tmp_path / "table.parquet", tmp_path / "other.parquet"
-    path.touch()
-    other.touch()
-    with removed_if_damaged(str(path)):
-        pass
-    with pytest.raises(ValueError, match="of the program"), removed_if_damaged(path):
-        raise ValueError("of the program")
-    assert path.exists()
-    for _ in range(2):  # also if another process has removed it
-        with pytest.raises(UserError) as told, removed_if_damaged(path):
-            raise UserError("table: 'table.parquet' is damaged.")
-        assert str(told.value) == (
-            "table: 'table.parquet' is damaged. The file is removed; the same snakemake command "
-            "makes it again."
-        )
-        assert not path.exists()
-    assert other.exists()
-
 
 KEY = st.tuples(
     st.integers(0, 50), st.sampled_from(["init", "batches", "dropout"]), st.integers(0, 63)

@@ -240,5 +240,5 @@ def test_a_job_whose_file_was_changed_trains_nothing(trainer):
     file = trainer.job(SPECS[:1])[0].with_suffix(".json")
     key = hashed(file.read_text())
     file.write_text(file.read_text().replace("0", "1"))
-    with pytest.raises(UserError, match="^job: '.*' is absent, or was changed after the job was"):
+    with pytest.raises(UserError, match="^job: '.*' was changed after the job was"):
         train_job(file, key, pytest.fail)

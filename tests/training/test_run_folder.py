@@ -1,7 +1,9 @@
 """Folders with results: those of another run are kept, and no run is trained twice."""
 
 import json
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -152,6 +154,23 @@ def test_a_run_with_missing_files_is_trained(tmp_path):
         (tmp_path / lost).unlink()
         assert run_in(tiny(), tmp_path, snapshots=["final"]) == []
         assert left(tmp_path) == whole
+
+
+@pytest.mark.parametrize("name", ["metrics.parquet", "models.pt"])
+def test_a_file_of_ones_own_with_the_name_of_a_result_stays(name, tmp_path):
+    (tmp_path / name).write_text("mine")
+    assert re.match(f"out: '.*{name}' is there without a run.json; ", refused(tiny(), tmp_path))
+    assert (tmp_path / name).read_text() == "mine"
+    run_in(tiny(), tmp_path, overwrite=True)
+    assert (tmp_path / "run.json").exists()
+
+
+def test_a_run_that_can_not_be_read_is_not_trained_again(tmp_path, monkeypatch):
+    run_in(tiny(), tmp_path)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: os.listdir(path / "file"))
+    for call in (run_folder.record_of, lambda out: run_folder.sum_of(out / "metrics.parquet")):
+        with pytest.raises(UserError, match="^run: '.*' can't be read: Not a directory.$"):
+            call(tmp_path)
 
 
 def test_a_damaged_record_is_refused(tmp_path):

@@ -74,10 +74,12 @@ def test_a_damaged_checkpoint_is_refused_and_the_run_starts_over(tmp_path):
     for data in list(damaged(path.read_bytes())):
         path.write_bytes(data)
         told = run_in(spec, tmp_path / "run")
-        assert told == [f"checkpoint: {str(path)!r} is refused: it is damaged; starting over"]
+        reason = "it is damaged, or another program's, and kept as checkpoint.pt.refused"
+        assert told == [f"checkpoint: {str(path)!r} is refused: {reason}; starting over"]
         assert resumed(tmp_path / "run") == []
         assert left(tmp_path / "run") == left(tmp_path / "whole")
         assert not path.exists()
+        assert path.with_name("checkpoint.pt.refused").read_bytes() == data
 
 
 def test_a_checkpoint_without_a_state_of_the_run_is_refused_and_it_starts_over(tmp_path):

@@ -12,6 +12,7 @@ import running
 import yaml
 from foreign import CLAIMS, write
 
+from verdicts import cli
 from verdicts.cli import main
 from verdicts.quantity_registry import QUANTITIES
 
@@ -168,11 +169,52 @@ def test_a_pipe_or_a_device_is_refused_in_place_of_any_file(tmp_path, capsys):
     assert "p.csv' can't be read: it is not a regular file" in capsys.readouterr().err
 
 
+def shell(line, folder):
+    """The exit code and the errors of a line of bash in which PYTHON is this interpreter."""
+    words = ["bash", "-c", f"set -o pipefail; {line.replace('PYTHON', sys.executable)}"]
+    answer = subprocess.run(words, cwd=folder, capture_output=True, timeout=120, check=False)
+    return answer.returncode, answer.stderr.decode()
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
-def test_a_full_disk_is_one_line():
-    command = [sys.executable, "-m", "verdicts", "quantities"]
-    with open("/dev/full", "w") as full:
-        answer = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False
-        )
-    assert (answer.returncode, answer.stderr) == (2, "verdicts: output: No space left on device.\n")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("command", ["ngo", "verdicts"])
+def test_a_closed_pipe_is_no_error_and_a_full_disk_is_one_line(command, tmp_path):
+    told = f"{command}: output: No space left on device.\n"
+    for end, answer in {"| true": (0, ""), ">&- 2>&-": (0, ""), "> /dev/full": (2, told)}.items():
+        assert shell(f"PYTHON -m {command} --help {end}", tmp_path) == answer
+
+
+IMPORT = ["import", "logs", "--as", "files", "--pattern", "{method}_seed{seed}.csv"]
+
+
+def write_logs(folder):
+    (folder / "logs").mkdir()
+    for method in ("a", "b"):
+        for seed in (0, 1):
+            text = f"step,loss\n0,{seed}.5\n"
+            (folder / f"logs/{method}_seed{seed}.csv").write_text(text)
+
+
+def test_an_import_into_a_pipe_writes_its_table(tmp_path):
+    write_logs(tmp_path)
+    line = f"PYTHON -m verdicts {' '.join(map(repr, IMPORT))} --out t.csv | true"
+    assert shell(line, tmp_path) == (0, "")
+    assert (tmp_path / "t.csv").stat().st_size
+
+
+def test_what_out_names_is_written_before_anything_is_printed(tmp_path, monkeypatch):
+    write(tmp_path)
+    write_logs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    ranks = "compare t.csv --by method --metric loss --best lowest --picture p.png"
+    for words, name in (
+        ([*IMPORT, "--out", "t.csv"], "t.csv"),
+        (ranks.split(), "p.png"),
+        (["check", "claims.yaml", "--out", "o"], "o/verdicts.csv"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(cli, "print", lambda *text, **how: pytest.exit(text[0]), raising=False)
+            with pytest.raises(pytest.exit.Exception) as told:
+                main(words)
+        assert (tmp_path / name).exists(), told.value

@@ -1,7 +1,7 @@
 # The checked config as a plan, and the questions that rules ask of it.
 #
 # What is read of Snakemake's `workflow` that has no public door, and nothing is changed there:
-# basedir, cores, dag (in onstart), default_target, deployment_settings,
+# basedir, cores, dag (in onstart, onerror), default_target, deployment_settings,
 # global_resources, is_main_process, modifier, modules' rules (get_rule), overwrite_configfiles,
 # resource_settings.nodes, rules.
 

@@ -23,6 +23,16 @@ onstart:
         sys.exit(f"ngo: {error}")
 
 
+onerror:
+    # A damaged table that a rule wrote goes; the next start makes it again.
+    workflow_start.remove_damaged(
+        path
+        for job in workflow.dag.jobs
+        for path in job.output
+        if path.endswith(".parquet")
+    )
+
+
 rule data:
     """Verify the files of a data set; download missing ones."""
     output:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from ngo.common.files import atomic_file
+from ngo.common.files import write_bytes
 from ngo.common.parquet_columns import read_columns
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.training.partition_file import COLUMNS
 from ngo.training.spec import digest
+from ngo.training.tidy import read_tidy
+from verdicts.parquet_files import CHECKSUMS, sealed
 
 STARTED = "started"
 
@@ -30,12 +31,17 @@ def write(table: pd.DataFrame, path: str | Path, started: datetime | None = None
     """Write a tidy table as parquet; a measured one with when it was ``started``, in no column."""
     if started is not None:
         table.attrs[STARTED] = started.isoformat(timespec="seconds")
-    with atomic_file(path) as temporary:
-        table.to_parquet(temporary, index=False)
+    write_bytes(path, as_parquet(table))
+
+
+def as_parquet(table: pd.DataFrame) -> bytes:
+    """The content of a tidy table's file."""
+    return sealed(table.to_parquet(index=False, **CHECKSUMS))
 
 
 def started(path: str | Path) -> object:
     """When the measurement of a table began, as its file says; None if it does not."""
+    read_tidy(path)  # it is not damaged
     return pd.read_parquet(path, columns=[]).attrs.get(STARTED)
 
 
@@ -46,27 +52,20 @@ def class_counts(
 
     Of files with several partitions, those with these ``ids`` count; by default all.
     """
-    tables = []
-    for path, k, facts in _partitions(partitions, ids):
-        table, _ = read_columns(path, "partitions", COLUMNS, group=lambda _, k=k: k)
-        count = DATASETS[facts["dataset"]].classes
-        if count is None:
-            raise UserError(f"partitions: {str(path)!r} partitions data without classes.")
-        pairs, names = [range(facts["workers"]), range(count)], ["worker", "label"]
-        counts = pd.DataFrame(table).groupby(names).size()
-        index = pd.MultiIndex.from_product(pairs, names=names)
-        counts = counts.reindex(index, fill_value=0).rename("samples").reset_index()
-        tables.append(pd.DataFrame({**facts, **{name: counts[name] for name in counts}}))
-    return pd.concat(tables, ignore_index=True)
-
-
-def _partitions(
-    files: Iterable[str | Path], ids: Collection[str] | None
-) -> Iterator[tuple[str | Path, int, dict[str, Any]]]:
-    """The partitions in files: the file, the number in it, and the fields."""
     wanted = None if ids is None else {run.rpartition("-")[2] for run in ids}
-    for path in files:
-        _, facts = read_columns(path, "partitions", COLUMNS, ("partitions",))
-        for k, fields in enumerate(facts["partitions"]):
-            if wanted is None or digest(fields) in wanted:
-                yield path, k, fields
+    tables = []
+    for path in partitions:
+        _, held = read_columns(path, "partitions", COLUMNS, ("partitions",))
+        for k, facts in enumerate(held["partitions"]):
+            if wanted is not None and digest(facts) not in wanted:
+                continue
+            table, _ = read_columns(path, "partitions", COLUMNS, group=lambda _, k=k: k)
+            count = DATASETS[facts["dataset"]].classes
+            if count is None:
+                raise UserError(f"partitions: {str(path)!r} partitions data without classes.")
+            pairs, names = [range(facts["workers"]), range(count)], ["worker", "label"]
+            counts = pd.DataFrame(table).groupby(names).size()
+            index = pd.MultiIndex.from_product(pairs, names=names)
+            counts = counts.reindex(index, fill_value=0).rename("samples").reset_index()
+            tables.append(pd.DataFrame({**facts, **{name: counts[name] for name in counts}}))
+    return pd.concat(tables, ignore_index=True)

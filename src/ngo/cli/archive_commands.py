@@ -50,12 +50,10 @@ def archive(figures: tuple[str, ...], configs: tuple[Path, ...], finished: bool,
         raise UserError(f"out: {str(out.resolve())!r} must end in .tar.")
     if finished and figures:
         raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")
-    if finished:
-        members, counts = collect_finished(configs)
-        click.echo(", ".join(f"{reason}: {count}" for reason, count in counts.items()))
-    else:
-        members = collect(configs, figures)
+    members, counts = collect_finished(configs) if finished else (collect(configs, figures), {})
     digest = write_archive(out, members)
+    if counts:
+        click.echo(", ".join(f"{reason}: {count}" for reason, count in counts.items()))
     click.echo(f"{len(members)} files → {out}, sha256 {digest}")
 
 

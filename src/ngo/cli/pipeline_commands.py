@@ -14,11 +14,10 @@ from ngo.analysis import results
 from ngo.analysis.universes import in_universes
 from ngo.cli.log import LOG
 from ngo.cli.options import INPUT, RESULT, configs_option, table_option
-from ngo.common.files import removed_if_damaged, write_text
+from ngo.common.files import write_text
 from ngo.common.registry import UserError, one_of
 from ngo.pipeline import assumptions as assumed_values
 from ngo.pipeline.config import read_config
-from ngo.pipeline.paths import JOBS
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import tidy
 
@@ -94,10 +93,6 @@ def aggregate(
 
     A column tells which versions of the libraries made the runs, if they differ.
     """
-    for path in metrics:
-        if path.parent.name == JOBS:
-            with removed_if_damaged(path):
-                tidy.read_tidy(path)
     table = tidy.aggregate(metrics)
     if universes is None:
         tidy.write_tidy(table, out)

@@ -17,7 +17,6 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from ngo.cli import log
 from ngo.cli.log import LOG
 from ngo.common import plugins
-from ngo.common.files import removed_if_damaged
 from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.dataset import DATASETS, Dataset
@@ -29,6 +28,7 @@ from ngo.training.checkpoint import Stopped
 from ngo.training.evaluation import Evaluation
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.spec import RunSpec
+from verdicts.streams import lenient_streams
 
 
 def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
@@ -68,8 +68,7 @@ class JobRuns:
             LOG.info("%s: %s", spec.id, row)
 
         with named_in_errors(spec):
-            with removed_if_damaged(self._partitions):
-                parts = partition_file.read(self._partitions, spec)
+            parts = partition_file.read(self._partitions, spec)
             common = {"parts": parts, "data": self._loaded(spec), "device": self._device}
             how = {**common, "overwrite": True, "report": report, **self._how, **how}
             last = yield from training_run.turns(spec, out, self._root, **how)
@@ -138,7 +137,8 @@ def _child(
     log.configure()
     log.prepare()
     plugins.load(files, key="plugin")
-    _take_part(spec, out, root, how)
+    with lenient_streams("ngo"):
+        _take_part(spec, out, root, how)
 
 
 def _take_part(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:

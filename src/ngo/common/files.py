@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError, shown
-from verdicts.files import regular_file
+from verdicts.files import content_of, regular_file
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -56,15 +56,8 @@ def check_readable(path: str | Path, key: str, most: int | None = None) -> Path:
 
 def read_limited(path: Path, key: str, limit: int) -> str:
     """The text of a regular UTF-8 file of at most ``limit`` bytes; else a UserError."""
-    regular_file(path, key)
     try:
-        with path.open("rb") as file:
-            content = file.read(limit + 1)
-        if len(content) > limit:
-            raise UserError(f"{key}: {str(path)!r} has more than {limit:,} bytes.")
-        return content.decode()
-    except OSError as error:
-        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
+        return content_of(path, key, limit).decode()
     except UnicodeDecodeError:
         raise UserError(f"{key}: {str(path)!r} can't be read: it is not text in UTF-8.") from None
 
@@ -172,20 +165,13 @@ def remove_all_partial(folder: str | Path) -> None:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file atomically."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a file atomically."""
     with atomic_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def removed_if_damaged(path: str | Path) -> Iterator[None]:
-    """Remove the file ``path`` if the block, which reads it, raises a UserError; raise another."""
-    try:
-        yield
-    except UserError as error:
-        Path(path).unlink(missing_ok=True)
-        raise UserError(
-            f"{error} The file is removed; the same snakemake command makes it again."
-        ) from None
+        temporary.write_bytes(content)
 
 
 LOG = logging.getLogger("ngo")

@@ -6,9 +6,9 @@ training jobs. Columns are therefore passed to pyarrow as buffers.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from ngo.common.files import atomic_file
+from ngo.common.files import write_bytes
 from ngo.common.memory import check_declared
 from ngo.common.registry import UserError, in_a_line
-from verdicts.files import regular_file
+from verdicts.files import content_of
+from verdicts.parquet_files import CHECKSUMS, opened, sealed
 
 _TYPES = {"i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
 
@@ -37,14 +38,16 @@ def write_groups(
     facts: Mapping[str, object],
 ) -> None:
     """Write groups of rows, each as the columns of ``write_columns``; one can be read alone."""
-    with atomic_file(path) as temporary, ExitStack() as stack:
-        writer = None
-        for columns in groups:
-            arrays = [column(np.asarray(values)) for values in columns.values()]
-            table = pa.Table.from_arrays(arrays, names=list(columns))
-            table = table.replace_schema_metadata({"ngo": json.dumps(facts)})
-            writer = writer or stack.enter_context(parquet.ParquetWriter(temporary, table.schema))
-            writer.write_table(table)
+    tables = [
+        pa.table({name: column(np.asarray(values)) for name, values in columns.items()})
+        for columns in groups
+    ]
+    schema = tables[0].schema.with_metadata({"ngo": json.dumps(facts)})
+    content = io.BytesIO()
+    with parquet.ParquetWriter(content, schema, **CHECKSUMS) as writer:
+        for table in tables:
+            writer.write_table(table.cast(schema))
+    write_bytes(path, sealed(content.getvalue()))
 
 
 def read_columns(
@@ -57,15 +60,16 @@ def read_columns(
     """Return the columns and the facts of a file written by ``write_columns``.
 
     ``group(facts)`` is the number of the group of rows that is read; without it, all are. Raises
-    a UserError, under ``key``, if the file is damaged, was not written by ngo, or lacks one of
-    the columns ``names`` or of the facts ``about``.
+    a UserError, under ``key``, if the file can't be read, is damaged, was not written by ngo, or
+    lacks one of the columns ``names`` or of the facts ``about``.
     """
 
     def refused(reason: object) -> UserError:
         return UserError(f"{key}: {str(path)!r} is the wrong file, or damaged: {reason}.")
 
+    content = content_of(Path(path), key)
     try:
-        file = parquet.ParquetFile(regular_file(Path(path), key))  # read_table imports pandas too
+        file = opened(content)
         check_declared(Path(path), key, 8 * file.metadata.num_rows * file.metadata.num_columns)
         facts = json.loads((file.schema_arrow.metadata or {}).get(b"ngo", "null"))
         if not isinstance(facts, dict):

@@ -23,6 +23,7 @@ from ngo.training.lockstep import Start, shared, together
 from ngo.training.run import Turns
 from ngo.training.spec import RunSpec
 from ngo.training.tidy import aggregate, write_tidy
+from verdicts.files import content_of
 
 LOG = logging.getLogger("ngo")
 
@@ -33,15 +34,10 @@ class Busy(UserError):
 
 def read_job(path: Path, key: str) -> dict[str, Any]:
     """The content of a job's file; a UserError if it does not have the ``key``."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        text = ""
+    text = content_of(path, "job").decode(errors="replace")
     if hashed(text) != key:
-        raise UserError(
-            f"job: {str(path)!r} is absent, or was changed after the job was planned; run "
-            "snakemake again."
-        )
+        told = f"{str(path)!r} was changed after the job was planned; run snakemake again."
+        raise UserError(f"job: {told}")
     return json.loads(text)
 
 

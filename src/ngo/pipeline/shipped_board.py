@@ -26,6 +26,7 @@ from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper_figures import Paper
 from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, BoardCell, BoardClaim, BoardPaper
+from verdicts.files import content_of
 from verdicts.ledger import judged
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN
@@ -55,7 +56,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
                     planned.paper,
                     page=paths.pages_of(planned.tier)[0],
                     archive=path.relative_to(root).as_posix(),
-                    sha256=archives.sha256(archives.content_of(Path(archive.path))),
+                    sha256=archives.sha256(content_of(Path(archive.path), "archive")),
                     runs=len(planned.shown_runs),
                     older=archives.OLDER in archive.about,
                 )

@@ -129,6 +129,21 @@ def write_files(jobs: Iterable[Job | Drawing]) -> None:
             write_text(path, job.text)
 
 
+def remove_damaged(tables: Iterable[str]) -> None:
+    """Remove those of the workflow's own tables that are damaged, and say so."""
+    from ngo.training.tidy import Damaged, read_tidy
+
+    for path in filter(os.path.exists, tables):
+        try:
+            read_tidy(path)
+        except Damaged as error:
+            os.unlink(path)
+            told = f"{error} It is removed, and made again when it is needed."
+            print(f"ngo: {told}", file=sys.stderr)
+        except UserError as error:  # it can't be read now
+            print(f"ngo: {error}", file=sys.stderr)
+
+
 def _tell_folders(tier: str) -> None:
     """Report folders that are not writable; after a full disk, jobs may have left no logs."""
     try:

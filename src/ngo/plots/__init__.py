@@ -23,7 +23,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 
-from ngo.common.files import atomic_file, removed_if_damaged
+from ngo.common.files import atomic_file, write_text
 from ngo.plots import captions
 from ngo.plots.style import HOUSE, SMALL, TEXT_WIDTH
 from ngo.printing import save_table
@@ -80,8 +80,7 @@ def tidy(given: str | Path | Sequence[str] | Tables) -> Any:
         given = sorted(map(str, folder.glob(Path(given).name)))
     if not isinstance(given, str | Path):
         return {Path(file).stem: tidy(file) for file in given}
-    with removed_if_damaged(path := found(given)):
-        return read_tidy(path).to_pandas()
+    return read_tidy(found(given)).to_pandas()
 
 
 def save(
@@ -170,8 +169,7 @@ def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:
         with atomic_file(f"{stem}.{kind}") as temporary:
             figure.savefig(temporary, metadata=metadata)
         figure.set_layout_engine("none")  # both files have the layout of the first
-    with atomic_file(f"{stem}.csv") as temporary:
-        shown.to_csv(temporary, index=False, lineterminator="\n")
+    write_text(f"{stem}.csv", shown.to_csv(index=False, lineterminator="\n"))
     return Path(f"{stem}.png")
 
 

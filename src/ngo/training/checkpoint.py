@@ -23,14 +23,15 @@ import torch
 
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError
-from ngo.training.run_folder import INSTEAD, difference, remade
+from ngo.training.run_folder import CHECKPOINT, INSTEAD, difference, remade
 from ngo.training.snapshots import UNREADABLE, load_tensors
 from ngo.training.spec import CHECKPOINT_SECONDS
+from verdicts.files import content_of
 
 #: What a checkpoint holds: tensors, numbers and texts, and containers of them.
 State = dict[str, Any]
 
-NAME = "checkpoint.pt"
+NAME = CHECKPOINT
 LAYOUT = 4  # version of the file's layout; raised when the contents of a state change
 
 # Checkpoints after evaluations may take at most this share of the time.
@@ -53,6 +54,10 @@ class Foreign(Refused):
     def __init__(self, run: str, how: str) -> None:
         super().__init__(f"it is of the run {run}, with {how}")
         self.run, self.how = run, how
+
+
+class Damaged(Refused):
+    """A file with another sum than a checkpoint has."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -91,18 +96,13 @@ def _compact(value: Any) -> Any:
 def read(path: str | Path, about: Mapping[str, object]) -> State:
     """The state in a checkpoint of the run ``about``.
 
-    Raises Foreign for the checkpoint of another run, and Refused for any other unusable file.
+    Raises Foreign for the checkpoint of another run, Refused for any other unusable file, and a
+    UserError for one that can't be read.
     """
-    path = Path(path)
-    if path.exists() and not path.is_file():
-        raise Refused("it is not a regular file")
-    try:
-        data = memoryview(path.read_bytes())
-    except OSError as error:
-        raise Refused(f"it can't be read ({error.strerror})") from None
+    data = memoryview(content_of(Path(path), "checkpoint"))
     content, digest = data[:-_DIGEST], data[-_DIGEST:]
     if hashlib.sha256(content).digest() != digest:
-        raise Refused("it is damaged")
+        raise Damaged(f"it is damaged, or another program's, and kept as {NAME}.refused")
     try:
         held = load_tensors(io.BytesIO(content))
         theirs, state = dict(held["about"]), dict(held["state"])
@@ -207,6 +207,8 @@ class Checkpoints:
                     f"out: {folder!r} holds a checkpoint of the run {reason.run}, with "
                     f"{reason.how}; {self._instead}"
                 ) from None
+            if isinstance(reason, Damaged) and self.path:
+                self.path.replace(f"{self.path}.refused")
             self.refuse(str(reason))
             return None
 

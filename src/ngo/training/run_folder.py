@@ -21,8 +21,10 @@ from ngo.common.registry import UserError, shown
 from ngo.common.versions import recorded
 from ngo.data.description import identity
 from ngo.training.spec import NEUTRAL, RunSpec
+from verdicts.files import content_of
 
 METRICS, RECORD, MODELS, LOCK = "metrics.parquet", "run.json", "models.pt", ".lock"
+CHECKPOINT = "checkpoint.pt"  # of a run that is not finished
 
 #: The key of a record with the sum of the metrics: a damaged file is found when it is read.
 SUM = "metrics_sha256"
@@ -72,11 +74,15 @@ def _difference(theirs: About, ours: About, keys: list[str] | tuple[str, ...]) -
 def finished(out: Path, about: About) -> tuple[float, str] | None:
     """The duration in seconds of the run ``about`` if ``out`` holds its results, and a message.
 
-    None if the run may train there. Raises a UserError if ``out`` holds another finished run, or an
-    unreadable record.
+    None if the run may train there. Raises a UserError if ``out`` holds another finished run, an
+    unreadable record, or files of these names that are not of a run: a run without a record has a
+    checkpoint.
     """
     path = out / RECORD
     if not path.exists():
+        for name in () if (out / CHECKPOINT).exists() else (METRICS, MODELS):
+            if (out / name).exists():
+                raise UserError(f"out: {str(out / name)!r} is there without a {RECORD}; {INSTEAD}")
         return None
     try:
         record = json.loads(read_limited(path, "out", MOST_BYTES))
@@ -135,18 +141,19 @@ def is_run(about: About, spec: RunSpec) -> bool:
 
 
 def sum_of(path: Path) -> str | None:
-    """The SHA-256 of a file's content; None for one that can't be read."""
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return None
+    """The SHA-256 of a file's content; None without a file. A UserError if it can't be read."""
+    return hashlib.sha256(content_of(path, "run")).hexdigest() if path.exists() else None
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """The record of the finished run in ``folder``; empty if it has none that can be read."""
+    """The record of the finished run in ``folder``; empty if it has none, or a damaged one.
+
+    Raises a UserError if it can't be read.
+    """
+    path = folder / RECORD
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        record = json.loads(content_of(path, "run")) if path.exists() else {}
+    except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import torch
 from torch import nn
 
-from ngo.common.files import atomic_file
+from ngo.common.files import write_bytes
 from ngo.common.registry import UserError
 from ngo.engine.population import Population
 from ngo.training.spec import FIELDS, RunSpec
@@ -72,8 +72,7 @@ def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> Non
     """
     buffer = io.BytesIO()  # torch would store the temporary file's name
     torch.save({"spec": spec.values(), "snapshots": snapshots}, buffer)
-    with atomic_file(path) as temporary:
-        temporary.write_bytes(buffer.getvalue())
+    write_bytes(path, buffer.getvalue())
 
 
 def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:

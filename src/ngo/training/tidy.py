@@ -5,6 +5,7 @@ They are pyarrow's, since every job makes one and pandas takes longer to import 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -13,9 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ngo.common.files import atomic_file
+from ngo.common.files import write_bytes
 from ngo.common.parquet_columns import column, read_columns, repeated
 from ngo.common.registry import UserError, in_a_line
+from verdicts.files import content_of
+from verdicts.parquet_files import CHECKSUMS, opened, sealed
 
 #: The columns that the metrics of each run have.
 NEEDED = ("step", "diverged")
@@ -39,9 +42,10 @@ def aggregate(files: Iterable[str | Path]) -> pa.Table:
     runs, tables = [], []
     seen: dict[object, str | Path] = {}
     for path in files:
-        if is_tidy(path):
-            tables.append(read_tidy(path))
-            if not {"run", *NEEDED} <= {*tables[-1].column_names}:
+        table = read_tidy(path)
+        if b"ngo" not in (table.schema.metadata or {}):  # not the file of one run
+            tables.append(table)
+            if not {"run", *NEEDED} <= {*table.column_names}:
                 raise UserError(f"metrics: {str(path)!r} is the wrong file: no metrics of runs.")
             continue
         columns, facts = read_columns(path, "metrics", NEEDED, ("run",))
@@ -68,26 +72,30 @@ def joined(runs: Sequence[tuple[Columns, Facts]]) -> pa.Table:
 
 def write_tidy(table: pa.Table, path: str | Path) -> None:
     """Write a tidy table as parquet."""
-    with atomic_file(path) as temporary:
-        parquet.write_table(table, temporary)
+    write_bytes(path, as_parquet(table))
 
 
-def is_tidy(path: str | Path) -> bool:
-    """Whether a parquet file is a tidy table, and not one of a run or a partition."""
-    try:
-        return b"ngo" not in (parquet.read_schema(path).metadata or {})
-    except (pa.ArrowException, OSError):
-        return False
+def as_parquet(table: pa.Table) -> bytes:
+    """The content of a tidy table's file."""
+    content = io.BytesIO()
+    parquet.write_table(table, content, **CHECKSUMS)
+    return sealed(content.getvalue())
+
+
+class Damaged(UserError):
+    """A file that is not, or no longer, a Parquet file."""
 
 
 def read_tidy(path: str | Path) -> pa.Table:
-    """The tidy table in a file; a UserError for one that can't be read."""
+    """The tidy table in a file; a UserError for one that can't be read, or is Damaged."""
+    content = content_of(Path(path), "table")
     try:
-        return parquet.ParquetFile(path).read()
-    except FileNotFoundError:
-        raise UserError(f"table: {str(path)!r} does not exist.") from None
+        return opened(content).read()
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise UserError(f"table: {str(path)!r} is damaged: {in_a_line(error)}.") from None
+        why = f"is damaged: {in_a_line(error)}."
+        if not content.startswith(b"PAR1"):
+            why = "is no Parquet file; plots.tidy takes the table that pandas.read_csv reads."
+        raise Damaged(f"table: {str(path)!r} {why}") from None
 
 
 def _together(tables: Sequence[pa.Table]) -> pa.Table:

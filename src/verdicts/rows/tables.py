@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from verdicts.files import regular_file
-from verdicts.lazy import compute, pa, parquet, pd, types
+from verdicts.files import content_of, regular_file
+from verdicts.lazy import compute, pa, pd, types
+from verdicts.parquet_files import opened
 from verdicts.registry import UserError, shown
 from verdicts.rows.selection import Folder
 
@@ -103,7 +104,8 @@ def _booleans(values: pd.Series, key: str) -> pd.Series:
 
 
 def _parquet(path: Path) -> pd.DataFrame:
-    file = parquet.ParquetFile(path)
+    content = content_of(path, "tables", MOST_BYTES)
+    file = opened(content)
     groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
     declared = 8 * file.metadata.num_rows * file.metadata.num_columns  # decoded
     _check_size(path, max(declared, sum(group.total_byte_size for group in groups)))
@@ -111,7 +113,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     check_columns(schema.names, path.name)
     flat = [field.name for field in schema if not types.is_nested(field.type)]
     texts = [field.name for field in schema if _is_text(field.type)]
-    table = parquet.ParquetFile(path, read_dictionary=texts).read(flat)
+    table = opened(content, read_dictionary=texts).read(flat)
     _check_size(path, sum(_decoded(table[name]) for name in flat))
     columns = [
         _plain(table[field.name]) if field.name in flat else pa.repeat(str(field.type), len(table))

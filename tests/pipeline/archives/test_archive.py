@@ -197,7 +197,7 @@ def test_strangers_can_check_it_without_us(packed, tmp_path):
 
 
 def test_a_config_whose_runs_are_not_here_is_refused(made):
-    message = r"results/runs/sine-.*/run.json' can't be read: No such file"
+    message = r"results/runs/sine-.*/run.json' does not exist"
     Path("more.yaml").write_text(yaml.safe_dump({"settings": {"sine": {"lr": 0.03}}}))
     with pytest.raises(UserError, match=message):
         collect([Path(name) for name in (*made, "more.yaml")], ["figS6"])

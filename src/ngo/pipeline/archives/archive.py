@@ -30,7 +30,7 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from ngo.common.files import atomic_file, check_readable
+from ngo.common.files import write_bytes
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline import paths
 from ngo.pipeline.archives import limits
@@ -44,6 +44,8 @@ from ngo.pipeline.config import (
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
+from verdicts.files import content_of
+from verdicts.parquet_files import opened
 from verdicts.registration import read_registration, registration_path
 
 ABOUT = "archive.json"
@@ -234,7 +236,7 @@ class Archive:
         """The table of this name."""
         with refusing(self.path, f"{name!r} can't be read ({{}})"):
             try:
-                return pd.read_parquet(io.BytesIO(self.members[name]))
+                return opened(self.members[name]).read().to_pandas()
             except Exception as error:  # whatever pandas raises
                 raise UserError(in_a_line(error)) from None
 
@@ -242,14 +244,13 @@ class Archive:
 def write_archive(path: str | Path, members: Members) -> str:
     """Write an archive of ``members``; returns its SHA-256."""
     content = tar_of(members)
-    with atomic_file(path) as temporary:
-        temporary.write_bytes(content)
+    write_bytes(path, content)
     return sha256(content)
 
 
 def read_archive(path: str | Path) -> Archive:
     """The archive at ``path``; a UserError that names the first fault in it."""
-    content = content_of(Path(path), limits.ARCHIVE)
+    content = content_of(Path(path), "archive", limits.ARCHIVE)
     with refusing(path):
         try:
             members = _members(content)
@@ -328,11 +329,6 @@ def _check_sums(sums: bytes, members: Members) -> None:
 def sha256(content: bytes) -> str:
     """The SHA-256 of ``content``, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
-
-
-def content_of(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a file, at most so many; a UserError if it can't be read."""
-    return check_readable(path, "archive", most).read_bytes()
 
 
 FLAG = "--trust-plugins"

@@ -27,6 +27,7 @@ from ngo.common.registry import UserError, in_a_line
 from ngo.training import run_folder
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
+from verdicts.files import content_of
 
 METRICS = "results/runs/metrics.parquet"
 RECORDS = "results/runs/records.jsonl.xz"
@@ -102,14 +103,13 @@ def read_run(folder: Path) -> FinishedRun:
     """The finished run in ``folder``; a UserError if its files are damaged or not of one run."""
     path = folder / run_folder.RECORD
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        record.pop(run_folder.SUM, None)  # of the file, which is packed otherwise
+        record = json.loads(content_of(path, "archive"))
+        known = record.pop(run_folder.SUM, None)  # of the file, which is packed otherwise
         columns, facts = read_columns(folder / run_folder.METRICS, "archive", ("step", "diverged"))
         run = FinishedRun(record, columns)
         _check(run)
-        agree = run.facts == facts
-    except OSError as error:
-        raise UserError(f"archive: {str(path)!r} can't be read: {error.strerror}") from None
+        whole = known in (None, run_folder.sum_of(folder / run_folder.METRICS))
+        agree = whole and run.facts == facts
     except (ValueError, LookupError, TypeError, AttributeError):
         agree = False
     if not agree:

@@ -21,6 +21,7 @@ import sys
 import tarfile
 
 from ngo.common.registry import UserError, in_a_line
+from verdicts.parquet_files import opened
 
 MIB = 2**20
 
@@ -110,9 +111,7 @@ def table_bytes(content: bytes, most: int) -> int:
 
     Raises a ValueError for more than ``most``, and for other columns than of numbers and text.
     """
-    from pyarrow import parquet
-
-    file = parquet.ParquetFile(io.BytesIO(content))
+    file = opened(content)
     schema, rows = file.schema_arrow, file.metadata.num_rows
     if len(schema) > COLUMNS or len({*schema.names}) < len(schema):
         raise ValueError("it has too many columns, or two of one name")

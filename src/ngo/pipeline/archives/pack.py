@@ -9,7 +9,7 @@ from pathlib import Path
 
 import ngo
 from ngo.common.registry import UserError, one_of
-from ngo.pipeline.archives.archive import ABOUT, WORKFLOW, Members, content_of, named_members
+from ngo.pipeline.archives.archive import ABOUT, WORKFLOW, Members, named_members
 from ngo.pipeline.archives.finished_runs import (
     FinishedRun,
     is_finished,
@@ -21,6 +21,7 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.experiments import as_list
 from ngo.pipeline.paths import CONFIG, RUNS, archived_name, data_manifest
 from ngo.pipeline.plan import ALL, Plan, plan
+from verdicts.files import content_of
 
 
 def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
@@ -103,6 +104,6 @@ def _members(
     rules = sorted(Path("workflow/rules").glob("*.smk"))
     read = [*map(Path, paths), Path(WORKFLOW), Path("workflow/Snakefile"), *rules]
     places = {**configs, **{path.as_posix(): path for path in read}, **named_members(planned)}
-    members = {name: content_of(path) for name, path in places.items()}
+    members = {name: content_of(path, "archive") for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
     return members | (packed(runs) if runs else {})  # without runs: measurements only

@@ -9,7 +9,6 @@ The tidy tables of experiments follow from the runs. (Archives of earlier versio
 
 from __future__ import annotations
 
-import io
 import shutil
 import sys
 import tempfile
@@ -17,8 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
 
-from pyarrow import parquet
-
+from ngo.analysis import results
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.files import PARTIAL, exclusive_lock, writable_folder
 from ngo.common.registry import UserError, in_a_line
@@ -28,8 +26,9 @@ from ngo.pipeline.archives.archive import Archive, Members, Tell
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import LOCK, RUNS, tidy_table
 from ngo.pipeline.plan import Plan, plan
-from ngo.training.run_folder import difference
-from ngo.training.tidy import joined
+from ngo.training.run_folder import CHECKPOINT, difference
+from ngo.training.tidy import as_parquet, joined
+from verdicts.files import content_of
 
 
 def needed_tables(archive: Archive, planned: Plan) -> list[str]:
@@ -97,12 +96,9 @@ def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
     runs = [archive.runs[spec.id] for spec in planned.runs_of(name)]
     table = joined([(run.columns, run.facts) for run in runs])
     universes = planned.universes.get(name)
-    file = io.BytesIO()
     if universes is None:
-        parquet.write_table(table, file)
-    else:
-        in_universes(table.to_pandas(), universes).to_parquet(file, index=False)
-    return file.getvalue()
+        return as_parquet(table)
+    return results.as_parquet(in_universes(table.to_pandas(), universes))
 
 
 def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
@@ -129,7 +125,7 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     for name, content in files.items():
-        here = archives.content_of(folder / name)
+        here = content_of(folder / name, "archive")
         if here != content:
             raise UserError(
                 f"archive: {str(folder / name)!r} has been changed since it was unpacked "
@@ -178,10 +174,6 @@ def command(folder: Path, about: Mapping, artefacts: Iterable[str]) -> Sequence[
         *("--config", "device=cpu"),
         *("--workflow-profile", str(PROFILE.resolve())),
     ]
-
-
-# What an interrupted run leaves (``ngo.training.checkpoint``, which imports torch).
-CHECKPOINT = "checkpoint.pt"
 
 
 # What becomes of a run in an archive, in the order in which it is told.
