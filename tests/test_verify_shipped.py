@@ -8,8 +8,9 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from small_archives import in_this_process, members_in
 
-from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
+from ngo.pipeline.archives.archive import OLDER, Archive, write_archive
 from ngo.pipeline.archives.finished_runs import packed
+from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.paths import shipped_metrics
 from ngo.report.results_markdown import BEGIN
 

@@ -16,9 +16,15 @@ import click
 from ngo.cli.options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives import archive as packing
-from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, Members
+from ngo.pipeline.archives.archive import (
+    OLDER,
+    Archive,
+    archived_plan,
+    read_archive,
+    write_archive,
+)
 from ngo.pipeline.archives.finished_runs import revisions
+from ngo.pipeline.archives.members import ABOUT, Members
 from ngo.pipeline.archives.verify import LONG, Group, Verification
 from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
@@ -37,7 +43,7 @@ def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -
     """Check ARCHIVES, by default those in results/archive."""
     if mark_older:
         for path in archives:
-            packing.write_archive(path, older(packing.read_archive(path)))
+            write_archive(path, older(read_archive(path)))
         return
     failed = 0
     for path in archives or sorted(REPOSITORY.glob("results/archive/*.tar")):
@@ -53,10 +59,10 @@ def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -
 
 def checked(path: Path, root: Path) -> list[tuple[str, str]]:
     """The outcome of each check of an archive: pass, FAIL or skip, and a sentence."""
-    archive = packing.read_archive(path)
+    archive = read_archive(path)
     if OLDER in archive.about:
         return [marked(archive.about)]
-    with packing.archived_plan(archive, trusted=False, tell=click.echo) as planned:
+    with archived_plan(archive, trusted=False, tell=click.echo) as planned:
         return made_again(Verification(archive, planned, root), root)
 
 

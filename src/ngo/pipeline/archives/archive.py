@@ -1,26 +1,19 @@
 """Metrics archives: everything that tables and figures are made from, in one verified file.
 
-An archive is an uncompressed tar file of finished runs, measurements, configs, plugins and the
-paper's numbers (see ``pack``); it contains no weights. ``archive.json`` describes it;
-``SHA256SUMS`` lists the sums of all other members in the format of ``sha256sum``. Archives are
-deterministic: the same members give the same bytes, so an archive is intact if packing its members
-reproduces it.
+An archive has finished runs, measurements, configs, plugins and the paper's numbers (see ``pack``);
+it contains no weights. ``archive.json`` describes it. Its members are data for the workflow, or
+provenance. Results of the workflow (tables, figures, pages), Snakemake's files and code other than
+the config's plugins have no place in it.
 
-Members are data for the workflow, or provenance. Results of the workflow (tables, figures, pages),
-Snakemake's files and code other than the config's plugins have no place in an archive.
-
-An archive may be a stranger's: reading and unpacking one runs nothing of it, and takes memory in
-proportion to ``limits``.
+An archive may be a stranger's: reading and unpacking one runs nothing of it (``members``).
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
 import re
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager
@@ -33,8 +26,20 @@ import pandas as pd
 from ngo.common.files import atomic_file, check_readable
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline import paths
-from ngo.pipeline.archives import limits
-from ngo.pipeline.archives.finished_runs import METRICS, RECORDS, FinishedRun, unpacked
+from ngo.pipeline.archives.finished_runs import FinishedRun, unpacked
+from ngo.pipeline.archives.members import (
+    ABOUT,
+    ARCHIVE,
+    CRATE,
+    METRICS,
+    RECORDS,
+    Members,
+    is_source,
+    members_of,
+    sha256,
+    tar_of,
+    write_members,
+)
 from ngo.pipeline.config import (
     GONE,  # of whose use the reader of an archive is not told
     plugin_files,
@@ -46,169 +51,13 @@ from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
 from verdicts.registration import read_registration, registration_path
 
-ABOUT = "archive.json"
-SUMS = "SHA256SUMS"
-#: Provenance in archives of before; nothing reads it.
-CRATE = "ro-crate-metadata.json"
-WORKFLOW = "Snakefile"
-
-_NAME = r"\w[\w.+-]*"
-_RULES = rf"workflow/(?:Snakefile|rules/{_NAME}\.smk)"
-#: Configs, claims, graphs, plugins, tables and records: neither hidden, nor absolute, nor outside.
-_MEMBER = (
-    rf"(?:{_NAME}/)*(?:Snakefile|SHA256SUMS|{_NAME}\."
-    r"(?:yaml|yml|csv|txt|edgelist|graphml|gml|json|py|smk|parquet|jsonl\.xz))"
-)
-
-CODE = ".py"
-
-
-def check_member(name: str, size: int) -> None:
-    """Raise a UserError for a member that no archive has, by its name and its size in bytes.
-
-    Which of these members an archive has depends on its config (``check_expected``).
-    """
-    if not re.fullmatch(_MEMBER, name):
-        raise UserError(f"{name[:200]!r} is no part of an archive")
-    most = limits.ARCHIVE if name.endswith((".parquet", ".xz")) else limits.TEXT
-    most = limits.JSON if name in (ABOUT, CRATE) else most
-    if size > most:
-        raise UserError(f"{name!r} has {size} bytes; at most {most} are allowed")
-
-
-def write_members(folder: Path, members: Mapping[str, bytes]) -> None:
-    """Write members as files below ``folder``."""
-    for name, content in members.items():
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-
-
-def is_workflow(name: str) -> bool:
-    """Whether a member is a source of the workflow: provenance, which is never run."""
-    return re.fullmatch(f"{WORKFLOW}|{_RULES}", name) is not None
-
-
-def named_members(planned: Plan) -> dict[str, Path]:
-    """The files that a config names, by their names in an archive: their paths.
-
-    Raises a UserError for a file outside the working directory.
-    """
-    places = deciding_members(planned)
-    places[inside("claims", planned.claims)] = Path(planned.claims)
-    for path in planned.ledger.printed:  # read from the file of claims, which is inside
-        places[inside("claims", str(path))] = path
-    registered = registration_path(planned.claims)
-    if registered.exists():
-        places[inside("claims", str(registered))] = registered
-    if planned.findings is not None:
-        places[inside("findings", planned.findings)] = Path(planned.findings)
-    return places
-
-
-def deciding_members(planned: Plan) -> dict[str, Path]:
-    """The files that decide runs: plugins, and files named by runs."""
-    places = {inside("plugins", path): Path(path) for path in planned.plugins}
-    for spec in planned.runs.values():
-        files = named_files(spec.values())
-        places |= {inside(key, str(path)): path for key, path in files.items()}
-    return places
-
-
-def inside(key: str, file: str) -> str:
-    """The name in the archive of a ``file`` that the config names under ``key``."""
-    path = PurePosixPath(os.path.normpath(file))
-    if path.is_absolute() or ".." in path.parts:
-        raise UserError(
-            f"{key}: {file!r} is outside the working directory; an archive can't contain it."
-        )
-    return str(path)
-
-
-def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
-    """Raise a UserError for the first member that an archive of this plan does not have."""
-    folders = {paths.reference_folder(paper) for paper in (paths.NGO, planned.paper.name)}
-    numbers = {
-        f"{folder}/{path.name}"
-        for folder in folders
-        for path in (paths.REPOSITORY / folder).glob("*.csv")
-    }
-    known = {ABOUT, CRATE, METRICS, RECORDS}
-    known |= {*configs, *numbers, *named_members(planned)}
-    known |= {paths.tidy_table(planned.tier, name) for name in planned.made}
-    specs = [*planned.runs.values(), *planned.partition_runs.values()]
-    known |= {paths.data_manifest(spec.dataset) for spec in specs}
-    for name in sorted(names):
-        if name not in known and not is_workflow(name):
-            raise UserError(f"{name!r} is no part of an archive of its config")
-
-
-# Texts in a config that name a file outside the working directory.
-_OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
-
-
-def described(members: Mapping[str, bytes]) -> dict:
-    """The description, with the tier and the config of the config files.
-
-    Raises a UserError, without a key, for the first fault. The config names no file outside of the
-    archive.
-    """
-    about = json.loads(members[ABOUT])
-    if not isinstance(about, dict):
-        raise UserError("it is not a mapping")
-    for key, kind in {"artefacts": list, "whole": bool, "configs": list}.items():
-        if type(about.get(key)) is not kind:
-            raise UserError(f"{key!r} is {shown(about.get(key))}, which is no {kind.__name__}")
-    for name in (*about["artefacts"], *about["configs"]):
-        if not isinstance(name, str):
-            raise UserError(f"{shown(name)} is no name")
-    config = _config(about["configs"], members)
-    _check_files(config, members)
-    return {**about, "config": config, "tier": str(config.get("tier"))}
-
-
-def _config(names: list[str], members: Mapping[str, bytes]) -> dict:
-    """The config of the members ``names``, the base first."""
-    for name in names:
-        if name not in members:
-            raise UserError(f"the config {shown(name)} is not in the archive")
-    if names[:1] != [paths.CONFIG.as_posix()]:
-        raise UserError(f"the first config must be {str(paths.CONFIG)!r}")
-    with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
-        write_members(Path(folder), {name: members[name] for name in names})
-        try:
-            return read_config(Path(folder, name) for name in names)
-        except UserError as error:
-            raise UserError(str(error).replace(f"{folder}/", "")) from None
-
-
-def _check_files(config: Mapping, members: Mapping[str, bytes]) -> None:
-    """Raise a UserError if the config names a file that is not in the archive.
-
-    No text in it may be a path outside: plugins may add keys that name files. The root of the data
-    sets is not read from an archive.
-    """
-    for _, _, value in values_in({k: part for k, part in config.items() if k != "data"}):
-        if isinstance(value, str) and _OUTSIDE.match(value):
-            raise UserError(f"its config names a path outside of it, {shown(value)}")
-    for name in plugin_files(config):
-        if str(PurePosixPath(name)) not in members:
-            raise UserError(f"the plugin {name!r} is not in the archive")
-    code = {name for name in members if name.endswith(CODE)}
-    if other := sorted(code - {*plugin_code(config)}):
-        raise UserError(f"{other[0]!r} is code, and no plugin of the config")
-
-
-def plugin_code(config: Mapping) -> list[str]:
-    """The plugins of a config that are code, by their names in an archive."""
-    return [str(PurePosixPath(name)) for name in plugin_files(config) if name.endswith(CODE)]
-
-
 # The key of ``archive.json`` with the earlier revisions that made a marked archive.
 OLDER = "older"
 
-# By name in the archive, which is the path in the folder where it is unpacked.
-Members = dict[str, bytes]
+FLAG = "--trust-plugins"
+
+# Prints a line for the user.
+Tell = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -249,23 +98,14 @@ def write_archive(path: str | Path, members: Members) -> str:
 
 def read_archive(path: str | Path) -> Archive:
     """The archive at ``path``; a UserError that names the first fault in it."""
-    content = content_of(Path(path), limits.ARCHIVE)
+    content = content_of(Path(path), ARCHIVE)
     with refusing(path):
-        try:
-            members = _members(content)
-        except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
-            told = in_a_line(error)
-            raise UserError(f"it is not a metrics archive, or it is truncated ({told})") from None
-        if not {SUMS, ABOUT} <= members.keys():
-            raise UserError(f"it has no {SUMS}, or no {ABOUT}: it is not a metrics archive")
-        _check_sums(members.pop(SUMS), members)
-        if (packed := tar_of(members)) != content:
-            raise UserError(
-                f"it differs from an archive of its members (expected sha256 {sha256(packed)}, "
-                f"found {sha256(content)})"
-            )
-        limits.read_apart(content)
-    return Archive(path, members)
+        return Archive(path, members_of(content))
+
+
+def content_of(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a file, at most so many; a UserError if it can't be read."""
+    return check_readable(path, "archive", most).read_bytes()
 
 
 @contextmanager
@@ -278,67 +118,115 @@ def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
         raise UserError(f"archive: {str(path)!r} is refused: {told}.") from None
 
 
-def tar_of(members: Members) -> bytes:
-    """The archive of ``members``: the sums, then the members sorted by name.
+def named_members(planned: Plan) -> dict[str, Path]:
+    """The files that a config names, by their names in an archive: their paths.
 
-    It has no times and no owners. It is not compressed, since its large members are.
+    Raises a UserError for a file outside the working directory.
     """
-    ordered = dict(sorted(members.items()))
-    sums = "".join(f"{sha256(content)}  {name}\n" for name, content in ordered.items())
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name, content in {SUMS: sums.encode(), **ordered}.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return file.getvalue()
+    registered = registration_path(planned.claims)
+    printed = planned.ledger.printed  # read from the file of claims, which is inside
+    files = [("claims", path) for path in (planned.claims, *printed)]
+    files += [("claims", registered)] if registered.exists() else []
+    files += [("findings", planned.findings)] if planned.findings is not None else []
+    return deciding_members(planned) | {inside(key, str(path)): Path(path) for key, path in files}
 
 
-def _members(content: bytes) -> Members:
-    """The members of a tar file, which may have regular files of allowed names and sizes only."""
-    members: Members = {}
-    left = limits.ARCHIVE
-    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as file:
-        for entry in file:
-            check_member(entry.name, entry.size)
-            left -= entry.size
-            if entry.type != tarfile.REGTYPE or entry.name in members:
-                raise UserError(f"{entry.name!r} is not a regular file, or occurs twice")
-            if left < 0 or len(members) == limits.MEMBERS:
-                raise UserError(f"it has more than {limits.MEMBERS} files, or is too large")
-            members[entry.name] = file.extractfile(entry).read()
-    folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
-    if len({name.casefold() for name in (*members, *folders)}) < len(members) + len(folders):
-        raise UserError("two of its files and folders have one name")
-    return members
+def deciding_members(planned: Plan) -> dict[str, Path]:
+    """The files that decide runs: plugins, and files named by runs."""
+    places = {inside("plugins", path): Path(path) for path in planned.plugins}
+    for spec in planned.runs.values():
+        files = named_files(spec.values())
+        places |= {inside(key, str(path)): path for key, path in files.items()}
+    return places
 
 
-def _check_sums(sums: bytes, members: Members) -> None:
-    """Raise a UserError for a member that is missing, changed or not among the ``sums``."""
-    lines = sums.decode().splitlines()
-    wanted = {name: value for value, _, name in (line.partition("  ") for line in lines)}
-    for name in sorted(wanted.keys() | members.keys()):
-        held = sha256(members[name]) if name in members else None
-        if held != wanted.get(name):
-            raise UserError(
-                f"{name!r} is not as in {SUMS} (expected sha256 {wanted.get(name)}, found {held})"
-            )
+def inside(key: str, file: str) -> str:
+    """The name in the archive of a ``file`` that the config names under ``key``."""
+    path = PurePosixPath(os.path.normpath(file))
+    if path.is_absolute() or ".." in path.parts:
+        raise UserError(
+            f"{key}: {file!r} is outside the working directory; an archive can't contain it."
+        )
+    return str(path)
 
 
-def sha256(content: bytes) -> str:
-    """The SHA-256 of ``content``, in hexadecimal."""
-    return hashlib.sha256(content).hexdigest()
+def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
+    """Raise a UserError for the first member that an archive of this plan does not have."""
+    known = {ABOUT, CRATE, METRICS, RECORDS, *configs, *named_members(planned)}
+    for folder in map(paths.reference_folder, (paths.NGO, planned.paper.name)):
+        published = (paths.REPOSITORY / folder).glob("*.csv")
+        known |= {f"{folder}/{path.name}" for path in published}
+    known |= {paths.tidy_table(planned.tier, name) for name in planned.made}
+    specs = [*planned.runs.values(), *planned.partition_runs.values()]
+    known |= {paths.data_manifest(spec.dataset) for spec in specs}
+    for name in sorted(names):
+        if name not in known and not is_source(name):
+            raise UserError(f"{name!r} is no part of an archive of its config")
 
 
-def content_of(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a file, at most so many; a UserError if it can't be read."""
-    return check_readable(path, "archive", most).read_bytes()
+def described(members: Members) -> dict:
+    """The description, with the tier and the config of the config files.
+
+    Raises a UserError, without a key, for the first fault. The config names no file outside of the
+    archive.
+    """
+    about = json.loads(members[ABOUT])
+    if not isinstance(about, dict):
+        raise UserError("it is not a mapping")
+    for key, kind in {"artefacts": list, "whole": bool, "configs": list}.items():
+        if type(about.get(key)) is not kind:
+            raise UserError(f"{key!r} is {shown(about.get(key))}, which is no {kind.__name__}")
+    for name in (*about["artefacts"], *about["configs"]):
+        if not isinstance(name, str):
+            raise UserError(f"{shown(name)} is no name")
+    config = _config(about["configs"], members)
+    _check_files(config, members)
+    return {**about, "config": config, "tier": str(config.get("tier"))}
 
 
-FLAG = "--trust-plugins"
+def _config(names: list[str], members: Members) -> dict:
+    """The config of the members ``names``, the base first."""
+    for name in names:
+        if name not in members:
+            raise UserError(f"the config {shown(name)} is not in the archive")
+    if names[:1] != [paths.CONFIG.as_posix()]:
+        raise UserError(f"the first config must be {str(paths.CONFIG)!r}")
+    with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
+        write_members(Path(folder), {name: members[name] for name in names})
+        try:
+            return read_config(Path(folder, name) for name in names)
+        except UserError as error:
+            raise UserError(str(error).replace(f"{folder}/", "")) from None
 
-# Prints a line for the user.
-Tell = Callable[[str], object]
+
+# Texts in a config that name a file outside the working directory.
+_OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
+
+
+def _check_files(config: Mapping, members: Members) -> None:
+    """Raise a UserError if the config names a file that is not in the archive.
+
+    No text in it may be a path outside: plugins may add keys that name files. The root of the data
+    sets is not read from an archive.
+    """
+    for _, _, value in values_in({k: part for k, part in config.items() if k != "data"}):
+        if isinstance(value, str) and _OUTSIDE.match(value):
+            raise UserError(f"its config names a path outside of it, {shown(value)}")
+    for name in plugin_files(config):
+        if str(PurePosixPath(name)) not in members:
+            raise UserError(f"the plugin {name!r} is not in the archive")
+    if other := sorted({name for name in members if is_code(name)} - {*plugin_code(config)}):
+        raise UserError(f"{other[0]!r} is code, and no plugin of the config")
+
+
+def is_code(name: str) -> bool:
+    """Whether a member is code."""
+    return name.endswith(".py")
+
+
+def plugin_code(config: Mapping) -> list[str]:
+    """The plugins of a config that are code, by their names in an archive."""
+    return [str(PurePosixPath(name)) for name in plugin_files(config) if is_code(name)]
 
 
 @contextmanager
@@ -353,7 +241,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
     read = {
         name: content
         for name, content in archive.members.items()
-        if not (name.startswith("results/") or is_workflow(name))
+        if not (name.startswith("results/") or is_source(name))
     }
     with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
         write_members(Path(folder), read)

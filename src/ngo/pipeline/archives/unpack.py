@@ -10,9 +10,7 @@ The tidy tables of experiments follow from the runs. (Archives of earlier versio
 from __future__ import annotations
 
 import io
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
@@ -20,11 +18,18 @@ from pathlib import Path
 from pyarrow import parquet
 
 from ngo.analysis.universes import Universe, in_universes
-from ngo.common.files import PARTIAL, exclusive_lock, writable_folder
+from ngo.common.files import exclusive_lock, writable_folder
 from ngo.common.registry import UserError, in_a_line
-from ngo.pipeline.archives import archive as archives
-from ngo.pipeline.archives import finished_runs, limits
-from ngo.pipeline.archives.archive import Archive, Members, Tell
+from ngo.pipeline.archives import finished_runs, members
+from ngo.pipeline.archives.archive import (
+    Archive,
+    Tell,
+    archived_plan,
+    content_of,
+    deciding_members,
+    refusing,
+)
+from ngo.pipeline.archives.members import RECORDS, Members, is_source, sha256, tar_of, write_members
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import LOCK, RUNS, tidy_table
 from ngo.pipeline.plan import Plan, plan
@@ -41,7 +46,7 @@ def needed_tables(archive: Archive, planned: Plan) -> list[str]:
 
 def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | None:
     """The first run of the tables ``names`` that is not in the archive; None if all are."""
-    runs = archive.runs if finished_runs.RECORDS in archive.members else {}
+    runs = archive.runs if RECORDS in archive.members else {}
     needed = (spec.id for name in names for spec in planned.runs_of(name))
     return next((run for run in needed if run not in runs), None)
 
@@ -63,12 +68,12 @@ def joined_tables(
     Raises a UserError for an absent run, for a record with other values than the config, for runs
     that can't be joined, and for too large tables.
     """
-    known, left = planned.run_tables.values(), limits.JOINED
+    known, left = planned.run_tables.values(), members.JOINED
     names = [name for name in names if name in known]
-    has_runs = finished_runs.RECORDS in archive.members
+    has_runs = RECORDS in archive.members
     wrong = relabelled(archive, planned) if names and has_runs else None
     for name in names:
-        with archives.refusing(archive.path):
+        with refusing(archive.path):
             if wrong:
                 raise UserError(wrong)
             if absent := absent_run(archive, planned, [name]):
@@ -109,31 +114,23 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
     """Unpack an archive of ``planned`` into ``out``/TIER-SUM; returns that folder.
 
     It has what the archive's tables and figures are made from. The sources of the workflow stay in
-    the archive: nothing in the folder is run but the config's plugins, if they are trusted. The
-    folder appears only when it is complete. An existing folder must contain these files unchanged:
-    a UserError if one of them has been changed.
+    the archive: nothing in the folder is run but the config's plugins, if they are trusted. Files
+    of an existing folder are kept: a UserError if one of them has been changed.
     """
     if not archive.about["artefacts"]:
         raise UserError(
             f"archive: {str(archive.path)!r} has finished runs and no tables or figures; "
             "ngo restore puts the runs back."
         )
-    files, digest = _files(archive, planned), archives.sha256(archives.tar_of(archive.members))
+    files, digest = _files(archive, planned), sha256(tar_of(archive.members))
     folder = writable_folder(out) / f"{archive.about['tier']}-{digest[:8]}"
-    if not folder.exists():
-        temporary = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out))
-        try:
-            archives.write_members(temporary, files)
-            temporary.chmod(0o755)
-            temporary.replace(folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+    write_members(folder, {name: files[name] for name in files if not (folder / name).exists()})
     for name, content in files.items():
-        here = archives.content_of(folder / name)
+        here = content_of(folder / name)
         if here != content:
             raise UserError(
                 f"archive: {str(folder / name)!r} has been changed since it was unpacked "
-                f"(expected sha256 {archives.sha256(content)}, found {archives.sha256(here)}); "
+                f"(expected sha256 {sha256(content)}, found {sha256(here)}); "
                 "remove the folder."
             )
     return folder
@@ -145,11 +142,11 @@ def _files(archive: Archive, planned: Plan) -> Members:
     files = {
         name: content
         for name, content in archive.members.items()
-        if not archives.is_workflow(name) and name not in joined
+        if not is_source(name) and name not in joined
     }
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
-    if finished_runs.RECORDS in files:  # one file for each, as pages of results read them
+    if RECORDS in files:  # one file for each, as pages of results read them
         for run in archive.runs.values():
             files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
     return files
@@ -205,14 +202,14 @@ def chosen(
         yield plan(read_config(configs))
         return
     here = Path.cwd()
-    with archives.archived_plan(archive, trusted=trusted, tell=tell) as planned, chdir(here):
+    with archived_plan(archive, trusted=trusted, tell=tell) as planned, chdir(here):
         _check_here(archive, planned)
         yield planned
 
 
 def _check_here(archive: Archive, planned: Plan) -> None:
     """Raise a UserError if a file that decides runs is not here as it is in the archive."""
-    for name in sorted(archives.deciding_members(planned)):
+    for name in sorted(deciding_members(planned)):
         place = Path(name)
         if not place.is_file() or place.read_bytes() != archive.members[name]:
             raise UserError(

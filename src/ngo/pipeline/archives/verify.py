@@ -109,30 +109,30 @@ def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured])
     Raises a UserError for a name that no claim has.
     """
     claims = planned.ledger.claims
-    for name in names:
-        one_of("claim", name, claims)
 
     @cache
     def facts(table: str) -> pd.DataFrame:
         return pd.DataFrame([{"run": spec.id, **spec.values()} for spec in planned.runs_of(table)])
 
-    def basis(claim: Claim) -> Group:
-        pooled = [basis(claims[name]) for name in claim.pooled]
-        runs = {run for part in pooled for run in part.runs}
-        cases: dict[str, list[int]] = {}
-        for name, numbers in (item for part in pooled for item in part.cases.items()):
-            cases[name] = sorted({*cases.get(name, ()), *numbers})
-        unchecked = [name for part in pooled for name in part.unchecked]
-        for name in claim.tables:
-            if len(facts(name)):
-                runs |= set(_compared(facts(name), claim)["run"])
-            elif name in measured:
-                cases[name] = _cases(measured[name], claim)
-            else:
-                unchecked.append(name)
-        return Group(claim.id, len(runs), sorted(runs), cases, list(dict.fromkeys(unchecked)))
+    def parts(claim: Claim) -> list[Claim]:
+        return [claim, *(part for name in claim.pooled for part in parts(claims[name]))]
 
-    return [basis(claims[name]) for name in dict.fromkeys(names)]
+    def basis(claim: Claim) -> Group:
+        runs: set[str] = set()
+        cases: dict[str, set[int]] = {}
+        unchecked: list[str] = []
+        for part in parts(claim):
+            for name in part.tables:
+                if len(facts(name)):
+                    runs |= set(_compared(facts(name), part)["run"])
+                elif name in measured:
+                    cases[name] = cases.get(name, set()) | _cases(measured[name], part)
+                elif name not in unchecked:
+                    unchecked.append(name)
+        numbers = {name: sorted(chosen) for name, chosen in cases.items()}
+        return Group(claim.id, len(runs), sorted(runs), numbers, unchecked)
+
+    return [basis(claims[one_of("claim", name, claims)]) for name in dict.fromkeys(names)]
 
 
 def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
@@ -155,14 +155,10 @@ def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
     return met
 
 
-def _cases(measured: Measured, claim: Claim) -> list[int]:
+def _cases(measured: Measured, claim: Claim) -> set[int]:
     """The numbers of the cases of a measured table that a claim selects and compares."""
     rows = _compared(measured.table, claim)
-    names = list(measured.cases[0].facts)
-    if not names:
-        return [0] if len(rows) else []
-    selected = set(rows[names].drop_duplicates().itertuples(index=False, name=None))
-    return [k for k, case in enumerate(measured.cases) if tuple(case.facts.values()) in selected]
+    return {k for k in range(len(measured.cases)) if measured.of_case(rows, k).any()}
 
 
 # What was checked, how, and what differs, if anything does.
