@@ -17,13 +17,8 @@ import pandas as pd
 
 from ngo.analysis import results
 from ngo.pipeline import paths
-from ngo.pipeline.archives.archive import (
-    OLDER,
-    Archive,
-    archived_plan,
-    content_of,
-    read_archive,
-)
+from ngo.pipeline.archives import archive as archives
+from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.members import sha256
 from ngo.pipeline.archives.unpack import joined_tables
 from ngo.pipeline.archives.verify import Group, bases
@@ -53,17 +48,17 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
     shipped = paths.shipped_metrics(root)
     for tier in sorted(shipped, key=lambda tier: (tier != paths.FIRST, tier)):
         path = shipped[tier]
-        archive = read_archive(path)
-        with archived_plan(archive, trusted=False, tell=tell) as planned:
+        archive = archives.read_archive(path)
+        with archives.archived_plan(archive, trusted=False, tell=tell) as planned:
             papers.append(
                 _paper(
                     planned.tier,
                     planned.paper,
                     page=paths.pages_of(planned.tier)[0],
                     archive=path.relative_to(root).as_posix(),
-                    sha256=sha256(content_of(Path(archive.path))),
+                    sha256=sha256(archives.content_of(Path(archive.path))),
                     runs=len(planned.shown_runs),
-                    older=OLDER in archive.about,
+                    older=archives.OLDER in archive.about,
                 )
             )
             claims += claims_of(planned, archive)

@@ -26,26 +26,10 @@ import pandas as pd
 from ngo.common.files import atomic_file, check_readable
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline import paths
+from ngo.pipeline.archives import members
 from ngo.pipeline.archives.finished_runs import FinishedRun, unpacked
-from ngo.pipeline.archives.members import (
-    ABOUT,
-    ARCHIVE,
-    CRATE,
-    METRICS,
-    RECORDS,
-    Members,
-    is_source,
-    members_of,
-    sha256,
-    tar_of,
-    write_members,
-)
-from ngo.pipeline.config import (
-    GONE,  # of whose use the reader of an archive is not told
-    plugin_files,
-    read_config,
-    values_in,
-)
+from ngo.pipeline.archives.members import Members
+from ngo.pipeline.config import GONE, plugin_files, read_config, values_in
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
@@ -70,7 +54,7 @@ class Archive:
     @cached_property
     def about(self) -> dict:
         """The content of ``archive.json``; a UserError if it does not describe the members."""
-        with refusing(self.path, f"{ABOUT} can't be read ({{}})"):
+        with refusing(self.path, f"{members.ABOUT} can't be read ({{}})"):
             return described(self.members)
 
     @cached_property
@@ -88,19 +72,19 @@ class Archive:
                 raise UserError(in_a_line(error)) from None
 
 
-def write_archive(path: str | Path, members: Members) -> str:
-    """Write an archive of ``members``; returns its SHA-256."""
-    content = tar_of(members)
+def write_archive(path: str | Path, files: Members) -> str:
+    """Write an archive of ``files``, by name; returns its SHA-256."""
+    content = members.tar_of(files)
     with atomic_file(path) as temporary:
         temporary.write_bytes(content)
-    return sha256(content)
+    return members.sha256(content)
 
 
 def read_archive(path: str | Path) -> Archive:
     """The archive at ``path``; a UserError that names the first fault in it."""
-    content = content_of(Path(path), ARCHIVE)
+    content = content_of(Path(path), members.ARCHIVE)
     with refusing(path):
-        return Archive(path, members_of(content))
+        return Archive(path, members.members_of(content))
 
 
 def content_of(path: Path, most: int | None = None) -> bytes:
@@ -152,7 +136,7 @@ def inside(key: str, file: str) -> str:
 
 def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
     """Raise a UserError for the first member that an archive of this plan does not have."""
-    known = {ABOUT, CRATE, METRICS, RECORDS, *configs, *named_members(planned)}
+    known = {*members.OF_ANY, *configs, *named_members(planned)}
     for folder in map(paths.reference_folder, (paths.NGO, planned.paper.name)):
         published = (paths.REPOSITORY / folder).glob("*.csv")
         known |= {f"{folder}/{path.name}" for path in published}
@@ -160,17 +144,17 @@ def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str
     specs = [*planned.runs.values(), *planned.partition_runs.values()]
     known |= {paths.data_manifest(spec.dataset) for spec in specs}
     for name in sorted(names):
-        if name not in known and not is_source(name):
+        if name not in known and not members.is_source(name):
             raise UserError(f"{name!r} is no part of an archive of its config")
 
 
-def described(members: Members) -> dict:
+def described(files: Members) -> dict:
     """The description, with the tier and the config of the config files.
 
     Raises a UserError, without a key, for the first fault. The config names no file outside of the
     archive.
     """
-    about = json.loads(members[ABOUT])
+    about = json.loads(files[members.ABOUT])
     if not isinstance(about, dict):
         raise UserError("it is not a mapping")
     for key, kind in {"artefacts": list, "whole": bool, "configs": list}.items():
@@ -179,20 +163,20 @@ def described(members: Members) -> dict:
     for name in (*about["artefacts"], *about["configs"]):
         if not isinstance(name, str):
             raise UserError(f"{shown(name)} is no name")
-    config = _config(about["configs"], members)
-    _check_files(config, members)
+    config = _config(about["configs"], files)
+    _check_files(config, files)
     return {**about, "config": config, "tier": str(config.get("tier"))}
 
 
-def _config(names: list[str], members: Members) -> dict:
+def _config(names: list[str], files: Members) -> dict:
     """The config of the members ``names``, the base first."""
     for name in names:
-        if name not in members:
+        if name not in files:
             raise UserError(f"the config {shown(name)} is not in the archive")
     if names[:1] != [paths.CONFIG.as_posix()]:
         raise UserError(f"the first config must be {str(paths.CONFIG)!r}")
     with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
-        write_members(Path(folder), {name: members[name] for name in names})
+        members.write_members(Path(folder), {name: files[name] for name in names})
         try:
             return read_config(Path(folder, name) for name in names)
         except UserError as error:
@@ -203,7 +187,7 @@ def _config(names: list[str], members: Members) -> dict:
 _OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
 
 
-def _check_files(config: Mapping, members: Members) -> None:
+def _check_files(config: Mapping, files: Members) -> None:
     """Raise a UserError if the config names a file that is not in the archive.
 
     No text in it may be a path outside: plugins may add keys that name files. The root of the data
@@ -213,9 +197,9 @@ def _check_files(config: Mapping, members: Members) -> None:
         if isinstance(value, str) and _OUTSIDE.match(value):
             raise UserError(f"its config names a path outside of it, {shown(value)}")
     for name in plugin_files(config):
-        if str(PurePosixPath(name)) not in members:
+        if str(PurePosixPath(name)) not in files:
             raise UserError(f"the plugin {name!r} is not in the archive")
-    if other := sorted({name for name in members if is_code(name)} - {*plugin_code(config)}):
+    if other := sorted({name for name in files if is_code(name)} - {*plugin_code(config)}):
         raise UserError(f"{other[0]!r} is code, and no plugin of the config")
 
 
@@ -241,10 +225,10 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
     read = {
         name: content
         for name, content in archive.members.items()
-        if not (name.startswith("results/") or is_source(name))
+        if not (name.startswith("results/") or members.is_source(name))
     }
     with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
-        write_members(Path(folder), read)
+        members.write_members(Path(folder), read)
         with chdir(folder):
             yield _planned(archive)
 
@@ -252,7 +236,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
 def _check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
     """Tell the name and the SHA-256 of plugins that are code; a UserError unless ``trusted``."""
     for name in plugin_code(archive.about["config"]):
-        plugin = f"{name!r} (sha256 {sha256(archive.members[name])})"
+        plugin = f"{name!r} (sha256 {members.sha256(archive.members[name])})"
         if not trusted:
             raise UserError(
                 f"archive: {str(archive.path)!r} has the plugin {plugin}, which is code. Read it, "
@@ -266,6 +250,7 @@ def _planned(archive: Archive) -> Plan:
     about = archive.about
     with refusing(archive.path):
         try:
+            # the reader of an archive is not told of keys of earlier releases
             planned = plan({k: v for k, v in about["config"].items() if k not in GONE})
             check_expected(archive.members, planned, about["configs"])
             planned.ledger  # noqa: B018 (its file is checked)

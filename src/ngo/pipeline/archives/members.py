@@ -39,6 +39,8 @@ METRICS = "results/runs/metrics.parquet"
 RECORDS = "results/runs/records.jsonl.xz"
 #: Provenance in archives of before; nothing reads it.
 CRATE = "ro-crate-metadata.json"
+#: What any archive may have.
+OF_ANY = (ABOUT, CRATE, METRICS, RECORDS)
 
 MIB = 2**20
 
@@ -239,11 +241,12 @@ def read_apart(content: bytes) -> None:
 
 
 def write_members(folder: Path, members: Members) -> None:
-    """Write members as files below ``folder``."""
+    """Write members as files below ``folder``; a file that is there is kept."""
     for name, content in members.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        if not target.exists():
+            target.write_bytes(content)
 
 
 def _main() -> None:

@@ -20,16 +20,10 @@ from pyarrow import parquet
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.files import exclusive_lock, writable_folder
 from ngo.common.registry import UserError, in_a_line
+from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives import finished_runs, members
-from ngo.pipeline.archives.archive import (
-    Archive,
-    Tell,
-    archived_plan,
-    content_of,
-    deciding_members,
-    refusing,
-)
-from ngo.pipeline.archives.members import RECORDS, Members, is_source, sha256, tar_of, write_members
+from ngo.pipeline.archives.archive import Archive, Tell
+from ngo.pipeline.archives.members import RECORDS, Members
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import LOCK, RUNS, tidy_table
 from ngo.pipeline.plan import Plan, plan
@@ -73,7 +67,7 @@ def joined_tables(
     has_runs = RECORDS in archive.members
     wrong = relabelled(archive, planned) if names and has_runs else None
     for name in names:
-        with refusing(archive.path):
+        with archives.refusing(archive.path):
             if wrong:
                 raise UserError(wrong)
             if absent := absent_run(archive, planned, [name]):
@@ -122,15 +116,15 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
             f"archive: {str(archive.path)!r} has finished runs and no tables or figures; "
             "ngo restore puts the runs back."
         )
-    files, digest = _files(archive, planned), sha256(tar_of(archive.members))
+    files, digest = _files(archive, planned), members.sha256(members.tar_of(archive.members))
     folder = writable_folder(out) / f"{archive.about['tier']}-{digest[:8]}"
-    write_members(folder, {name: files[name] for name in files if not (folder / name).exists()})
+    members.write_members(folder, files)
     for name, content in files.items():
-        here = content_of(folder / name)
+        here = archives.content_of(folder / name)
         if here != content:
             raise UserError(
                 f"archive: {str(folder / name)!r} has been changed since it was unpacked "
-                f"(expected sha256 {sha256(content)}, found {sha256(here)}); "
+                f"(expected sha256 {members.sha256(content)}, found {members.sha256(here)}); "
                 "remove the folder."
             )
     return folder
@@ -142,7 +136,7 @@ def _files(archive: Archive, planned: Plan) -> Members:
     files = {
         name: content
         for name, content in archive.members.items()
-        if not is_source(name) and name not in joined
+        if not members.is_source(name) and name not in joined
     }
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
@@ -202,14 +196,14 @@ def chosen(
         yield plan(read_config(configs))
         return
     here = Path.cwd()
-    with archived_plan(archive, trusted=trusted, tell=tell) as planned, chdir(here):
+    with archives.archived_plan(archive, trusted=trusted, tell=tell) as planned, chdir(here):
         _check_here(archive, planned)
         yield planned
 
 
 def _check_here(archive: Archive, planned: Plan) -> None:
     """Raise a UserError if a file that decides runs is not here as it is in the archive."""
-    for name in sorted(deciding_members(planned)):
+    for name in sorted(archives.deciding_members(planned)):
         place = Path(name)
         if not place.is_file() or place.read_bytes() != archive.members[name]:
             raise UserError(
