@@ -146,6 +146,7 @@ def footer(content):
 
 WORDS = pa.array(["a" * 10**5] * 8100)
 ZEROS = pa.array(np.zeros(10**7))
+ZEROS_OF_64_MIB = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(2**26)}
 NONE = "'a.tar' is refused: it is not a metrics archive"
 
 CASES = {
@@ -158,6 +159,10 @@ CASES = {
     "a file without end": (lambda _: bytes(2**20), "it has no SHA256SUMS"),
     "members without end": (headers(*((f"{k}.yaml", {}) for k in range(2000))), "more than 1000 f"),
     "a sparse file": (sparse, f"'{CONFIG}' has 8589934592 bytes; at most 1048576 are allowed"),
+    "a sparse table": (
+        headers(("a.parquet", {"pax_headers": ZEROS_OF_64_MIB}), form=tarfile.PAX_FORMAT),
+        "'a.parquet' is not a regular file",
+    ),
     "a chain of headers": (chained, NONE),
     "a link": (headers(("a.yaml", {"type": b"2", "linkname": "/etc/passwd"})), "not a regular fil"),
     "a device": (headers(("a.yaml", {"type": b"3"})), "'a.yaml' is not a regular file"),
