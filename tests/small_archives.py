@@ -16,7 +16,7 @@ from ngo.analysis import results
 from ngo.cli import cli
 from ngo.measures import theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
-from ngo.pipeline.archives import verify
+from ngo.pipeline.archives import rerun
 from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.finished_runs import packed, read_run
 from ngo.pipeline.archives.pack import collect_finished
@@ -90,8 +90,8 @@ def in_this_process(monkeypatch, folder: Path) -> None:
         assert not environment
         return Made(table.cases[number].measure(), here)
 
-    monkeypatch.setattr(verify, "train_again", trained)
-    monkeypatch.setattr(verify, "measure_again", measured)
+    monkeypatch.setattr(rerun, "train_again", trained)
+    monkeypatch.setattr(rerun, "measure_again", measured)
 
 
 def ngo(command, members, *arguments, code=0) -> str:

@@ -16,7 +16,7 @@ TABLES = {
 
 
 # Each takes ten seconds or more.
-LONG = ("many_workers", "startup", "gpu_check")
+LONG = ("training_step", "many_workers", "startup", "gpu_check")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The examples: the notebook, and the config of text."""
 
 import nbformat
+import pytest
 from conftest import REPOSITORY
 from nbclient import NotebookClient
 
@@ -8,6 +9,7 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_and_its_cells_run_again(tmp_path):
     book = nbformat.read(REPOSITORY / "examples/fit.ipynb", 4)
     for cell in book.cells:

@@ -8,8 +8,9 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from small_archives import in_this_process, members_in
 
-from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
+from ngo.pipeline.archives.archive import OLDER, Archive, write_archive
 from ngo.pipeline.archives.finished_runs import packed
+from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.paths import shipped_metrics
 from ngo.report.results_markdown import BEGIN
 
@@ -42,10 +43,7 @@ def test_an_archive_of_the_present_code_passes_and_one_run_is_trained(shipped, o
 
 
 def test_without_the_data_nothing_is_made_again_and_a_line_says_so(shipped, own, monkeypatch):
-    def absent(name, root):
-        raise shipped.UserError("not here")
-
-    monkeypatch.setattr("ngo.data.download.check", absent)
+    monkeypatch.setattr("ngo.data.download.verify", lambda name, root: ["a file"])
     assert answer(shipped, own) == (
         "skip  own.tar: runs on digits, which is not here\npass  own.tar: nothing made again\n"
     )

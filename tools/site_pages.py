@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 from click.testing import CliRunner
 
@@ -39,27 +40,14 @@ COPIES = {
 
 # What can be imported beside the names of ``ngo`` itself, by subject.
 PARTS = {
-    "A step, as a method sees it": [
-        ("class", "ngo.gossip.step.Step"),
-        ("class", "ngo.gossip.exchange.Network"),
-    ],
+    "A step, as a method sees it": ["ngo.gossip.step.Step", "ngo.gossip.exchange.Network"],
     "Mixing matrices": [
-        ("class", "ngo.gossip.mixing_matrix.MixingMatrix"),
-        ("function", "ngo.gossip.spectrum.spectral_gap"),
+        "ngo.gossip.mixing_matrix.MixingMatrix",
+        "ngo.gossip.spectrum.spectral_gap",
     ],
-    "Consensus without learning": [("function", "ngo.gossip.consensus_dynamics.simulate")],
-    "Kept models": [
-        ("function", "ngo.training.snapshots.load_snapshots"),
-        ("function", "ngo.training.snapshots.module"),
-    ],
+    "Consensus without learning": ["ngo.gossip.consensus_dynamics.simulate"],
+    "Kept models": ["ngo.training.snapshots.load_snapshots", "ngo.training.snapshots.module"],
 }
-
-
-#: The functions of ``verdicts.replication``.
-REPLICATION = (
-    "prediction_interval", "standardized_difference", "q_test", "same_sign_and_significant",
-    "small_telescopes", "sceptical_p", "equivalence",
-)  # fmt: skip
 
 
 def write(docs: Path) -> None:
@@ -73,7 +61,6 @@ def write(docs: Path) -> None:
         "made/commands.md": commands(),
         "made/methods.md": f"# List of methods and parts\n\n{printed(run('methods'))}",
         "made/answers.txt": answers(),
-        "made/papers.txt": papers(docs),
     }
     for origin, page in COPIES.items():
         pages[page] = (REPOSITORY / origin).read_text(encoding="utf-8")
@@ -91,47 +78,31 @@ def answers() -> str:
     return told.strip().replace("](docs/", "](") + "\n"
 
 
-def papers(docs: Path) -> str:
-    """The navigation of the results of all papers."""
-    pages = ["board", "results", "results/claims", "results/figures", "assumptions"]
-    pages += ["calibration", "tinyimagenet", "review"]
-    pages += sorted(f"papers/{path.stem}" for path in docs.glob("papers/*.md"))
-    return "\n".join(["```{toctree}", ":hidden:", ":caption: Results", "", *pages, "```", ""])
-
-
-def documented(kind: str, name: str) -> str:
-    """The directive that documents an object from its docstring."""
-    members = "\n   :members:" if kind == "class" else ""
+def documented(name: str) -> str:
+    """The directive that documents a class, an exception, a function or a module."""
+    value = resolve_name(name)
+    kind = "module" if inspect.ismodule(value) else "function"
+    if inspect.isclass(value):
+        kind = "exception" if issubclass(value, Exception) else "class"
+    members = "\n   :members:" if kind in ("class", "module") else ""
     return f"```{{eval-rst}}\n.. auto{kind}:: {name}{members}\n```\n"
-
-
-def listed(package: object, names: list[str]) -> list[str]:
-    """The directives that document names of a package."""
-    directives = []
-    for name in names:
-        value, kind = getattr(package, name), "function"
-        if inspect.isclass(value):
-            kind = "exception" if issubclass(value, Exception) else "class"
-        directives.append(documented(kind, f"{package.__name__}.{name}"))
-    return directives
 
 
 def api() -> str:
     """The page of ``ngo``'s names."""
     lines = ["# The API of ngo", "", inspect.getdoc(ngo).split("\n\n", 1)[1], ""]
-    lines += ["## Names of ngo", "", *listed(ngo, ngo.__all__[1:])]
-    for subject, parts in PARTS.items():
-        lines += [f"## {subject}", "", *(documented(*part) for part in parts)]
+    lines += ["## Names of ngo", "", *(documented(f"ngo.{name}") for name in ngo.__all__[1:])]
+    for subject, names in PARTS.items():
+        lines += [f"## {subject}", "", *map(documented, names)]
     return "\n".join(lines)
 
 
 def verdicts_api() -> str:
     """The page of the names of ``verdicts``."""
-    names = listed(verdicts, [name for name in verdicts.__all__ if name != "UserError"])
-    rows = documented("class", "verdicts.row.Row")
-    studies = [documented("function", f"verdicts.replication.{name}") for name in REPLICATION]
-    parts = ["# The API of verdicts", "", *names, "## A row of verdicts", "", rows]
-    return "\n".join([*parts, "## Replications", "", *studies])
+    names = [f"verdicts.{name}" for name in verdicts.__all__ if name != "UserError"]
+    parts = ["# The API of verdicts", "", *map(documented, names), "## A row of verdicts", ""]
+    parts += [documented("verdicts.row.Row"), "## Replications", ""]
+    return "\n".join([*parts, documented("verdicts.replication")])
 
 
 def printed(text: str) -> str:

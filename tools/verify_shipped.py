@@ -16,9 +16,10 @@ import click
 from ngo.cli.options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives import archive as packing
-from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, Members
+from ngo.pipeline.archives import archive as archives
+from ngo.pipeline.archives.archive import OLDER, Archive
 from ngo.pipeline.archives.finished_runs import revisions
+from ngo.pipeline.archives.members import ABOUT, Members
 from ngo.pipeline.archives.verify import LONG, Group, Verification
 from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
@@ -37,7 +38,7 @@ def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -
     """Check ARCHIVES, by default those in results/archive."""
     if mark_older:
         for path in archives:
-            packing.write_archive(path, older(packing.read_archive(path)))
+            archives.write_archive(path, older(archives.read_archive(path)))
         return
     failed = 0
     for path in archives or sorted(REPOSITORY.glob("results/archive/*.tar")):
@@ -53,10 +54,10 @@ def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -
 
 def checked(path: Path, root: Path) -> list[tuple[str, str]]:
     """The outcome of each check of an archive: pass, FAIL or skip, and a sentence."""
-    archive = packing.read_archive(path)
+    archive = archives.read_archive(path)
     if OLDER in archive.about:
         return [marked(archive.about)]
-    with packing.archived_plan(archive, trusted=False, tell=click.echo) as planned:
+    with archives.archived_plan(archive, trusted=False, tell=click.echo) as planned:
         return made_again(Verification(archive, planned, root), root)
 
 
@@ -109,13 +110,8 @@ def pages_from(tier: str, *, whole: bool) -> list[str]:
 
 def absent(checks: Verification, root: Path) -> list[str]:
     """The data sets of runs whose files are not here."""
-    lacking = []
-    for dataset in sorted({spec.dataset for spec in checks.planned.runs.values()}):
-        try:
-            download.check(dataset, root)
-        except UserError:
-            lacking.append(dataset)
-    return lacking
+    names = {spec.dataset for spec in checks.planned.runs.values()}
+    return sorted(name for name in names if download.verify(name, root))
 
 
 if __name__ == "__main__":

@@ -13,12 +13,11 @@ from conftest import REPOSITORY
 from made_up_page import ROWS, row
 from markupsafe import escape
 from PIL import Image
+from shipped_plans import planned
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.verify import bases
-from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import CLAIMS, tier_folder
-from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import report_contents, shipped
 from ngo.printing import as_markdown, page
 from ngo.report.contents import SHIPPED, as_shipped
@@ -27,7 +26,8 @@ from ngo.report.results_markdown import paper_markdown
 from verdicts.registration import Entry, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
-SHOWN = plan(read_config([REPOSITORY / path for path in CONFIGS])).artefacts
+DEMO = planned("config/demo.yaml")
+SHOWN = DEMO.artefacts
 RECORD = {
     "source": "abc",
     "device": "cpu",
@@ -64,19 +64,24 @@ def root(tmp_path_factory):
     table = pd.DataFrame([vars(row) for row in ROWS])
     table.to_csv(folder / "tables/claims.csv", index=False)
     table[:0].to_csv(folder / "tables/claims_cells.csv", index=False)
-    with chdir(root):
-        runs = plan(read_config(CONFIGS)).shown_runs
-    for run in runs:
+    for run in DEMO.shown_runs:
         (root / "results/runs" / run).mkdir(parents=True)
         record = json.dumps({**RECORD, "id": run, "seed": 0})
         (root / f"results/runs/{run}/run.json").write_text(record)
     return root
 
 
+@pytest.fixture(scope="module")
+def contents(root):
+    with chdir(root):
+        return report_contents(CONFIGS)
+
+
 @pytest.fixture
-def made(root, monkeypatch):
+def made(contents, root, monkeypatch):
+    """What the pages have, and they are read in the folder."""
     monkeypatch.chdir(root)
-    return report_contents(CONFIGS)
+    return contents
 
 
 def test_every_artefact_is_there_with_the_ledger_last(made):
@@ -105,19 +110,18 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     shutil.copytree(root / "config", tmp_path / "config")
     (tmp_path / "results").symlink_to(root / "results")
     monkeypatch.chdir(tmp_path)
-    planned = plan(read_config(CONFIGS))
-    groups = {group.claim: group for group in bases(planned.ledger.claims, planned, {})}
+    groups = {group.claim: group for group in bases(DEMO.ledger.claims, DEMO, {})}
     trained = [name for name, group in groups.items() if group.runs]
     first, second, third = trained[:3]
     (measured, *_) = (name for name in groups if name not in trained)
     rows = [row(name, shows="") for name in (first, second, third, measured)]
     monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", only(rows))
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (21, 23))
-    forms = planned.ledger.forms
+    forms = DEMO.ledger.forms
     entries = {id: [Entry(form, late, "")] for id, form in forms.items()}
     for id, form in ((first, forms[first]), (second, "0" * 64)):
         entries[id].insert(0, Entry(form, early, ""))
-    file = registration_path(planned.claims)
+    file = registration_path(DEMO.claims)
     file.write_text(written(entries))
     made = report_contents(CONFIGS)
     assert [row.registered for row in made.rows] == ["before", "changed", "added", None]

@@ -10,7 +10,8 @@ from made_up_board import CELLS, read_board
 from small_archives import CLAIMS, in_this_process, members_in
 
 from ngo.pipeline import shipped_board as board
-from ngo.pipeline.archives.archive import read_archive, sha256, write_archive
+from ngo.pipeline.archives.archive import read_archive, write_archive
+from ngo.pipeline.archives.members import sha256
 from ngo.pipeline.paths import shipped_metrics
 from ngo.report.board import as_csv
 

@@ -11,7 +11,8 @@ from clone import REPOSITORY
 from good_archive import CLAIMS, FINDINGS, good_archive
 from running import finished, start
 
-from ngo.pipeline.archives.archive import read_archive, tar_of
+from ngo.pipeline.archives.archive import read_archive
+from ngo.pipeline.archives.members import tar_of
 from ngo.report.templates import FOLDER, play_page
 
 OWN = (FOLDER / "page.js").read_text(encoding="utf-8").strip()

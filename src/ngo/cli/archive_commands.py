@@ -14,9 +14,10 @@ from ngo.cli.log import LOG
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives import limits, unpack
+from ngo.pipeline.archives import unpack
 from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
 from ngo.pipeline.archives.finished_runs import revisions
+from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.archives.pack import collect, collect_finished
 from ngo.pipeline.archives.verify import Check, Verification
 
@@ -88,7 +89,7 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     folder = unpack.unpack(read, planned, out)
     click.echo(f"tables and figures of {archive} → {folder / 'results'}")
     command = unpack.command(folder, read.about, made)
-    os.execve(command[0], command, {**os.environ, **limits.SAFE_PATH})
+    os.execve(command[0], command, {**os.environ, **SAFE_PATH})
 
 
 @click.command()

@@ -135,16 +135,8 @@ def train(
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
         from ngo.cli.run_training import train_distributed
 
-        train_distributed(
-            spec,
-            out,
-            root,
-            processes=processes,
-            device=device,
-            timeout=timeout,
-            threads=threads,
-            **common,
-        )
+        common |= {"device": device, "timeout": timeout, "threads": threads}
+        train_distributed(spec, out, root, processes=processes, **common)
         return
     if processes:
         raise UserError("processes: this option needs --distributed.")

@@ -9,7 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from ngo.analysis.results import started
-from ngo.pipeline.archives.archive import ABOUT, OLDER
+from ngo.pipeline.archives.archive import OLDER
+from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.verify import bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paper_figures import Artefact

@@ -19,6 +19,7 @@ from ngo.analysis import results
 from ngo.pipeline import paths
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives.archive import Archive
+from ngo.pipeline.archives.members import sha256
 from ngo.pipeline.archives.unpack import joined_tables
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
@@ -56,7 +57,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
                     planned.paper,
                     page=paths.pages_of(planned.tier)[0],
                     archive=path.relative_to(root).as_posix(),
-                    sha256=archives.sha256(content_of(Path(archive.path), "archive")),
+                    sha256=sha256(content_of(Path(archive.path), "archive")),
                     runs=len(planned.shown_runs),
                     older=archives.OLDER in archive.about,
                 )

@@ -10,14 +10,13 @@ from runs import run_in, tiny
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.finished_runs import (
-    METRICS,
-    RECORDS,
     packed,
     read_run,
     run_here,
     unpacked,
     write_run,
 )
+from ngo.pipeline.archives.members import METRICS, RECORDS
 
 SPECS = [tiny(seed=seed) for seed in range(3)]
 FILES = ("metrics.parquet", "run.json")

@@ -12,7 +12,7 @@ from two_figures import ngo
 from ngo.common.files import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data.loading import train_labels
-from ngo.pipeline.archives import limits
+from ngo.pipeline.archives import members as limits
 from ngo.pipeline.archives import unpack as stage
 from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
 from ngo.pipeline.archives.finished_runs import FinishedRun, packed, write_run

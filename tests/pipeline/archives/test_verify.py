@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import REPOSITORY
+from shipped_plans import planned
 from small_archives import (
     SPECTRA,
     THEORY,
@@ -18,21 +18,16 @@ from small_archives import (
 from small_archives import ngo as run_ngo
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import ABOUT, Archive, archived_plan
+from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.finished_runs import packed
+from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.rerun import made_run, measure_again, train_again
 from ngo.pipeline.archives.verify import bases, drawn, measured_tables, missed
-from ngo.pipeline.config import read_config
-from ngo.pipeline.plan import plan
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def laptop():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(REPOSITORY)
-        found = plan(read_config(["config/config.yaml", "config/laptop.yaml"]))
-        assert found.ledger  # read in this folder
-        return found
+    return planned("config/laptop.yaml")
 
 
 def basis(laptop, claim, measured=()):

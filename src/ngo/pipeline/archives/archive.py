@@ -1,26 +1,18 @@
 """Metrics archives: everything that tables and figures are made from, in one verified file.
 
-An archive is an uncompressed tar file of finished runs, measurements, configs, plugins and the
-paper's numbers (see ``pack``); it contains no weights. ``archive.json`` describes it;
-``SHA256SUMS`` lists the sums of all other members in the format of ``sha256sum``. Archives are
-deterministic: the same members give the same bytes, so an archive is intact if packing its members
-reproduces it.
+An archive has finished runs, measurements, configs, plugins and the paper's numbers (see ``pack``);
+it contains no weights. ``archive.json`` describes it. Its members are data for the workflow, or
+provenance. Results of the workflow (tables, figures, pages), Snakemake's files and code other than
+the config's plugins have no place in it.
 
-Members are data for the workflow, or provenance. Results of the workflow (tables, figures, pages),
-Snakemake's files and code other than the config's plugins have no place in an archive.
-
-An archive may be a stranger's: reading and unpacking one runs nothing of it, and takes memory in
-proportion to ``limits``.
+An archive may be a stranger's: reading and unpacking one runs nothing of it (``members``).
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
 import re
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager
@@ -33,14 +25,10 @@ import pandas as pd
 from ngo.common.files import write_bytes
 from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline import paths
-from ngo.pipeline.archives import limits
-from ngo.pipeline.archives.finished_runs import METRICS, RECORDS, FinishedRun, unpacked
-from ngo.pipeline.config import (
-    GONE,  # of whose use the reader of an archive is not told
-    plugin_files,
-    read_config,
-    values_in,
-)
+from ngo.pipeline.archives import members
+from ngo.pipeline.archives.finished_runs import FinishedRun, unpacked
+from ngo.pipeline.archives.members import Members
+from ngo.pipeline.config import GONE, plugin_files, read_config, values_in
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
@@ -48,47 +36,65 @@ from verdicts.files import content_of
 from verdicts.parquet_files import opened
 from verdicts.registration import read_registration, registration_path
 
-ABOUT = "archive.json"
-SUMS = "SHA256SUMS"
-#: Provenance in archives of before; nothing reads it.
-CRATE = "ro-crate-metadata.json"
-WORKFLOW = "Snakefile"
+# The key of ``archive.json`` with the earlier revisions that made a marked archive.
+OLDER = "older"
 
-_NAME = r"\w[\w.+-]*"
-_RULES = rf"workflow/(?:Snakefile|rules/{_NAME}\.smk)"
-#: Configs, claims, graphs, plugins, tables and records: neither hidden, nor absolute, nor outside.
-_MEMBER = (
-    rf"(?:{_NAME}/)*(?:Snakefile|SHA256SUMS|{_NAME}\."
-    r"(?:yaml|yml|csv|txt|edgelist|graphml|gml|json|py|smk|parquet|jsonl\.xz))"
-)
+FLAG = "--trust-plugins"
 
-CODE = ".py"
+# Prints a line for the user.
+Tell = Callable[[str], object]
 
 
-def check_member(name: str, size: int) -> None:
-    """Raise a UserError for a member that no archive has, by its name and its size in bytes.
+@dataclass(frozen=True)
+class Archive:
+    """The members of an archive; what they say is checked when it is first asked for."""
 
-    Which of these members an archive has depends on its config (``check_expected``).
-    """
-    if not re.fullmatch(_MEMBER, name):
-        raise UserError(f"{name[:200]!r} is no part of an archive")
-    most = limits.ARCHIVE if name.endswith((".parquet", ".xz")) else limits.TEXT
-    most = limits.JSON if name in (ABOUT, CRATE) else most
-    if size > most:
-        raise UserError(f"{name!r} has {size} bytes; at most {most} are allowed")
+    path: str | Path
+    members: Members
+
+    @cached_property
+    def about(self) -> dict:
+        """The content of ``archive.json``; a UserError if it does not describe the members."""
+        with refusing(self.path, f"{members.ABOUT} can't be read ({{}})"):
+            return described(self.members)
+
+    @cached_property
+    def runs(self) -> dict[str, FinishedRun]:
+        """The finished runs by id; a UserError if there are none, or if they are damaged."""
+        with refusing(self.path):
+            return unpacked(self.members)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The table of this name."""
+        with refusing(self.path, f"{name!r} can't be read ({{}})"):
+            try:
+                return opened(self.members[name]).read().to_pandas()
+            except Exception as error:  # whatever pandas raises
+                raise UserError(in_a_line(error)) from None
 
 
-def write_members(folder: Path, members: Mapping[str, bytes]) -> None:
-    """Write members as files below ``folder``."""
-    for name, content in members.items():
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+def write_archive(path: str | Path, files: Members) -> str:
+    """Write an archive of ``files``, by name; returns its SHA-256."""
+    content = members.tar_of(files)
+    write_bytes(path, content)
+    return members.sha256(content)
 
 
-def is_workflow(name: str) -> bool:
-    """Whether a member is a source of the workflow: provenance, which is never run."""
-    return re.fullmatch(f"{WORKFLOW}|{_RULES}", name) is not None
+def read_archive(path: str | Path) -> Archive:
+    """The archive at ``path``; a UserError that names the first fault in it."""
+    content = content_of(Path(path), "archive", members.ARCHIVE)
+    with refusing(path):
+        return Archive(path, members.members_of(content))
+
+
+@contextmanager
+def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
+    """Within it, a UserError is the ``reason`` why an archive is refused."""
+    try:
+        yield
+    except UserError as error:
+        told = reason.format(str(error).rstrip("."))
+        raise UserError(f"archive: {str(path)!r} is refused: {told}.") from None
 
 
 def named_members(planned: Plan) -> dict[str, Path]:
@@ -96,16 +102,12 @@ def named_members(planned: Plan) -> dict[str, Path]:
 
     Raises a UserError for a file outside the working directory.
     """
-    places = deciding_members(planned)
-    places[inside("claims", planned.claims)] = Path(planned.claims)
-    for path in planned.ledger.printed:  # read from the file of claims, which is inside
-        places[inside("claims", str(path))] = path
     registered = registration_path(planned.claims)
-    if registered.exists():
-        places[inside("claims", str(registered))] = registered
-    if planned.findings is not None:
-        places[inside("findings", planned.findings)] = Path(planned.findings)
-    return places
+    printed = planned.ledger.printed  # read from the file of claims, which is inside
+    files = [("claims", path) for path in (planned.claims, *printed)]
+    files += [("claims", registered)] if registered.exists() else []
+    files += [("findings", planned.findings)] if planned.findings is not None else []
+    return deciding_members(planned) | {inside(key, str(path)): Path(path) for key, path in files}
 
 
 def deciding_members(planned: Plan) -> dict[str, Path]:
@@ -129,33 +131,25 @@ def inside(key: str, file: str) -> str:
 
 def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
     """Raise a UserError for the first member that an archive of this plan does not have."""
-    folders = {paths.reference_folder(paper) for paper in (paths.NGO, planned.paper.name)}
-    numbers = {
-        f"{folder}/{path.name}"
-        for folder in folders
-        for path in (paths.REPOSITORY / folder).glob("*.csv")
-    }
-    known = {ABOUT, CRATE, METRICS, RECORDS}
-    known |= {*configs, *numbers, *named_members(planned)}
+    known = {*members.OF_ANY, *configs, *named_members(planned)}
+    for folder in map(paths.reference_folder, (paths.NGO, planned.paper.name)):
+        published = (paths.REPOSITORY / folder).glob("*.csv")
+        known |= {f"{folder}/{path.name}" for path in published}
     known |= {paths.tidy_table(planned.tier, name) for name in planned.made}
     specs = [*planned.runs.values(), *planned.partition_runs.values()]
     known |= {paths.data_manifest(spec.dataset) for spec in specs}
     for name in sorted(names):
-        if name not in known and not is_workflow(name):
+        if name not in known and not members.is_source(name):
             raise UserError(f"{name!r} is no part of an archive of its config")
 
 
-# Texts in a config that name a file outside the working directory.
-_OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
-
-
-def described(members: Mapping[str, bytes]) -> dict:
+def described(files: Members) -> dict:
     """The description, with the tier and the config of the config files.
 
     Raises a UserError, without a key, for the first fault. The config names no file outside of the
     archive.
     """
-    about = json.loads(members[ABOUT])
+    about = json.loads(files[members.ABOUT])
     if not isinstance(about, dict):
         raise UserError("it is not a mapping")
     for key, kind in {"artefacts": list, "whole": bool, "configs": list}.items():
@@ -164,27 +158,31 @@ def described(members: Mapping[str, bytes]) -> dict:
     for name in (*about["artefacts"], *about["configs"]):
         if not isinstance(name, str):
             raise UserError(f"{shown(name)} is no name")
-    config = _config(about["configs"], members)
-    _check_files(config, members)
+    config = _config(about["configs"], files)
+    _check_files(config, files)
     return {**about, "config": config, "tier": str(config.get("tier"))}
 
 
-def _config(names: list[str], members: Mapping[str, bytes]) -> dict:
+def _config(names: list[str], files: Members) -> dict:
     """The config of the members ``names``, the base first."""
     for name in names:
-        if name not in members:
+        if name not in files:
             raise UserError(f"the config {shown(name)} is not in the archive")
     if names[:1] != [paths.CONFIG.as_posix()]:
         raise UserError(f"the first config must be {str(paths.CONFIG)!r}")
     with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
-        write_members(Path(folder), {name: members[name] for name in names})
+        members.write_members(Path(folder), {name: files[name] for name in names})
         try:
             return read_config(Path(folder, name) for name in names)
         except UserError as error:
             raise UserError(str(error).replace(f"{folder}/", "")) from None
 
 
-def _check_files(config: Mapping, members: Mapping[str, bytes]) -> None:
+# Texts in a config that name a file outside the working directory.
+_OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
+
+
+def _check_files(config: Mapping, files: Members) -> None:
     """Raise a UserError if the config names a file that is not in the archive.
 
     No text in it may be a path outside: plugins may add keys that name files. The root of the data
@@ -194,147 +192,20 @@ def _check_files(config: Mapping, members: Mapping[str, bytes]) -> None:
         if isinstance(value, str) and _OUTSIDE.match(value):
             raise UserError(f"its config names a path outside of it, {shown(value)}")
     for name in plugin_files(config):
-        if str(PurePosixPath(name)) not in members:
+        if str(PurePosixPath(name)) not in files:
             raise UserError(f"the plugin {name!r} is not in the archive")
-    code = {name for name in members if name.endswith(CODE)}
-    if other := sorted(code - {*plugin_code(config)}):
+    if other := sorted({name for name in files if is_code(name)} - {*plugin_code(config)}):
         raise UserError(f"{other[0]!r} is code, and no plugin of the config")
+
+
+def is_code(name: str) -> bool:
+    """Whether a member is code."""
+    return name.endswith(".py")
 
 
 def plugin_code(config: Mapping) -> list[str]:
     """The plugins of a config that are code, by their names in an archive."""
-    return [str(PurePosixPath(name)) for name in plugin_files(config) if name.endswith(CODE)]
-
-
-# The key of ``archive.json`` with the earlier revisions that made a marked archive.
-OLDER = "older"
-
-# By name in the archive, which is the path in the folder where it is unpacked.
-Members = dict[str, bytes]
-
-
-@dataclass(frozen=True)
-class Archive:
-    """The members of an archive; what they say is checked when it is first asked for."""
-
-    path: str | Path
-    members: Members
-
-    @cached_property
-    def about(self) -> dict:
-        """The content of ``archive.json``; a UserError if it does not describe the members."""
-        with refusing(self.path, f"{ABOUT} can't be read ({{}})"):
-            return described(self.members)
-
-    @cached_property
-    def runs(self) -> dict[str, FinishedRun]:
-        """The finished runs by id; a UserError if there are none, or if they are damaged."""
-        with refusing(self.path):
-            return unpacked(self.members)
-
-    def table(self, name: str) -> pd.DataFrame:
-        """The table of this name."""
-        with refusing(self.path, f"{name!r} can't be read ({{}})"):
-            try:
-                return opened(self.members[name]).read().to_pandas()
-            except Exception as error:  # whatever pandas raises
-                raise UserError(in_a_line(error)) from None
-
-
-def write_archive(path: str | Path, members: Members) -> str:
-    """Write an archive of ``members``; returns its SHA-256."""
-    content = tar_of(members)
-    write_bytes(path, content)
-    return sha256(content)
-
-
-def read_archive(path: str | Path) -> Archive:
-    """The archive at ``path``; a UserError that names the first fault in it."""
-    content = content_of(Path(path), "archive", limits.ARCHIVE)
-    with refusing(path):
-        try:
-            members = _members(content)
-        except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
-            told = in_a_line(error)
-            raise UserError(f"it is not a metrics archive, or it is truncated ({told})") from None
-        if not {SUMS, ABOUT} <= members.keys():
-            raise UserError(f"it has no {SUMS}, or no {ABOUT}: it is not a metrics archive")
-        _check_sums(members.pop(SUMS), members)
-        if (packed := tar_of(members)) != content:
-            raise UserError(
-                f"it differs from an archive of its members (expected sha256 {sha256(packed)}, "
-                f"found {sha256(content)})"
-            )
-        limits.read_apart(content)
-    return Archive(path, members)
-
-
-@contextmanager
-def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
-    """Within it, a UserError is the ``reason`` why an archive is refused."""
-    try:
-        yield
-    except UserError as error:
-        told = reason.format(str(error).rstrip("."))
-        raise UserError(f"archive: {str(path)!r} is refused: {told}.") from None
-
-
-def tar_of(members: Members) -> bytes:
-    """The archive of ``members``: the sums, then the members sorted by name.
-
-    It has no times and no owners. It is not compressed, since its large members are.
-    """
-    ordered = dict(sorted(members.items()))
-    sums = "".join(f"{sha256(content)}  {name}\n" for name, content in ordered.items())
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name, content in {SUMS: sums.encode(), **ordered}.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return file.getvalue()
-
-
-def _members(content: bytes) -> Members:
-    """The members of a tar file, which may have regular files of allowed names and sizes only."""
-    members: Members = {}
-    left = limits.ARCHIVE
-    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as file:
-        for entry in file:
-            check_member(entry.name, entry.size)
-            left -= entry.size
-            if entry.type != tarfile.REGTYPE or entry.name in members:
-                raise UserError(f"{entry.name!r} is not a regular file, or occurs twice")
-            if left < 0 or len(members) == limits.MEMBERS:
-                raise UserError(f"it has more than {limits.MEMBERS} files, or is too large")
-            members[entry.name] = file.extractfile(entry).read()
-    folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
-    if len({name.casefold() for name in (*members, *folders)}) < len(members) + len(folders):
-        raise UserError("two of its files and folders have one name")
-    return members
-
-
-def _check_sums(sums: bytes, members: Members) -> None:
-    """Raise a UserError for a member that is missing, changed or not among the ``sums``."""
-    lines = sums.decode().splitlines()
-    wanted = {name: value for value, _, name in (line.partition("  ") for line in lines)}
-    for name in sorted(wanted.keys() | members.keys()):
-        held = sha256(members[name]) if name in members else None
-        if held != wanted.get(name):
-            raise UserError(
-                f"{name!r} is not as in {SUMS} (expected sha256 {wanted.get(name)}, found {held})"
-            )
-
-
-def sha256(content: bytes) -> str:
-    """The SHA-256 of ``content``, in hexadecimal."""
-    return hashlib.sha256(content).hexdigest()
-
-
-FLAG = "--trust-plugins"
-
-# Prints a line for the user.
-Tell = Callable[[str], object]
+    return [str(PurePosixPath(name)) for name in plugin_files(config) if is_code(name)]
 
 
 @contextmanager
@@ -349,10 +220,10 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
     read = {
         name: content
         for name, content in archive.members.items()
-        if not (name.startswith("results/") or is_workflow(name))
+        if not (name.startswith("results/") or members.is_source(name))
     }
     with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
-        write_members(Path(folder), read)
+        members.write_members(Path(folder), read)
         with chdir(folder):
             yield _planned(archive)
 
@@ -360,7 +231,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
 def _check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
     """Tell the name and the SHA-256 of plugins that are code; a UserError unless ``trusted``."""
     for name in plugin_code(archive.about["config"]):
-        plugin = f"{name!r} (sha256 {sha256(archive.members[name])})"
+        plugin = f"{name!r} (sha256 {members.sha256(archive.members[name])})"
         if not trusted:
             raise UserError(
                 f"archive: {str(archive.path)!r} has the plugin {plugin}, which is code. Read it, "
@@ -374,6 +245,7 @@ def _planned(archive: Archive) -> Plan:
     about = archive.about
     with refusing(archive.path):
         try:
+            # the reader of an archive is not told of keys of earlier releases
             planned = plan({k: v for k, v in about["config"].items() if k not in GONE})
             check_expected(archive.members, planned, about["configs"])
             planned.ledger  # noqa: B018 (its file is checked)

@@ -24,13 +24,11 @@ from ngo.common import versions
 from ngo.common.files import write_text
 from ngo.common.parquet_columns import read_columns, write_columns
 from ngo.common.registry import UserError, in_a_line
+from ngo.pipeline.archives.members import METRICS, RECORDS
 from ngo.training import run_folder
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 from verdicts.files import content_of
-
-METRICS = "results/runs/metrics.parquet"
-RECORDS = "results/runs/records.jsonl.xz"
 
 # Facts in a run's metrics file, other than its id and its fields.
 _SIZE = ("train_samples", "classes_covered", "parameters")
@@ -191,27 +189,19 @@ _TAKEN = (PurePosixPath(METRICS).name, PurePosixPath(RECORDS).name)
 
 def _table(runs: list[FinishedRun]) -> bytes:
     """The rows of ``runs`` as parquet; a column that a run lacks is null in its rows."""
-    sizes = [len(run.columns["step"]) for run in runs]
-    arrays = {"run": pa.array(np.repeat([run.id for run in runs], sizes).tolist(), pa.string())}
-    for name in dict.fromkeys(name for run in runs for name in run.columns):
-        kinds = {run.columns[name].dtype for run in runs if name in run.columns}
-        if len(kinds) > 1:
-            raise UserError(f"archive: the runs have columns {name!r} of different types.")
-        (kind,) = kinds
-        parts = [
-            run.columns.get(name, np.zeros(size, kind))
-            for run, size in zip(runs, sizes, strict=True)
-        ]
-        absent = np.repeat([name not in run.columns for run in runs], sizes)
-        arrays[name] = pa.array(np.concatenate(parts), mask=absent, from_pandas=False)
+    rows = [pa.table({"run": [run.id] * len(run.columns["step"]), **run.columns}) for run in runs]
+    try:
+        table = pa.concat_tables(rows, promote_options="default").combine_chunks()
+    except pa.ArrowException:
+        raise UserError("archive: the runs have columns of different types.") from None
+    floats = [name for name in table.column_names if table[name].type == pa.float64()]
     file = io.BytesIO()
-    floats = [name for name, array in arrays.items() if array.type == pa.float64()]
     parquet.write_table(
-        pa.table(arrays),
+        table,
         file,
         compression="zstd",
         compression_level=15,
-        use_dictionary=[name for name in arrays if name not in floats],
+        use_dictionary=[name for name in table.column_names if name not in floats],
         use_byte_stream_split=floats,
     )
     return file.getvalue()
@@ -220,26 +210,20 @@ def _table(runs: list[FinishedRun]) -> bytes:
 def _columns(content: bytes) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     """The columns of each run in a table of ``_table``."""
     table = parquet.ParquetFile(io.BytesIO(content)).read().combine_chunks()
-    names = table["run"].to_pylist()
-    starts = [k for k, name in enumerate(names) if k == 0 or name != names[k - 1]]
-    if len({names[k] for k in starts}) < len(starts):
+    (rows,) = table.to_batches()
+    runs = rows["run"].to_pylist()
+    starts = [k for k, run in enumerate(runs) if k == 0 or run != runs[k - 1]]
+    if len({runs[k] for k in starts}) < len(starts):
         raise ValueError("the rows of a run are not together")
-    columns = {name: _values(name, table[name]) for name in table.column_names if name != "run"}
-    for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
-        of_run = {}
-        for name, (values, absent) in columns.items():
-            missing = 0 if absent is None else int(absent[start:end].sum())
-            if 0 < missing < end - start:
-                raise ValueError(f"its column {name!r} has missing values")
-            if not missing:
-                of_run[name] = values[start:end]
-        yield names[start], of_run
+    for start, end in zip(starts, [*starts[1:], len(runs)], strict=True):
+        of_run = rows.slice(start, end - start)
+        columns = zip(of_run.schema.names[1:], of_run.columns[1:], strict=True)
+        yield runs[start], {n: _values(n, c) for n, c in columns if c.null_count < len(c)}
 
 
-def _values(name: str, column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray | None]:
-    """The values of a column, and where they are missing, if they are anywhere."""
-    absent = column.is_null().to_numpy() if column.null_count else None
-    values = column.fill_null(False if str(column.type) == "bool" else 0).to_numpy()
-    if values.dtype.kind not in "ifb":
-        raise ValueError(f"its column {name!r} is of another type")
-    return values, absent
+def _values(name: str, column: pa.Array) -> np.ndarray:
+    """The values of a column of a run."""
+    values = column.to_numpy(zero_copy_only=False)
+    if column.null_count or values.dtype.kind not in "ifb":
+        raise ValueError(f"its column {name!r} has missing values, or is of another type")
+    return values

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import ngo
 from ngo.common.registry import UserError, one_of
-from ngo.pipeline.archives.archive import ABOUT, WORKFLOW, Members, named_members
+from ngo.pipeline.archives.archive import named_members
 from ngo.pipeline.archives.finished_runs import (
     FinishedRun,
     is_finished,
@@ -17,6 +17,7 @@ from ngo.pipeline.archives.finished_runs import (
     packed,
     read_run,
 )
+from ngo.pipeline.archives.members import ABOUT, WORKFLOW, Members
 from ngo.pipeline.config import read_config
 from ngo.pipeline.experiments import as_list
 from ngo.pipeline.paths import CONFIG, RUNS, archived_name, data_manifest

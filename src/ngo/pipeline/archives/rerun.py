@@ -23,7 +23,7 @@ import pandas as pd
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.pipeline.archives.finished_runs import FinishedRun, read_run
-from ngo.pipeline.archives.limits import SAFE_PATH
+from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.config import load_plugins
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec

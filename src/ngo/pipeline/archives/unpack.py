@@ -9,20 +9,19 @@ The tidy tables of experiments follow from the runs. (Archives of earlier versio
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
 
 from ngo.analysis import results
 from ngo.analysis.universes import Universe, in_universes
-from ngo.common.files import PARTIAL, exclusive_lock, writable_folder
+from ngo.common.files import exclusive_lock, writable_folder
 from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives import archive as archives
-from ngo.pipeline.archives import finished_runs, limits
-from ngo.pipeline.archives.archive import Archive, Members, Tell
+from ngo.pipeline.archives import finished_runs, members
+from ngo.pipeline.archives.archive import Archive, Tell
+from ngo.pipeline.archives.members import RECORDS, Members
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import LOCK, RUNS, tidy_table
 from ngo.pipeline.plan import Plan, plan
@@ -40,7 +39,7 @@ def needed_tables(archive: Archive, planned: Plan) -> list[str]:
 
 def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | None:
     """The first run of the tables ``names`` that is not in the archive; None if all are."""
-    runs = archive.runs if finished_runs.RECORDS in archive.members else {}
+    runs = archive.runs if RECORDS in archive.members else {}
     needed = (spec.id for name in names for spec in planned.runs_of(name))
     return next((run for run in needed if run not in runs), None)
 
@@ -62,9 +61,9 @@ def joined_tables(
     Raises a UserError for an absent run, for a record with other values than the config, for runs
     that can't be joined, and for too large tables.
     """
-    known, left = planned.run_tables.values(), limits.JOINED
+    known, left = planned.run_tables.values(), members.JOINED
     names = [name for name in names if name in known]
-    has_runs = finished_runs.RECORDS in archive.members
+    has_runs = RECORDS in archive.members
     wrong = relabelled(archive, planned) if names and has_runs else None
     for name in names:
         with archives.refusing(archive.path):
@@ -105,31 +104,23 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
     """Unpack an archive of ``planned`` into ``out``/TIER-SUM; returns that folder.
 
     It has what the archive's tables and figures are made from. The sources of the workflow stay in
-    the archive: nothing in the folder is run but the config's plugins, if they are trusted. The
-    folder appears only when it is complete. An existing folder must contain these files unchanged:
-    a UserError if one of them has been changed.
+    the archive: nothing in the folder is run but the config's plugins, if they are trusted. Files
+    of an existing folder are kept: a UserError if one of them has been changed.
     """
     if not archive.about["artefacts"]:
         raise UserError(
             f"archive: {str(archive.path)!r} has finished runs and no tables or figures; "
             "ngo restore puts the runs back."
         )
-    files, digest = _files(archive, planned), archives.sha256(archives.tar_of(archive.members))
+    files, digest = _files(archive, planned), members.sha256(members.tar_of(archive.members))
     folder = writable_folder(out) / f"{archive.about['tier']}-{digest[:8]}"
-    if not folder.exists():
-        temporary = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out))
-        try:
-            archives.write_members(temporary, files)
-            temporary.chmod(0o755)
-            temporary.replace(folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+    members.write_members(folder, files)
     for name, content in files.items():
         here = content_of(folder / name, "archive")
         if here != content:
             raise UserError(
                 f"archive: {str(folder / name)!r} has been changed since it was unpacked "
-                f"(expected sha256 {archives.sha256(content)}, found {archives.sha256(here)}); "
+                f"(expected sha256 {members.sha256(content)}, found {members.sha256(here)}); "
                 "remove the folder."
             )
     return folder
@@ -141,11 +132,11 @@ def _files(archive: Archive, planned: Plan) -> Members:
     files = {
         name: content
         for name, content in archive.members.items()
-        if not archives.is_workflow(name) and name not in joined
+        if not members.is_source(name) and name not in joined
     }
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
-    if finished_runs.RECORDS in files:  # one file for each, as pages of results read them
+    if RECORDS in files:  # one file for each, as pages of results read them
         for run in archive.runs.values():
             files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
     return files

@@ -24,16 +24,10 @@ import pandas as pd
 from ngo.common.registry import UserError, one_of
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.archives import rerun
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.finished_runs import FinishedRun, of_this_code, revisions
-from ngo.pipeline.archives.rerun import (
-    Measured,
-    compared,
-    made_run,
-    measure_again,
-    train_again,
-    where,
-)
+from ngo.pipeline.archives.rerun import Measured
 from ngo.pipeline.archives.unpack import absent_run, needed_tables, relabelled
 from ngo.pipeline.paths import tidy_table
 from ngo.pipeline.plan import Plan
@@ -109,30 +103,30 @@ def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured])
     Raises a UserError for a name that no claim has.
     """
     claims = planned.ledger.claims
-    for name in names:
-        one_of("claim", name, claims)
 
     @cache
     def facts(table: str) -> pd.DataFrame:
         return pd.DataFrame([{"run": spec.id, **spec.values()} for spec in planned.runs_of(table)])
 
-    def basis(claim: Claim) -> Group:
-        pooled = [basis(claims[name]) for name in claim.pooled]
-        runs = {run for part in pooled for run in part.runs}
-        cases: dict[str, list[int]] = {}
-        for name, numbers in (item for part in pooled for item in part.cases.items()):
-            cases[name] = sorted({*cases.get(name, ()), *numbers})
-        unchecked = [name for part in pooled for name in part.unchecked]
-        for name in claim.tables:
-            if len(facts(name)):
-                runs |= set(_compared(facts(name), claim)["run"])
-            elif name in measured:
-                cases[name] = _cases(measured[name], claim)
-            else:
-                unchecked.append(name)
-        return Group(claim.id, len(runs), sorted(runs), cases, list(dict.fromkeys(unchecked)))
+    def parts(claim: Claim) -> list[Claim]:
+        return [claim, *(part for name in claim.pooled for part in parts(claims[name]))]
 
-    return [basis(claims[name]) for name in dict.fromkeys(names)]
+    def basis(claim: Claim) -> Group:
+        runs: set[str] = set()
+        cases: dict[str, set[int]] = {}
+        unchecked: list[str] = []
+        for part in parts(claim):
+            for name in part.tables:
+                if len(facts(name)):
+                    runs |= set(_compared(facts(name), part)["run"])
+                elif name in measured:
+                    cases[name] = cases.get(name, set()) | _cases(measured[name], part)
+                elif name not in unchecked:
+                    unchecked.append(name)
+        numbers = {name: sorted(chosen) for name, chosen in cases.items()}
+        return Group(claim.id, len(runs), sorted(runs), numbers, unchecked)
+
+    return [basis(claims[one_of("claim", name, claims)]) for name in dict.fromkeys(names)]
 
 
 def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
@@ -155,14 +149,10 @@ def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
     return met
 
 
-def _cases(measured: Measured, claim: Claim) -> list[int]:
+def _cases(measured: Measured, claim: Claim) -> set[int]:
     """The numbers of the cases of a measured table that a claim selects and compares."""
     rows = _compared(measured.table, claim)
-    names = list(measured.cases[0].facts)
-    if not names:
-        return [0] if len(rows) else []
-    selected = set(rows[names].drop_duplicates().itertuples(index=False, name=None))
-    return [k for k, case in enumerate(measured.cases) if tuple(case.facts.values()) in selected]
+    return {k for k in range(len(measured.cases)) if measured.of_case(rows, k).any()}
 
 
 # What was checked, how, and what differs, if anything does.
@@ -186,11 +176,13 @@ class Verification:
         """``planned`` is the plan of the archive. Data sets are read below ``root``."""
         self.archive, self.runs, self.planned = archive, archive.runs, planned
         self._root, self._threads = root, threads
-        self.names, self.unchecked_runs = _drawable(archive, planned, longest)
+        reasons = {name: _not_drawn(run, planned, longest) for name, run in self.runs.items()}
+        self.names = sorted(name for name, why in reasons.items() if why is None)
+        self.unchecked_runs = Counter(filter(None, reasons.values()))
         measured, self.unchecked_tables = measured_tables(archive, planned)
         self._faults = {table.id: table.fault() for table in measured}
         self.measured = {table.id: table for table in measured if self._faults[table.id] is None}
-        kinds = {where(run) for run in self.runs.values()}
+        kinds = {rerun.where(run) for run in self.runs.values()}
         self._made_on = kinds.pop() if len(kinds) == 1 else None
 
     def without_training(self) -> Iterator[Check]:
@@ -209,12 +201,10 @@ class Verification:
     def groups(self, claims: Sequence[str]) -> list[Group]:
         """The basis of each claim; without claims, the whole archive but for long cases."""
         if not claims:
-            cases = {}
-            for name, table in self.measured.items():
-                if table.kind in LONG:
-                    self.unchecked_tables[name] = "its cases take minutes; --claim draws among them"
-                else:
-                    cases[name] = range(len(table.cases))
+            cases = {name: range(len(table.cases)) for name, table in self.measured.items()}
+            for name in [name for name in cases if self.measured[name].kind in LONG]:
+                self.unchecked_tables[name] = "its cases take minutes; --claim draws among them"
+                del cases[name]
             return [Group("", len(self.runs), self.names, cases)]
         groups = []
         for basis in bases(claims, self.planned, self.measured):
@@ -239,13 +229,13 @@ class Verification:
         """Make the drawn runs and cases again, each once."""
         for name in sorted({name for drawn in chosen for name in drawn.runs}):
             spec = self.planned.runs[name]
-            again = partial(train_again, spec, self.planned, self._root, self._threads)
-            yield name, *compared(made_run(self.runs[name]), again)
+            again = partial(rerun.train_again, spec, self.planned, self._root, self._threads)
+            yield name, *rerun.compared(rerun.made_run(self.runs[name]), again)
         cases = {(name, k) for drawn in chosen for name, ks in drawn.cases.items() for k in ks}
         for name, number in sorted(cases):
             table = self.measured[name]
-            again = partial(measure_again, table, number, self.planned)
-            yield table.said(number), *compared(table.made(number, self._made_on), again)
+            again = partial(rerun.measure_again, table, number, self.planned)
+            yield table.said(number), *rerun.compared(table.made(number, self._made_on), again)
 
 
 def measured_tables(archive: Archive, planned: Plan) -> tuple[list[Measured], dict[str, str]]:
@@ -269,22 +259,14 @@ def measured_tables(archive: Archive, planned: Plan) -> tuple[list[Measured], di
     return measured, unchecked
 
 
-def _drawable(
-    archive: Archive, planned: Plan, longest: float | None
-) -> tuple[list[str], dict[str, int]]:
-    """The runs that can be retrained here, sorted, and how many can't be, by reason."""
-    unchecked = Counter()
-    drawable = []
-    for name, run in sorted(archive.runs.items()):
-        if name not in planned.runs:
-            unchecked["not in the archive's config"] += 1
-        elif not of_this_code(run, planned.runs[name]):
-            unchecked["of another results version"] += 1
-        elif longest is not None and run.seconds > longest:
-            unchecked["longer than --longest"] += 1
-        else:
-            drawable.append(name)
-    return drawable, unchecked
+def _not_drawn(run: FinishedRun, planned: Plan, longest: float | None) -> str | None:
+    """Why a run can't be retrained here; None if it can be."""
+    if run.id not in planned.runs:
+        return "not in the archive's config"
+    if not of_this_code(run, planned.runs[run.id]):
+        return "of another results version"
+    too_long = longest is not None and run.seconds > longest
+    return "longer than --longest" if too_long else None
 
 
 def _other_final(run: FinishedRun) -> str | None:
