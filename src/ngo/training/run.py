@@ -247,9 +247,15 @@ Turns = Generator[Training, None, Evaluation | None]
 
 
 def run(spec: RunSpec, out: Path, root: Path, **how: Any) -> Evaluation | None:
-    """Train ``spec`` by itself; ``how`` are the arguments of ``turns``."""
+    """Train ``spec`` by itself; ``how`` are the arguments of ``turns``.
+
+    Raises Stopped after a signal, also if the results are written.
+    """
+    signals = Signals()
     with one_intra_op_thread(), enough_memory(spec):
-        return ended(turns(spec, out, root, **how))
+        last = ended(turns(spec, out, root, signals=signals, **how))
+    signals.check()
+    return last
 
 
 def ended(pausing: Turns) -> Evaluation | None:
@@ -286,8 +292,8 @@ def turns(
     Without ``parts`` the partition is drawn: the same that a partition file holds. ``data`` are
     those of the run on the ``device``, if they are loaded already. Until all
     results are written, ``out`` holds a checkpoint, from which the same run resumes; ``tell`` is
-    called with a line about that. SIGTERM and SIGINT raise Stopped after the current step;
-    ``signals`` are those of several runs.
+    called with a line about that. SIGTERM and SIGINT raise Stopped after the current step, but for
+    the last: who starts the run asks its ``signals`` at its end. They may be those of several runs.
 
     If ``out`` holds the finished run, nothing is trained. If it holds another run, finished or not,
     a UserError is raised. With ``overwrite`` the run is trained in either case; a checkpoint of the
