@@ -62,8 +62,11 @@ class Foreign(Refused):
 class Stopped(KeyboardInterrupt):
     """A signal has stopped a run between two steps, or a job between two runs."""
 
-    def __init__(self, number: int, line: str = KEPT) -> None:
-        super().__init__(line)
+    def __init__(self, number: int, step: int = 0, steps: int = 0, resumes: bool = True) -> None:
+        """``resumes``: the checkpoint was written. Without ``steps``, no run is at work."""
+        then = "resumes" if resumes else "resumes at an earlier step: no checkpoint was written"
+        line = f"stopped at step {step} of {steps}; the same command {then}"
+        super().__init__(line if steps else KEPT)
         self.number = number
 
 
@@ -246,9 +249,7 @@ class Checkpoints:
             self._last = time.perf_counter()
             self._cost = self._last - now
             if asked:
-                where = "" if written else " at an earlier step: no checkpoint was written"
-                line = f"stopped at step {step} of {steps}; the same command resumes{where}"
-                raise Stopped(asked, line)
+                raise Stopped(asked, step, steps, written)
 
     def remove(self) -> None:
         """Remove the file of a finished run."""
