@@ -16,7 +16,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # typing's own, without the import: each short job starts a client
 
 if TYPE_CHECKING:
-    from ngo.training.fit import Fit, fit  # noqa: F401
+    from ngo.training.fit import Fit, Interrupted, fit  # noqa: F401
 
 __version__ = "0.1.0"
 
@@ -24,6 +24,7 @@ __version__ = "0.1.0"
 _INTERFACE = {
     "fit": ("ngo.training.fit", "fit"),
     "Fit": ("ngo.training.fit", "Fit"),
+    "Interrupted": ("ngo.training.fit", "Interrupted"),
     "RunState": ("ngo.training.fit", "RunState"),
     "topology": ("ngo.gossip.topology", "topology"),
     "method": ("ngo.gossip.method", "method"),

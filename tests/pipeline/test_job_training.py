@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
+import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +22,10 @@ from ngo.pipeline.job_training import train_job
 from ngo.pipeline.jobs import Combination, Job
 from ngo.pipeline.paths import RUNS
 from ngo.pipeline.workflow_start import write_files
+from ngo.training import run as training_run
 from ngo.training import tidy
 from ngo.training.checkpoint import Stopped
+from ngo.training.record import write_results
 from ngo.training.run import run, turns
 
 SPECS = [tiny(method=method, seed=seed) for method in ("gossip", "ngo") for seed in (0, 1)]
@@ -39,7 +43,11 @@ class Trainer:
         last = yield from turns(spec, folder, RUNS, overwrite=True, **self.how, **how)
         if last is not None:
             self.trained.append(spec)
+        self.ended()
         return last
+
+    def ended(self):
+        """A run has ended."""
 
     def job(self, specs=SPECS, snapshots=None):
         """Plan a job of these runs, and train it: its table, and the runs that were trained."""
@@ -213,6 +221,68 @@ def test_runs_in_lockstep_stop_go_on_and_end_as_alone(trainer):
     records = [json.loads((RUNS / spec.id / "run.json").read_text()) for spec in SPECS]
     assert [record["resumed_at_steps"] for record in records] == [[5], [5], [5], []]
     assert [record["width"] for record in records] == [4] * 4
+
+
+def pressed(hook, number, trainer, patch):
+    """Have a signal come at a ``hook`` of the first run."""
+
+    def press(*given):
+        os.kill(os.getpid(), number)
+
+    def writes(*given):
+        press()
+        write_results(*given)
+
+    def fails(*given):
+        press()
+        raise UserError("lr: this run fails.")
+
+    if hook in ("first step", "last step"):
+        at = 1 if hook == "first step" else 30
+        trainer.how = {"progress": lambda step: step == at and press()}
+    elif hook == "last evaluation":
+        trainer.how = {"report": lambda row: row.step == 30 and press()}
+    elif hook == "writing":
+        patch.setattr(training_run, "write_results", writes)
+    elif hook == "between runs":
+        patch.setattr(Trainer, "ended", press)
+    else:
+        patch.setattr(training_run, "at_checkpoint", fails)
+
+
+HOOKS = ("first step", "last step", "last evaluation", "writing", "between runs", "failing")
+
+
+@pytest.mark.parametrize("width", [1, 4])
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_signal_ends_a_job_wherever_it_comes(hook, width, trainer, monkeypatch):
+    """No other run begins; what is finished is kept, and the same job trains the rest."""
+    trainer.width = width
+    for number in (signal.SIGINT, signal.SIGTERM):
+        shutil.rmtree(RUNS, ignore_errors=True)
+        handler = signal.getsignal(number)
+        with monkeypatch.context() as patch:
+            pressed(hook, number, trainer, patch)
+            with pytest.raises(Stopped) as stopped:
+                trainer.job()
+        assert stopped.value.number == number
+        assert signal.getsignal(number) is handler
+        assert len(trainer.trained) <= (1 if width == 1 else len(SPECS))
+        first, trainer.how = list(trainer.trained), {}
+        assert [path.exists() for path in metrics(first)] == [True] * len(first)
+        assert trainer.job()[1] == [spec for spec in SPECS if spec not in first]
+
+
+def test_a_signal_ends_the_wait_for_another_process(trainer):
+    folder = RUNS / SPECS[0].id
+    folder.mkdir(parents=True)
+    with ThreadPoolExecutor(1) as pool:  # in this thread, the lock would be ours
+        held = pool.submit(try_lock, folder / ".lock").result()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(Stopped):
+        trainer.job(SPECS[:1])
+    held.release()
+    assert trainer.job(SPECS[:1])[1] == SPECS[:1]
 
 
 def test_one_in_lockstep_fails_and_too_little_memory_halves_the_width(trainer, monkeypatch, caplog):

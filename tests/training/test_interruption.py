@@ -1,3 +1,4 @@
+import importlib
 import os
 import signal
 import threading
@@ -24,16 +25,66 @@ class Drawing(nn.Linear):
         return super().forward(x + torch.randn_like(x) * self.training)
 
 
-def test_ctrl_c_returns_the_partial_result():
-    def press(state):
-        if state.step == 3:
-            os.kill(os.getpid(), signal.SIGINT)
+def press_at(step, number=signal.SIGINT, then=None):
+    """A callback that sends a signal, and then raises an error."""
 
+    def callback(state):
+        if state.step == step:
+            os.kill(os.getpid(), number)
+            if then is not None:
+                raise then
+
+    return callback
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "steps"),
+    [
+        ("on_evaluation", 0, [0]),
+        ("on_step", 3, [0, 2, 3]),
+        ("on_step", 4, [0, 2, 4]),
+        ("on_evaluation", 4, [0, 2, 4]),
+    ],
+)
+def test_ctrl_c_raises_an_error_with_the_run_so_far(name, step, steps, tmp_path):
     before = signal.getsignal(signal.SIGINT)
-    with pytest.warns(RuntimeWarning, match="fit: interrupted at step 3 of 4; the result is part"):
-        run = quick(on_step=press)
-    assert (run.stopped, run.metrics["step"].tolist()) == ("interrupt", [0, 2, 3])
-    assert signal.getsignal(signal.SIGINT) is before
+    for out in (None, tmp_path):
+        line = f"fit: interrupted at step {step} of 4; .run has the result so far"
+        with pytest.raises(ngo.Interrupted, match=line) as caught:
+            quick(out=out, **{name: press_at(step)})
+        run = caught.value.run
+        assert isinstance(caught.value, KeyboardInterrupt)
+        assert (run.stopped, run.metrics["step"].tolist()) == (None, steps)
+        assert signal.getsignal(signal.SIGINT) is before
+    assert equal(run, quick()) == (step == 4)
+    seen = []
+    assert equal(quick(out=tmp_path, on_step=seen.append), quick())
+    assert [state.step for state in seen] == list(range(step + 1, 5))
+
+
+def test_ctrl_c_before_a_callback_ends_the_run_or_fails_is_not_forgotten():
+    with pytest.raises(ngo.Interrupted) as caught:
+        quick(on_step=press_at(3, then=StopIteration))
+    assert caught.value.run.stopped == "on_step"
+    with pytest.raises(KeyboardInterrupt) as caught:
+        quick(on_step=press_at(3, then=ValueError("as of a process that had Ctrl-C, too")))
+    assert isinstance(caught.value.__context__, ValueError)
+
+
+def test_ctrl_c_while_a_checkpoint_or_the_models_are_made(monkeypatch, tmp_path):
+    for name in ("ngo.training.checkpoint.write", "ngo.training.fit.as_columns"):
+        module, _, attribute = name.rpartition(".")
+        original = getattr(importlib.import_module(module), attribute)
+
+        def pressed(*given, original=original):
+            os.kill(os.getpid(), signal.SIGINT)
+            return original(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(name, pressed)
+            with pytest.raises(ngo.Interrupted):
+                quick(out=tmp_path, on_step=stop_at(3))
+    assert equal(quick(out=tmp_path), quick())
 
 
 @pytest.mark.parametrize("module", [linear, Drawing(3, 4)])
@@ -111,15 +162,11 @@ def test_a_second_ctrl_c_takes_effect_at_once(monkeypatch):
 
 
 def test_sigterm_leaves_a_checkpoint_and_goes_on_to_its_handler(tmp_path):
-    def press(state):
-        if state.step == 3:
-            os.kill(os.getpid(), signal.SIGTERM)
-
     handled = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: handled.append(number))
     try:
-        with pytest.warns(RuntimeWarning, match="interrupted at step 3"):
-            quick(out=tmp_path, on_step=press)
+        with pytest.raises(ngo.Interrupted, match="interrupted at step 3"):
+            quick(out=tmp_path, on_step=press_at(3, signal.SIGTERM))
     finally:
         signal.signal(signal.SIGTERM, before)
     assert handled == [signal.SIGTERM]

@@ -21,6 +21,7 @@ from ngo.cli.log import LOG
 from ngo.cli.measurement_commands import commands as measurements
 from ngo.common import plugins
 from ngo.common.registry import UserError, usual
+from ngo.native.threads import quick_switching
 
 #: The sections of the help: commands, and their summaries.
 SECTIONS = {
@@ -241,7 +242,7 @@ def main() -> None:
     names of methods, graphs, … (for zsh and fish, see docs/start.md):
       eval "$(_NGO_COMPLETE=bash_source ngo)"
     """
-    log.prepare()
+    quick_switching()
 
 
 _keep_lines(main)

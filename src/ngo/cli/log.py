@@ -1,12 +1,10 @@
-"""The messages of ``ngo`` as bare lines on standard error, and the settings of its processes."""
+"""The messages of ``ngo`` as bare lines on standard error."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from typing import IO
-
-from ngo.native import threads
 
 LOG = logging.getLogger("ngo")
 
@@ -28,9 +26,3 @@ def configure() -> None:
     if not any(isinstance(handler, StandardError) for handler in LOG.handlers):
         LOG.addHandler(StandardError())
         LOG.setLevel(logging.INFO)
-
-
-def prepare() -> None:
-    """Keep freed memory for the next step, and switch between threads sooner."""
-    threads.keep_memory()
-    threads.quick_switching()

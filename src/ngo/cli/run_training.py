@@ -22,6 +22,7 @@ from ngo.data import loading
 from ngo.data.dataset import DATASETS, Dataset
 from ngo.distributed import process_run
 from ngo.distributed.process_run import MISTAKE_EXIT_CODE, launch
+from ngo.native.threads import quick_switching
 from ngo.training import partition_file
 from ngo.training import run as training_run
 from ngo.training.checkpoint import Stopped
@@ -135,7 +136,7 @@ def _child(
 ) -> None:
     """Take part, after setting up this new process like its parent."""
     log.configure()
-    log.prepare()
+    quick_switching()
     plugins.load(files, key="plugin")
     with lenient_streams("ngo"):
         _take_part(spec, out, root, how)

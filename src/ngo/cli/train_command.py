@@ -93,8 +93,9 @@ def train(
 
     During training the folder also holds a checkpoint, which evaluations renew. After an
     interruption the same command resumes from it, with the same metrics. SIGTERM and Ctrl-C stop
-    the run after the current step and write a checkpoint. For a finished run the same command is
-    a no-op. A folder with another run is refused, unless --overwrite is given.
+    the run after the current step and write a checkpoint; of a job, no other run begins. For a
+    finished run the same command is a no-op. A folder with another run is refused, unless
+    --overwrite is given.
 
     With --distributed the workers are spread over several processes that communicate over a
     network: N on this machine with --processes N, or the processes of torchrun:

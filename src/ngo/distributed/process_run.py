@@ -245,7 +245,7 @@ class Participant(Training):
         """Evaluate the local workers and, in process 0, the mean of all."""
         network, population, problem = self._network, self.population, self._problem
         group, local, k, honest = self._group, network.local, self.stepper.honest, self._spec.honest
-        losses = torch.cat(self._losses).double() if self._losses else torch.empty(0)
+        losses = self.losses.double()
         counts = [float(losses.sum()), len(losses), network.messages, network.bytes_sent]
         counts += [group.sent[name] for name in SENT]
         ours = [i for i in problem.evaluated if i in local]

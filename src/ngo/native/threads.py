@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Protocol, TypeVar
@@ -147,24 +146,6 @@ def cores() -> int:
 def quick_switching() -> None:
     """Shorten Python's thread switch interval, for the whole process, to SWITCH_INTERVAL."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-
-
-@cache
-def keep_memory() -> None:
-    """Make the C library keep freed memory for later tensors, for the whole process.
-
-    Every training step allocates the same tensors. If their memory goes back to the system in
-    between, the kernel has to map and zero each page again, which can take longer than the
-    computation itself. Only glibc has these settings; elsewhere this is a no-op.
-    """
-    M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # <malloc.h>
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return
-    mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the maximum
-    mallopt(M_TRIM_THRESHOLD, 1 << 30)
-    mallopt(M_TOP_PAD, 1 << 26)
 
 
 # Elements for each thread. With fewer, the work would end before another thread wakes.

@@ -19,6 +19,7 @@ from ngo.common.files import hashed
 from ngo.common.registry import UserError
 from ngo.pipeline.paths import RUNS
 from ngo.training import run_folder
+from ngo.training.checkpoint import Signals
 from ngo.training.lockstep import Start, shared, together
 from ngo.training.run import Turns
 from ngo.training.spec import RunSpec
@@ -46,7 +47,8 @@ def train_job(path: Path, key: str, start: Callable[..., Turns], width: int = 1)
 
     ``start(spec, folder, snapshots=…, unless=…, on_wait=…, signals=…)`` starts a run (see
     ``training.run.turns``); at most ``width`` train in lockstep. A run that fails leaves the others
-    alone; a UserError names the first at the end.
+    alone; a UserError names the first at the end. SIGTERM and SIGINT raise Stopped, between two
+    steps or two runs.
     """
     content = read_job(path, key)
     runs = {
@@ -63,23 +65,24 @@ def train_job(path: Path, key: str, start: Callable[..., Turns], width: int = 1)
         LOG.error("ngo: %s: %s", spec.id, error)
         failed.append(f"{spec.id}: {error}")
 
-    for patient in (False, True):
-        groups: dict[Hashable, dict[RunSpec, Start]] = {}
-        for spec in waiting:
-            made_with, kept = content["made_with"], content["snapshots"].get(spec.id, [])
-            folder = RUNS / spec.id
-            done = partial(run_folder.is_current, folder, spec, runs[spec], made_with, kept)
-            if done():
-                with suppress(OSError):  # left by a process that was killed after its last result
-                    (folder / run_folder.LOCK).unlink(missing_ok=True)
-                continue
-            wait = partial(_wait, spec, patient)
-            how = {"snapshots": kept, "unless": done, "on_wait": wait}
-            group = groups.setdefault(shared(spec) if width > 1 else None, {})
-            group[spec] = partial(start, spec, folder, **how)
-        waiting = []
-        for group in groups.values():
-            together(group, 1 if patient else width, fail)
+    with Signals().between_runs() as signals:
+        for patient in (False, True):
+            groups: dict[Hashable, dict[RunSpec, Start]] = {}
+            for spec in waiting:
+                made_with, kept = content["made_with"], content["snapshots"].get(spec.id, [])
+                folder = RUNS / spec.id
+                done = partial(run_folder.is_current, folder, spec, runs[spec], made_with, kept)
+                if done():
+                    with suppress(OSError):  # left by a process that was killed after its results
+                        (folder / run_folder.LOCK).unlink(missing_ok=True)
+                    continue
+                wait = partial(_wait, spec, patient)
+                how = {"snapshots": kept, "unless": done, "on_wait": wait}
+                group = groups.setdefault(shared(spec) if width > 1 else None, {})
+                group[spec] = partial(start, spec, folder, **how)
+            waiting = []
+            for group in groups.values():
+                together(group, 1 if patient else width, fail, signals)
     if failed:
         more = f" ({len(failed)} runs failed)" if failed[1:] else ""
         raise UserError(f"{failed[0]}{more}")

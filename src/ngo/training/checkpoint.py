@@ -14,7 +14,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -43,6 +44,9 @@ TOGETHER = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _DIGEST = hashlib.sha256().digest_size
 
+# The line where a signal comes between two runs, or after the last step of one.
+KEPT = "stopped; what is finished is kept, and the same command does the rest"
+
 
 class Refused(Exception):
     """A checkpoint from which this run cannot be resumed, and the reason."""
@@ -61,11 +65,13 @@ class Damaged(Refused):
 
 
 class Stopped(KeyboardInterrupt):
-    """A run stopped by a signal between two steps; ``resumes``: its checkpoint was written."""
+    """A signal has stopped a run between two steps, or a job between two runs."""
 
-    def __init__(self, number: int, step: int, steps: int, resumes: bool) -> None:
+    def __init__(self, number: int, step: int = 0, steps: int = 0, resumes: bool = True) -> None:
+        """``resumes``: the checkpoint was written. Without ``steps``, no run is at work."""
         then = "resumes" if resumes else "resumes at an earlier step: no checkpoint was written"
-        super().__init__(f"stopped at step {step} of {steps}; the same command {then}")
+        line = f"stopped at step {step} of {steps}; the same command {then}"
+        super().__init__(line if steps else KEPT)
         self.number = number
 
 
@@ -119,7 +125,7 @@ def read(path: str | Path, about: Mapping[str, object]) -> State:
     return state
 
 
-def end_process(number: int) -> None:
+def end_process(number: int, frame: FrameType | None = None) -> None:
     """End the process by a signal."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
@@ -128,41 +134,54 @@ def end_process(number: int) -> None:
 class Signals:
     """SIGTERM and SIGINT of this process, in the blocks of its runs: the first asks all to stop.
 
-    Another one, more than ``TOGETHER`` seconds later, goes to ``at_once``, which ends the process.
-    Blocks may overlap; handlers are restored at the end of the last.
+    ``Checkpoints.keep`` does so before the next step. After the last one nothing does: who starts
+    runs asks by ``check`` before each and at its end. Another signal, more than ``TOGETHER``
+    seconds later, goes to ``at_once``, which ends the process. Blocks may overlap; handlers are
+    restored at the end of the last.
     """
 
-    def __init__(self, at_once: Callable[[int], None] = end_process) -> None:
+    def __init__(self, at_once: Callable[..., object] = end_process) -> None:
         self._at_once = at_once
-        self._asked: tuple[int, float] | None = None  # the signal that asked to stop, and its time
-        self._blocks = 0
+        #: The signal that asked to stop; None before one.
+        self.asked: int | None = None
+        self._blocks = self._outer = 0  # all that are open, and those that are not a run's
 
-    @property
-    def asked(self) -> int | None:
-        """The signal that asked to stop; None before one."""
-        return self._asked[0] if self._asked else None
+    def check(self) -> None:
+        """Raise Stopped if a signal has asked to stop."""
+        if self.asked:
+            raise Stopped(self.asked)
+
+    @contextmanager
+    def between_runs(self) -> Iterator[Signals]:
+        """A block around those of several runs: outside theirs, a signal raises Stopped at once."""
+        with self:
+            self._outer = 1
+            yield self
 
     def __enter__(self) -> Signals:
-        if not self._blocks:
+        self._blocks += 1
+        if self._blocks == 1:
             # Only the main thread can handle signals. Ignored signals (nohup) stay ignored.
             main = threading.current_thread() is threading.main_thread()
             mine = [n for n in SIGNALS if main and signal.getsignal(n) != signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._ask) for number in mine}
-        self._blocks += 1
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._blocks -= 1
-        if not self._blocks:
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        if self._blocks == 1:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
+            if self.asked and kind and issubclass(kind, Exception):  # which must not hide it
+                signal.raise_signal(self.asked)
+        self._blocks -= 1
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if self._asked is None:
-            self._asked = number, now
-        elif now - self._asked[1] > TOGETHER:
-            self._at_once(number)
+        if self.asked is None:
+            self.asked, self._since = number, time.monotonic()
+            if self._blocks == self._outer:
+                raise Stopped(number)
+        elif time.monotonic() - self._since > TOGETHER:
+            self._at_once(number, frame)
 
 
 class Checkpoints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -111,14 +111,22 @@ class Fit:
     #: The module with the mean of the workers' parameters and float buffers; int64 buffers, such as
     #: batch normalization's number of batches, are the workers' maximum.
     consensus: nn.Module
-    #: What ended the run early: ``on_evaluation``, ``on_step`` or ``interrupt``; None if nothing
-    #: did.
+    #: The callback that ended the run early: ``on_evaluation`` or ``on_step``; None if none did.
     stopped: str | None = None
 
     def __repr__(self) -> str:
         last = self.metrics.iloc[-1]
         of = f"step {last['step']}, consensus loss {last['consensus_loss']:.4g}"
         return f"Fit({self.spec.id}: {len(self.models)} workers, {of})"
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C has ended ``fit``; ``run`` is the result so far."""
+
+    def __init__(self, run: Fit, steps: int) -> None:
+        step = run.metrics["step"].iloc[-1]
+        super().__init__(f"fit: interrupted at step {step} of {steps}; .run has the result so far")
+        self.run = run
 
 
 def fit(
@@ -187,8 +195,10 @@ def fit(
         ``partition`` a list with the indices of each worker's samples.
 
     A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
-    after the current step: the result so far is returned, with a RuntimeWarning. A second Ctrl-C,
-    more than a second later, is a KeyboardInterrupt.
+    after the current step, with a checkpoint in ``out``: Interrupted is raised, a KeyboardInterrupt
+    that has the result so far as ``run``; also where the last step was taken already. A second
+    Ctrl-C, more than a second later, is a KeyboardInterrupt at once. SIGTERM goes on to its handler
+    after the checkpoint, which ends the process.
 
     Equal arguments give equal results on the same kind of CPU. The module, the data and the global
     state of torch, NumPy and Python (random streams, default dtype, number of threads) are left
@@ -225,28 +235,24 @@ def fit(
                 )
             how |= {"threads": 1, "backend": "loop"}
         code = {"module": copied, "loss": loss, "score": score, **unnumbered_entries(spec)}
-        signals = Signals(_interrupt)
+        signals = Signals(signal.default_int_handler)
         checkpoints = _checkpoints(out, spec, problem, device, code, stack, signals)
         with signals, named_in_errors(spec), enough_memory(spec):
             training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
-            stopped, number = _proceed(training, checkpoints, callbacks, copied, progress)
-        if number is not None and number != signal.SIGINT:
-            signal.raise_signal(number)  # as it would have ended the process
-        if stopped:
+            stopped = _proceed(training, checkpoints, callbacks, copied, progress)
             training.evaluate()
-        consensus, *workers = (like(copied, model) for model in training.population.models())
+            consensus, *workers = (like(copied, model) for model in training.population.models())
+            import pandas as pd
+
+            metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
-    if number is not None:
-        warnings.warn(
-            f"fit: interrupted at step {training.step} of {training.steps}; the result is partial.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    import pandas as pd
-
-    metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
-    return Fit(spec, metrics, workers, consensus, stopped)
+    run = Fit(spec, metrics, workers, consensus, stopped)
+    if number := signals.asked:
+        if number != signal.SIGINT:
+            signal.raise_signal(number)  # as it would have ended the process
+        raise Interrupted(run, training.steps)
+    return run
 
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,10 +267,6 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
                 f"{', '.join(arguments)}, and the fields that `ngo fields` lists."
             )
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
-
-
-def _interrupt(number: int) -> None:
-    raise KeyboardInterrupt
 
 
 def _checkpoints(
@@ -308,8 +310,8 @@ def _proceed(
     callbacks: Mapping[str, Callback | None],
     module: nn.Module,
     progress: bool,
-) -> tuple[str | None, int | None]:
-    """Train to the end, or until a callback or a signal stops; what did, and the signal."""
+) -> str | None:
+    """Train to the end, or until a callback or a signal stops; the callback that did."""
     from tqdm import tqdm
 
     def call(name: str) -> None:
@@ -332,16 +334,15 @@ def _proceed(
         bar.update(step - bar.n)
         call("on_step")
 
-    with tqdm(total=training.steps, unit=" steps", leave=False, disable=not progress) as bar:
+    stopped = None
+    bar = tqdm(total=training.steps, unit=" steps", leave=False, disable=not progress)
+    with bar, suppress(Stopped):  # which comes after a checkpoint
         try:
             training.proceed(checkpoints=checkpoints, report=on_row, progress=on_step)
         except Ended as ended:
-            checkpoints.write(training.state_dict)
-            return str(ended), None
-        except Stopped as stopped:
-            return "interrupt", stopped.number
-    checkpoints.write(training.state_dict)
-    return None, None
+            stopped = str(ended)
+        checkpoints.write(training.state_dict)
+    return stopped
 
 
 def _divergence(spec: RunSpec, rows: list[Evaluation]) -> str:

@@ -33,6 +33,8 @@ STACKED = ("compiled", "vmap")
 
 #: Starts a run; it takes the ``signals`` of all.
 Start = Callable[..., Turns]
+#: Is called with a run that fails, and its error.
+Fail = Callable[[RunSpec, UserError], None]
 
 
 def shared(spec: RunSpec) -> Hashable:
@@ -94,19 +96,20 @@ def _may_stack(training: Training) -> bool:
 
 
 def together(
-    starts: Mapping[RunSpec, Start], width: int, fail: Callable[[RunSpec, UserError], None]
+    starts: Mapping[RunSpec, Start], width: int, fail: Fail, signals: Signals | None = None
 ) -> None:
     """Train runs, at most ``width`` in lockstep; those have equal ``shared`` values.
 
     A run that fails leaves the others alone: ``fail`` is called with its error. If a step of
     several fails, as where the memory of a GPU is too small, the width is halved, and they go on
-    from their checkpoints. Raises Stopped when all have stopped at a signal.
+    from their checkpoints. Raises Stopped when all have stopped at a signal, or ended after it;
+    ``signals`` are those of a job.
     """
-    waiting = dict(starts)
+    waiting, signals = dict(starts), signals or Signals()
     while waiting:
         group = dict(list(waiting.items())[:width])
         try:
-            for spec, error in _ends(group):
+            for spec, error in _ends(group, signals):
                 del waiting[spec]
                 if error is not None:
                     fail(spec, error)
@@ -118,9 +121,12 @@ def together(
             log.warning("%d runs together fail (%s); now at most %d train together", *told)
 
 
-def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError | None]]:
+def _ends(
+    starts: Mapping[RunSpec, Start], signals: Signals
+) -> Iterator[tuple[RunSpec, UserError | None]]:
     """Train runs in lockstep: each as it ends, and the error with which it does."""
-    signals, lockstep, stopped = Signals(), Lockstep(), None
+    signals.check()
+    lockstep, stopped = Lockstep(), None
     with one_intra_op_thread(), ExitStack() as closing:
         runs = {spec: start(signals=signals) for spec, start in starts.items()}
         if len(runs) == 1:
@@ -146,6 +152,7 @@ def _ends(starts: Mapping[RunSpec, Start]) -> Iterator[tuple[RunSpec, UserError 
                 lockstep.step(paused)
     if stopped is not None:
         raise stopped
+    signals.check()
 
 
 def _last_resort(spec: RunSpec, run: Turns) -> Turns:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -39,8 +38,6 @@ from ngo.training.spec_checks import check_snapshots
 from ngo.training.stepper import Stepper
 from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
 from ngo.training.virtual.waiting_stepper import WaitingStepper
-
-T = TypeVar("T")
 
 Report = Callable[[Evaluation], None]
 Progress = Callable[[int], None]
@@ -92,8 +89,11 @@ class Training:
         self.resumed: list[int] = []  # the steps at which the run was resumed
         self.width = 1  # the most runs whose gradients were taken together
         self.draws = draws
-        self._losses: list[torch.Tensor] = []  # of the steps since the last evaluation
-        self._last = torch.empty(0)  # the losses of the last step
+        # The losses of the steps since the last evaluation come first in memory that is allocated
+        # once: as a block for each step, they would tear the memory that the next batches need.
+        self._losses = torch.empty(0, device=problem.device)
+        self._count = 0
+        self._last = self._losses  # those of the last step
 
     @property
     def population(self) -> Population:
@@ -157,9 +157,21 @@ class Training:
             if checkpoints is not None:
                 checkpoints.keep(self.step, self.steps, evaluated, self.state_dict)
             yield
-            self._last = self.stepper.advance()
-            self._losses.append(self._last)
+            self._add(self.stepper.advance())
             progress(self.step)
+
+    def _add(self, losses: torch.Tensor) -> None:
+        """Keep the losses of a step."""
+        start, self._count = self._count, self._count + len(losses)
+        if self._count > len(self._losses):
+            self._losses = torch.cat([self._losses[:start], losses.new_empty(2 * self._count)])
+        self._last = self._losses[start : self._count]
+        self._last.copy_(losses)
+
+    @property
+    def losses(self) -> torch.Tensor:
+        """The losses of the steps since the last evaluation, in order."""
+        return self._losses[: self._count]
 
     def state_dict(self) -> State:
         """What a checkpoint holds: all that the rest of the run depends on."""
@@ -171,7 +183,7 @@ class Training:
             "width": self.width,
             "rows": as_columns(self.rows),
             "kept": self.kept,
-            "losses": torch.cat(self._losses) if self._losses else torch.empty(0),
+            "losses": self.losses,
             **({"streams": stream_states()} if self.draws else {}),
         }
 
@@ -188,7 +200,8 @@ class Training:
             step: {name: models[name] for name in STATE if name in models}
             for step, models in state["kept"].items()
         }
-        self._losses = [state["losses"].to(self._problem.device)] if len(state["losses"]) else []
+        self._losses = state["losses"].to(self._problem.device)
+        self._count = len(self._losses)
         if self.draws:
             set_stream_states(state["streams"])
 
@@ -207,14 +220,14 @@ class Training:
             **{**measured, **self.stepper.spent()},
         )
         self.rows.append(row)
-        self._losses = []
+        self._count = 0
         return True
 
     def _measured(self) -> dict[str, Any]:
         """What ``make_evaluation`` takes of this step, but for samples and time."""
-        problem, population, losses = self._problem, self.population, self._losses
+        problem, population = self._problem, self.population
         return {
-            "train_loss": float(torch.cat(losses).double().mean()) if losses else math.nan,
+            "train_loss": float(self.losses.double().mean()),  # NaN without steps
             "V": float(synchronization_index(population.honest)),
             "scores": population.evaluate(*problem.test_at(self.step), workers=problem.evaluated),
             "holdout": problem.holdout and population.evaluate(*problem.holdout, workers=()),
@@ -234,13 +247,19 @@ Turns = Generator[Training, None, Evaluation | None]
 
 
 def run(spec: RunSpec, out: Path, root: Path, **how: Any) -> Evaluation | None:
-    """Train ``spec`` by itself; ``how`` are the arguments of ``turns``."""
+    """Train ``spec`` by itself; ``how`` are the arguments of ``turns``.
+
+    Raises Stopped after a signal, also if the results are written.
+    """
+    signals = Signals()
     with one_intra_op_thread(), enough_memory(spec):
-        return ended(turns(spec, out, root, **how))
+        last = ended(turns(spec, out, root, signals=signals, **how))
+    signals.check()
+    return last
 
 
-def ended(pausing: Generator[object, None, T]) -> T:
-    """What a generator returns at its end."""
+def ended(pausing: Turns) -> Evaluation | None:
+    """What a run returns at its end."""
     while True:
         try:
             next(pausing)
@@ -273,8 +292,8 @@ def turns(
     Without ``parts`` the partition is drawn: the same that a partition file holds. ``data`` are
     those of the run on the ``device``, if they are loaded already. Until all
     results are written, ``out`` holds a checkpoint, from which the same run resumes; ``tell`` is
-    called with a line about that. SIGTERM and SIGINT raise Stopped after the current step;
-    ``signals`` are those of several runs.
+    called with a line about that. SIGTERM and SIGINT raise Stopped after the current step, but for
+    the last: who starts the run asks its ``signals`` at its end. They may be those of several runs.
 
     If ``out`` holds the finished run, nothing is trained. If it holds another run, finished or not,
     a UserError is raised. With ``overwrite`` the run is trained in either case; a checkpoint of the
