@@ -126,6 +126,11 @@ def test_a_loss_that_is_neither_mean_nor_sum_is_told_and_reported_as_it_is(loss)
     assert last(run)["consensus_loss"] == pytest.approx(own, rel=1e-6)
 
 
+def test_numbers_of_samples_that_depend_on_others_are_told():
+    with pytest.warns(RuntimeWarning, match="loss: .* shapes that broadcast"):
+        quick(nn.Linear(3, 1), (X, COLUMN[:, 0]), loss=lambda o, t: squared(o, t).mean(1))
+
+
 @pytest.mark.parametrize(
     "loss",
     [

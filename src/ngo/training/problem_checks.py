@@ -240,8 +240,8 @@ def _numbers(
         return values.reshape(())
     if number and values.shape in ((b,), (b, 1)):
         return values.reshape(b)
-    allowed = f"one for each, [{b}]" if each else f"one number, a mean, or one for each, [{b}]"
-    if each and key == "score":
+    allowed = f"{'' if each else 'one number, a mean, or '}one for each, [{b}]"
+    if each and key.endswith("score"):
         allowed += f", since all outputs can't be joined, or take over {in_words(AT_ONCE)}"
     raise UserError(
         f"{key}: it returned {shape(values)} for {b} samples, {of}; it must be a float tensor: "
@@ -270,11 +270,11 @@ def _check_mean(
     try:
         with warnings.catch_warnings(action="ignore"):
             whole, again = call(slice(b)), call(slice(b))
-            for k in (1, b // 3, b // 2):
+            for k in (1, b // 3 or 1, b // 2):
                 one, other = call(slice(k)), call(slice(k, b))
                 each = torch.cat([one.reshape(-1), other.reshape(-1)])
                 means.append(each if whole.dim() else (k * one + (b - k) * other) / b)
-                sums.append(one + other)
+                sums.append(each.sum())
     except Exception:  # an AUC, say, of samples of one class; the first evaluation tells of others
         return
     if differ(again) or not any(map(differ, means)):  # its values are random, or means
