@@ -106,8 +106,3 @@ def line(*parts):
     text = str(caught.value)
     assert "\n" not in text
     assert [part for part in parts if part not in text] == [], text
-
-
-def in_place(outputs, targets):
-    """A score that changes its targets."""
-    return targets.zero_()

@@ -15,7 +15,7 @@ from ngo.data.heterogeneity import hellinger_to_global, label_entropy
 from ngo.data.partition import (
     OWNERS,
     PARTITIONS,
-    check_parts,
+    checked_parts,
     dirichlet,
     dirichlet_min,
     equal,
@@ -65,18 +65,25 @@ def test_a_partition_depends_on_its_stream_only(name, arguments):
 @pytest.mark.parametrize(
     ("parts", "problem"),
     [
-        ([[0, 1]], "has 1 parts for 2 workers"),
-        ([[0, 1], [2, 4]], "has an index outside 0 to 3"),
-        ([[-1, 1], [2, 3]], "has an index outside 0 to 3"),
-        ([[0, 1], [1, 2]], "gives a sample to two workers, or twice to one"),
-        ([[0, 0], [1, 2]], "gives a sample to two workers, or twice to one"),
-        ([[0.5, 1], [2, 3]], "has a part that is not an array of sample indices"),
+        ([[0, 1]], " has 1 parts for 2 workers."),
+        (
+            [[0, 1], [2, 4]],
+            ", worker 1: sample 4 is out of range; samples are whole numbers from 0",
+        ),
+        ([[-1, 1], [2, 3]], ", worker 0: sample -1 is out of range"),
+        ([[0, 1], [1, 2]], ", worker 1: sample 1 is worker 0's already; samples are"),
+        ([[0, 0], [1, 2]], ", worker 0: it has a sample twice"),
+        ([[0.5, 1], [2, 3]], ", worker 0: its samples are float64 of shape"),
+        ([[0, 1], [True, False]], ", worker 1: its samples are bool of shape"),
+        ([[0, 1], [[2], [3, 4]]], ", worker 1: its samples are object of shape"),
+        ([[0, 1], None], ", worker 1: its samples are object of shape"),
     ],
 )
 def test_a_rule_shares_out_distinct_samples(parts, problem):
-    with pytest.raises(UserError, match=f"^partition: 'mine' {problem}.$"):
-        check_parts("mine", [np.array(part) for part in parts], 2, 4)
-    check_parts("mine", [np.array([0, 3]), np.array([1])], 2, 4)
+    with pytest.raises(UserError) as error:
+        checked_parts("partition: 'mine'", parts, 2, 4)
+    assert str(error.value).startswith(f"partition: 'mine'{problem}")
+    assert len(checked_parts("mine", [np.array([0, 3]), []], 2, 4)[1]) == 0
 
 
 @settings(deadline=None)

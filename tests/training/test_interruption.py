@@ -171,3 +171,11 @@ def test_sigterm_leaves_a_checkpoint_and_goes_on_to_its_handler(tmp_path):
         signal.signal(signal.SIGTERM, before)
     assert handled == [signal.SIGTERM]
     assert equal(quick(out=tmp_path), quick())
+
+
+def test_a_field_that_changes_nothing_for_a_finished_run_finds_it(tmp_path):
+    """Where no share is short, runs that may repeat samples and runs that may not are the same."""
+    whole = quick(out=tmp_path)
+    again = quick(out=tmp_path, short_share="repeat", on_step=pytest.fail)
+    assert again.metrics["consensus_loss"].equals(whole.metrics["consensus_loss"])
+    assert again.spec.short_share == "repeat"

@@ -26,6 +26,18 @@ def test_a_torch_data_set_is_its_tensors():
         assert equal(quick(), quick(train=data))
 
 
+@pytest.mark.parametrize("m", [4, 48])
+def test_a_data_set_that_is_random_is_told_to_be_read_once(m):
+    """Its samples were frozen without a word."""
+
+    class Drawn(Samples):
+        def __getitem__(self, i):
+            return torch.randn(3), int(y[i])
+
+    with pytest.warns(RuntimeWarning, match="train: .* differ from read to read; .*augmentation"):
+        quick(train=Subset(Drawn(), range(m)), test=DATA, batch_size=1)
+
+
 @pytest.mark.parametrize("made", [torch.Tensor.clone, lambda x: x.numpy().copy()])
 def test_data_that_a_callback_changes_are_those_of_the_start(made):
     own = made(X), made(y)
@@ -58,19 +70,17 @@ def test_lists_of_indices_and_of_data_sets_are_partitions():
             {"train": TensorDataset(X, y, y)},
             "samples of the TensorDataset are no pairs (input, ",
         ),
-        ({"train": Subset(Samples(), [])}, "the samples of the Subset are no pairs (input, targ"),
-        ({"partition": [[0, 1, 2, 3], [0, 5, 6, 7]]}, "gives a sample to two workers"),
-        ({"partition": [[0, 1], []]}, "a list with the indices of each worker's samples, such as"),
+        ({"train": Subset(Samples(), [])}, "train: the Subset has no samples."),
+        ({"partition": [[0, 1, 2], [0, 5], [7]]}, "worker 1: sample 0 is worker 0's already"),
+        ({"partition": [[0, 1], [2], []]}, "partition, worker 2: it has no samples; samples are"),
+        ({"partition": 3}, "a list with the indices of each worker's samples, such as"),
         ({"partition": [range(9), range(9, 20)]}, "workers: 3 is not the number of workers that"),
         ({"partition": [[0]] * 3, "holdout": 0.1}, "holdout: each worker's samples are given"),
         ({"train": [DATA] * 3, "partition": "iid"}, "partition: train is a list of workers' data"),
     ],
 )
 def test_other_data_are_told_the_next_step(arguments, part):
-    arguments = {"test": DATA} | arguments
-    if "gives a sample" in part or "indices of each" in part:
-        arguments["workers"] = 2
-    assert part in told(**arguments)
+    assert part in told(**{"test": DATA} | arguments)
 
 
 def product(outputs, targets):

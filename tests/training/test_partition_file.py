@@ -89,12 +89,12 @@ def test_a_natural_partition_keeps_owners_together_and_leaves_out_the_held_out(w
             {"worker": [None, 0], "sample": [0, 1], "label": [0, 0]},
             "its column 'worker' has missing values or another type",
         ),
-        ({"worker": [0], "sample": [1437], "label": [0]}, "has samples beyond digits's 1437"),
+        ({"worker": [0], "sample": [1437], "label": [0]}, "sample 1437 is out of range"),
     ],
 )
 def test_a_file_that_claims_to_be_the_runs_partition(tmp_path, table, message):
     spec = resolve({"dataset": "digits", "batch_size": 8})
     facts = {"ngo": json.dumps({"partitions": [spec.partition_fields]})}
     parquet.write_table(pa.table(table).replace_schema_metadata(facts), tmp_path / "p.parquet")
-    with pytest.raises(UserError, match=f"partition-file: .*p.parquet' .*{message}"):
+    with pytest.raises(UserError, match=f"partition-file: .*p.parquet'.* .*{message}"):
         read(tmp_path / "p.parquet", spec)

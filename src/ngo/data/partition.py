@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -114,21 +115,40 @@ def parts_digest(parts: Parts) -> str:
     return digest.hexdigest()[:16]
 
 
-def check_parts(name: str, parts: Parts, n: int, m: int) -> None:
-    """Raise a UserError unless partition ``name`` gave ``n`` workers distinct samples out of m."""
-    problem = None
+def checked_parts(what: str, parts: Sequence[Any], n: int, m: int, least: int = 0) -> Parts:
+    """The distinct samples out of m of ``n`` workers, int64, at ``least`` so many of each.
+
+    Raises a UserError, which begins with ``what``, for anything else.
+    """
     if len(parts) != n:
-        problem = f"has {len(parts)} parts for {n} workers"
-    elif any(np.ndim(part) != 1 or np.asarray(part).dtype.kind not in "iu" for part in parts):
-        problem = "has a part that is not an array of sample indices"
-    else:
-        samples = np.concatenate(parts)
-        if len(samples) and (samples.min() < 0 or samples.max() >= m):
-            problem = f"has an index outside 0 to {m - 1}"
-        elif len(np.unique(samples)) < len(samples):
-            problem = "gives a sample to two workers, or twice to one"
-    if problem is not None:
-        raise UserError(f"partition: {name!r} {problem}.")
+        raise UserError(f"{what} has {len(parts)} parts for {n} workers.")
+    owner, checked = np.full(m, -1), []
+    for i, given in enumerate(parts):
+        try:
+            part = np.asarray(given)
+        except (TypeError, ValueError, RuntimeError):  # lists of several lengths
+            part = np.empty(1, object)
+        if indices := not part.size or (part.ndim == 1 and part.dtype.kind in "iu"):
+            part = part.reshape(-1).astype(np.int64)
+        problem = None
+        if not indices:
+            problem = f"its samples are {part.dtype} of shape {list(part.shape)}"
+        elif part.size < least:
+            problem = "it has no samples"
+        elif len(outside := part[(part < 0) | (part >= m)]):
+            problem = f"sample {outside[0]} is out of range"
+        elif len(taken := part[owner[part] >= 0]):
+            problem = f"sample {taken[0]} is worker {owner[taken[0]]}'s already"
+        elif len(np.unique(part)) < len(part):
+            problem = "it has a sample twice"
+        if problem:
+            raise UserError(
+                f"{what}, worker {i}: {problem}; samples are whole numbers from 0 to {m - 1}, each "
+                f"of one worker."
+            )
+        checked.append(part)
+        owner[part] = i
+    return checked
 
 
 def check_range(key: str, value: int, limit: int, unit: str) -> None:

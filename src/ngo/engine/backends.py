@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from ngo.common.devices import float32_parts
 from ngo.common.lazy import Tensor, nn, torch
 from ngo.common.registry import Registry, UserError, in_a_line, unknown
-from ngo.models.task import Batch, Task
+from ngo.models.task import Batch, Task, over_tensors
 from ngo.native.layer_chain import Chain
 from ngo.native.threads import Map, in_order
 
@@ -185,17 +185,8 @@ def tf32(workers: Workers) -> Iterator[None]:
 
 
 def in_float32(outputs: Any) -> Any:
-    """A model's output in the precision of the loss; also tuples, lists and dicts of tensors.
-
-    Outputs of other types do not change.
-    """
-    if isinstance(outputs, torch.Tensor):
-        return outputs.float() if outputs.is_floating_point() else outputs
-    if type(outputs) in (tuple, list):
-        return type(outputs)(map(in_float32, outputs))
-    if type(outputs) is dict:
-        return {name: in_float32(output) for name, output in outputs.items()}
-    return outputs
+    """A model's output in the precision of the loss (see ``over_tensors``)."""
+    return over_tensors(lambda x: x.float() if x.is_floating_point() else x, outputs)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,13 +23,14 @@ from ngo.engine.backends import INITIALIZATIONS, SAME, Batches, Scores, build_ba
 from ngo.engine.module_chain import find_chain
 from ngo.models.layers import replayed
 from ngo.models.model import MODELS, Model
-from ngo.models.task import TASKS, Task
+from ngo.models.task import TASKS, Task, over_tensors
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.native.threads import threads as over_threads
 
 log = logging.getLogger("ngo")
 
 Tensors = Mapping[str, torch.Tensor]
+Chunks = Sequence[torch.Tensor]
 
 # The most models that are evaluated at a time on a GPU.
 MODELS_TOGETHER = 16
@@ -265,11 +267,7 @@ class Population:
     @one_intra_op_thread()
     @torch.no_grad()
     def evaluate(
-        self,
-        inputs: Sequence[torch.Tensor],
-        targets: Sequence[torch.Tensor],
-        *,
-        workers: Sequence[int] | None = None,
+        self, inputs: Chunks, targets: Chunks, *, workers: Sequence[int] | None = None
     ) -> Scores:
         """Loss and accuracy, without dropout, over all samples of the chunks.
 
@@ -302,42 +300,49 @@ class Population:
         return Scores(losses[0], accuracies[0], losses[1:], accuracies[1:])
 
     def module_sums(
-        self,
-        models: Sequence[nn.Module],
-        inputs: Sequence[torch.Tensor],
-        targets: Sequence[torch.Tensor],
+        self, models: Sequence[nn.Module], inputs: Chunks, targets: Chunks
     ) -> list[tuple[float, float]]:
         """For each model, the sums of the losses and scores of all samples."""
         for module in models[1:]:  # the consensus model is never in training
             module.eval()
+        groups = self._groups(inputs, targets)
 
         @torch.no_grad()
         def part(k: int) -> torch.Tensor:
-            chunk, module = k % len(inputs), models[k // len(inputs)]
-            # A copy, since a user's module may change it.
-            return self._sums(module(inputs[chunk].clone()), targets[chunk])
+            return self._sums(models[k // len(groups)], *groups[k % len(groups)])
 
         # A GPU is waited for once.
-        chunks = torch.stack(self.spread(part, len(models) * len(inputs))).tolist()
+        parts = torch.stack(self.spread(part, len(models) * len(groups))).tolist()
         for module in models[1:]:
             module.train()
-        by_model = [chunks[k : k + len(inputs)] for k in range(0, len(chunks), len(inputs))]
+        by_model = [parts[k : k + len(groups)] for k in range(0, len(parts), len(groups))]
         return [(sum(a for a, _ in sums), sum(b for _, b in sums)) for sums in by_model]
 
-    def _sums(self, outputs: Any, targets: torch.Tensor) -> torch.Tensor:
-        """``[2]``: the sums of the losses and of the scores of some samples; 0 without a score."""
-        # Copies, since a user's loss or score may change them.
-        losses = self.task.loss(outputs, targets.clone()).double().sum()
-        if self.task.score is None:
-            return torch.stack([losses, torch.zeros_like(losses)])
-        return torch.stack([losses, self.task.score(outputs, targets.clone()).double().sum()])
+    def _groups(self, inputs: Chunks, targets: Chunks) -> list[tuple[Chunks, torch.Tensor]]:
+        """The chunks of inputs whose outputs loss and score get in one call, and their targets."""
+        if self.task.at_once:
+            return [(inputs, torch.cat(tuple(targets)))]
+        return [([x], wanted) for x, wanted in zip(inputs, targets, strict=True)]
+
+    def _sums(
+        self, module: Callable[..., Any], inputs: Chunks, targets: torch.Tensor
+    ) -> torch.Tensor:
+        """``[2]``: the sums of the losses and of the scores of some samples; 0 without a score.
+
+        One number, such as a mean or an area under a curve, counts for each sample.
+        """
+        # Copies, since a user's module, loss or score may change them.
+        outputs = [module(x.clone()) for x in inputs]
+        whole = over_tensors(lambda *x: torch.cat(x), *outputs) if outputs[1:] else outputs[0]
+        sums = [
+            function(whole, targets.clone()).double().expand(len(targets)).sum()
+            for function in (self.task.loss, self.task.score)
+            if function is not None
+        ]
+        return torch.stack(sums if self.task.score else [*sums, torch.zeros_like(sums[0])])
 
     def batched_sums(
-        self,
-        consensus: nn.Module,
-        apart: Sequence[int],
-        inputs: Sequence[torch.Tensor],
-        targets: Sequence[torch.Tensor],
+        self, consensus: nn.Module, apart: Sequence[int], inputs: Chunks, targets: Chunks
     ) -> list[tuple[float, float]] | None:
         """The same for the consensus model and those of the workers ``apart``, by vmap.
 
@@ -349,18 +354,18 @@ class Population:
             for row, rows in zip(own, (self.X, self.buffers, self.counts), strict=True)
         ]
 
-        def sums(x: torch.Tensor, wanted: torch.Tensor, *named: Tensors) -> torch.Tensor:
+        def sums(chunks: Chunks, wanted: torch.Tensor, *named: Tensors) -> torch.Tensor:
             tensors = {name: tensor for part in named for name, tensor in part.items()}
             with replayed(consensus, ()):  # nothing is drawn, and only torch's operations are used
-                return self._sums(functional_call(consensus, tensors, (x.clone(),)), wanted)
+                return self._sums(partial(functional_call, consensus, tensors), chunks, wanted)
 
         of_models = vmap(sums, in_dims=(None, None, 0, 0, 0), randomness="same")
         totals = []
         try:
             for rows in zip(*(matrix.split(MODELS_TOGETHER) for matrix in matrices), strict=True):
                 named = self.views_of(*rows)
-                chunks = zip(inputs, targets, strict=True)
-                totals.append(torch.stack([of_models(*chunk, *named) for chunk in chunks]).sum(0))
+                groups = self._groups(inputs, targets)
+                totals.append(torch.stack([of_models(*group, *named) for group in groups]).sum(0))
         except Exception as error:
             log.debug("evaluation: one model after another, since vmap fails: %s", error)
             return None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ngo.common.lazy import Tensor, nn
+from ngo.common.lazy import Tensor, nn, torch
 from ngo.common.registry import Registry
 from ngo.data.dataset import Dataset
 
@@ -29,12 +29,16 @@ class Task:
     # (outputs, targets) → the loss of each sample [b].
     loss: PerSample
 
-    # (outputs, targets) → whether each sample [b] is correct. The mean is the accuracy. None if the
-    # task has no accuracy.
+    # (outputs, targets) → whether each sample [b] is correct, whose mean is the accuracy; or one
+    # number for all of them. None if the task has no accuracy.
     score: PerSample | None = None
 
     # Whether the task needs images or labels; otherwise it needs targets that are real numbers.
     labelled: bool = True
+
+    # Whether an evaluation calls loss and score once, on all its outputs, and not on chunks of
+    # them. It is found when a run with a user's functions starts (``training.problem_checks``).
+    at_once: bool = False
 
 
 TASKS: Registry[Task] = Registry("task")
@@ -59,6 +63,21 @@ def task(
         return loss
 
     return register
+
+
+def over_tensors(call: Callable[..., Any], *outputs: Any) -> Any:
+    """``call`` on the tensors at each place of a model's outputs: tensors, tuples, lists, dicts.
+
+    Of outputs of other types, the first are returned.
+    """
+    first = outputs[0]
+    if isinstance(first, torch.Tensor):
+        return call(*outputs)
+    if type(first) in (tuple, list):
+        return type(first)(over_tensors(call, *each) for each in zip(*outputs, strict=True))
+    if type(first) is dict:
+        return {name: over_tensors(call, *(each[name] for each in outputs)) for name in first}
+    return first
 
 
 def normalised_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:

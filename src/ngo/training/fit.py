@@ -155,20 +155,26 @@ def fit(
         random stream is trained one worker after another.
     ``train``, ``test``
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample, or data sets of
-        torch with such samples, of which each is read once: float32 inputs, or what else the module
-        takes; whole-number classes from 0 as int64 ``[m]``, or float32 targets ``[m, …]``; with a
-        ``loss``, any targets, which it gets as they are. float64 becomes float32. ``train`` may be
-        a list with the data of each worker.
+        torch with such samples, of which each is read once and kept: float32 inputs, or what else
+        the module takes; whole-number classes from 0 as int64 ``[m]``, or float32 targets
+        ``[m, …]``; with a ``loss``, any targets, which it gets as they are. float64 becomes
+        float32. ``train`` may be a list with the data of each worker. Workers count equally in
+        every average, also where their shares are of different sizes.
     ``method``
         The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
-        A function ``(outputs, targets)`` that returns the mean loss of the samples, or a loss for
-        each (``reduction="mean"`` or ``"none"``), not a sum, whose gradient would grow with the
-        batch. By default, the cross entropy of logits ``[b, classes]``, or the squared error
-        of outputs that have the shape of the targets.
+        A function ``(outputs, targets)`` that returns the mean loss of the b samples, or a loss
+        for each, ``[b]`` or ``[b, 1]``; not a sum, whose gradient would grow with the batch. It is
+        tried on some samples before training. One that is neither mean nor sum, such as with class
+        weights, is taken with a RuntimeWarning. By default, the cross entropy of logits
+        ``[b, classes]``, or the squared error of outputs that have the shape of the targets.
     ``score``
-        A function ``(outputs, targets)`` that returns a number for each sample, or their mean. The
-        columns of accuracy then have its mean. By default it is the accuracy of logits.
+        A function ``(outputs, targets)`` that returns one number, for the columns of accuracy, or
+        a number for each sample, for their mean. By default it is the accuracy of logits.
+
+        An evaluation calls a loss or a score of yours once, on all its outputs and targets, where
+        these take at most 1 GB and have a row for each sample; else on chunks of them, where a
+        score must return a number for each sample, and a loss counts by its mean over chunks.
     ``on_evaluation``, ``on_step``
         Functions that are called with a ``RunState`` after each evaluation (that of step 0 too)
         and after each step. ``raise StopIteration`` in one ends the run, and ``fit`` returns the

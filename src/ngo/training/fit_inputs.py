@@ -7,8 +7,9 @@ topology, and a list of indices a partition.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import replace
 from itertools import chain
@@ -25,7 +26,7 @@ from ngo.common.registry import Registry, UserError, shown
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
-from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
+from ngo.data.partition import PARTITIONS, Parts, Rule, checked_parts, parts_digest, sorted_parts
 from ngo.engine.backends import SAME
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
@@ -36,7 +37,7 @@ from ngo.models.task import TASKS, Batch, Task
 from ngo.training.global_state import restored_streams, seed_streams
 from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.object_digest import ObjectDigest
-from ngo.training.problem_checks import Loss, check_module, kind, refused, shape, type_name
+from ngo.training.problem_checks import Loss, check_module, kind, refused, type_name
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import resolve
 
@@ -78,9 +79,8 @@ def inputs_of(
 def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
     """The name of the task, and the task with the user's ``loss`` and ``score`` if there are any.
 
-    ``loss(outputs, targets)`` returns the loss of each of b samples, ``[b]`` or ``[b, …]``, or
-    their mean. By default it is the cross entropy for data with classes, and the squared error for
-    other data. ``score`` likewise returns a number for each sample, or their mean.
+    By default the loss is the cross entropy for data with classes, and the squared error for other
+    data. What functions return is checked when the problem is tried.
     """
     for key, function in (("loss", loss), ("score", score)):
         if function is not None and (not callable(function) or isinstance(function, type)):
@@ -88,42 +88,19 @@ def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tupl
                 f"{key}: {shown(function)} is not a function (outputs, targets) or an object that "
                 f"can be called, such as torch.nn.MSELoss()."
             )
-        if getattr(function, "reduction", None) == "sum":
-            raise UserError(f"{key}: reduction 'sum' is not allowed; it must be 'mean' or 'none'.")
     name = "regression" if data.classes is None else "classification"
     default = TASKS[name]
     task = replace(
         default,
         batch=default.batch if data.train_inputs.is_floating_point() else _unchanged,
-        loss=default.loss if loss is None else _per_sample("loss", loss),
-        score=default.score if score is None else _per_sample("score", score),
+        loss=loss or default.loss,
+        score=score or default.score,
     )
     return name, task
 
 
 def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
     return inputs, targets
-
-
-def _per_sample(key: str, function: Loss) -> Loss:
-    """A user's loss or score, checked. If it returns a mean, each sample gets that number."""
-
-    def checked(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
-        values = function(outputs, targets)
-        if key == "score":
-            values = torch.as_tensor(values).float()
-        if not isinstance(values, torch.Tensor) or not values.is_floating_point():
-            raise UserError(f"{key}: it returned a {type_name(values)}; it must be a float tensor.")
-        if values.numel() == 1:
-            return values.reshape(()).expand(len(targets))
-        if len(values) != len(targets):
-            raise UserError(
-                f"{key}: it returned {shape(values)} for {len(targets)} samples; it must be their "
-                f"mean, or one number for each."
-            )
-        return values.reshape(len(targets), -1).mean(1)
-
-    return checked
 
 
 def template(module: nn.Module | Make, seed: int) -> nn.Module:
@@ -188,7 +165,7 @@ Pair = tuple[Any, Any] | TorchDataset[Any]
 NAME = "own"  # the name of the data set in ids and metrics
 
 
-def by_worker(train: object) -> tuple[Pair, Parts] | None:
+def by_worker(train: object) -> tuple[Any, Parts] | None:
     """The samples of a list of workers' own data sets, and those of each; None for other data."""
     if not isinstance(train, list | tuple) or not train or not all(map(_is_data, train)):
         return None
@@ -203,16 +180,16 @@ def by_worker(train: object) -> tuple[Pair, Parts] | None:
     return (X, y), [np.arange(*ends[i : i + 2]) for i in range(len(pairs))]
 
 
-def parts_of(partition: Any) -> Parts:
-    """The samples of each worker, from a list of lists of indices; a UserError for others."""
+def parts_of(partition: Any, m: int) -> Parts:
+    """The samples out of m of each worker, from lists of indices; a UserError for others."""
     with refused(
         "partition: it must be a name, or a list with the indices of each worker's samples, such "
         "as 'iid' or [[0, 1, 2], [3, 4, 5]]"
     ):
-        parts = [np.asarray(indices).astype(np.int64, casting="safe") for indices in partition]
+        parts = list(partition)
         if not parts:
             raise ValueError("it is empty")
-        return [np.sort(part) for part in parts]
+    return sorted_parts(checked_parts("partition", parts, len(parts), m, least=1))
 
 
 def _is_data(value: object) -> bool:
@@ -302,7 +279,22 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
         return data.tensors[0], data.tensors[1]
     with refused(f"{key}: the samples of the {type_name(data)} are no pairs (input, target)"):
         samples: Any = data  # which has a length and is read by number
-        X, y = default_collate([samples[i] for i in range(len(samples))])
+        rows = range(len(samples))
+        if not rows:
+            raise UserError(f"{key}: the {type_name(data)} has no samples.")
+        X, y = default_collate([samples[i] for i in rows])
+        some = sorted({i * (len(rows) - 1) // 7 for i in range(8)})
+        with suppress(Exception), restored_streams():  # it may be read once only
+            for old, new in zip((X, y), default_collate([samples[i] for i in some]), strict=True):
+                if not torch.equal(old[some].nan_to_num(), new.nan_to_num()):
+                    warnings.warn(
+                        f"{key.partition(',')[0]}: samples of the {type_name(data)} differ from "
+                        f"read to read; each is read once and kept (augmentation changes images in "
+                        f"each step).",
+                        RuntimeWarning,
+                        stacklevel=2,
+                    )
+                    break
         return X, y.float() if y.dtype == torch.float64 else y
 
 
@@ -369,12 +361,15 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
         return train
     if given is not None and partition is not None:
         raise UserError("partition: train is a list of workers' data sets already; leave it out.")
-    train, parts = given if given is not None else (train, parts_of(partition))
     if fields.get("holdout"):
         raise UserError(
             "holdout: each worker's samples are given, so none can be held out; leave held-out "
             "samples out of them, and give them as test."
         )
+    if given is None:
+        samples = _tensors("train", train)
+        given = samples, parts_of(partition, len(samples[0]))
+    train, parts = given
     if fields.setdefault("workers", len(parts)) != len(parts):
         raise UserError(
             f"workers: {fields['workers']} is not the number of workers that have samples, "

@@ -17,7 +17,7 @@ from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS
 from ngo.data.download import verify
 from ngo.data.loading import train_labels
-from ngo.data.partition import PARTITIONS, Parts, by_owner, check_parts, sample_owners
+from ngo.data.partition import PARTITIONS, Parts, by_owner, checked_parts, sample_owners
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import check_filled, check_share, smallest_share
 
@@ -33,7 +33,7 @@ def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
     generator = numpy_stream(spec.seed, "partition")
     kept = np.setdiff1d(np.arange(len(labels)), held_out(spec, len(labels)))
     parts = rule.assign(labels[kept], spec.workers, **rule.arguments(spec), generator=generator)
-    check_parts(spec.partition, parts, spec.workers, len(kept))
+    parts = checked_parts(f"partition: {spec.partition!r}", parts, spec.workers, len(kept))
     return [kept[part] for part in parts]
 
 
@@ -104,7 +104,7 @@ def read(path: str | Path, spec: RunSpec) -> Parts:
         )
 
     table, _ = read_columns(path, "partition-file", COLUMNS, ("partitions",), group)
-    samples, m = table["sample"], DATASETS[spec.dataset].train_samples
-    if ((samples < 0) | (samples >= m)).any():
-        raise UserError(f"partition-file: {str(path)!r} has samples beyond {spec.dataset}'s {m}.")
-    return [samples[table["worker"] == i] for i in range(spec.workers)]
+    workers = range(max(spec.workers, 1 + table["worker"].max(initial=0)))
+    parts = [table["sample"][table["worker"] == i] for i in workers]
+    m = DATASETS[spec.dataset].train_samples
+    return checked_parts(f"partition-file: {str(path)!r}", parts, spec.workers, m)

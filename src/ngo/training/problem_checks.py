@@ -5,9 +5,11 @@ A gradient is taken on the first samples, as in the first step.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
 from ngo.engine.backends import in_float32
-from ngo.models.task import TASKS, Task, correct
+from ngo.models.task import TASKS, Task, correct, over_tensors
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.global_state import restored_streams, streams
 from ngo.training.learning_problem import Problem, make_problem
@@ -119,7 +121,7 @@ def refused(what: str) -> Iterator[None]:
     """Turn an error of a user's code into a UserError of one line, which begins with ``what``."""
     try:
         yield
-    except UserError:
+    except (UserError, torch.OutOfMemoryError):
         raise
     except Exception as error:
         raise UserError(f"{what}: {in_a_line(error)}.") from error
@@ -164,7 +166,7 @@ def try_problem(
             module = problem.model.build(torch.Generator(inputs.device))
         module = check_module(module_key, module).to(inputs.device)
         buffers, before = dict(module.named_buffers()), streams()
-        given = (module_key, "inputs", inputs), (f"{task_key}loss or score", "targets", targets)
+        given = (module_key, "inputs", inputs), (f"{task_key}loss", "targets", targets)
         kept = [tensor.clone() for _, _, tensor in given]
         for training in (True, False):
             with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
@@ -172,30 +174,133 @@ def try_problem(
             check_outputs(outputs, targets, task, data, module_key)
             what = f"it failed on outputs {shape(outputs)} and targets {shape(targets)}"
             with refused(f"{task_key}loss: {what}"):
-                losses = task.loss(outputs, targets)
-                if not isinstance(losses, torch.Tensor) or losses.shape != targets.shape[:1]:
-                    raise UserError(
-                        f"{task_key}loss: it returned {shape(losses)} for {len(targets)} samples; "
-                        f"it must be one number for each."
-                    )
+                losses = _numbers(f"{task_key}loss", task.loss, bool(task_key), outputs, targets)
                 if training:
                     losses.mean().backward()
-            if task.score is not None and task.score is not correct:
-                with torch.no_grad(), refused(f"{task_key}score: {what}"):
-                    task.score(outputs, targets)
         draws = streams() != before
-    for (key, name, tensor), copy in zip(given, kept, strict=True):
-        if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
-            raise UserError(f"{key}: it changes its {name} in place; copy them first.")
-    for name, buffer in module.named_buffers():
-        if buffer is not (first := buffers.get(name, buffer)) and buffer.shape == first.shape:
-            raise UserError(
-                f"{module_key}: its buffer {name!r} is replaced in a forward pass; change it in "
-                f"place, such as self.{name.rpartition('.')[2]}.copy_(…)."
-            )
-    if task.score is correct and not has_logits(outputs, data.classes):
-        task = replace(task, score=None)
+        for (key, name, tensor), copy in zip(given, kept, strict=True):
+            if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
+                raise UserError(f"{key}: it changes its {name} in place; copy them first.")
+        for name, buffer in module.named_buffers():
+            if buffer is not (first := buffers.get(name, buffer)) and buffer.shape == first.shape:
+                raise UserError(
+                    f"{module_key}: its buffer {name!r} is replaced in a forward pass; change it "
+                    f"in place, such as self.{name.rpartition('.')[2]}.copy_(…)."
+                )
+        if task.score is correct and not has_logits(outputs, data.classes):
+            task = replace(task, score=None)
+        rows = torch.linspace(0, len(data.train_inputs) - 1, max(size, 8), dtype=torch.float64)
+        rows = rows.long().unique().to(inputs.device)
+        batch = task.batch(data, data.train_inputs[rows], data.train_targets[rows])
+        whole = _fits(problem, outputs, targets)
+        for name, function in (("loss", task.loss), ("score", task.score)):
+            if function is None or getattr(function, "__module__", "") == Task.__module__:
+                continue  # the package's own
+            key, at_once = task_key + name, whole and not (task_key and name == "loss")
+            # A task's loss is by sample. On chunks, fit's loss may be a mean, and no score.
+            each = not at_once and bool(task_key or name == "score")
+            checked = partial(_numbers, key, function, each)
+            _check_mean(key, checked, module, *batch)
+            changed: dict[str, Any] = {name: checked, "at_once": at_once or task.at_once}
+            task = replace(task, **changed)
     return replace(problem, task=task), draws
+
+
+#: The most bytes of outputs and targets that a user's loss or score gets at once.
+AT_ONCE = 10**9
+
+#: How far numbers may be apart that are equal but for rounding, as a share of the largest.
+ROUNDING = 1e-3
+
+
+def _fits(problem: Problem, outputs: Any, targets: torch.Tensor) -> bool:
+    """Whether all outputs of an evaluation can be joined, and take ``AT_ONCE`` at most."""
+    sets, tensors = [problem.test[1], problem.holdout[1] if problem.holdout else ()], [targets]
+    over_tensors(tensors.append, outputs)
+    joined = len(tensors) > 1 and {x.dim() and len(x) for x in tensors} == {len(targets)}
+    size = sum(x.nbytes for x in tensors) / len(targets)
+    fits = joined and size * max(sum(map(len, chunks)) for chunks in sets) <= AT_ONCE
+    return fits or max(map(len, sets)) == 1
+
+
+def _numbers(
+    key: str, function: Loss, each: bool, outputs: Any, targets: torch.Tensor
+) -> torch.Tensor:
+    """What a loss or a score returns: one number ``[]``, or one for ``each`` sample ``[b]``.
+
+    A UserError for anything else.
+    """
+    b, of = len(targets), f"outputs {shape(outputs)} and targets {shape(targets)}"
+    with refused(f"{key}: it failed on {of}"):
+        values = function(outputs, targets)
+        if key.endswith("score"):
+            values = torch.as_tensor(values, dtype=torch.float64)
+    number = isinstance(values, torch.Tensor) and values.is_floating_point()
+    if number and values.numel() == 1 and (b == 1 or not each):
+        return values.reshape(())
+    if number and values.shape in ((b,), (b, 1)):
+        return values.reshape(b)
+    allowed = f"{'' if each else 'one number, a mean, or '}one for each, [{b}]"
+    if each and key.endswith("score"):
+        allowed += f", since all outputs can't be joined, or take over {in_words(AT_ONCE)}"
+    raise UserError(
+        f"{key}: it returned {shape(values)} for {b} samples, {of}; it must be a float tensor: "
+        f"{allowed}."
+    )
+
+
+@torch.no_grad()
+def _check_mean(
+    key: str, function: Loss, module: nn.Module, inputs: torch.Tensor, targets: torch.Tensor
+) -> None:
+    """Try a loss or a score on samples and on parts of them.
+
+    Raise a UserError for a loss that is a sum, and for a function that compares the outputs of a
+    sample with the targets of others, since shapes differ. Warn of a loss that is no mean.
+    """
+    b, like, means, sums = len(targets), targets.shape, [], []
+
+    def call(part: slice, change: Callable[[Any], Any] = in_float32) -> torch.Tensor:
+        return function(change(module(inputs[part].clone())), targets[part].clone()).double()
+
+    def differ(other: torch.Tensor) -> bool:  # never, where one is not finite
+        largest = torch.maximum(whole.abs().max(), other.abs().max())
+        return bool(((whole - other).abs() > ROUNDING * largest).any())
+
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            whole, again = call(slice(b)), call(slice(b))
+            for k in (1, b // 3 or 1, b // 2):
+                one, other = call(slice(k)), call(slice(k, b))
+                each = torch.cat([one.reshape(-1), other.reshape(-1)])
+                means.append(each if whole.dim() else (k * one + (b - k) * other) / b)
+                sums.append(each.sum())
+    except Exception:  # an AUC, say, of samples of one class; the first evaluation tells of others
+        return
+    if differ(again) or not any(map(differ, means)):  # its values are random, or means
+        return
+    crossed = False
+    with suppress(Exception):  # outputs of another size
+        crossed = differ(call(slice(b), lambda outputs: in_float32(outputs).reshape(like)))
+    if crossed:
+        raise UserError(
+            f"{key}: it compares each output with every target, since their shapes differ; give "
+            f"it outputs.reshape(targets.shape), for example."
+        )
+    if key.endswith("score"):
+        return
+    if not whole.dim() and not any(map(differ, sums)):
+        raise UserError(
+            f"{key}: it is the sum over samples; it must be their mean, such as "
+            f"lambda outputs, targets: f(outputs, targets) / len(targets), or reduction='mean'."
+        )
+    warnings.warn(
+        f"{key}: its value is not the mean of those of parts of the samples (weights, left-out "
+        f"targets, shapes that broadcast?); steps take it as it is, and evaluations report it for "
+        f"all samples, or its mean over chunks where outputs take over {in_words(AT_ONCE)}.",
+        RuntimeWarning,
+        stacklevel=5,
+    )
 
 
 def check_finite(data: Dataset, task: Task, key: str = "") -> None:
@@ -228,13 +333,11 @@ def load_problem(
     ``data``, they are loaded.
     """
     data = data or loading.load(spec.dataset, root, device, spec)
-    problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
-    check_problem(spec, problem)
-    return problem
+    return check_problem(spec, make_problem(spec, data, parts or parts_by_owner(spec, root)))
 
 
 @one_intra_op_thread()
-def check_problem(spec: RunSpec, problem: Problem) -> None:
-    """Raise a one-line UserError unless the run's model fits its task and its data."""
+def check_problem(spec: RunSpec, problem: Problem) -> Problem:
+    """The problem, tried; a one-line UserError unless the run's model fits its task and data."""
     keys = f"model {spec.model!r}", f"task {spec.task!r}, ", f"dataset {spec.dataset!r}, "
-    try_problem(spec, problem, module_key=keys[0], task_key=keys[1], data_key=keys[2])
+    return try_problem(spec, problem, module_key=keys[0], task_key=keys[1], data_key=keys[2])[0]

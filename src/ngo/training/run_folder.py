@@ -32,6 +32,10 @@ SUM = "metrics_sha256"
 # The versions of code, libraries and devices, which do not identify a run.
 MADE_BY = ("version", "code", "torch", "device", "instructions", "kernels")
 
+# What a run may do, and does in none that could do without: with either value it has the same
+# results wherever it trains with both.
+ALLOWS = ("short_share",)
+
 MOST_BYTES = 2**26  # of a record
 
 # How the keys of digests end. Records of before they were kept have none.
@@ -49,7 +53,7 @@ About = Mapping[str, Any]
 
 def difference(theirs: About, ours: About) -> str | None:
     """The first value by which another run differs from ours; None if it is the same run."""
-    others = [key for key in ours if key not in (*MADE_BY, "run", "epochs")]
+    others = [key for key in ours if key not in (*MADE_BY, *ALLOWS, "run", "epochs")]
     if other := _difference(theirs, ours, others):
         return other
     length = _difference(theirs, ours, ["epochs"])

@@ -16,7 +16,7 @@ from typing import Any
 from ngo.common.fields import file
 from ngo.common.files import check_readable
 from ngo.common.lazy import nx
-from ngo.common.registry import UserError, in_a_line
+from ngo.common.registry import UserError, in_a_line, shown
 from ngo.gossip.topology import Edges, topology
 
 
@@ -48,7 +48,12 @@ def in_order(graph: nx.Graph) -> list[Any]:
 
 
 def _whole_number(node: Any) -> int:
-    return int(node) if isinstance(node, str) else operator.index(node)
+    try:
+        return int(node) if isinstance(node, str) else operator.index(node)
+    except ValueError:
+        if (number := float(node)).is_integer():  # as NumPy writes them
+            return int(number)
+        raise
 
 
 def _text(path: str) -> str:
@@ -56,10 +61,34 @@ def _text(path: str) -> str:
     return Path(path).read_text(encoding="utf-8-sig")
 
 
+#: Two names, perhaps in quotes, and what stands after them.
+NAME = r"""["']?([^\s,;"'{}()\[\]]+)["']?"""
+EDGE = re.compile(rf"{NAME}[\s,;]\s*{NAME}[\s,;]*(\{{.*\}}|\S*)")
+
+
 def _edge_list(path: str, directed: bool) -> nx.Graph:
-    """Two nodes in each line; comments begin with #, or a line with %."""
-    lines = [line for line in _text(path).splitlines() if not line.startswith("%")]
-    return nx.parse_edgelist(lines, create_using=nx.DiGraph if directed else nx.Graph)
+    """Two names in each line, apart by a comma, a semicolon or space, and perhaps a weight or {…}.
+
+    Comments begin with #, or a line with %. A first line is a header if its names are no numbers
+    and in no other line: as an edge, it would be apart from the others.
+    """
+    rows: list[tuple[int, str, tuple[str, ...]]] = []
+    for k, line in enumerate(_text(path).splitlines(), 1):
+        if text := re.sub(r"#.*|^%.*", "", line).strip():
+            found = EDGE.fullmatch(text)
+            rows.append((k, line, found.groups("") if found else ("", "", "?")))
+    if rows[1:]:
+        (*ends, more), others = rows[0][2], {name for *_, row in rows[1:] for name in row[:2]}
+        header = not others & {*ends} and not "".join(ends).isdigit()
+        del rows[: header and bool(more) == bool(rows[1][2][2])]
+    for k, line, (*_, more) in rows:
+        if more not in ("", "1", "1.0") and more[0] != "{":
+            raise UserError(
+                f"graph: {path!r}, line {k}: {shown(line)} is no edge; it must be two names, apart "
+                f"by a space, a tab, a comma or a semicolon, without a weight other than 1."
+            )
+    edges = [f"{i} {j} {more * more.startswith('{')}" for *_, (i, j, more) in rows]
+    return nx.parse_edgelist(edges, create_using=nx.DiGraph if directed else nx.Graph)
 
 
 def _gml(path: str, directed: bool) -> nx.Graph:
@@ -128,11 +157,15 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
         raise UserError(f"graph: {path!r} has no known ending; it must be {', '.join(FORMATS)}.")
     try:
         graph = FORMATS[ending](path, directed)
+    except UserError:
+        raise
     except Exception as error:
         raise UserError(
             f"graph: {path!r} can't be read as {ending}: {type(error).__name__}: "
             f"{in_a_line(error)[:200]}."
         ) from error
+    if not len(graph):
+        raise UserError(f"graph: {path!r} has no nodes; it must have one for each worker.")
     if graph.is_directed() != directed:
         told = ("is undirected", "is directed")[graph.is_directed()]
         needed = ("directed_graph_file", "graph_file")[directed]
