@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
@@ -227,7 +228,7 @@ class Training:
         """What ``make_evaluation`` takes of this step, but for samples and time."""
         problem, population = self._problem, self.population
         return {
-            "train_loss": float(self.losses.double().mean()),  # NaN without steps
+            "train_loss": float(self.losses.double().mean()) if self._count else math.nan,
             "V": float(synchronization_index(population.honest)),
             "scores": population.evaluate(*problem.test_at(self.step), workers=problem.evaluated),
             "holdout": problem.holdout and population.evaluate(*problem.holdout, workers=()),
