@@ -17,7 +17,7 @@ from ngo.common.lazy import Run
 from ngo.distributed.rendezvous import Group
 from ngo.gossip.attack import Liars
 from ngo.gossip.coupling import Coupling
-from ngo.gossip.exchange import Network, check_rows, relay
+from ngo.gossip.exchange import Network, arrivals, check_rows, relay
 from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.threads import Map
@@ -57,6 +57,12 @@ class ProcessNetwork(Network):
     def send(self, rows: torch.Tensor) -> torch.Tensor:
         """Each row goes once to each process with a neighbour."""
         return self._exchange(rows)[1]
+
+    def neighbours(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Those of the own workers, in this process and in others."""
+        self.refuse_liars()
+        others, theirs = self._exchange(rows)
+        return arrivals(rows, self._near(others), torch.cat([rows, theirs]))
 
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows of edges within this process change places; the others go to their processes."""

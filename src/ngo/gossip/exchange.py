@@ -115,6 +115,16 @@ class Network:
         self.count_edges(rows)
         return rows[:0]
 
+    def neighbours(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Send rows ``[n, k]`` along all edges; what arrives, edge by edge.
+
+        Returns the receivers ``[e]``, as rows of this process's own workers, the weights W_ij
+        ``[e, 1]`` and the senders' rows ``[e, k]``. For a part of the model, send only that.
+        """
+        self.refuse_liars()
+        self.count_edges(rows)
+        return arrivals(rows, self.W, rows)
+
     def swap(self, rows: Tensor) -> Tensor:
         """Send a different row along each edge of an undirected graph.
 
@@ -261,6 +271,14 @@ class JointNetwork(Network):
             network.count_edges(row)
 
 
+def arrivals(own: Tensor, W: MixingMatrix, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What the ``own`` rows receive, the first of all ``rows`` of W (``Network.neighbours``)."""
+    check_rows(rows, W.n)
+    kept = W.receivers < len(own)
+    receivers, senders = (sent(ends[kept], rows.device) for ends in (W.receivers, W.senders))
+    return receivers, W.weights[kept, None].to(rows), rows[senders]
+
+
 def check_rows(rows: Tensor, n: int) -> None:
     """Raise a ValueError unless there is a row for each of ``n`` workers."""
     if len(rows) != n:
@@ -315,6 +333,11 @@ class Failures:
             low, high = torch.minimum(W.receivers, W.senders), torch.maximum(W.receivers, W.senders)
             numbers, draws = low * self._n + high, self._n**2
         return torch.rand(draws, generator=self._links, dtype=torch.float64)[numbers]
+
+    @property
+    def streams(self) -> list[torch.Generator]:
+        """Its two streams."""
+        return [self._links, self._absences]
 
     def state_dict(self) -> dict[str, Tensor]:
         """The state of the two streams."""

@@ -224,6 +224,21 @@ class Stepper:
         )
         self._method.update(step)
 
+    @contextmanager
+    def tried(self) -> Iterator[None]:
+        """At the end of the block, what ``next_matrix`` and ``take`` draw and count is as before."""
+        streams = [self._graphs, *self._compressing, *self._failures.streams]
+        states = [stream.get_state() for stream in streams]
+        t, warned, self._warned = self.t, self._warned, True
+        first = torch.stack([stream.owned[:1] for stream in self._streams])
+        self.batches.drawn = first.expand(-1, self._spec.batch_size)
+        try:
+            yield
+        finally:
+            self.t, self._warned, self._W = t, warned, None
+            for stream, state in zip(streams, states, strict=True):
+                stream.set_state(state)
+
     def alike(self) -> Hashable:
         """Equal for runs whose next updates may be one: in all but seed, partition and graph.
 

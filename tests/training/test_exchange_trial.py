@@ -1,0 +1,162 @@
+"""What an own method sends is what is counted: a trial before the run compares the two."""
+
+import pytest
+import torch
+from own_modules import quick, told
+from runs import CONVEX, digits_run
+from tiny_runs import ENTRIES
+
+import ngo
+from ngo.gossip.method import METHODS
+from ngo.training.exchange_trial import Trial
+from ngo.training.learning_problem import make_problem
+from ngo.training.run import stepper_of
+
+SENT = ("method", "coupling", "topology", "attack", "schedule", "local_rule", "order")
+SENT += ("outer_rule", "outer_momentum_of", "initialization", "weights")
+
+
+def right():
+    """Tiny runs of entries that send, or change what is sent; and more of their options."""
+    for field in SENT:
+        for name, needed in ENTRIES[field].items():
+            if "graph" not in name and name != "ad_psgd":
+                yield {**needed, field: name}
+    for p in (0.5, 0.7, 1.0):
+        yield {"method": "ngo", "p": p}
+    for coupling in ("capped", "clipped", "trimmed_mean"):
+        yield {
+            "method": "local_sgd",
+            "local_steps": 5,
+            "coupling": coupling,
+            "topology": "complete",
+        }
+    for compression in ENTRIES["compression"]:
+        yield {"method": "choco", "compression": compression}
+    yield {"method": "delayed", "delay": 3}
+    yield {"method": "gossip_until", "v_threshold": 0.3, "gamma": 0.5}
+    yield {"method": "ngo", "link_failure": 0.4, "absence": 0.3}
+    for clock in ("waiting", "asynchronous"):
+        yield {"method": "ngo", "clock": clock, "speed": "log_normal"}
+
+
+@pytest.mark.parametrize("values", list(right()), ids=lambda v: "-".join(map(str, v.values())))
+def test_right_methods_pass(values, least_squares):
+    """Among them those whose couplings use a part of what is sent."""
+    values = {"workers": 8, "batch_size": 8, "gamma": 0.5, **CONVEX, **values}
+    if "attack" in values:
+        values["liars"] = 2
+    spec = digits_run(**values)
+    stepper = stepper_of(spec, make_problem(spec, least_squares), [1], threads=1)
+    before = stepper.state_dict()
+    for worker in (0, stepper.honest - 1):
+        trial = Trial(stepper, worker)
+        assert trial.network.real.messages or "empty" in values.values()
+        assert not trial.reads_rows()
+        assert trial.unused() is None
+    after = stepper.state_dict()
+    for name in ("step", "graphs", "failures", "compression", "messages", "exchanges"):
+        assert str(before[name]) == str(after[name])
+
+
+def reads_rows(step):
+    W = step.network.W
+    pull = torch.zeros_like(step.X)
+    weights = W.weights[:, None].to(step.X)
+    step.X.add_(
+        pull.index_add_(0, W.receivers, weights * (step.X[W.senders] - step.X[W.receivers]))
+    )
+
+
+def takes_the_mean(step):
+    step.X.copy_(step.X.mean(0))
+
+
+def rolls(step):
+    step.network.mix(step.X)
+    step.X.add_(step.X.roll(1, 0)).div_(2)
+
+
+def follows_a_leader(step):
+    step.X.lerp_(step.X[0].clone(), 0.1)
+
+
+def reads_momentum(step):
+    m = step.matrix("m")
+    m.mul_(0.9).add_(step.G)
+    step.network.mix(step.X)
+    m.copy_(step.network.W.dense().to(m) @ m)
+
+
+def measures_distances(step):
+    """What is read decides about a pull alone."""
+    if torch.cdist(step.X, step.X).max() > 1:
+        step.network.mix(step.X)
+
+
+def every_tenth_step(step):
+    if step.t % 10 == 9:
+        takes_the_mean(step)
+
+
+def of_gradients(step):
+    step.network.mix(step.X)
+    step.X.sub_(step.G.mean(0), alpha=step.lr)
+
+
+def half_of_the_mean(step):
+    k = step.X.shape[1] // 2
+    step.X[:, :k] = step.network.mean(step.X)[..., :k]
+
+
+def every_second_number(step):
+    mixed = step.X.clone()
+    step.network.mix(mixed)
+    step.X[:, ::2] = mixed[:, ::2]
+
+
+def a_layer_of_theirs(step):
+    receivers, weights, theirs = step.network.neighbours(step.X)
+    pulls = weights * (theirs - step.X[receivers])
+    pulls[:, 3:] = 0
+    step.X.index_add_(0, receivers, pulls)
+
+
+def own(update):
+    @ngo.method("own", fields=("topology",))
+    def method(step):
+        step.descend()
+        update(step)
+
+    return "own"
+
+
+@pytest.mark.parametrize(
+    ("update", "counted"),
+    [
+        (reads_rows, "0 messages with 0 bytes"),
+        (takes_the_mean, "0 messages"),
+        (rolls, "6 messages with 384 bytes"),
+        (follows_a_leader, "0 messages"),
+        (reads_momentum, "6 messages"),
+        (measures_distances, "6 messages"),
+        (every_tenth_step, "0 messages"),
+        (of_gradients, "6 messages"),
+    ],
+)
+def test_rows_that_are_read_without_being_counted_are_refused(update, counted, own_entries):
+    line = told(method=own(update), topology="ring", epochs=4)
+    assert "method: 'own' reads rows of other workers that step.network has not handed out" in line
+    assert f"only {counted}" in line
+
+
+@pytest.mark.parametrize(
+    ("update", "text"),
+    [
+        (half_of_the_mean, "16 numbers of each row by step.network.mean, of which 8 reach nobody"),
+        (every_second_number, "16 numbers of each row by step.network.mix, of which 8 reach"),
+        (a_layer_of_theirs, "16 numbers of each row by step.network.neighbours, of which 13 rea"),
+    ],
+)
+def test_numbers_that_are_counted_and_reach_nobody_are_refused(update, text, own_entries):
+    assert text in told(method=own(update), topology="ring")
