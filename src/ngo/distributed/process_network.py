@@ -17,7 +17,7 @@ from ngo.common.lazy import Run
 from ngo.distributed.rendezvous import Group
 from ngo.gossip.attack import Liars
 from ngo.gossip.coupling import Coupling
-from ngo.gossip.exchange import Network, arrivals, check_rows, relay
+from ngo.gossip.exchange import Network, check_rows, relay
 from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.threads import Map
@@ -58,12 +58,6 @@ class ProcessNetwork(Network):
         """Each row goes once to each process with a neighbour."""
         return self._exchange(rows)[1]
 
-    def neighbours(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Those of the own workers, in this process and in others."""
-        self.refuse_liars()
-        others, theirs = self._exchange(rows)
-        return arrivals(rows, self._near(others), torch.cat([rows, theirs]))
-
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows of edges within this process change places; the others go to their processes."""
         self.refuse_liars()
@@ -97,7 +91,7 @@ class ProcessNetwork(Network):
         others, theirs = self._exchange(rows)
         if self.liars is None:
             both = torch.cat([rows, theirs])
-            mix(both, self._near(others), gamma, spread=self._spread)
+            mix(both, self.near(others), gamma, spread=self._spread)
             rows.copy_(both[: len(rows)])
         else:
             self.refuse_directed()
@@ -122,11 +116,11 @@ class ProcessNetwork(Network):
         step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
         if self.liars is None:
             seen = None if at is None else torch.cat([at, theirs])
-            X.copy_(step(torch.cat([X, theirs]), self._near(others), at=seen)[: len(X)])
+            X.copy_(step(torch.cat([X, theirs]), self.near(others), at=seen)[: len(X)])
         else:
             self._among_liars(step, X, others, theirs, at)
 
-    def _near(self, others: list[int]) -> MixingMatrix:
+    def near(self, others: list[int]) -> MixingMatrix:
         """W among the local workers and the ``others``, without edges between two of these."""
         return self.W.part([*self.local, *others], len(self.local))
 

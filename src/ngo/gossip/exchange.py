@@ -122,8 +122,15 @@ class Network:
         ``[e, 1]`` and the senders' rows ``[e, k]``. For a part of the model, send only that.
         """
         self.refuse_liars()
-        self.count_edges(rows)
-        return arrivals(rows, self.W, rows)
+        all_rows, W = torch.cat([rows, self.send(rows)]), self.near(self.elsewhere())
+        check_rows(all_rows, W.n)
+        kept = W.receivers < len(rows)
+        receivers, senders = (sent(ends[kept], rows.device) for ends in (W.receivers, W.senders))
+        return receivers, W.weights[kept, None].to(rows), all_rows[senders]
+
+    def near(self, others: list[int]) -> MixingMatrix:
+        """W among the own workers and, after them, the ``others``."""
+        return self.W
 
     def swap(self, rows: Tensor) -> Tensor:
         """Send a different row along each edge of an undirected graph.
@@ -271,14 +278,6 @@ class JointNetwork(Network):
             network.count_edges(row)
 
 
-def arrivals(own: Tensor, W: MixingMatrix, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What the ``own`` rows receive, the first of all ``rows`` of W (``Network.neighbours``)."""
-    check_rows(rows, W.n)
-    kept = W.receivers < len(own)
-    receivers, senders = (sent(ends[kept], rows.device) for ends in (W.receivers, W.senders))
-    return receivers, W.weights[kept, None].to(rows), rows[senders]
-
-
 def check_rows(rows: Tensor, n: int) -> None:
     """Raise a ValueError unless there is a row for each of ``n`` workers."""
     if len(rows) != n:
@@ -333,11 +332,6 @@ class Failures:
             low, high = torch.minimum(W.receivers, W.senders), torch.maximum(W.receivers, W.senders)
             numbers, draws = low * self._n + high, self._n**2
         return torch.rand(draws, generator=self._links, dtype=torch.float64)[numbers]
-
-    @property
-    def streams(self) -> list[torch.Generator]:
-        """Its two streams."""
-        return [self._links, self._absences]
 
     def state_dict(self) -> dict[str, Tensor]:
         """The state of the two streams."""

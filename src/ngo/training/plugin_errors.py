@@ -12,9 +12,8 @@ import torch
 
 from ngo.common.registry import UserError, in_a_line
 from ngo.gossip.method import GOSSIP_FIELDS
+from ngo.training.results_version import own_entries
 from ngo.training.spec import FIELDS, RunSpec
-
-PACKAGE = __name__.partition(".")[0] + "."
 
 
 @contextmanager
@@ -32,17 +31,6 @@ def named_in_errors(spec: RunSpec) -> Iterator[None]:
         if what := _entry_of(spec, error):
             raise UserError(f"{what}: {type(error).__name__}: {in_a_line(error)}.") from error
         raise
-
-
-def own_entries(spec: RunSpec) -> dict[str, tuple[str, str]]:
-    """The fields of a run that name entries of the user's, with their modules and functions."""
-    own = {}
-    for key, field in FIELDS.items():
-        if field.names is not None and (value := getattr(spec, key)) is not None:
-            module, _, function = field.names.definitions.get(value, "").partition(":")
-            if module and not module.startswith(PACKAGE):
-                own[key] = module, function
-    return own
 
 
 def _entry_of(spec: RunSpec, error: BaseException) -> str | None:

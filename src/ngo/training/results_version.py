@@ -9,7 +9,6 @@ today's, and compares the bytes.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -72,17 +71,25 @@ def _has(plugin: str, module: str) -> bool:
     return bool(module) and module.partition(".")[0] == plugin.partition(".")[0]
 
 
-def unnumbered_entries(spec: RunSpec) -> dict[str, object]:
-    """The run's entries for which neither a number nor a file stands: those of a script."""
-    numbered = {"ngo", *(plugin.module.partition(".")[0] for plugin in plugins.loaded())}
-    entries = {}
+def own_entries(spec: RunSpec) -> dict[str, tuple[str, str]]:
+    """The fields of a run that name entries of the user's: the modules and functions of these."""
+    own = {}
     for name, field in FIELDS.items():
         choice, registry = getattr(spec, name), field.names
-        if registry is None or choice not in registry.definitions:
-            continue
-        if re.split("[.:]", registry.definitions[choice])[0] not in numbered:
-            entries[f"code of {name}"] = registry[choice]
-    return entries
+        if registry is not None and choice in registry.definitions:
+            module, _, function = registry.definitions[choice].partition(":")
+            if module.partition(".")[0] != "ngo":
+                own[name] = module, function
+    return own
+
+
+def unnumbered_entries(spec: RunSpec) -> dict[str, object]:
+    """The run's entries for which neither a number nor a file stands: those of a script."""
+    return {
+        f"code of {name}": FIELDS[name].names[getattr(spec, name)]
+        for name, (module, _) in own_entries(spec).items()
+        if not any(_has(plugin.module, module) for plugin in plugins.loaded())
+    }
 
 
 def data_digest(data: Dataset) -> str:

@@ -114,7 +114,7 @@ class Stepper:
         # The workers that are absent in the current step, and the rows of those in this process.
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
-        self._warned = False
+        self.warned = False  # whether a warning has been logged
         #: The losses ``[n]`` of the next step, if others have taken its gradients, and whether they
         #: have taken its update.
         self.losses: torch.Tensor | None = None
@@ -224,21 +224,6 @@ class Stepper:
         )
         self._method.update(step)
 
-    @contextmanager
-    def tried(self) -> Iterator[None]:
-        """At the end of the block, what ``next_matrix`` and ``take`` draw and count is as before."""
-        streams = [self._graphs, *self._compressing, *self._failures.streams]
-        states = [stream.get_state() for stream in streams]
-        t, warned, self._warned = self.t, self._warned, True
-        first = torch.stack([stream.owned[:1] for stream in self._streams])
-        self.batches.drawn = first.expand(-1, self._spec.batch_size)
-        try:
-            yield
-        finally:
-            self.t, self._warned, self._W = t, warned, None
-            for stream, state in zip(streams, states, strict=True):
-                stream.set_state(state)
-
     def alike(self) -> Hashable:
         """Equal for runs whose next updates may be one: in all but seed, partition and graph.
 
@@ -277,9 +262,9 @@ class Stepper:
 
     def _warn(self, line: str) -> None:
         """Log the first warning of a run, in the process of worker 0."""
-        if not self._warned and 0 in self._local:
+        if not self.warned and 0 in self._local:
             log.warning(line)
-        self._warned = True
+        self.warned = True
 
     def state_dict(self) -> State:
         """All that the next steps depend on."""

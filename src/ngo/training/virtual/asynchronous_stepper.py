@@ -159,7 +159,7 @@ class VersionNetwork(Network):
         """Refused, as is each operation that needs all workers, or every message."""
         raise self._misses()
 
-    index = send = swap = neighbours = mean  # type: ignore[assignment]
+    index = send = swap = mean  # type: ignore[assignment]
 
     def _misses(self) -> UserError:
         return UserError(
