@@ -7,7 +7,6 @@ from runs import CONVEX, digits_run
 from tiny_runs import ENTRIES
 
 import ngo
-from ngo.gossip.method import METHODS
 from ngo.training.exchange_trial import Trial
 from ngo.training.learning_problem import make_problem
 from ngo.training.run import stepper_of
@@ -159,3 +158,76 @@ def test_rows_that_are_read_without_being_counted_are_refused(update, counted, o
 )
 def test_numbers_that_are_counted_and_reach_nobody_are_refused(update, text, own_entries):
     assert text in told(method=own(update), topology="ring")
+
+
+def by_neighbours(step):
+    """Dsgd by hand."""
+    receivers, weights, theirs = step.network.neighbours(step.X)
+    pulls = weights * (theirs - step.X[receivers])
+    step.X.index_add_(0, receivers, pulls)
+
+
+def half_by_neighbours(step):
+    half = step.X[:, :8]
+    receivers, weights, theirs = step.network.neighbours(half)
+    half.index_add_(0, receivers, weights * (theirs - half[receivers]))
+
+
+def last(run, *names):
+    return run.metrics[list(names)].iloc[-1].to_list()
+
+
+def test_neighbours_rows_count_as_in_dsgd_and_a_half_counts_half(own_entries):
+    how = {"topology": "ring", "link_failure": 0.2, "absence": 0.1, "epochs": 2}
+    known = last(quick(method="dsgd", **how), "V", "messages", "bytes_sent")
+    whole = last(quick(method=own(by_neighbours), **how), "V", "messages", "bytes_sent")
+    assert whole[0] == pytest.approx(known[0], rel=1e-4)
+    assert whole[1:] == known[1:]
+
+
+def test_half_of_the_neighbours_rows_counts_half(own_entries):
+    messages, sent = last(
+        quick(method=own(half_by_neighbours), topology="ring"), "messages", "bytes_sent"
+    )
+    assert sent == messages * 8 * 4
+
+
+def test_a_method_that_keeps_its_state_elsewhere_is_refused(own_entries):
+    """The trial calls it several times: its own run would begin with what they have left."""
+    momentum = {}
+
+    def heavy_ball(step):
+        m = momentum.setdefault("m", torch.zeros_like(step.X))
+        m.mul_(0.9).add_(step.G)
+        step.X.sub_(m)
+        step.network.mix(step.X)
+
+    assert "or what it has kept outside of step.matrix" in told(method=own(heavy_ball))
+
+
+def test_right_methods_of_ones_own_are_not_refused(own_entries):
+    """Rare exchanges, several of them, thresholds, random draws, lists of what has been seen."""
+    seen = []
+
+    def odd(step):
+        seen.append(float(step.X.mean()))
+        noise = torch.randn_like(step.X) if step.t % 3 == 2 else 0
+        if step.t % 3 == 2 and step.network.index(step.X) > 1e-9:
+            receivers, weights, theirs = step.network.neighbours(step.X + noise)
+            near = (theirs - step.X[receivers]).norm(dim=1, keepdim=True) < 5
+            step.X.index_add_(0, receivers, weights * near * (theirs - step.X[receivers]))
+            step.network.mix(step.matrix("m").add_(step.G))
+            largest = step.X * (step.X.abs() >= step.X.abs().topk(3, 1).values[:, -1:])
+            step.network.mix(largest)
+            step.X.lerp_(largest, 0.1)
+
+    assert quick(method=own(odd), topology="ring", epochs=3).spec.method == "own"
+
+
+def test_neighbours_rows_are_refused_in_virtual_time_without_waiting(own_entries):
+    @ngo.method("late", fields=("topology",), asynchronous=True, local_steps=1, delay=0)
+    def late(step):
+        by_neighbours(step)
+
+    line = told(method="late", topology="ring", clock="asynchronous", speed="log_normal")
+    assert line.startswith("clock: 'asynchronous' is not possible with a method that exchanges")

@@ -14,10 +14,26 @@ from ngo.training.run import Training
 from ngo.training.snapshots import load_tensors
 
 #: The fields whose entries draw, count or remember something from step to step.
-REMEMBERING = (
-    "topology method order local_rule coupling compression schedule attack lr_schedule short_share "
-    "churn links speed joins outer_rule outer_momentum_of initialization weights"
-).split()
+REMEMBERING = [
+    "topology",
+    "method",
+    "order",
+    "local_rule",
+    "coupling",
+    "compression",
+    "schedule",
+    "attack",
+    "lr_schedule",
+    "short_share",
+    "churn",
+    "links",
+    "speed",
+    "joins",
+    "outer_rule",
+    "outer_momentum_of",
+    "initialization",
+    "weights",
+]
 
 
 def entries():

@@ -33,7 +33,7 @@ from ngo.pipeline.paths import (
     tidy_table,
 )
 from ngo.pipeline.plan import plan
-from ngo.training.results_version import results_version
+from ngo.training.results_version import own_entries, results_version
 from ngo.training.spec import flags_of as get_flags
 
 # Whether this is the workflow that was started, and not a module of another one.

@@ -25,7 +25,11 @@ rule train:
         partitions=lambda wildcards: partition_file(
             PLAN.tier, NAMED[wildcards.job].setting
         ),
-        tried=[ancient("results/<tier>/tried.txt")] if TRIED else [],
+        tried=lambda wildcards: (
+            [f"results/{PLAN.tier}/tried.txt"]
+            if any(map(own_entries, NAMED[wildcards.job].runs))
+            else []
+        ),
     output:
         job_table("<tier>", "{job}"),
     log:

@@ -81,9 +81,9 @@ class Plan:
 
     @cached_property
     def own_combinations(self) -> list[RunSpec]:
-        """A run of each combination that uses an entry of the user's."""
-        own = (spec for spec in self.runs.values() if own_entries(spec))
-        return list({replace(spec, seed=0): spec for spec in own}.values())
+        """The combinations that use an entry of the user's, as runs of seed 0."""
+        own = (replace(spec, seed=0) for spec in self.runs.values() if own_entries(spec))
+        return list(dict.fromkeys(own))
 
     def tables(self, name: str) -> list[str]:
         """The names of the tidy tables that a figure or table reads.

@@ -136,9 +136,9 @@ class Trial:
         alone = live < 0
         before = self._end if alone else self._repeated(self._handing(live))[1]
         reached = torch.zeros_like(self._end[0], dtype=torch.bool)
-        for size in SIZES:
-            instead = self._handing(live, columns, size)
-            _, end = self._repeated(instead, size if alone else 0.0)
+        repeats = [(self._handing(live, columns, size), size if alone else 0.0) for size in SIZES]
+        for repeat in [*repeats, *[(_as_it_is, 0.0)] * alone]:
+            _, end = self._repeated(*repeat)
             for now, then in zip(end, before, strict=True):
                 differ = ~torch.isclose(now, then, equal_nan=True)
                 reached |= differ if len(now) == len(reached) else differ.any()
