@@ -11,35 +11,47 @@ from ngo.training.exchange_trial import Trial
 from ngo.training.learning_problem import make_problem
 from ngo.training.run import stepper_of
 
-SENT = ("method", "coupling", "topology", "attack", "schedule", "local_rule", "order")
-SENT += ("outer_rule", "outer_momentum_of", "initialization", "weights")
+#: Fields whose entries send, or change what is sent, and those that seldom matter.
+SENT = ("method", "coupling")
+SELDOM = (
+    "attack",
+    "topology",
+    "schedule",
+    "local_rule",
+    "order",
+    "outer_rule",
+    "outer_momentum_of",
+)
+SELDOM += ("initialization", "weights")
 
 
 def right():
-    """Tiny runs of entries that send, or change what is sent; and more of their options."""
-    for field in SENT:
+    """Tiny runs of entries, and more of their options."""
+    for field in (*SENT, *SELDOM):
         for name, needed in ENTRIES[field].items():
             if "graph" not in name and name != "ad_psgd":
-                yield {**needed, field: name}
+                yield field, {**needed, field: name}
     for p in (0.5, 0.7, 1.0):
-        yield {"method": "ngo", "p": p}
+        yield "p", {"method": "ngo", "p": p}
     for coupling in ("capped", "clipped", "trimmed_mean"):
-        yield {
-            "method": "local_sgd",
-            "local_steps": 5,
-            "coupling": coupling,
-            "topology": "complete",
-        }
+        all_to_all = {"coupling": coupling, "topology": "complete"}
+        yield "coupling", {"method": "local_sgd", "local_steps": 5, **all_to_all}
     for compression in ENTRIES["compression"]:
-        yield {"method": "choco", "compression": compression}
-    yield {"method": "delayed", "delay": 3}
-    yield {"method": "gossip_until", "v_threshold": 0.3, "gamma": 0.5}
-    yield {"method": "ngo", "link_failure": 0.4, "absence": 0.3}
+        yield "compression", {"method": "choco", "compression": compression}
+    yield "delay", {"method": "delayed", "delay": 3}
+    yield "v_threshold", {"method": "gossip_until", "v_threshold": 0.3, "gamma": 0.5}
+    yield "absence", {"method": "ngo", "link_failure": 0.4, "absence": 0.3}
     for clock in ("waiting", "asynchronous"):
-        yield {"method": "ngo", "clock": clock, "speed": "log_normal"}
+        yield "clock", {"method": "ngo", "clock": clock, "speed": "log_normal"}
 
 
-@pytest.mark.parametrize("values", list(right()), ids=lambda v: "-".join(map(str, v.values())))
+def right_methods():
+    for field, values in right():
+        marks = pytest.mark.slow if field in SELDOM else ()
+        yield pytest.param(values, marks=marks, id="-".join(map(str, values.values())))
+
+
+@pytest.mark.parametrize("values", list(right_methods()))
 def test_right_methods_pass(values, least_squares):
     """Among them those whose couplings use a part of what is sent."""
     values = {"workers": 8, "batch_size": 8, "gamma": 0.5, **CONVEX, **values}

@@ -1,4 +1,4 @@
-"""A run that is stopped and resumed at every step is the run: all that its steps depend on is kept."""
+"""A run that is resumed at every step is the run: all that its steps depend on is kept."""
 
 import io
 
@@ -14,26 +14,11 @@ from ngo.training.run import Training
 from ngo.training.snapshots import load_tensors
 
 #: The fields whose entries draw, count or remember something from step to step.
-REMEMBERING = [
-    "topology",
-    "method",
-    "order",
-    "local_rule",
-    "coupling",
-    "compression",
-    "schedule",
-    "attack",
-    "lr_schedule",
-    "short_share",
-    "churn",
-    "links",
-    "speed",
-    "joins",
-    "outer_rule",
-    "outer_momentum_of",
-    "initialization",
-    "weights",
-]
+REMEMBERING = (
+    *("topology", "method", "order", "local_rule", "coupling", "compression", "schedule", "attack"),
+    *("lr_schedule", "short_share", "churn", "links", "speed", "joins", "outer_rule"),
+    *("outer_momentum_of", "initialization", "weights"),
+)
 
 
 def entries():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ngo.common import plugins
 from ngo.common.lazy import torch
@@ -86,7 +86,7 @@ def own_entries(spec: RunSpec) -> dict[str, tuple[str, str]]:
 def unnumbered_entries(spec: RunSpec) -> dict[str, object]:
     """The run's entries for which neither a number nor a file stands: those of a script."""
     return {
-        f"code of {name}": FIELDS[name].names[getattr(spec, name)]
+        f"code of {name}": cast("Registry[Any]", FIELDS[name].names)[getattr(spec, name)]
         for name, (module, _) in own_entries(spec).items()
         if not any(_has(plugin.module, module) for plugin in plugins.loaded())
     }
