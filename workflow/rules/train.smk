@@ -12,7 +12,8 @@ rule try_plugins:
     conda:
         ENVIRONMENT
     params:
-        key=[spec.id for spec in TRIED] + sorted({results_version(spec) for spec in TRIED}),
+        key=[spec.id for spec in TRIED]
+        + sorted({results_version(spec) for spec in TRIED}),
         flags=FLAGS,
         plugins=get_plugins,
     shell:
