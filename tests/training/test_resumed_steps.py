@@ -6,7 +6,9 @@ import pytest
 import torch
 from runs import digits_run, without_clock
 from tiny_runs import BASE, ENTRIES, FILES, IMAGES
+from torch import nn
 
+import ngo
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.checkpoint import _compact
 from ngo.training.learning_problem import make_problem
@@ -112,4 +114,18 @@ def test_a_run_resumed_at_every_step_is_the_run(
     whole = Training(spec, problem, threads=1)
     whole.proceed()
     assert whole.step > 1
+    assert equal(left(in_pieces(spec, problem)), left(whole))
+
+
+@one_intra_op_thread()
+def test_what_batch_normalization_counts_is_restored(own_entries, digits):
+    @ngo.model("normalized", input_shape=(1, 28, 28), task="classification")
+    def normalized(generator):
+        layers = nn.Linear(784, 4), nn.BatchNorm1d(4), nn.Linear(4, 10)
+        return nn.Sequential(nn.Flatten(), *layers)
+
+    spec = digits_run(**{**BASE, **IMAGES, "model": "normalized", "epochs": 0.06})
+    problem = make_problem(spec, digits)
+    whole = Training(spec, problem, threads=1)
+    whole.proceed()
     assert equal(left(in_pieces(spec, problem)), left(whole))
