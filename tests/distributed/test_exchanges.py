@@ -102,10 +102,30 @@ def taken(network, part, coupling, run, at):
     network.mix(part, 0.3)
 
 
+@pytest.mark.parametrize("processes", [2, 3, N])
+def test_neighbours_rows_are_those_of_one_process(processes):
+    """Each row of a part of the model goes along each edge, and nothing else counts."""
+    alone, several, X = Network(), networks(N, processes), torch.tensor(start())[:, 1:3]
+    for network in (alone, *several):
+        network.set_matrix(W)
+    parts = [X[each.local.start : each.local.stop] for each in several]
+    calls = [partial(each.neighbours, part) for each, part in zip(several, parts, strict=True)]
+    sums = []
+    for rows, found in zip([X, *parts], [alone.neighbours(X), *together(*calls)], strict=True):
+        receivers, weights, theirs = found
+        sums.append(torch.zeros_like(rows).index_add_(0, receivers, weights * theirs))
+    expected = W.clone().fill_diagonal_(0).to(X) @ X
+    assert torch.allclose(sums[0], expected)
+    assert torch.allclose(torch.cat(sums[1:]), expected)
+    edges = int((W.clone().fill_diagonal_(0) > 0).sum())
+    assert alone.messages == edges == sum(each.messages for each in several)
+    assert alone.bytes_sent == edges * 2 * X.element_size()
+
+
 def test_exchanges_in_which_nobody_would_lie_are_refused():
     run = Stepping("ngo", torch.tensor(start()), W, gamma=GAMMA, **FIELDS).run
     _, (network, _) = lying_networks(2, "sign_flip", run)
     network.set_matrix(W)
-    for exchange in (network.mean, network.index, network.swap):
+    for exchange in (network.mean, network.index, network.swap, network.neighbours):
         with pytest.raises(UserError, match="attack: workers lie in pulls and mixes"):
             exchange(torch.zeros(3, lying.D))

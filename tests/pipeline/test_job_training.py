@@ -15,10 +15,11 @@ import running
 import torch
 from runs import contents, interrupted, resumed, stop_at, tiny
 
+import ngo
 from ngo.common.files import hashed, try_lock
 from ngo.common.registry import UserError
 from ngo.engine.population import Stack
-from ngo.pipeline.job_training import train_job
+from ngo.pipeline.job_training import train_job, try_combinations
 from ngo.pipeline.jobs import Combination, Job
 from ngo.pipeline.paths import RUNS
 from ngo.pipeline.workflow_start import write_files
@@ -312,3 +313,21 @@ def test_a_job_whose_file_was_changed_trains_nothing(trainer):
     file.write_text(file.read_text().replace("0", "1"))
     with pytest.raises(UserError, match="^job: '.*' was changed after the job was"):
         train_job(file, key, pytest.fail)
+
+
+def test_the_first_steps_of_each_combination_find_an_undeclared_field(own_entries, tmp_path):
+    """Also one that is read in the third step, on more workers than are tried."""
+    mode = ngo.whole("what is read", 0, ngo.within(0, 3))
+
+    @ngo.method("late", fields=("topology", "local_steps"), options={"mode": mode}, delay=0)
+    def late(step):
+        step.descend()
+        if (step.t + 1) % step.run.local_steps == 0:
+            step.network.mix(step.X)
+            if step.run.mode == 2:
+                step.X.mul_(step.run.gamma)
+
+    runs = [tiny(method="late", workers=9, local_steps=3, mode=mode) for mode in (0, 1, 2)]
+    try_combinations(runs[:2], tmp_path)
+    with pytest.raises(ngo.UserError, match="^method: 'late' uses the field 'gamma' of a run"):
+        try_combinations(runs, tmp_path)

@@ -139,8 +139,9 @@ def test_a_changed_plugin_reruns_what_uses_it(clone):
 def test_every_command_gets_the_plugins_and_a_mistake_in_one_is_a_line(clone):
     out = clone.snakemake("-n", "-p", "mine", "assumptions")
     commands = [line for line in out.splitlines() if "ngo " in line and " > logs/" in line]
-    # Data, the partitions of two settings, two jobs, their table, its figure, the assumptions.
-    assert len(commands) == 8
+    # Data, the trial of the plugin, the partitions of two settings, two jobs, their table, its
+    # figure, the assumptions.
+    assert len(commands) == 9
     assert all(" --plugin mine.py " in line for line in commands)
     (clone.root / "mine.py").write_text("1 / 0\n")
     out = clone.snakemake("-n", code=1)

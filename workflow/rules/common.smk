@@ -34,6 +34,7 @@ from ngo.pipeline.paths import (
     tidy_table,
 )
 from ngo.pipeline.plan import plan
+from ngo.training.results_version import own_entries, results_version
 from ngo.training.spec import flags_of as get_flags
 
 # Whether this is the workflow that was started, and not a module of another one.
@@ -73,6 +74,7 @@ try:
 except UserError as error:
     sys.exit(f"ngo: {error}")
 
+TRIED = PLAN.own_combinations
 NAMED = {job.name: job for experiment in JOBS.values() for job in experiment}
 DATA_ROOT = download.data_root(config=config["data"]["root"])
 

@@ -1,10 +1,35 @@
 # Jobs that train runs, and one tidy table per experiment.
 
 
+rule try_plugins:
+    """Take the first steps of each combination with entries of plugins: a mistake is found early."""
+    input:
+        [data_manifest(name) for name in sorted({spec.dataset for spec in TRIED})],
+    output:
+        "results/<tier>/tried.txt",
+    log:
+        "logs/<tier>/tried.log",
+    conda:
+        ENVIRONMENT
+    params:
+        key=staleness.key([(spec.id, results_version(spec)) for spec in TRIED]),
+        flags=FLAGS,
+        plugins=get_plugins,
+    shell:
+        "ngo runs {params.plugins:q} {params.flags:q} --try > {output:q} 2> {log:q}"
+
+
 rule train:
     """Train the runs of a job that are not in results/runs, and join all of them in a table."""
     input:
-        lambda wildcards: partition_file(PLAN.tier, NAMED[wildcards.job].setting),
+        partitions=lambda wildcards: partition_file(
+            PLAN.tier, NAMED[wildcards.job].setting
+        ),
+        tried=lambda wildcards: (
+            [f"results/{PLAN.tier}/tried.txt"]
+            if any(map(own_entries, NAMED[wildcards.job].runs))
+            else []
+        ),
     output:
         job_table("<tier>", "{job}"),
     log:
@@ -30,7 +55,7 @@ rule train:
         plugins=get_plugins,
     # exec: the process receives the job's signals.
     shell:
-        "exec ngo train {params.plugins:q} --job {params.file:q} --key {params.key} --partition-file {input:q}"
+        "exec ngo train {params.plugins:q} --job {params.file:q} --key {params.key} --partition-file {input.partitions:q}"
         " --device {resources.device} --threads {threads} > {log:q} 2>&1"
 
 

@@ -16,6 +16,7 @@ from ngo.cli.log import LOG
 from ngo.cli.options import INPUT, RESULT, configs_option, table_option
 from ngo.common.files import write_text
 from ngo.common.registry import UserError, one_of
+from ngo.data import download
 from ngo.pipeline import assumptions as assumed_values
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import Plan, plan
@@ -36,19 +37,29 @@ def summary(plan: Plan) -> str:
 @click.command()
 @configs_option()
 @click.option("--json", "as_json", is_flag=True, help="Print all fields of all runs as JSON.")
-def runs(configs: tuple[Path, ...], as_json: bool) -> None:
+@click.option("--try", "tries", is_flag=True, help="Take the first steps of plugins' entries.")
+def runs(configs: tuple[Path, ...], as_json: bool, tries: bool) -> None:
     """List the runs of a config, and count their samples.
 
-    Mistakes in the config and in its claims are told.
+    Mistakes in the config and in its claims are told. With --try, each combination that uses an
+    entry of a plugin takes its first steps, on a few workers, so that mistakes in their code are
+    told too.
 
     List the runs of the demo, in the repository's folder:
       ngo runs --config config/config.yaml --config config/demo.yaml
     """
-    table = plan(read_config(configs))
+    table = plan(config := read_config(configs))
     if Path(table.claims).exists():
         _ = table.ledger  # it is checked
     else:
         LOG.warning("note: claims: %r is not there yet", table.claims)
+    if tries:
+        from ngo.pipeline.job_training import try_combinations
+
+        root = download.data_root(config=config["data"]["root"])
+        try_combinations(own := table.own_combinations, root)
+        click.echo(f"{len(own)} combinations with entries of plugins take their first steps")
+        return
     if as_json:
         rows = [
             {"experiment": name, "id": spec.id, **spec.values()}

@@ -22,6 +22,7 @@ AUGMENTATIONS: Registry[Augment | None] = Registry("augmentation")
 def augmentation(name: str, *, version: int = 1) -> Callable[[Augment], Augment]:
     """Register a function that changes a batch of images at random.
 
+    It gets images uint8 ``[b, channels, height, width]`` and a stream, a ``torch.Generator``.
     ``version`` is raised when its results change.
     """
 

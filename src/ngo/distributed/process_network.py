@@ -91,7 +91,7 @@ class ProcessNetwork(Network):
         others, theirs = self._exchange(rows)
         if self.liars is None:
             both = torch.cat([rows, theirs])
-            mix(both, self._near(others), gamma, spread=self._spread)
+            mix(both, self.near(others), gamma, spread=self._spread)
             rows.copy_(both[: len(rows)])
         else:
             self.refuse_directed()
@@ -116,11 +116,11 @@ class ProcessNetwork(Network):
         step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
         if self.liars is None:
             seen = None if at is None else torch.cat([at, theirs])
-            X.copy_(step(torch.cat([X, theirs]), self._near(others), at=seen)[: len(X)])
+            X.copy_(step(torch.cat([X, theirs]), self.near(others), at=seen)[: len(X)])
         else:
             self._among_liars(step, X, others, theirs, at)
 
-    def _near(self, others: list[int]) -> MixingMatrix:
+    def near(self, others: list[int]) -> MixingMatrix:
         """W among the local workers and the ``others``, without edges between two of these."""
         return self.W.part([*self.local, *others], len(self.local))
 

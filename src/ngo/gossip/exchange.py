@@ -115,6 +115,23 @@ class Network:
         self.count_edges(rows)
         return rows[:0]
 
+    def neighbours(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Send rows ``[n, k]`` along all edges; what arrives, edge by edge.
+
+        Returns the receivers ``[e]``, as rows of this process's own workers, the weights W_ij
+        ``[e, 1]`` and the senders' rows ``[e, k]``. For a part of the model, send only that.
+        """
+        self.refuse_liars()
+        all_rows, W = torch.cat([rows, self.send(rows)]), self.near(self.elsewhere())
+        check_rows(all_rows, W.n)
+        kept = W.receivers < len(rows)
+        receivers, senders = (sent(ends[kept], rows.device) for ends in (W.receivers, W.senders))
+        return receivers, W.weights[kept, None].to(rows), all_rows[senders]
+
+    def near(self, others: list[int]) -> MixingMatrix:
+        """W among the own workers and, after them, the ``others``."""
+        return self.W
+
     def swap(self, rows: Tensor) -> Tensor:
         """Send a different row along each edge of an undirected graph.
 

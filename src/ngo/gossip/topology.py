@@ -141,7 +141,7 @@ def topology(
 
     - ``t``: the number of exchanges before this one. If a method exchanges in every step, it is the
       number of the step, from 0.
-    - ``generator``: the run's random stream for graphs.
+    - ``generator``: the run's random stream for graphs, a ``torch.Generator``.
     - fields of a run by their names, such as ``u``.
 
     It is called at every step if it takes ``t`` or ``generator``, else once. An edge that it

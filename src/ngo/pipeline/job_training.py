@@ -1,4 +1,4 @@
-"""Training the runs of a job that are missing, and gathering its table.
+"""Training the runs of a job that are missing, and gathering its table; the trial of plugins.
 
 A job that starts again, for whatever reason, trains no finished run twice. Jobs share runs: each is
 trained under the lock of its folder, first those that no other job holds. Runs of equal shapes may
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,17 @@ from typing import Any
 
 from ngo.common.files import hashed
 from ngo.common.registry import UserError
+from ngo.native.threads import one_intra_op_thread
 from ngo.pipeline.paths import RUNS
 from ngo.training import run_folder
 from ngo.training.checkpoint import Signals
+from ngo.training.exchange_trial import STEPS, try_exchanges
 from ngo.training.lockstep import Start, shared, together
-from ngo.training.run import Turns
+from ngo.training.plugin_errors import named_in_errors
+from ngo.training.problem_checks import load_problem
+from ngo.training.run import Turns, stepper_of
 from ngo.training.spec import RunSpec
+from ngo.training.spec_checks import resolve
 from ngo.training.tidy import aggregate, write_tidy
 from verdicts.files import content_of
 
@@ -96,3 +101,28 @@ def _wait(spec: RunSpec, patient: bool) -> None:
     if not patient:
         raise Busy("another job trains it")
     LOG.info("%s: another job trains it; waiting", spec.id)
+
+
+#: The workers that are tried first: a step of few takes less.
+FEW = (2, 4)
+
+
+def try_combinations(combinations: Iterable[RunSpec], root: Path) -> None:
+    """Try a run of each combination, on a few of its workers; a one-line UserError for a mistake.
+
+    Where few workers do not suffice, as for the nodes of a graph's file, all are tried.
+    """
+    for spec in combinations:
+        for workers in (*FEW, spec.workers):
+            with suppress(*[UserError] * (workers != spec.workers)):
+                _try(resolve({}, {**spec.values(), "workers": workers}), root)
+                break
+
+
+@one_intra_op_thread()
+def _try(spec: RunSpec, root: Path) -> None:
+    with named_in_errors(spec):
+        stepper = stepper_of(spec, load_problem(spec, root, "cpu"), [1])
+        try_exchanges(spec, stepper)
+        for _ in range(min(spec.local_steps or 1, STEPS, stepper.steps)):
+            stepper.advance()

@@ -24,6 +24,7 @@ from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config import checked
 from ngo.pipeline.experiments import PREFIX, experiments, named_settings, resolve_run
 from ngo.pipeline.paper_figures import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact, Paper, figures_of
+from ngo.training.results_version import own_entries
 from ngo.training.run_folder import MODELS
 from ngo.training.spec import FINAL, RunSpec
 from ngo.training.spec_checks import check_snapshots
@@ -77,6 +78,12 @@ class Plan:
         check_tables(ledger, self.defined, {*self.figures, *self.defined, paths.CLAIMS})
         check_filters(ledger, self.training)
         return ledger
+
+    @cached_property
+    def own_combinations(self) -> list[RunSpec]:
+        """The combinations that use an entry of the user's, as runs of seed 0."""
+        own = (replace(spec, seed=0) for spec in self.runs.values() if own_entries(spec))
+        return list(dict.fromkeys(own))
 
     def tables(self, name: str) -> list[str]:
         """The names of the tidy tables that a figure or table reads.

@@ -12,9 +12,8 @@ import torch
 
 from ngo.common.registry import UserError, in_a_line
 from ngo.gossip.method import GOSSIP_FIELDS
+from ngo.training.results_version import own_entries
 from ngo.training.spec import FIELDS, RunSpec
-
-PACKAGE = __name__.partition(".")[0] + "."
 
 
 @contextmanager
@@ -36,17 +35,13 @@ def named_in_errors(spec: RunSpec) -> Iterator[None]:
 
 def _entry_of(spec: RunSpec, error: BaseException) -> str | None:
     """The plugin's entry in whose function an error was raised, in words; None if there is none."""
-    defined = {}  # module and function → key and name
-    for key, field in FIELDS.items():
-        if field.names is not None and (value := getattr(spec, key)) is not None:
-            module, _, function = field.names.definitions.get(value, "").partition(":")
-            if module and not module.startswith(PACKAGE):
-                defined[module, function] = f"{key} {value!r}"
+    own = own_entries(spec)
     for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
         name = f"{frame.f_code.co_qualname}."
-        for (module, function), entry in defined.items():
+        for key, (module, function) in own.items():
             if frame.f_globals.get("__name__") == module and name.startswith(f"{function}."):
-                return f"{entry} ({Path(frame.f_code.co_filename).name}, line {line})"
+                file = Path(frame.f_code.co_filename).name
+                return f"{key} {getattr(spec, key)!r} ({file}, line {line})"
     return None
 
 

@@ -9,10 +9,9 @@ today's, and compares the bytes.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ngo.common import plugins
 from ngo.common.fields import Field
@@ -73,14 +72,25 @@ def _entries(values: Values, fields: Mapping[str, Field]) -> Iterator[tuple[Regi
         yield from ((BACKENDS, name) for name in BACKENDS)
 
 
+def own_entries(spec: RunSpec) -> dict[str, tuple[str, str]]:
+    """The fields of a run that name entries of the user's: the modules and functions of these."""
+    own = {}
+    for name, field in FIELDS.items():
+        choice, registry = getattr(spec, name), field.names
+        if registry is not None and choice in registry.definitions:
+            module, _, function = registry.definitions[choice].partition(":")
+            if module.partition(".")[0] != "ngo":
+                own[name] = module, function
+    return own
+
+
 def unnumbered_entries(spec: RunSpec) -> dict[str, object]:
     """The run's entries for which neither a number nor a file stands: those of a script."""
-    numbered = {"ngo", *(plugin.module.partition(".")[0] for plugin in plugins.loaded())}
+    numbered = {plugin.module for plugin in plugins.loaded()}
     return {
-        f"code of {name}": field.names[choice]
-        for name, field in FIELDS.items()
-        if field.names is not None and (choice := getattr(spec, name)) in field.names.definitions
-        if re.split("[.:]", field.names.definitions[choice])[0] not in numbered
+        f"code of {name}": cast("Registry[Any]", FIELDS[name].names)[getattr(spec, name)]
+        for name, (module, _) in own_entries(spec).items()
+        if module not in numbered
     }
 
 

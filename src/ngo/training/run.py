@@ -29,6 +29,7 @@ from ngo.training.evaluation import (
     from_columns,
     make_evaluation,
 )
+from ngo.training.exchange_trial import try_exchanges
 from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.learning_problem import Problem
 from ngo.training.problem_checks import enough_memory, load_problem
@@ -147,6 +148,8 @@ class Training:
 
         Raises Stopped after the step in which a signal arrives.
         """
+        if self.step == 0:
+            try_exchanges(self._spec, self.stepper)
         while True:
             evaluated = self.step in self._marks and self.evaluate()
             if evaluated:

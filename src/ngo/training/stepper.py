@@ -114,7 +114,7 @@ class Stepper:
         # The workers that are absent in the current step, and the rows of those in this process.
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
-        self._warned = False
+        self.warned = False  # whether a warning has been logged
         #: The losses ``[n]`` of the next step, if others have taken its gradients, and whether they
         #: have taken its update.
         self.losses: torch.Tensor | None = None
@@ -262,9 +262,9 @@ class Stepper:
 
     def _warn(self, line: str) -> None:
         """Log the first warning of a run, in the process of worker 0."""
-        if not self._warned and 0 in self._local:
+        if not self.warned and 0 in self._local:
             log.warning(line)
-        self._warned = True
+        self.warned = True
 
     def state_dict(self) -> State:
         """All that the next steps depend on."""

@@ -341,7 +341,6 @@ class AsynchronousStepper(Stepper):
 
     def load_state_dict(self, state: State) -> None:
         """Restore from ``state``. The events are simulated again, without models."""
-        self.t = 0
         while self.t < state["step"]:
             arranged = self._next()
             self._slots, self.t = arranged.slots_at_end, self._until

@@ -1,0 +1,176 @@
+"""The trial of a user's method before its run: what others receive is what is counted.
+
+The updates up to the first exchange are repeated on copies, with the rows of all workers but one
+changed. If that one changes, it has received rows of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip.exchange import Network
+from ngo.gossip.method import METHODS
+from ngo.training.global_state import restored_streams
+from ngo.training.results_version import own_entries
+from ngo.training.spec import RunSpec
+from ngo.training.stepper import Stepper
+
+#: The most steps that are tried, and the most numbers of a matrix: larger ones are not tried.
+STEPS, NUMBERS = 100, 100_000_000
+
+#: How far others' rows are from the worker's: near and far, since thresholds keep some of them out.
+SIZES = (1e3, -1e3, 0.01, -0.01)
+
+EXCHANGES = ("index", "mean", "mix", "neighbours", "pull", "relay", "send", "swap")
+
+Rows = list[torch.Tensor]
+Exchange = Callable[[], Any]
+
+#: Makes call k of a network: ``exchange()`` changes ``rows`` and returns a result.
+Instead = Callable[[int, Exchange, Rows], Any]
+
+# The runs that this process has tried, but for their seeds, with their methods' functions.
+_tried: set[Hashable] = set()
+
+
+class TriedNetwork:
+    """A network that keeps its calls: the name, whether it counted, copies of rows and result."""
+
+    W = property(lambda self: self.real.W, lambda self, W: setattr(self.real, "W", W))
+
+    def __init__(self, like: Network, instead: Instead) -> None:
+        self.real, self._instead = Network(), instead
+        self.real.directed, self.real.liars = like.directed, like.liars
+        self.calls: list[tuple[str, bool, Rows, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        known = getattr(self.real, name)
+        return partial(self._call, known) if name in EXCHANGES else known
+
+    def _call(self, exchange: Callable[..., Any], *arguments: Any, **how: Any) -> Any:
+        given = (*arguments, *how.values())
+        rows = [each for each in given if isinstance(each, torch.Tensor) and len(each)]
+        messages = self.real.messages
+        result = self._instead(len(self.calls), partial(exchange, *arguments, **how), rows)
+        counted = self.real.messages > messages
+        self.calls.append((exchange.__name__, counted, deepcopy(rows), deepcopy(result)))
+        return result
+
+
+class Trial:
+    """The updates of a run up to the first exchange, as often as they are repeated."""
+
+    def __init__(self, stepper: Stepper) -> None:
+        X = stepper.population.X
+        stream = torch_stream(0, "trial", None, X.device)
+        self._random = partial(torch.rand, X.shape, generator=stream, device=X.device)
+        self._stepper, self._steps = stepper, min(STEPS, stepper.steps)
+        self._worker = stepper.honest // 2  # whose rows are compared
+        self._start = [X + self._random() / 10, self._random() - 0.5]
+        self.network, self._end = self._repeated(_as_it_is)
+
+    def _repeated(self, instead: Instead, size: float = 0.0) -> tuple[TriedNetwork, Rows]:
+        """The calls, and the worker's rows at the end, with others changed at the start."""
+        stepper, (X, G) = self._stepper, (self._changed(rows, size) for rows in self._start)
+        network = TriedNetwork(stepper.network, instead)
+        matrices: dict[str, torch.Tensor] = {}
+        before, stepper.warned = stepper.state_dict(), True
+        with restored_streams():
+            stepper.batches.rows()  # a method may ask for the samples of the step
+            for _ in range(self._steps):
+                network.real.set_matrix(stepper.next_matrix())
+                stepper.take(X, G.clone(), network, matrices)
+                if network.real.messages:
+                    break
+        self._steps, stepper.warned = stepper.t, False
+        Stepper.load_state_dict(stepper, before)
+        rows = [each[self._worker] for each in (X, *matrices.values()) if len(each) == len(X)]
+        return network, rows
+
+    def _changed(self, rows: torch.Tensor, size: float, columns: Any = True) -> torch.Tensor:
+        """A copy, in which others have rows at this distance from the worker's; 0: their own."""
+        if size == 0:
+            return rows.clone()
+        new = rows[self._worker] + size * (0.5 + self._random())
+        new[self._worker] = rows[self._worker]
+        return torch.where(torch.as_tensor(columns, device=rows.device), new, rows)
+
+    def _handing(self, live: int = -1, columns: Any = True, size: float = 0.0) -> Instead:
+        """Hand out to the worker what it got at first; of call ``live``, what comes of a change."""
+
+        def instead(k: int, exchange: Exchange, rows: Rows) -> Any:
+            if k == live:
+                rows[-1].copy_(self._changed(rows[-1], size, columns))
+            if k == live or k >= len(self.network.calls):
+                return exchange()
+            _, _, kept, result = self.network.calls[k]
+            for each, before in zip(rows, kept, strict=True):
+                own = self._worker if len(each) == len(self._start[0]) else slice(None)
+                each[own] = before[own]
+            return deepcopy(result)
+
+        return instead
+
+    def unused(self) -> str | None:
+        """The numbers of a call that counts whole rows that do not reach the worker, in words."""
+        for k, (name, counted, rows, _) in enumerate(self.network.calls):
+            if counted and name != "send" and rows[-1].shape == self._start[0].shape:
+                none = ~self.reached(k)
+                if 0 < none.sum() < len(none) and not self.reached(k, none).any():
+                    return f"{int(none.sum()):,} of the {len(none):,} numbers that {name} sends"
+        return None
+
+    def reached(self, live: int = -1, columns: Any = True) -> torch.Tensor:
+        """The worker's numbers ``[d]`` that change with others' rows that no call hands out.
+
+        Or with these ``columns`` of the rows that others hand into call ``live``.
+        """
+        alone = live < 0
+        before = self._end if alone else self._repeated(self._handing(live))[1]
+        reached = torch.zeros_like(self._end[0], dtype=torch.bool)
+        repeats = [(self._handing(live, columns, size), size if alone else 0.0) for size in SIZES]
+        for repeat in [*repeats, *[(_as_it_is, 0.0)] * alone]:
+            _, end = self._repeated(*repeat)
+            for now, then in zip(end, before, strict=True):
+                differ = ~torch.isclose(now, then, equal_nan=True)
+                reached |= differ if len(now) == len(reached) else differ.any()
+        return reached
+
+
+def _as_it_is(k: int, exchange: Exchange, rows: Rows) -> Any:
+    return exchange()
+
+
+def try_exchanges(spec: RunSpec, stepper: Stepper) -> None:
+    """Raise a UserError if a method of the user's reads rows of others that are not counted, or
+    counts numbers that reach nobody. Each is tried once in a process.
+    """
+    n, d = stepper.population.X.shape
+    key = replace(spec, seed=0), METHODS[spec.method].update
+    own = {"method", "local_rule"} & own_entries(spec).keys()
+    if key in _tried or not own or not 1 < n == spec.workers or n * d > NUMBERS:
+        return
+    _tried.add(key)
+    wrong, trial = None, Trial(stepper)
+    if trial.reached().any():
+        wrong = (
+            "reads rows of other workers that step.network has not handed out, or what it has kept "
+            "outside of step.matrix"
+        )
+    elif unused := trial.unused():
+        wrong = f"uses none of {unused}"
+    if wrong:
+        counted = trial.network.real
+        raise UserError(
+            f"method: {spec.method!r} {wrong}, and its first exchange counts {counted.messages:,} "
+            f"messages with {counted.bytes_sent:,} bytes; send what is read, and only that, by "
+            f"step.network.neighbours(rows), mix(rows) or mean(rows)."
+        )
