@@ -251,15 +251,21 @@ def _values(board: Board) -> dict[str, object]:
 
 
 def told(board: Board) -> str:
-    """The numbers of papers with and without runs, and the verdicts on their claims."""
-    run = sum(bool(paper.archive) for paper in board.papers)
-    absent = len(board.papers) - run
-    rest = f" {_many(absent, 'more paper')} not run." if absent else ""
-    return f"{_many(run, 'paper')} run. {counted(counts(board.claims))}{rest}"
+    """The numbers of papers and of our own studies, with and without runs, and the verdicts.
+
+    Two folders may be on one paper. What can be read nowhere is a study of our own.
+    """
+    run = [paper for paper in board.papers if paper.archive]
+    papers, studies = len({p.address for p in run if p.address}), sum(not p.address for p in run)
+    own = f" and {_many(studies, 'study', 'studies')} of our own" if studies else ""
+    absent = len(board.papers) - len(run)
+    rest = f" {_many(absent, 'more paper', 'more papers')} not run." if absent else ""
+    many = _many(papers, "paper", "papers")
+    return f"{many}{own} run. {counted(counts(board.claims))}{rest}"
 
 
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+def _many(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
 
 
 def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
