@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
@@ -99,24 +99,19 @@ def setting(planned: Plan, groups: Iterable[Group], claim: str, name: str) -> st
     """
     asked, (side, _, field) = planned.ledger.claims[claim], name.rpartition(".")
     runs = [planned.runs[run] for group in groups if group.claim == claim for run in group.runs]
-    values: set[object]
+    values: set[object] = {getattr(run, name, None) for run in runs}
     if name == "margin" and asked.expectation:
         values = {asked.expectation.margin}
     elif side:
-        of_side = asked.arguments.get(side)
-        values = {of_side.get(field)} if isinstance(of_side, Mapping) else set()
+        values = {dict(asked.arguments.get(side) or {}).get(field)}  # type: ignore[call-overload]
     elif name == "data":
-        halves = {run: "non-iid" if PARTITIONS[run.partition].by_label else "iid" for run in runs}
-        values = {f"{half} {NAMES.get(run.dataset, run.dataset)}" for run, half in halves.items()}
-    else:
-        values = {getattr(run, name, None) for run in runs}
+        halves = [(PARTITIONS[run.partition].by_label, run.dataset) for run in runs]
+        values = {f"{'non-' * by}iid {NAMES.get(data, data)}" for by, data in halves}
     known = sorted(value for value in values if isinstance(value, int | float | str))
-    if not known:
+    if not known or (len(known) > 1 and isinstance(known[0], str)):
         raise UserError(f"findings: {claim!r} has no {name!r} that is one value.")
-    numbers = all(isinstance(value, int | float) for value in known)
-    ends = [known[0], known[-1]] if numbers else known
-    told = [f"{value:g}" if numbers else str(value) for value in ends]
-    return (" to " if numbers else " and ").join(dict.fromkeys(told))
+    told = [value if isinstance(value, str) else f"{value:g}" for value in known]
+    return " to ".join(dict.fromkeys([told[0], told[-1]]))
 
 
 def _first_runs(

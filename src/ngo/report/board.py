@@ -256,16 +256,19 @@ def told(board: Board) -> str:
     Two folders may be on one paper. What can be read nowhere is a study of our own.
     """
     run = [paper for paper in board.papers if paper.archive]
-    papers, studies = len({p.address for p in run if p.address}), sum(not p.address for p in run)
-    own = f" and {_many(studies, 'study', 'studies')} of our own" if studies else ""
+    numbers = {
+        "paper": len({paper.address for paper in run if paper.address}),
+        "study of our own": sum(not paper.address for paper in run),
+    }
+    told = " and ".join(_many(number, name) for name, number in numbers.items() if number)
     absent = len(board.papers) - len(run)
-    rest = f" {_many(absent, 'more paper', 'more papers')} not run." if absent else ""
-    many = _many(papers, "paper", "papers")
-    return f"{many}{own} run. {counted(counts(board.claims))}{rest}"
+    rest = f" {_many(absent, 'more paper')} not run." if absent else ""
+    return f"{told} run. {counted(counts(board.claims))}{rest}"
 
 
-def _many(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}"
+def _many(number: int, words: str) -> str:
+    many = words.replace("study", "studies") if "study" in words else f"{words}s"
+    return f"{number} {words if number == 1 else many}"
 
 
 def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
