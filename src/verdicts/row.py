@@ -374,15 +374,18 @@ def counts_of(claims: Iterable[tuple[str, str | None]]) -> dict[str, int]:
 def registered(rows: Iterable[Row]) -> str:
     """``Of 70 claims with runs, 60 were registered before their first run, …``; empty if none is.
 
-    Claims with a mark count; those whose registration is not known do not.
+    Claims with a mark count, which is said; those whose registration is not known do not.
     """
-    known = [row.registered for row in rows if row.registered and not row.cell]
+    claims = [row for row in rows if not row.cell]
+    known = [row.registered for row in claims if row.registered]
     if not known:
         return ""
     before, changed, added = map(known.count, REGISTERED)
+    which = f" (of all {len(claims)}, also marked ones)" if any(row.mark for row in claims) else ""
     return (
-        f"Of {len(known)} claims with dated runs, {before} {_were(before)} registered before their "
-        f"first run, {changed} {_were(changed)} changed after it, and {added} came later."
+        f"Of {len(known)} claims with dated runs{which}, {before} {_were(before)} registered "
+        f"before their first run, {changed} {_were(changed)} changed after it, and {added} came "
+        f"later."
     )
 
 

@@ -246,6 +246,17 @@ def test_gamma_is_chosen_by_held_out_accuracy_alone(tuned):
     assert best["p_edge"].fillna("-").tolist() == ["-", "-", "largest"]
 
 
+def test_seeds_that_were_added_at_some_values_choose_none_of_them(tuned):
+    best = comparisons.best_settings(comparisons.tuning_grid(tuned))
+    chosen = tuned[(tuned["method"] == "gossip") & (tuned["gamma"] == 0.1)]
+    added = chosen.assign(seed=chosen["seed"] + 100, run=chosen["run"] + "+", holdout_accuracy=0)
+    grid = comparisons.tuning_grid(pd.concat([tuned, added], ignore_index=True))
+    again = comparisons.best_settings(grid)
+    columns = ["method", "gamma", "held_out"]
+    pd.testing.assert_frame_equal(again[columns], best[columns])
+    assert again["seeds"].max() == 2 * best["seeds"].max()
+
+
 T_3 = 4.302653 / math.sqrt(3)  # half-width of three values with standard deviation 1
 
 

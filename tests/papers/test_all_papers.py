@@ -1,6 +1,7 @@
 """What holds of every paper: plan, claims and findings fit, and a claim can hold and can fail."""
 
 import math
+import re
 import zlib
 from dataclasses import replace
 from functools import cache
@@ -14,7 +15,9 @@ from conftest import REPOSITORY
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.claim_filters import check_filters
 from ngo.pipeline.config import read_config, without_left_out
-from ngo.report.findings import read_findings
+from ngo.report.answers import SLOT
+from ngo.report.contents import SHIPPED, read_shipped
+from ngo.report.findings import read_findings, unasked
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged
@@ -177,3 +180,51 @@ def test_its_findings_are_about_claims_of_its_ledger(folder):
     assert [claim for claim in (*told, *asked) if claim not in claims] == []
     assert len(told) == len(set(told))
     assert len(asked) == len(set(asked))
+
+
+NAMES = {
+    "MNIST": "mnist",
+    "CIFAR-10": "cifar10|CIFAR-10",
+    "digits": "digits",
+    "non-iid": "shards|noniid|non-iid|dirichlet",
+    "iid": "(?<!non)(?<!non-)iid|'equal'",
+    "ring": "ring",
+    "random graphs": "random",
+    "full averages": "'gamma': 1[,}]|full averages",
+}
+"""Words that name a setting, and what a claim about it has in its data."""
+
+
+def settings_in(text):
+    """The numbers and names of settings in a text; D², CIFAR-10 and names of tables are names."""
+    named = [name for name in NAMES if re.search(rf"(?<![\w-]){name}(?![\w])", text)]
+    text = re.sub(r"CIFAR-10|Tables? [A-Z]?\d|[Bb]ase-\d|Theorem \d\.\d", "", text)
+    return named, re.findall(r"\d+(?:[.,]\d+)*", text)
+
+
+@pytest.mark.parametrize("folder", TOLD)
+def test_a_setting_in_a_question_is_that_of_its_claim_and_in_an_answer_stands_in_a_slot(folder):
+    claims = read_claims(REPOSITORY / folder / "claims.yaml").claims
+    for question in read_findings(REPOSITORY / folder / "findings.yaml")["questions"]:
+        answer = re.sub(SLOT, "", question.get("answer", ""))
+        assert settings_in(answer.replace("ring", "").replace("non-iid data", "")) == ([], [])
+        for name, label in question["claims"].items():
+            claim = claims[name]
+            made = planned(folder.removeprefix("papers/")).training if "papers" in folder else {}
+            specs = [spec for table in claim.tables for spec in made.get(table, ())]
+            runs = {(spec.dataset, spec.partition) for spec in specs}
+            data = f"{vars(claim)} {sorted(runs)}".replace(",000", "000")
+            named, numbers = settings_in(re.sub(r"\(.*\)", "", label))  # notes on the paper
+            wrong = [each for each in named if not re.search(NAMES[each], data)]
+            wrong += [n for n in numbers if not re.search(rf"\b{n.replace(',', '')}\b", data)]
+            assert wrong == [], label
+
+
+def test_each_decided_claim_of_the_paper_is_in_a_question():
+    shipped = read_shipped(REPOSITORY / SHIPPED).verdicts
+    folder = REPOSITORY / "config/reference"
+    claims = read_claims(folder / "claims.yaml").claims
+    verdicts = {name: verdict for name, (verdict, _) in shipped.items() if not claims[name].mark}
+    listed = read_findings(folder / "findings.yaml")
+    assert unasked(verdicts, listed) == []
+    assert unasked({"another": "holds", "open": "undecided"}, listed) == ["another"]

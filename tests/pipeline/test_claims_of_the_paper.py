@@ -10,6 +10,9 @@ from conftest import REPOSITORY
 from paper_worlds import experiments, tidy_tables
 
 import ngo.analysis  # noqa: F401 (registers the quantities that claims name)
+from ngo.pipeline.config import read_config
+from ngo.pipeline.paths import CLAIMS
+from ngo.pipeline.plan import EVERY_SEED, plan
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged
@@ -111,3 +114,22 @@ def test_every_printed_number_is_compared_with():
         assert cell.expectation.value == 70.4
     gap = claims().claims["38b-mnist-noniid"].cells["ring"].expectation
     assert gap.value == 2.54  # 64.84 − 62.30
+
+
+def test_figures_read_every_seed_that_their_claims_use():
+    """The judge reads the experiment, and what was added for each claim."""
+    names = ("config", "laptop", "decide-laptop")
+    planned = plan(read_config([CONFIG / f"{name}.yaml" for name in names]))
+    assert planned.tables("delay") == [EVERY_SEED + "delay", EVERY_SEED + "delay_tuned"]
+    assert (
+        planned.inputs("figS3")["metrics"] == "results/laptop/metrics/every_seed_of_figS3.parquet"
+    )
+    assert planned.tables("table1") == ["table1"]
+    assert not [name for name in planned.tables(CLAIMS) if name.startswith(EVERY_SEED)]
+    for claim in planned.ledger.claims.values():
+        if claim.added in planned.training:
+            for table in claim.tables:
+                used = [*planned.training[table], *planned.training[claim.added]]
+                drawn = planned.runs_of(EVERY_SEED + table)
+                assert {spec.id for spec in used} <= {spec.id for spec in drawn}
+                assert {replace(s, seed=0) for s in drawn} == {replace(s, seed=0) for s in used}

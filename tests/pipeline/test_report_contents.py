@@ -6,6 +6,7 @@ from contextlib import chdir
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -18,7 +19,7 @@ from shipped_plans import planned
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.verify import bases
 from ngo.pipeline.paths import CLAIMS, tier_folder
-from ngo.pipeline.report_contents import report_contents, shipped
+from ngo.pipeline.report_contents import report_contents, setting, shipped
 from ngo.printing import as_markdown, page
 from ngo.report.contents import SHIPPED, as_shipped
 from ngo.report.html_page import html_page
@@ -173,3 +174,20 @@ def test_the_shipped_campaign_is_told_on_the_pages_of_other_tiers(made, tmp_path
     assert shipped("laptop", "ngo") is shipped("demo", "d2") is None
     Path("archive.json").write_text("{}")  # the page of an archive has nothing else
     assert shipped("demo", "ngo") is None
+
+
+def test_a_slot_has_the_value_of_the_claims_runs_or_of_one_side():
+    runs = {
+        f"r{n}": SimpleNamespace(dataset="mnist", partition="shards", workers=n, topology=graph)
+        for n, graph in ((4, "ring"), (64, "random"))
+    }
+    sides = {"of": {"gamma": 0.4}, "minus": {"gamma": 0.2}}
+    claim = SimpleNamespace(arguments=sides, expectation=SimpleNamespace(margin=0.5))
+    planned = SimpleNamespace(runs=runs, ledger=SimpleNamespace(claims={"a": claim}))
+    groups = [SimpleNamespace(claim="a", runs=[*runs])]
+    names = ("workers", "data", "minus.gamma", "margin")
+    told = [setting(planned, groups, "a", name) for name in names]
+    assert told == ["4 to 64", "non-iid MNIST", "0.2", "0.5"]
+    for name in ("topology", "gamma", "of.p", "to.gamma"):
+        with pytest.raises(UserError, match=f"'a' has no '{name}' that is one value"):
+            setting(planned, groups, "a", name)

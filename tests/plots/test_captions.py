@@ -19,6 +19,14 @@ def test_a_caption_says_what_made_it():
     assert captions.made_by("paper", mnist, paper="mnist") == "Tier paper; data: mnist; 1 seed."
 
 
+def test_seeds_are_counted_by_combination_and_older_runs_lack_fields():
+    runs = pd.DataFrame(
+        {"dataset": "mnist", "partition": "shards", "method": ["gossip", "ngo", "ngo", "ngo"],
+         "seed": [0, 0, 1, 2], "schedule": [None, None, "constant", "constant"]}
+    )  # fmt: skip
+    assert captions.made_by("laptop", runs).endswith("; 1 to 3 seeds.")
+
+
 def test_a_caption_says_what_the_runs_had_in_common_and_where_they_vary():
     runs = pd.DataFrame(
         {"dataset": "mnist", "partition": ["iid", "iid", "shards"], "seed": [0, 1, 0],
@@ -26,14 +34,14 @@ def test_a_caption_says_what_the_runs_had_in_common_and_where_they_vary():
          "p": [1.0, None, 0.9], "epochs": [4.0, 4.0, 20.0]}
     )  # fmt: skip
     assert captions.made_by("laptop", runs) == (
-        "Tier laptop; data: mnist; γ = 0.1; p = 0.9; 4–20 epochs; 1 to 2 seeds."
+        "Tier laptop; data: mnist; γ = 0.1; p = 0.9; 4–20 epochs; 1 seed."
     )
     methods = ["ngo", "ngo", "gossip"]
     spread = runs.assign(
         method=methods, p=[0.6, 0.9, 1.0], gamma=[0.1, 0.3, 1.0], epochs=1.0, partition="iid"
     )
     assert captions.made_by("laptop", spread) == (
-        "Tier laptop; data: mnist; γ = 0.1–1; p = 0.6–0.9; 1 epoch; 2 seeds."
+        "Tier laptop; data: mnist; γ = 0.1–1; p = 0.6–0.9; 1 epoch; 1 seed."
     )
     assert "; p = 1; " in captions.made_by("laptop", spread.assign(p=1.0))
 

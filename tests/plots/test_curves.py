@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 from made_up import seeds_of as rows
-from matplotlib.markers import CARETDOWN
+from matplotlib.markers import CARETDOWNBASE
 
 from ngo import plots
 from ngo.analysis.seed_means import along, points
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings
 
 def marks(axis):
     """The x values of the marks of diverged runs, by row; their key stands in the panel."""
-    assert [text.get_text() for text in axis.texts] == ["× diverged"]
+    assert axis.texts[-1].get_text() == "× diverged"
     return [list(line.get_xdata()) for line in axis.lines if line.get_marker() == "x"]
 
 
@@ -49,13 +49,47 @@ def test_a_course_fills_its_panel_from_the_second_evaluation_on():
     assert axis.get_ylim()[0] > 80
 
 
+def edge_marks(axis):
+    """The numbers at the edges of a panel."""
+    before = {*axis.texts}
+    plots.mark_outside(axis)
+    return [text.get_text() for text in axis.texts if text not in before]
+
+
 def test_a_mean_beyond_the_axis_has_a_mark_at_its_edge():
     frames = [rows([v, v]).assign(epoch=x) for x, v in ((0, 0), (1, 1), (2, 0.1), (3, 1e-30))]
     table = points(pd.concat(frames), ["method", "epoch"], ["V"])
     axis = plots.new_figure(2).subplots()
     curves.lines(axis, curves.by_method(table), "epoch", "V")
-    marked = [line for line in axis.lines if line.get_marker() == CARETDOWN]
-    assert [(*line.get_xdata(), *line.get_ydata()) for line in marked] == [(3, 0)]
+    assert edge_marks(axis) == ["1e−30"]
+    marked = [line for line in axis.lines if line.get_marker() == CARETDOWNBASE]
+    low, high = axis.get_xlim()
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in marked] == [
+        (pytest.approx((3 - low) / (high - low)), 0)
+    ]
+
+
+@pytest.mark.parametrize(("name", "collapsed"), [("accuracy", 15.0), ("difference", -45.0)])
+def test_a_collapse_of_the_runs_that_are_left_is_on_the_axis_hollow_and_counted(name, collapsed):
+    after = {1: ([60.0] * 10, []), 5: ([collapsed] * 10, [0])}
+    frames = [rows(v, diverged=d, name=name).assign(delay=x) for x, (v, d) in after.items()]
+    table = points(pd.concat(frames), ["method", "delay"], [name])
+    axis = plots.new_figure(2).subplots()
+    curves.dots(axis, curves.by_method(table), "delay", name)
+    assert axis.get_ylim()[0] < collapsed
+    hollow = [line for line in axis.lines if line.get_markerfacecolor() == "white"]
+    assert [list(line.get_ydata()) for line in hollow] == [[collapsed]]
+    assert [text.get_text() for text in axis.texts] == ["1 of 10", "× diverged"]
+    assert edge_marks(axis) == []
+
+
+def test_what_is_left_of_diverged_runs_is_marked_at_the_edge_of_a_log_axis():
+    frames = [rows([v] * 3, diverged=d).assign(delay=x) for x, v, d in ((1, 2, []), (5, 5306, [0]))]
+    table = points(pd.concat(frames), ["method", "delay"], ["V"])
+    axis = plots.new_figure(2).subplots()
+    curves.dots(axis, curves.by_method(table), "delay", "V")
+    assert edge_marks(axis) == ["5310"]
+    assert axis.lines[-1].get_markerfacecolor() == "white"
 
 
 def test_markers_show_where_runs_diverged():

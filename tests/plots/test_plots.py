@@ -51,3 +51,28 @@ def test_a_figure_is_saved_with_its_data_in_the_same_bytes_each_time(tmp_path):
         assert picture.info[plots.DESCRIPTION] == "Tier test."
     back = pd.read_csv(tmp_path / "a/fig.csv")
     np.testing.assert_allclose(back["mean"], shown["mean"])
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_what_a_notebook_cuts_off_is_marked_with_its_number_when_it_is_saved(tmp_path, scale):
+    figure = plots.new_figure(2)
+    axis = figure.subplots()
+    axis.plot([1, 2, 3, 40], [3.0, 5306.2, 4.0, 4.0], "o-", color="red")
+    axis.plot([1, 2, 3], [4.0, 3.0, 0.001], markevery=2, marker="s")  # a curve
+    axis.plot([1, 2, 3], [4.0, 1e9, 4.0], gid=plots.PREDICTED)
+    axis.axhline(1e12)
+    axis.set(yscale=scale, ylim=(1, 10), xlim=(0.5, 4))
+    plots.save_figure(figure, tmp_path / "cut", pd.DataFrame())
+    assert [text.get_text() for text in axis.texts] == ["40", "5310", "0.001"]
+    right = [line for line in axis.lines if line.get_marker() == plots.CARETRIGHTBASE]
+    assert [line.get_color() for line in right] == ["red"]
+
+
+def test_many_marks_at_one_place_become_a_range():
+    axis = plots.new_figure(2).subplots()
+    for value in (20, 30, 4000, 1e7):
+        axis.plot([1], [value], "o")
+    axis.plot([0, 2], [0, 0], "o")
+    axis.set_ylim(-1, 1)
+    plots.mark_outside(axis)
+    assert [text.get_text() for text in axis.texts] == ["20", "to 1e7"]

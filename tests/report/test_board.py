@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from made_up_board import BOARD, CELLS, CLAIMS, PAPERS, cell, read_board
 
-from ngo.report.board import as_html, as_markdown
+from ngo.report.board import as_html, as_markdown, told
 
 SCRIPT = "<script>x()</script> ![a](http://b) <img src=x onerror=x()> | `"
 TEXTS = {"title", "authors", "claim", "statement", "place", "remark", "effect", "interval",
@@ -24,10 +24,17 @@ def test_the_pages_of_the_repository_are_those_of_its_tables():
         )
 
 
+def test_two_folders_on_one_paper_are_one_and_studies_are_counted_apart():
+    (paper,) = PAPERS[:1]
+    ours = replace(paper, address="")
+    board = replace(BOARD, papers=(paper, replace(paper, tier="again"), ours))
+    assert told(board).startswith("1 paper and 1 study of our own run. Of 3 claims")
+
+
 def test_each_paper_and_each_claim_of_the_html_page_has_a_row_with_a_link_to_the_evidence():
     page, html = as_markdown(BOARD), as_html(BOARD)
     assert "Of 3 claims, 1 holds, 1 fails, " in page
-    assert "2 papers run. Of 3 claims" in page
+    assert " run. Of 3 claims" in page
     assert "1 more paper not run." in page
     assert (
         "[page](papers/second.md), [archive](../results/archive/second-metrics.tar), made by an"

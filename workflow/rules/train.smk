@@ -60,15 +60,19 @@ rule train:
 
 
 rule aggregate:
-    """Join the tables of an experiment's jobs in one tidy table."""
+    """Join the tables of an experiment's jobs in one tidy table, also with its added seeds."""
     input:
-        lambda wildcards: [job.table for job in JOBS[wildcards.experiment]],
+        lambda wildcards: [
+            job.table
+            for name in PLAN.joined[wildcards.experiment]
+            for job in JOBS[name]
+        ],
     output:
         tidy_table("<tier>", "{experiment}"),
     log:
         "logs/<tier>/aggregate/{experiment}.log",
     wildcard_constraints:
-        experiment="|".join(PLAN.training) or "none",
+        experiment="|".join(PLAN.joined) or "none",
     conda:
         ENVIRONMENT
     params:

@@ -177,13 +177,14 @@ def ngo_minus_gossip(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     """NGO − gossip of ``value``, paired by seed, for each partition and topology.
 
     Within a seed, both methods saw the same partition, initial parameters, batches and graphs,
-    so the difference is due to the methods.
+    so the difference is due to the methods. A seed with one of the two alone is left out.
     """
     by = [*HALVES, "topology"]
     wide = rows.pivot(index=[*by, "seed"], columns="method", values=value)
     wide = wide.reindex(columns=["ngo", "gossip"])
-    difference = (wide["ngo"] - wide["gossip"]).rename("ngo_minus_gossip").reset_index()
-    return over_seeds(difference[difference["topology"].notna()], by, "ngo_minus_gossip")
+    both = rows.groupby([*by, "seed"])["method"].nunique().reindex(wide.index) == 2
+    difference = (wide["ngo"] - wide["gossip"])[both].rename("ngo_minus_gossip").reset_index()
+    return over_seeds(difference, by, "ngo_minus_gossip")
 
 
 def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
@@ -219,7 +220,9 @@ def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
 
     Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
     number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized
-    training. Raises a UserError for runs of one seed that differ in no column of the grid.
+    training. Held out are the seeds that all values of a method have, as in the judge's choice:
+    seeds that were added at some of them choose none. Raises a UserError for runs of one seed that
+    differ in no column of the grid.
     """
     by = [*KEYS, *TUNED]
     last = final(metrics)
@@ -227,8 +230,10 @@ def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
     rows = ordered(last.sort_values(["p", "gamma"], ascending=[False, True], kind="stable"))
     counts = rows.groupby(by, dropna=False, sort=False)["diverged"].agg(["sum", "size"])
     grid = counts.rename(columns={"sum": "diverged", "size": "seeds"}).reset_index()
-    for name, criterion in (("held_out", HELD_OUT), ("test", ACCURACY)):
-        percent = rows.assign(**{name: criterion.factor * rows[criterion.consensus]})
+    tried = rows.groupby([*KEYS, "seed"], dropna=False)["run"].transform("size")
+    choose = tried == tried.groupby([rows[key] for key in KEYS], dropna=False).transform("max")
+    for name, criterion, own in (("held_out", HELD_OUT, rows[choose]), ("test", ACCURACY, rows)):
+        percent = own.assign(**{name: criterion.factor * own[criterion.consensus]})
         grid = grid.merge(over_seeds(percent, by, name), on=by, how="left")
     return grid
 

@@ -34,6 +34,9 @@ from verdicts.claims.claims_file import read_claims
 #: The name of the tidy table of all runs.
 ALL = "runs"
 
+#: How the name of a table starts that has the seeds, too, which were added for claims.
+EVERY_SEED = "every_seed_of_"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -96,8 +99,29 @@ class Plan:
         return [table for table in self.ledger.tables if table in self.made]
 
     def _of(self, read: str) -> list[str]:
-        """The tidy tables that match a name, or a pattern such as ``universes_*``."""
-        return sorted(fnmatch.filter(self.made, read))
+        """The tidy tables that match a name, or a pattern such as ``universes_*``.
+
+        In place of a table whose claims have added seeds, the one that has these too.
+        """
+        every = {name: EVERY_SEED + name for name in self.made if EVERY_SEED + name in self.joined}
+        return [every.get(name, name) for name in sorted(fnmatch.filter(self.made, read))]
+
+    @cached_property
+    def joined(self) -> dict[str, list[str]]:
+        """The experiments whose runs a tidy table has, by its name.
+
+        An experiment with claims for which seeds were added has a second table, for figures: means
+        there are over all seeds that its claims use.
+        """
+        own = {name: [name] for name in self.training}
+        if not any(name.startswith(ADDED) for name in own):
+            return own
+        claims = [claim for claim in self.ledger.claims.values() if claim.looks]
+        added = {
+            name: sorted({claim.added for claim in claims if name in claim.tables} & own.keys())
+            for name in own
+        }
+        return own | {EVERY_SEED + name: [name, *more] for name, more in added.items() if more}
 
     @cached_property
     def made(self) -> set[str]:
@@ -182,7 +206,7 @@ class Plan:
         files: dict[str, str | list[str]] = {
             parameter: [paths.tidy_table(self.tier, tidy) for tidy in self.tables(name)]
             if ANY in table
-            else paths.tidy_table(self.tier, table)
+            else paths.tidy_table(self.tier, self._of(table)[0])
             for parameter, table in entry.reads.items()
         }
         if entry.reference:
@@ -213,11 +237,14 @@ class Plan:
     @property
     def run_tables(self) -> dict[str, str]:
         """The names of the tidy tables that are joined from runs, by their paths."""
-        return {paths.tidy_table(self.tier, name): name for name in (ALL, *self.training)}
+        return {paths.tidy_table(self.tier, name): name for name in (ALL, *self.joined)}
 
     def runs_of(self, table: str) -> list[RunSpec]:
         """The runs of a tidy table; none for one that is not joined from runs."""
-        return list(self.runs.values()) if table == ALL else self.training.get(table, [])
+        if table == ALL:
+            return list(self.runs.values())
+        specs = (spec for name in self.joined.get(table, ()) for spec in self.training[name])
+        return list({spec.id: spec for spec in specs}.values())
 
     @cached_property
     def runs(self) -> dict[str, RunSpec]:

@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from ngo.analysis.results import started
+from ngo.common.registry import UserError
+from ngo.data.partition import PARTITIONS
 from ngo.pipeline.archives.archive import OLDER
 from ngo.pipeline.archives.members import ABOUT
-from ngo.pipeline.archives.verify import bases
+from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paper_figures import Artefact
 from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
@@ -40,13 +43,14 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     ]
     trained = records(planned.shown_runs)
     registration = read_registration(registration_path(planned.claims))
-    first = _first_runs(planned, trained)
+    groups = bases(planned.ledger.claims, planned, {})
+    first = _first_runs(planned, trained, groups)
     rows = with_standing(rows, planned.ledger, registration, first)
     return contents.Contents(
         tier=planned.tier,
         paper=asdict(planned.paper),
         rows=rows,
-        findings=findings(rows, planned.findings),
+        findings=findings(rows, planned.findings, partial(setting, planned, groups)),
         cells=read_rows(folder / f"tables/{CLAIMS}_cells.csv"),
         shown=shown,
         ledger=CLAIMS,
@@ -83,11 +87,41 @@ def records(runs: Iterable[str]) -> list[dict]:
     return [json.loads(contents.text(RUNS / run / RECORD)) for run in sorted(runs)]
 
 
-def _first_runs(planned: Plan, trained: Iterable[dict]) -> dict[str, datetime]:
+#: The names of data sets in sentences.
+NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
+
+
+def setting(planned: Plan, groups: Iterable[Group], claim: str, name: str) -> str:
+    """The value of a field in a claim, in words: ``0.2``, ``4 to 64``, ``random``.
+
+    It is that of all runs that the claim compares. ``of.gamma`` is the value on one side, ``data``
+    names the data set and the partition, and ``margin`` is the claim's. A UserError for a field
+    that the claim does not have.
+    """
+    asked, (side, _, field) = planned.ledger.claims[claim], name.rpartition(".")
+    runs = [planned.runs[run] for group in groups if group.claim == claim for run in group.runs]
+    values: set[object] = {getattr(run, name, None) for run in runs}
+    if name == "margin" and asked.expectation:
+        values = {asked.expectation.margin}
+    elif side:
+        values = {dict(asked.arguments.get(side) or {}).get(field)}  # type: ignore[call-overload]
+    elif name == "data":
+        halves = [(PARTITIONS[run.partition].by_label, run.dataset) for run in runs]
+        values = {f"{'non-' * by}iid {NAMES.get(data, data)}" for by, data in halves}
+    known = sorted(value for value in values if isinstance(value, int | float | str))
+    if not known or (len(known) > 1 and isinstance(known[0], str)):
+        raise UserError(f"findings: {claim!r} has no {name!r} that is one value.")
+    told = [value if isinstance(value, str) else f"{value:g}" for value in known]
+    return " to ".join(dict.fromkeys([told[0], told[-1]]))
+
+
+def _first_runs(
+    planned: Plan, trained: Iterable[dict], groups: Iterable[Group]
+) -> dict[str, datetime]:
     """When the first of the runs and measurements that decide a claim began, where it is known."""
     started = {run["id"]: run["started"] for run in trained} | _measured(planned)
     first = {}
-    for group in bases(planned.ledger.claims, planned, {}):
+    for group in groups:
         dates = [started[run] for run in (*group.runs, *group.unchecked) if run in started]
         if dates:
             first[group.claim] = min(as_date("started", date) for date in dates)

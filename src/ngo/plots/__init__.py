@@ -21,6 +21,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.markers import CARETDOWNBASE, CARETLEFTBASE, CARETRIGHTBASE, CARETUPBASE
 from matplotlib.ticker import LogFormatterSciNotation
 
 from ngo.common.files import atomic_file, write_text
@@ -37,6 +39,24 @@ LETTERS, LINES = 19, 8
 
 #: The distance between the labels of two ticks, at least, as a share of the axis.
 LABEL_ROOM = 0.14
+
+#: The inches from which on two labels are beside each other, and not in one pile, …
+APART = 0.42
+
+#: … and the most labels of a pile: more become one, with their range.
+STACKED = 3
+
+#: How far outside a point may lie unmarked, as a share of the axes.
+SLACK = 0.005
+
+#: The markers that end bars of intervals.
+ENDS_OF_BARS = ("_", "|")
+
+#: The id of a line that no run has drawn: it ends where the axes do.
+PREDICTED = "predicted"
+
+#: The id of what covers the bottom of a panel: marks of diverged runs.
+COVER = "cover"
 
 #: The key of the caption in the metadata of a PNG file.
 DESCRIPTION = "Description"
@@ -159,9 +179,12 @@ def panels(
 def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:
     """Write ``stem``.png, .pdf and .csv, and return the path of the first.
 
-    ``shown`` is the data in the figure. The caption is metadata of the PNG file. The files are the
-    same bytes each time.
+    ``shown`` is the data in the figure. What is outside the axes of a panel is marked
+    (``mark_outside``). The caption is metadata of the PNG file. The files are the same bytes each
+    time.
     """
+    for axis in figure.axes:
+        mark_outside(axis)
     caption = " ".join(figure.get_supxlabel().split()) or None
     told = {DESCRIPTION: caption, CAPTION_SHARE: _caption_share(figure)}
     undated = {"png": {"Software": None, **told}, "pdf": {"CreationDate": None}}
@@ -268,6 +291,92 @@ def log_axis(axis: Axis) -> None:
 
     axis.set_major_formatter(number)
     axis.set_minor_formatter(between)
+
+
+#: A mark at an edge: its place along it as a share, the value, and the line that has the point.
+Mark = tuple[float, float, Line2D]
+
+
+def mark_outside(axis: Axes) -> None:
+    """Mark each drawn point that is outside the axes: a triangle at the edge, and its number.
+
+    A curve without a marker at each point has one mark for each part that is outside, where it is
+    farthest. Marks are hollow where markers are. What a log axis can't show is left out, and so are
+    lines that are ``PREDICTED`` or belong to the panel, such as one across it.
+    """
+    axis.set(xlim=axis.get_xlim(), ylim=axis.get_ylim())
+    covers = [patch for patch in axis.patches if patch.get_gid() == COVER]
+    low = (0, covers[0].get_height() if covers else 0)
+    scales = np.array([axis.get_xscale(), axis.get_yscale()])
+    edges: dict[tuple[int, int], list[Mark]] = {}
+    for line in axis.lines:
+        if line.get_transform() != axis.transData or line.get_gid() == PREDICTED:
+            continue
+        if line.get_marker() in ENDS_OF_BARS:
+            continue
+        data = np.array(line.get_xydata(), float)
+        data = data[(np.isfinite(data) & ((data > 0) | (scales != "log"))).all(axis=1)]
+        places = (axis.transData - axis.transAxes).transform(data)
+        across = np.abs(places[:, 0] - 0.5) <= 0.5 + SLACK
+        points = line.get_markevery() is None and line.get_marker() not in (None, "None", "")
+        for k, side in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            beyond = places[:, k] - 1 if side else low[k] - places[:, k]
+            out = np.flatnonzero((beyond > SLACK) & (across | (k == 0)))
+            cuts = np.arange(1, len(out)) if points else np.flatnonzero(np.diff(out) > 1) + 1
+            for part in filter(len, np.split(out, cuts)):
+                farthest = part[beyond[part].argmax()]
+                mark = places[farthest, 1 - k].clip(0, 1), data[farthest, k], line
+                edges.setdefault((k, side), []).append(mark)
+    for (k, side), marks in edges.items():
+        _mark_edge(axis, k, side, side or low[k], marks)
+
+
+def _mark_edge(axis: Axes, k: int, side: int, at: float, marks: list[Mark]) -> None:
+    """Triangles and numbers at an edge of x (``k`` is 0) or y (1), which lies at ``at``."""
+    shape = ((CARETLEFTBASE, CARETRIGHTBASE), (CARETDOWNBASE, CARETUPBASE))[k][side]
+    for place, _, line in marks:
+        look = {"c": line.get_markeredgecolor(), "markerfacecolor": line.get_markerfacecolor()}
+        look |= {"transform": axis.transAxes, "marker": shape, "markersize": 4, "zorder": 3}
+        axis.plot(*((place, at) if k else (at, place)), **look, clip_on=False)
+    for pile in piles(axis, marks):
+        place, values = pile[0][0], sorted(value for _, value, _ in pile)
+        told = {short(value): line.get_markeredgecolor() for _, value, line in pile}
+        if len(told) > STACKED:
+            lines = [short(values[0]), f"to {short(values[-1])}"][:: 1 if side else -1]
+            told = dict.fromkeys(lines, "0.3")  # from the edge on
+        inwards = -1 if side else 1
+        near = int(place > 0.85) - int(place < 0.15) if k else -inwards  # which end it is at
+        for row, (text, colour) in enumerate(told.items()):
+            axis.annotate(
+                text,
+                (place, at) if k else (at, place),
+                (0, inwards * (4 + SMALL * row)) if k else (4 * inwards, SMALL * row),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                ha=("left", "center", "right")[near + 1],
+                va=("top" if side else "bottom") if k else "center",
+                color=colour,
+                in_layout=False,
+            )
+
+
+def piles(axis: Axes, marks: Iterable[tuple]) -> list[list[tuple]]:
+    """Marks, which begin with their places along an axis, in order, in groups of near ones."""
+    apart = APART * axis.get_figure(root=True).dpi / axis.bbox.width
+    groups: list[list[tuple]] = []
+    for mark in sorted(marks, key=lambda mark: mark[:2]):
+        if not groups or mark[0] - groups[-1][-1][0] > apart:
+            groups.append([])
+        groups[-1].append(mark)
+    return groups
+
+
+def short(value: float) -> str:
+    """A number with three digits, or a power of ten: ``−45.3``, ``5310``, ``6e43``."""
+    if value and not 1e-3 <= abs(value) < 1e5:
+        digit, power = f"{value:.0e}".split("e")
+        return f"{digit}e{int(power)}".replace("-", "−")
+    return f"{float(f'{value:.3g}'):g}".replace("-", "−")
 
 
 def share_limits(*axes: Axes) -> None:

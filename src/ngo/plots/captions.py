@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from ngo.data.dataset import DATASETS
-from ngo.training.spec import EVALUATED
+from ngo.training.spec import EVALUATED, FIELDS
 from ngo.training.spec_checks import NONLINEAR
 from verdicts.statistics.estimates import FEWEST
 
@@ -85,7 +85,7 @@ def _range(values: pd.Series) -> str:
 
 
 def _seeds(runs: pd.DataFrame) -> str:
-    """``20 seeds``; ``10 to 20 seeds`` where data sets or partitions differ in it."""
+    """``20 seeds``; ``10 to 20 seeds`` where combinations differ in it."""
     counts = _seed_counts(runs)
     return f"{span(counts)} seed{'' if counts.max() == 1 else 's'}"
 
@@ -97,8 +97,12 @@ def span(values: pd.Series, form: str = "{:.0f}") -> str:
 
 
 def _seed_counts(runs: pd.DataFrame) -> pd.Series:
-    """The number of seeds of each data set, model and partition."""
-    by = [name for name in ("dataset", "model", "partition") if name in runs]
+    """The number of seeds of each combination of the other fields.
+
+    A field with one value is none: older runs lack some.
+    """
+    known = [name for name in FIELDS if name in runs and name != "seed"]
+    by = ["dataset", *(name for name in known if runs[name].nunique() > 1 and name != "dataset")]
     return runs.groupby(by, dropna=False)["seed"].nunique()
 
 

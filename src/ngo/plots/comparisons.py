@@ -202,5 +202,10 @@ def _draw_values(
             y = np.array([names.index(row) for row in of_mixer["row"]]) + place * height
             marks = kth_style(k, name).marks
             axis.errorbar(of_mixer[value], y, xerr=of_mixer[f"{value}_ci95"], **marks, **sizes)
+            lost = of_mixer["diverged"] > 0  # they have no mean
+            for height_of, row in zip(y[lost], of_mixer[lost].itertuples(), strict=True):
+                told = f"× {row.diverged} of {row.seeds} diverged"
+                where = {"transform": axis.get_yaxis_transform(), "va": "center"}
+                axis.text(0.01, height_of, told, color=marks["color"], **where)
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.4, -0.6)

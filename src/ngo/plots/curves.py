@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import markers
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
@@ -17,7 +16,8 @@ from matplotlib.ticker import MaxNLocator
 from ngo.analysis.comparisons import TOPOLOGY_ORDER
 from ngo.analysis.correlations import on_log_axis
 from ngo.analysis.seed_means import GEOMETRIC
-from ngo.plots import log_axis
+from ngo.plots import COVER, log_axis, piles
+from ngo.plots.captions import span
 from ngo.plots.style import COLOURS, METHOD_STYLES, Style, kth_style
 
 # Means over seeds with intervals, as curves or markers; diverged runs are marked.
@@ -155,20 +155,6 @@ def _draw(
     _fit(axis, everything, room=min(ROW * len(lost), ROWS) + ROW if lost else 0)
     if lost:
         _mark_diverged(axis, lost, x)
-    if y in GEOMETRIC:
-        for style, rows in shown:
-            _mark_outside(axis, rows[rows["diverged"] == 0], x, style)
-
-
-def _mark_outside(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
-    """A triangle at the edge for each mean beyond the axis; none for a mean of 0."""
-    low, high = axis.get_ylim()
-    for edge, marker, outside in (
-        (0, markers.CARETDOWN, rows["mean"].between(0, low, inclusive="neither")),
-        (1, markers.CARETUP, rows["mean"] > high),
-    ):
-        look = {"color": style.colour, "markersize": 4, "transform": axis.get_xaxis_transform()}
-        axis.plot(rows[x][outside], [edge] * outside.sum(), marker=marker, ls="none", **look)
 
 
 def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
@@ -180,7 +166,8 @@ def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
     faint = {"color": style.colour, "alpha": 0.15, "linewidth": 0}
     axis.fill_between(whole[x], whole["low"], whole["high"], **faint)
     if len(left):
-        axis.plot(left[x], left["mean"], **look, markersize=2, lw=0.5)
+        hollow = {"markerfacecolor": "white", "markersize": 3, "lw": 0.5}
+        axis.plot(left[x], left["mean"], **look, **hollow)
 
 
 def error_bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, **look: Any) -> None:
@@ -204,12 +191,13 @@ def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
     """Set limits around the means and their intervals.
 
     Percentages stay in their range; differences show 0; a log axis has ``DECADES`` at most. What
-    is left of diverged runs may lie outside. ``room`` is the share of the height that is kept free
-    at the bottom, for marks.
+    is left of diverged runs may lie outside a log axis; on another, its means count. ``room`` is
+    the share of the height that is kept free at the bottom, for marks.
     """
-    rows = rows[rows["diverged"] == 0] if (rows["diverged"] == 0).any() else rows
     log = axis.get_yscale() == "log"
-    ends = rows[["mean", "low", "high"]]
+    ends = rows[["mean", "low", "high"]].copy()
+    if (rows["diverged"] == 0).any():
+        ends.loc[rows["diverged"] > 0, ["low", "high", *(["mean"] if log else [])]] = np.nan
     ends = np.log10(ends.where(ends > 0)) if log else ends
     bottom, top = ends.min(axis=None), ends.max(axis=None)
     if log:
@@ -229,7 +217,7 @@ def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
 def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
     """A × below for each point of ``lost`` at which runs diverged, a row for each case.
 
-    It is bold where all of them did.
+    It is bold where all of them did. Beside it stands how many did, beside near ones the range.
     """
     place, height = axis.get_xaxis_transform(), min(ROW, ROWS / len(lost))
     for k, (style, rows) in enumerate(lost):
@@ -237,8 +225,21 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
             look = {"color": style.colour, "markersize": 4, "mew": 1.6 if whole else 0.7}
             look |= {"transform": place, "zorder": 3}
             axis.plot(points[x], [height * (k + 0.5)] * len(points), "x", **look)
+    axis.set_xlim(axis.get_xlim())
+    for k, (style, rows) in enumerate(lost):
+        places = (axis.transData - axis.transAxes).transform([(left, 1) for left in rows[x]])[:, 0]
+        counts = rows["diverged"].astype(int), (rows["diverged"] + rows["seeds"]).astype(int)
+        several = piles(axis, zip(places, *counts, strict=True))
+        for pile in several:
+            _, *numbers = zip(*pile, strict=True)
+            told = " of ".join(span(pd.Series(number)) for number in numbers)
+            before = len(several) == 1 and pile[-1][0] > 0.7  # there is more room
+            end = (pile[0] if before else pile[-1])[0], height * (k + 0.5)
+            where = {"xycoords": axis.transAxes, "textcoords": "offset points", "va": "center"}
+            where |= {"ha": "right", "xytext": (-3, 0)} if before else {"xytext": (3, 0)}
+            axis.annotate(told, end, color=style.colour, zorder=3, **where)
     top = height * len(lost) + ROW
-    look = {"transform": axis.transAxes, "color": "white", "zorder": 2.4}
+    look = {"transform": axis.transAxes, "color": "white", "zorder": 2.4, "gid": COVER}
     axis.add_patch(Rectangle((0, 0), 1, top, **look))  # over predicted lines
     axis.text(0.01, top - ROW / 2, "× diverged", transform=axis.transAxes, va="center")
 
@@ -257,21 +258,12 @@ def scatter(
 ) -> None:
     """Draw ``y`` against V of the runs in ``rows``, and state above how many diverged.
 
-    ``pale`` says which runs have smaller, paler markers. A run far from most others stands at the
-    edge, with a small triangle that points to where it lies.
+    ``pale`` says which runs have smaller, paler markers. A run far from most others is outside the
+    axes.
     """
     log_axis(axis.xaxis)
     shown = on_log_axis(rows, y)
     given = rows.assign(V=np.log10(rows["V"].where(shown)))[["V", y]].where(shown)
-    clipped = given.apply(_clipped)
-    rows = rows.assign(**{"V": 10 ** clipped["V"], y: clipped[y]})
-    for name, below, above in (
-        ("V", markers.CARETLEFTBASE, markers.CARETRIGHTBASE),
-        (y, markers.CARETDOWNBASE, markers.CARETUPBASE),
-    ):
-        for marker, beyond in ((below, given < clipped), (above, given > clipped)):
-            far = rows[beyond[name]]
-            axis.plot(far["V"], far[y], marker=marker, ls="none", color="0.4", markersize=7)
     topologies = [*TOPOLOGY_ORDER, *sorted(set(rows["topology"]) - set(TOPOLOGY_ORDER))]
     for topology, fill in zip(topologies, cycle(FILLS), strict=False):
         for style, part in by_method(rows[rows["topology"] == topology]):
@@ -285,6 +277,10 @@ def scatter(
                 small = {"markersize": 3, "alpha": 0.5, "label": None}
                 axis.plot(other["V"], other[y], **marks | look | small)
     axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
+    near = given.apply(_clipped).agg(["min", "max"])
+    near += 0.05 * np.outer([-1, 1], near.loc["max"] - near.loc["min"])
+    if np.isfinite(near).all(axis=None) and (near.loc["max"] > near.loc["min"]).all():
+        axis.set(xlim=10 ** near["V"], ylim=near[y])
     if lost := int((~shown).sum()):
         bottom, top = axis.get_ylim()
         axis.set_ylim(bottom, top + 0.1 * (top - bottom))

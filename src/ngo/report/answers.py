@@ -11,20 +11,20 @@ A claim says yes where it holds. The first word follows from all verdicts:
 Claims over universes may have another word: "At the settings of the runs yes; over others
 undecided". The rest of the sentence has the labels and numbers of the claims.
 
-An author may write an answer, with slots for numbers. It is shown while the verdicts are those that
-the author names.
+An author may write an answer, with slots for numbers and settings of claims. It is shown while the
+verdicts are those that the author names.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from verdicts.claims.claim import ALTERNATIVE
-from verdicts.row import Row, alike
+from verdicts.row import WORDS, Row, alike
 from verdicts.statistics import judgement
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.statistics.multiverse import Multiverse
@@ -49,8 +49,11 @@ LEAST_SHARE = 0.1
 #: … and how many are.
 MOST_NAMED = 2
 
-#: A claim whose number stands here in an author's words.
+#: In an author's words: ``{ID}`` is the number of a claim, ``{ID:FIELD}`` the value of a field.
 SLOT = re.compile(r"\{([^{}]+)\}")
+
+#: The text of a field's value in the claim with this id.
+Setting = Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,14 @@ class Answer:
     in_words: tuple[tuple[str, Row | None], ...] = ()
     #: Why these words are not shown: a verdict that is another one by now.
     outdated: str = ""
+    #: The further claims on the question that were decided.
+    further: tuple[Row, ...] = ()
+
+    @property
+    def also(self) -> list[tuple[str, list[Row]]]:
+        """The further claims by verdict, in its words: ``4 hold``."""
+        by = {verdict: [r for r in self.further if r.verdict == verdict] for verdict in WORDS}
+        return [(f"{len(of)} {WORDS[name][len(of) != 1]}", of) for name, of in by.items() if of]
 
     @property
     def hue(self) -> str:
@@ -119,10 +130,13 @@ def answer(
     rows: Mapping[str, Row],
     words: str = "",
     given: Mapping[str, str] | None = None,
+    also: Sequence[str] = (),
+    setting: Setting | None = None,
 ) -> Answer | None:
     """The answer that the claims with these ids and labels give; None if ``rows`` has none.
 
-    ``words`` are an author's, written for the verdicts ``given``.
+    ``words`` are an author's, written for the verdicts ``given``; ``setting`` fills its slots.
+    ``also`` are further claims, which count in the answer's first word and have no label.
     """
     known = [(rows[claim], label) for claim, label in labels.items() if claim in rows]
     if not known:
@@ -138,7 +152,9 @@ def answer(
         else:
             marked.append(name)
     parts.sort(key=lambda part: ORDER.index(part.kind))
-    out, word = {**absent, "By construction": marked}, _word(parts)
+    further = [rows[claim] for claim in also if claim in rows and rows[claim].verdict != NOT_RUN]
+    counted = [*parts, *(Part(row, "", "") for row in further if not row.mark)]
+    out, word = {**absent, "By construction": marked}, _word(counted)
     if len(absent) == 1 and not parts and not marked:
         out, word = {}, next(iter(absent))  # the word says so
     elif word in ("Yes", "No") and any(row.withdrawn for row, _ in known):
@@ -150,20 +166,25 @@ def answer(
         if claim in rows and rows[claim].verdict != verdict
     ]
     outdated = "; ".join(changed)
-    told = in_words(words, rows) if words and not changed else ()
-    return Answer(question, word, tuple(parts), left_out, told, outdated)
+    told = in_words(words, rows, setting) if words and not changed else ()
+    return Answer(question, word, tuple(parts), left_out, told, outdated, tuple(further))
 
 
-def in_words(words: str, rows: Mapping[str, Row]) -> tuple[tuple[str, Row | None], ...]:
-    """``words`` with a number in each slot; empty if ``rows`` lacks a claim."""
+def in_words(
+    words: str, rows: Mapping[str, Row], setting: Setting | None = None
+) -> tuple[tuple[str, Row | None], ...]:
+    """``words`` with a number or setting in each slot; empty if ``rows`` lacks a claim."""
     pieces: list[tuple[str, Row | None]] = []
     for k, piece in enumerate(SLOT.split(words)):
+        claim, _, field = piece.partition(":")
         if k % 2 == 0:
             pieces.append((piece, None))
-        elif piece in rows:
-            pieces.append((size(rows[piece]), rows[piece]))
-        else:
+        elif claim not in rows or (field and setting is None):
             return ()
+        elif field:
+            pieces.append((setting(claim, field) if setting else "", None))
+        else:
+            pieces.append((size(rows[claim]), rows[claim]))
     return tuple(pieces)
 
 

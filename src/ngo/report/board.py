@@ -251,15 +251,24 @@ def _values(board: Board) -> dict[str, object]:
 
 
 def told(board: Board) -> str:
-    """The numbers of papers with and without runs, and the verdicts on their claims."""
-    run = sum(bool(paper.archive) for paper in board.papers)
-    absent = len(board.papers) - run
+    """The numbers of papers and of our own studies, with and without runs, and the verdicts.
+
+    Two folders may be on one paper. What can be read nowhere is a study of our own.
+    """
+    run = [paper for paper in board.papers if paper.archive]
+    numbers = {
+        "paper": len({paper.address for paper in run if paper.address}),
+        "study of our own": sum(not paper.address for paper in run),
+    }
+    told = " and ".join(_many(number, name) for name, number in numbers.items() if number)
+    absent = len(board.papers) - len(run)
     rest = f" {_many(absent, 'more paper')} not run." if absent else ""
-    return f"{_many(run, 'paper')} run. {counted(counts(board.claims))}{rest}"
+    return f"{told} run. {counted(counts(board.claims))}{rest}"
 
 
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+def _many(number: int, words: str) -> str:
+    many = words.replace("study", "studies") if "study" in words else f"{words}s"
+    return f"{number} {words if number == 1 else many}"
 
 
 def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ngo.report.answers import SLOT, Answer, answer
+from ngo.report.answers import SLOT, Answer, Setting, answer
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, shown
 from verdicts.row import ABSENT, Row
-from verdicts.statistics.judgement import NOT_RUN
+from verdicts.statistics.judgement import FAILS, HOLDS, NOT_RUN, REVERSED
 
 #: A setting of the playground.
 SETTING = re.compile(r"[a-z]+=[a-z0-9.]+(&[a-z]+=[a-z0-9.]+)*")
@@ -62,9 +62,21 @@ class Findings:
     play: Mapping[str, str] = field(default_factory=dict)
 
 
-def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
+def unasked(verdicts: Mapping[str, str], listed: Mapping) -> list[str]:
+    """The claims with a decided verdict that no question of a file of findings has."""
+    asked = {id for asks in listed["questions"] for id in (*asks["claims"], *asks.get("also", ()))}
+    decided = (HOLDS, FAILS, REVERSED)
+    return [
+        claim for claim, verdict in verdicts.items() if verdict in decided and claim not in asked
+    ]
+
+
+def findings(
+    rows: Sequence[Row], path: str | Path | None, setting: Setting | None = None
+) -> Findings:
     """The findings that ``path`` lists, from the verdicts; without a file, all under one heading.
 
+    ``setting`` gives the values of claims' fields in answers.
     A claim that the ledger does not have is left out, and so is a question or topic without claims.
     """
     listed = read_findings(path) if path else _of_all(rows)
@@ -81,6 +93,8 @@ def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
             by_id,
             " ".join(question.get("answer", "").split()),
             question.get("given"),
+            question.get("also", ()),
+            setting,
         )
         for question in questions
     )
@@ -109,7 +123,9 @@ def read_findings(path: str | Path) -> dict:
         _check(f"findings.questions[{k}]", question, asks=str, claims=dict)
         if "answer" in question:
             _check(f"findings.questions[{k}]", question, answer=str, given=dict)
-        slots = set(SLOT.findall(question.get("answer", "")))
+        if "also" in question:
+            _check(f"findings.questions[{k}]", question, also=list)
+        slots = {slot.partition(":")[0] for slot in SLOT.findall(question.get("answer", ""))}
         if missing := slots - set(question.get("given", {})):
             raise UserError(
                 f"findings.questions[{k}].given: it must have the verdict of "
@@ -126,7 +142,7 @@ def _check(key: str, values: object, **kinds: type) -> None:
     words = {str: "text", list: "a list", dict: "a mapping of texts"}
     for name, kind in kinds.items():
         value = values.get(name) if isinstance(values, Mapping) else None
-        texts = value if name == "claims" and isinstance(value, list) else []
+        texts = value if name in ("claims", "also") and isinstance(value, list) else []
         texts = [*value, *value.values()] if isinstance(value, dict) else texts
         right = isinstance(value, kind) and all(isinstance(text, str) for text in texts)
         check(right, f"{key}.{name}", value, f"it must be {words[kind]}")

@@ -37,8 +37,7 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     for name in shown:
         one_of("figure or table", name, planned.artefacts)
     tables = {table for name in shown for table in planned.tables(name)}
-    trained = {k: specs for k, specs in planned.training.items() if k in tables.union(shown)}
-    of_shown = {spec.id: spec for specs in trained.values() for spec in specs}
+    of_shown = {spec.id: spec for name in tables.union(shown) for spec in planned.runs_of(name)}
     specs = of_shown if named and ALL not in tables else planned.runs
     drawn = [spec for name in shown for spec in planned.partitions.get(name, {}).values()]
     inputs = [path for name in shown for paths in planned.inputs(name).values()
