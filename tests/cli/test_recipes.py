@@ -23,7 +23,7 @@ def recipes(own_entries, tmp_path):
         for name, content in re.findall(r"^%%writefile (\S+\.py)\n(.*?)^```$", text, re.M | re.S):
             (tmp_path / name).write_text(content)
             options += ["--plugin", tmp_path / name]
-    assert len(options) == 2 * 12
+    assert len(options) == 2 * 14
     return options
 
 

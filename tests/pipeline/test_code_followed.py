@@ -12,6 +12,8 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline import staleness
 from ngo.training.spec import FIELDS
 
+pytestmark = pytest.mark.slow  # each test imports and runs most of the package
+
 #: What goes by a number, beside the modules that register entries. What ``common`` takes of the
 #: judge computes nothing.
 BY_NUMBER = (

@@ -13,6 +13,7 @@ import running
 import torch
 from runs import files
 
+from ngo.common.registry import UserError
 from ngo.training import checkpoint
 from ngo.training.checkpoint import Checkpoints, Foreign, Refused, Signals, Stopped, read, write
 from ngo.training.snapshots import UNREADABLE, load_tensors
@@ -32,7 +33,7 @@ def test_a_state_is_read_as_it_was_written(tmp_path):
         read(tmp_path / "c.pt", {**about, "lr": 0.2, "code": "2"})
     with pytest.raises(Refused, match="it is made with code '1' and not '2'"):
         read(tmp_path / "c.pt", {**about, "code": "2"})
-    with pytest.raises(Refused, match="it can't be read"):
+    with pytest.raises(UserError, match="none.pt' does not exist"):
         read(tmp_path / "none.pt", about)
 
 
