@@ -60,7 +60,8 @@ RECORDS = Path(".snakemake/metadata")
 #: Rules and tables of the workflow: no experiment may have these names.
 NAMES = {
     *("all", "tables", "figures", "training", "assumptions", "report", "runs"),
-    *("data", "partition", "train", "aggregate", "measure", "measure_alone", "classes"),
+    *("data", "partition", "try_plugins", "train", "aggregate", "measure", "measure_alone"),
+    "classes",
 }
 
 HELD: list[object] = []
