@@ -111,7 +111,8 @@ def _run(cells: list[nbformat.NotebookNode]) -> nbformat.NotebookNode | None:
         cell.execution_count = shell.execution_count - 1
         cell.outputs = _outputs(captured, result, shell)
         if not result.success:
-            return cell
+            ended = result.error_in_exec  # sys.exit() is no failure
+            return None if isinstance(ended, SystemExit) and not ended.code else cell
     return None
 
 
