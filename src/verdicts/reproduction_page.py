@@ -10,21 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from verdicts import reproduction
 from verdicts.files import write_together
 from verdicts.lazy import pd
 from verdicts.registry import printable
 from verdicts.report import escaped, html_page, html_table, pipe_table
-from verdicts.reproduction import (
-    GAP,
-    IN_GAPS,
-    LEVEL,
-    NOT_REPRODUCED,
-    NOT_TOLD,
-    REPRODUCED,
-    Count,
-    Reproduction,
-    comparable,
-)  # fmt: skip
+from verdicts.reproduction import GAP, LEVEL, Count, Reproduction, comparable
 from verdicts.row import ABSENT, alike
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET
@@ -42,11 +33,11 @@ RULE = (
 
 #: The rule, case by case: of levels, of gaps, and the answer.
 CASES = (
-    ("agree", "agree, and can be told", REPRODUCED),
-    ("do not agree", "agree, and can be told", IN_GAPS),
-    ("do not agree", "agree, and cannot be told", NOT_REPRODUCED),
-    ("agree, or not", "do not agree", NOT_REPRODUCED),
-    ("agree", "agree, and cannot be told", NOT_TOLD),
+    ("agree", "agree, and can be told", reproduction.REPRODUCED),
+    ("do not agree", "agree, and can be told", reproduction.IN_GAPS),
+    ("do not agree", "agree, and cannot be told", reproduction.NOT_REPRODUCED),
+    ("agree, or not", "do not agree", reproduction.NOT_REPRODUCED),
+    ("agree", "agree, and cannot be told", reproduction.NOT_TOLD),
 )
 
 READ = (

@@ -335,22 +335,15 @@ def read_rows(path: str | Path) -> list[Row]:
 MARKED = f"{', '.join(MARKS[:-1])} or {MARKS[-1]}"
 
 #: What is said of one claim with a verdict, and of several.
-WORDS = {
+WORDS = {verdict: (f"is {verdict}", f"are {verdict}") for verdict in VERDICTS} | {
     judgement.HOLDS: ("holds", "hold"),
     judgement.FAILS: ("fails", "fail"),
-    judgement.REVERSED: ("is reversed", "are reversed"),
     judgement.EQUIVALENT: ("shows no difference (equivalent)", "show no difference (equivalent)"),
     judgement.CONSISTENT: ("has consistent numbers", "have consistent numbers"),
-    judgement.NOT_MET: ("is not met", "are not met"),
     judgement.DEPENDS: ("depends on settings", "depend on settings"),
-    judgement.ROBUST: ("is robust", "are robust"),
     judgement.NO_EFFECT: ("shows no effect", "show no effect"),
     judgement.MOSTLY_HOLDS: ("mostly holds", "mostly hold"),
-    judgement.MOSTLY_REVERSED: ("is mostly reversed", "are mostly reversed"),
-    judgement.MIXED: ("is mixed", "are mixed"),
-    judgement.UNDECIDED: ("is undecided", "are undecided"),
     judgement.CANNOT_TELL: ("cannot be told", "cannot be told"),
-    judgement.NOT_RUN: ("is not run", "are not run"),
 }
 
 

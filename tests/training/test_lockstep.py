@@ -116,9 +116,12 @@ def test_a_run_that_diverges_ends_and_leaves_the_others_alone(least_squares):
 
 
 def test_runs_that_differ_in_seed_partition_and_graph_are_alike(digits):
+    steppers = []  # an id counts as long as its object is there
+
     def alike(**values):
         spec = short_run(**values)
-        return Training(spec, make_problem(spec, digits), threads=1).stepper.alike()
+        steppers.append(Training(spec, make_problem(spec, digits), threads=1).stepper)
+        return steppers[-1].alike()
 
     same, partition = alike(), {"partition": "equal", "samples_per_worker": 479}
     assert same == alike(seed=1) == alike(topology="random", u=0.3) == alike(**partition)

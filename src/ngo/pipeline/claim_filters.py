@@ -54,19 +54,9 @@ def check_filters(claims: ClaimsFile, experiments: Collection[str]) -> None:
     ``experiments`` are the names of the config's training experiments.
     """
     for claim in claims.claims.values():
-        key = f"claims.{claim.id}"
-        tables = [Table(name, experiments) for name in claim.tables]
-        _check(key, claim, tables)
-        for name, cell in claim.cells.items():
-            _check_rows(f"{key}.cells.{name}", cell.where, tables)
-        gates = {f"gates.{name}": claims.gates[name] for name in claim.gates}
-        if claim.universes is not None and claim.universes.gate is not None:
-            gates[f"{key}.universes.gate"] = claim.universes.gate
-        for place, gate in gates.items():
-            used = [Table(name, experiments) for name in gate.tables] or tables
-            _check(place, gate, used)
-            if gate.column is not None:
-                _check_column(f"{place}.column", gate.column, used)
+        for place, entry in claims.conditions(claim).items():
+            names = entry.tables or claim.tables
+            _check(place, entry, [Table(name, experiments) for name in names])
 
 
 class Table:
@@ -98,6 +88,11 @@ class Table:
 def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
     """Check the rows that a claim or a gate selects, and the arguments of its quantity."""
     _check_rows(f"{key}.where", entry.where, tables)
+    if isinstance(entry, Claim):
+        for name, cell in entry.cells.items():
+            _check_rows(f"{key}.cells.{name}", cell.where, tables)
+    elif entry.column is not None:
+        _check_column(f"{key}.column", entry.column, tables)
     if entry.quantity is None:
         return
     for place, where in selections(key, entry):

@@ -142,17 +142,13 @@ class Plan:
         shown |= {name for name in self.training if name.startswith(ADDED)}
         shown |= {table for entry in entries for table in entry.reads.values()}
         book = paths.notebook_of(paper, "experiment")
-        artefacts = {
-            **{entry.name: entry for entry in sorted(made, key=lambda entry: entry.place)},
-            **{
-                name: Artefact.read(name, {**OF_EXPERIMENT, "tables": [name]}, book)
-                for name in self.training
-                if name not in shown
-            },
-            paths.CLAIMS: Artefact.read(
-                paths.CLAIMS, OF_CLAIMS, paths.notebook_of(paper, paths.CLAIMS)
-            ),
-        }
+        artefacts = {entry.name: entry for entry in sorted(made, key=lambda entry: entry.place)}
+        for name in self.training:
+            if name not in shown:
+                facts = {**OF_EXPERIMENT, "tables": [name]}
+                artefacts[name] = Artefact.read(name, facts, book)
+        book = paths.notebook_of(paper, paths.CLAIMS)
+        artefacts[paths.CLAIMS] = Artefact.read(paths.CLAIMS, OF_CLAIMS, book)
         for entry in artefacts.values():
             entry.text  # noqa: B018 (it is read in the working directory of the plan)
         return artefacts
@@ -254,12 +250,11 @@ class Plan:
     @cached_property
     def drawn(self) -> dict[str, dict[str, RunSpec]]:
         """For each setting, and each of its partitions by id, a run that has it."""
+        pairs = [(self.settings[spec.id], spec) for spec in self.runs.values()]
+        pairs += [pair for specs in self.partitions.values() for pair in specs.items()]
         runs: dict[str, dict[str, RunSpec]] = {}
-        for spec in self.runs.values():
-            runs.setdefault(self.settings[spec.id], {}).setdefault(spec.partition_id, spec)
-        for specs in self.partitions.values():
-            for setting, spec in specs.items():
-                runs.setdefault(setting, {}).setdefault(spec.partition_id, spec)
+        for setting, spec in pairs:
+            runs.setdefault(setting, {}).setdefault(spec.partition_id, spec)
         return runs
 
     @property

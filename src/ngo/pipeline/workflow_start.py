@@ -72,11 +72,8 @@ def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
 
     ``forced``: Snakemake makes all files again, whatever it knows of them.
     """
-    for path in (
-        *(str(entry.notebook) for entry in plan.artefacts.values()),
-        *configs,
-        plan.claims,
-    ):
+    notebooks = (str(entry.notebook) for entry in plan.artefacts.values())
+    for path in (*notebooks, *configs, plan.claims):
         if set("{}") & set(path):
             raise UserError(
                 f"path: {path!r} has a brace, which Snakemake reads as a wildcard; rename that "

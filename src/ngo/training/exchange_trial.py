@@ -6,7 +6,7 @@ changed. If that one changes, it has received rows of others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -32,37 +32,26 @@ SIZES = (1e3, -1e3, 0.01, -0.01)
 EXCHANGES = ("index", "mean", "mix", "neighbours", "pull", "relay", "send", "swap")
 
 Rows = list[torch.Tensor]
-Exchange = Callable[[], Any]
 
-#: Makes call k of a network: ``exchange()`` changes ``rows`` and returns a result.
-Instead = Callable[[int, Exchange, Rows], Any]
+#: A call of a network: its name, whether it counted, and copies of its rows and of its result.
+Call = tuple[str, bool, Rows, Any]
 
 # The runs that this process has tried, but for their seeds, with their methods' functions.
 _tried: set[Hashable] = set()
 
 
 class TriedNetwork:
-    """A network that keeps its calls: the name, whether it counted, copies of rows and result."""
+    """A network whose exchanges are made by ``call(exchange, *arguments)``."""
 
     W = property(lambda self: self.real.W, lambda self, W: setattr(self.real, "W", W))
 
-    def __init__(self, like: Network, instead: Instead) -> None:
-        self.real, self._instead = Network(), instead
+    def __init__(self, like: Network, call: Callable[..., Any]) -> None:
+        self.real, self._call = Network(), call
         self.real.directed, self.real.liars = like.directed, like.liars
-        self.calls: list[tuple[str, bool, Rows, Any]] = []
 
     def __getattr__(self, name: str) -> Any:
         known = getattr(self.real, name)
         return partial(self._call, known) if name in EXCHANGES else known
-
-    def _call(self, exchange: Callable[..., Any], *arguments: Any, **how: Any) -> Any:
-        given = (*arguments, *how.values())
-        rows = [each for each in given if isinstance(each, torch.Tensor) and len(each)]
-        messages = self.real.messages
-        result = self._instead(len(self.calls), partial(exchange, *arguments, **how), rows)
-        counted = self.real.messages > messages
-        self.calls.append((exchange.__name__, counted, deepcopy(rows), deepcopy(result)))
-        return result
 
 
 class Trial:
@@ -75,13 +64,35 @@ class Trial:
         self._stepper, self._steps = stepper, min(STEPS, stepper.steps)
         self._worker = stepper.honest // 2  # whose rows are compared
         self._start = [X + self._random() / 10, self._random() - 0.5]
-        self.network, self._end = self._repeated(_as_it_is)
+        self._calls: list[Call] = []
+        self.network, self._calls, self._end = self._repeated()
 
-    def _repeated(self, instead: Instead, size: float = 0.0) -> tuple[TriedNetwork, Rows]:
-        """The calls, and the worker's rows at the end, with others changed at the start."""
-        stepper, (X, G) = self._stepper, (self._changed(rows, size) for rows in self._start)
-        network = TriedNetwork(stepper.network, instead)
-        matrices: dict[str, torch.Tensor] = {}
+    def _repeated(
+        self, live: Sequence[int] = (), columns: Any = True, size: float = 0.0
+    ) -> tuple[TriedNetwork, list[Call], Rows]:
+        """The calls, and the worker's rows at the end, with others changed at the start.
+
+        A call hands out to the worker what it got at first; calls that are ``live`` exchange. With
+        some, others are not changed at the start, but in the rows that they hand into these calls.
+        """
+        stepper, calls, matrices = self._stepper, list[Call](), dict[str, torch.Tensor]()
+
+        def call(exchange: Callable[..., Any], *arguments: Any, **how: Any) -> Any:
+            given = (*arguments, *how.values())
+            rows = [each for each in given if isinstance(each, torch.Tensor) and len(each)]
+            k, messages = len(calls), network.real.messages
+            if k in live and size:
+                rows[-1].copy_(self._changed(rows[-1], size, columns))
+            if k in live or k >= len(self._calls):
+                result = exchange(*arguments, **how)
+            else:
+                result = self._handed_out(self._calls[k], rows)
+            counted = network.real.messages > messages
+            calls.append((exchange.__name__, counted, deepcopy(rows), deepcopy(result)))
+            return result
+
+        network = TriedNetwork(stepper.network, call)
+        X, G = (self._changed(rows, 0 if live else size) for rows in self._start)
         before, stepper.warned = stepper.state_dict(), True
         with restored_streams():
             stepper.batches.rows()  # a method may ask for the samples of the step
@@ -93,7 +104,15 @@ class Trial:
         self._steps, stepper.warned = stepper.t, False
         Stepper.load_state_dict(stepper, before)
         rows = [each[self._worker] for each in (X, *matrices.values()) if len(each) == len(X)]
-        return network, rows
+        return network, calls, rows
+
+    def _handed_out(self, call: Call, rows: Rows) -> Any:
+        """What the worker got in a call: its result, and its rows after it."""
+        _, _, kept, result = call
+        for each, before in zip(rows, kept, strict=True):
+            own = self._worker if len(each) == len(self._start[0]) else slice(None)
+            each[own] = before[own]
+        return deepcopy(result)
 
     def _changed(self, rows: torch.Tensor, size: float, columns: Any = True) -> torch.Tensor:
         """A copy, in which others have rows at this distance from the worker's; 0: their own."""
@@ -103,50 +122,29 @@ class Trial:
         new[self._worker] = rows[self._worker]
         return torch.where(torch.as_tensor(columns, device=rows.device), new, rows)
 
-    def _handing(self, live: int = -1, columns: Any = True, size: float = 0.0) -> Instead:
-        """Hand out to the worker what it got at first; of call ``live``, what comes of a change."""
-
-        def instead(k: int, exchange: Exchange, rows: Rows) -> Any:
-            if k == live:
-                rows[-1].copy_(self._changed(rows[-1], size, columns))
-            if k == live or k >= len(self.network.calls):
-                return exchange()
-            _, _, kept, result = self.network.calls[k]
-            for each, before in zip(rows, kept, strict=True):
-                own = self._worker if len(each) == len(self._start[0]) else slice(None)
-                each[own] = before[own]
-            return deepcopy(result)
-
-        return instead
-
     def unused(self) -> str | None:
         """The numbers of a call that counts whole rows that do not reach the worker, in words."""
-        for k, (name, counted, rows, _) in enumerate(self.network.calls):
+        for k, (name, counted, rows, _) in enumerate(self._calls):
             if counted and name != "send" and rows[-1].shape == self._start[0].shape:
-                none = ~self.reached(k)
-                if 0 < none.sum() < len(none) and not self.reached(k, none).any():
+                none = ~self.reached([k])
+                if 0 < none.sum() < len(none) and not self.reached([k], none).any():
                     return f"{int(none.sum()):,} of the {len(none):,} numbers that {name} sends"
         return None
 
-    def reached(self, live: int = -1, columns: Any = True) -> torch.Tensor:
+    def reached(self, live: Sequence[int] = (), columns: Any = True) -> torch.Tensor:
         """The worker's numbers ``[d]`` that change with others' rows that no call hands out.
 
-        Or with these ``columns`` of the rows that others hand into call ``live``.
+        Or with these ``columns`` of the rows that others hand into the calls ``live``.
         """
-        alone = live < 0
-        before = self._end if alone else self._repeated(self._handing(live))[1]
+        before = self._repeated(live)[-1] if live else self._end
         reached = torch.zeros_like(self._end[0], dtype=torch.bool)
-        repeats = [(self._handing(live, columns, size), size if alone else 0.0) for size in SIZES]
-        for repeat in [*repeats, *[(_as_it_is, 0.0)] * alone]:
-            _, end = self._repeated(*repeat)
+        as_it_is = live or range(len(self._calls))  # shows what a method has kept elsewhere
+        for which, size in [*((live, size) for size in SIZES), (as_it_is, 0.0)]:
+            _, _, end = self._repeated(which, columns, size)
             for now, then in zip(end, before, strict=True):
                 differ = ~torch.isclose(now, then, equal_nan=True)
                 reached |= differ if len(now) == len(reached) else differ.any()
         return reached
-
-
-def _as_it_is(k: int, exchange: Exchange, rows: Rows) -> Any:
-    return exchange()
 
 
 def try_exchanges(spec: RunSpec, stepper: Stepper) -> None:

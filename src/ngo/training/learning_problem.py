@@ -85,8 +85,7 @@ def make_problem(
     labels = data.labels
     parts = draw(spec, labels) if parts is None else parts
     check_filled(spec, parts)
-    share, worker = smallest_share(parts)
-    check_share(spec, share, worker)
+    check_share(spec, *smallest_share(parts))
     held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(data.train_inputs.device)
 
     def chunks(inputs: torch.Tensor, targets: torch.Tensor) -> Chunks:

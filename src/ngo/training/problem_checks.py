@@ -70,11 +70,8 @@ def check_outputs(
 
     ``targets`` are those of the outputs, of ``data``; ``key`` is what made the outputs.
     """
-    if (
-        (classes := data.classes) is not None
-        and task.loss is TASKS["classification"].loss
-        and not has_logits(outputs, classes)
-    ):
+    classes, fits = data.classes, has_logits(outputs, data.classes)
+    if classes is not None and task.loss is TASKS["classification"].loss and not fits:
         raise UserError(
             f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be logits "
             f"of shape [b, {classes}] (classes are 0 to {classes - 1})."

@@ -54,15 +54,15 @@ def make_origin(
 
     ``distributed`` describes how the run is distributed; None for a run in one process.
     """
+    train_samples = len(problem.data.train_inputs)
     about = {
         **identity_of(spec, problem, device, snapshots=sorted({str(step) for step in snapshots})),
-        "train_samples": len(problem.data.train_inputs),
+        "train_samples": train_samples,
         "test_samples": len(problem.data.test_inputs),
         "distributed": distributed,
     }
     if (data := identity(spec.dataset)) is not None:
         about["data"] = data
-    train_samples = len(problem.data.train_inputs)
     samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
     return Origin(spec, samples, about)
 

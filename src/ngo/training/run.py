@@ -310,13 +310,8 @@ def turns(
     check_snapshots(spec, snapshots, problem.last_step)
     origin = make_origin(spec, problem, device, snapshots)
     signals = signals or Signals()
-    with (
-        file_lock(
-            writable_folder(out) / run_folder.LOCK,
-            on_wait or (lambda: tell(f"waiting for another run in {out}")),
-        ),
-        signals,
-    ):
+    on_wait = on_wait or partial(tell, f"waiting for another run in {out}")
+    with file_lock(writable_folder(out) / run_folder.LOCK, on_wait), signals:
         checkpoints = Checkpoints(
             out / CHECKPOINT,
             origin.about,

@@ -237,12 +237,8 @@ class RunSpec:
     def flags(self) -> list[str]:
         """The options of ``ngo train`` that give this run."""
         fixed = METHODS[self.method].fixed
-        return [
-            word
-            for name, value in self.values().items()
-            if value is not None and name not in fixed
-            for word in (flag(name), repr(value) if isinstance(value, float) else str(value))
-        ]
+        values = self.values().items()
+        return flags_of({k: v for k, v in values if v is not None and k not in fixed})
 
 
 _CORE = fields_of(RunSpec)

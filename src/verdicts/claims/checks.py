@@ -23,12 +23,7 @@ def check_names(claims: ClaimsFile, tables: Tables) -> None:
     Claims that are optional, or whose table is not there, are not checked.
     """
     for claim in claims.claims.values():
-        key = f"claims.{claim.id}"
-        entries: dict[str, Claim | Gate] = {key: claim}
-        entries |= {f"gates.{gate}": claims.gates[gate] for gate in claim.gates}
-        if claim.universes is not None and claim.universes.gate is not None:
-            entries[f"{key}.universes.gate"] = claim.universes.gate
-        for place, entry in entries.items():
+        for place, entry in claims.conditions(claim).items():
             names = entry.tables or claim.tables
             if not claims.is_optional(claim.id) and all(name in tables for name in names):
                 columns = dict.fromkeys(str(column) for name in names for column in tables[name])

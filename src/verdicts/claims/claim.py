@@ -165,6 +165,14 @@ class ClaimsFile:
         }
         return tables.union(*(self.read_by(self.claims[name]) for name in claim.pooled))
 
+    def conditions(self, claim: Claim) -> dict[str, Claim | Gate]:
+        """The claim and its gates, by their places in the file."""
+        key = f"claims.{claim.id}"
+        gates = {f"gates.{name}": self.gates[name] for name in claim.gates}
+        if claim.universes is not None and claim.universes.gate is not None:
+            gates[f"{key}.universes.gate"] = claim.universes.gate
+        return {key: claim, **gates}
+
     def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:
         """The same, with ``values`` in place of their names where claims give ``argument``.
 
