@@ -5,6 +5,7 @@ The cells run in this process: a process for a kernel takes longer to start.
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Iterable
@@ -18,8 +19,8 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from IPython.utils.capture import CapturedIO, capture_output
 from jsonschema import ValidationError
-from papermill.iorw import load_notebook_node
-from papermill.parameterize import parameterize_notebook
+from papermill.engines import Engine, NotebookExecutionManager, papermill_engines
+from papermill.exceptions import PapermillExecutionError
 from traitlets import Type
 from traitlets.config import Config
 
@@ -33,28 +34,37 @@ def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
     Values are parsed as YAML. Raises a UserError for a parameter that the notebook does not have
     (papermill ignores it), and for a cell that fails; ``out`` then ends with the traceback.
     """
+    logging.getLogger("papermill").setLevel(logging.WARNING)
     values = _values(source, parameters, _inspected(source))
     writable_folder(out.parent)
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    book = load_notebook_node(str(source))
-    if values:
-        book = parameterize_notebook(book, values, kernel_name="python3")
-    failed = _run([cell for cell in book.cells if cell.cell_type == "code"])
-    nbformat.write(book, out)
-    if failed:
-        error = failed.outputs[-1]
-        raise UserError(
-            f"{source}: cell {failed.execution_count} raised {error.ename}: {error.evalue}; "
-            f"the executed notebook with its traceback is {out}."
+    papermill_engines.register("here", InProcess)
+    try:
+        papermill.execute_notebook(
+            braced(source),
+            braced(out),
+            values,
+            progress_bar=False,
+            engine_name="here",
+            kernel_name="python3",
         )
+    except PapermillExecutionError as error:
+        raise UserError(
+            f"{source}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
+            f"the executed notebook with its traceback is {out}."
+        ) from None
+
+
+def braced(path: Path) -> str:
+    """A path as text that papermill formats."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 def _inspected(book: Path) -> Iterable[str]:
     """The names of a notebook's parameters."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about a name that does not end in .ipynb
-            # papermill formats the path
-            return papermill.inspect_notebook(str(book).replace("{", "{{").replace("}", "}}"))
+            return papermill.inspect_notebook(book)
     except (AttributeError, KeyError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0][:100]
         raise UserError(f"{book}: this is not a notebook: {reason}") from None
@@ -99,21 +109,27 @@ class Shell(InteractiveShell):
         """Print nothing."""
 
 
-def _run(cells: list[nbformat.NotebookNode]) -> nbformat.NotebookNode | None:
-    """Run cells, and keep what they print, show and raise; the first that fails, which ends it."""
-    Shell.clear_instance()  # of a notebook before
-    shell = Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    for cell in cells:
-        cell.outputs, cell.execution_count = [], None
-    for cell in cells:
-        with capture_output() as captured:
-            result = shell.run_cell(cell.source, store_history=True)
-        cell.execution_count = shell.execution_count - 1
-        cell.outputs = _outputs(captured, result, shell)
-        if not result.success:
-            ended = result.error_in_exec  # sys.exit() is no failure
-            return None if isinstance(ended, SystemExit) and not ended.code else cell
-    return None
+class InProcess(Engine):
+    """An engine of papermill: IPython runs the cells one after another; an error ends it."""
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: NotebookExecutionManager, kernel_name: str, **options: Any
+    ) -> None:
+        """Run the cells of ``nb_man.nb``, and keep what they print, show and raise."""
+        Shell.clear_instance()  # of a notebook before
+        shell = Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+        for index, cell in enumerate(nb_man.nb.cells):
+            nb_man.cell_start(cell, index)
+            if cell.cell_type == "code":
+                with capture_output() as captured:
+                    result = shell.run_cell(cell.source, store_history=True)
+                cell.execution_count = shell.execution_count - 1
+                cell.outputs = _outputs(captured, result, shell)
+                if not result.success:
+                    nb_man.cell_exception(cell, index)
+                    break
+            nb_man.cell_complete(cell, index)
 
 
 def _outputs(
