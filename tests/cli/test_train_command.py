@@ -12,6 +12,7 @@ from ngo.pipeline.jobs import Combination, Drawing, Job
 from ngo.pipeline.paths import RUNS, partition_file
 from ngo.pipeline.workflow_start import write_files
 from ngo.training.checkpoint import Stopped
+from ngo.training.partition_file import draw, train_labels
 
 
 def test_a_run_by_flags_and_again_by_its_record(tmp_path):
@@ -64,14 +65,35 @@ def test_results_stay_where_out_was_when_a_plugin_moves_the_working_folder(
 def job(tmp_path, monkeypatch):
     """The words that draw the partitions of a job of four runs, and those that train it."""
     monkeypatch.chdir(tmp_path)
-    specs = [digits_run(seed=seed, method=m) for m in ("gossip", "ngo") for seed in (0, 1)]
-    cut = (Combination(tuple(specs[:2])), Combination(tuple(specs[2:])))
+    return planned("gossip", "ngo")
+
+
+def planned(*methods, **fields):
+    specs = [digits_run(seed=seed, method=m, **fields) for m in methods for seed in (0, 1)]
+    cut = tuple(Combination(tuple(specs[k : k + 2])) for k in range(0, len(specs), 2))
     made = Job("own", "test", "own", "one", cut, {specs[0].id: ["final"]})
     drawing = Drawing("test", "one", tuple(specs[:2]))
     write_files([made, drawing])
     parts = partition_file("test", "one")
     draw = ["partition", "--job", drawing.file, "--key", drawing.key, "--out", parts]
     return draw, [*job_of(made), "--partition-file", parts], made
+
+
+def test_a_share_below_the_batch_is_refused_before_the_job_trains_another_seed(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    how = {"partition": "dirichlet", "beta": 0.4, "workers": 5}
+    labels = train_labels("digits", tmp_path)
+    least = [min(map(len, draw(digits_run(**how, seed=seed), labels))) for seed in (0, 1)]
+    assert least[1] < least[0]
+    ask, train, _ = planned("gossip", **how, batch_size=least[0])
+    ngo(*ask)
+    line = ngo(*train, code=2).splitlines()[-1]
+    assert line.startswith(f"ngo: batch_size: {least[0]} is larger than worker ")
+    assert f"share of {least[1]} samples" in line
+    assert "seed 1" in line
+    assert not any(tmp_path.rglob("metrics.parquet"))
 
 
 def job_of(made):
@@ -103,8 +125,8 @@ def test_a_job_needs_the_partitions_of_its_setting_whole(job):
     parts = Path(train[-1])
     parts.write_bytes(parts.read_bytes()[:-9])
     line = ngo(*train, code=2).splitlines()[-1]
-    assert line.startswith(f"ngo: {made.runs[0].id}: partition-file: {str(parts)!r} is the wrong ")
-    assert line.endswith("the sum that it carries. (4 runs failed)")
+    assert line.startswith(f"ngo: partition-file: {str(parts)!r} is the wrong ")
+    assert line.endswith("the sum that it carries.")
     assert not Path(made.table).exists()
     ngo(*draw)
     ngo(*train)

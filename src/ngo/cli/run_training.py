@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from ngo.training.checkpoint import Stopped
 from ngo.training.evaluation import Evaluation
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.spec import RunSpec
+from ngo.training.spec_checks import check_parts
 from verdicts.streams import lenient_streams
 
 
@@ -76,6 +77,11 @@ class JobRuns:
         if last is not None:
             print_outcome(spec, last, out)
         return last
+
+    def check(self, specs: Iterable[RunSpec]) -> None:
+        """Raise a UserError if the shares of one of these runs do not fill its batches."""
+        for spec in specs:
+            check_parts(spec, partition_file.read(self._partitions, spec))
 
     def _loaded(self, spec: RunSpec) -> Dataset:
         """The run's data set; the one before is forgotten."""

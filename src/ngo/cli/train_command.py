@@ -165,5 +165,6 @@ def _train_job(
 
     with claimed(device) as place, exits_when_stopped():
         start = JobRuns(partitions, root, place, **how)
-        table = train_job(job, key, start, 1 if place == "cpu" else TOGETHER)
+        width = 1 if place == "cpu" else TOGETHER
+        table = train_job(job, key, start, width, start.check)
     click.echo(f"→ {table}")

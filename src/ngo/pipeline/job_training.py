@@ -47,12 +47,19 @@ def read_job(path: Path, key: str) -> dict[str, Any]:
     return json.loads(text)
 
 
-def train_job(path: Path, key: str, start: Callable[..., Turns], width: int = 1) -> Path:
+def train_job(
+    path: Path,
+    key: str,
+    start: Callable[..., Turns],
+    width: int = 1,
+    check: Callable[[Iterable[RunSpec]], None] = lambda missing: None,
+) -> Path:
     """Train what is missing of the job in the file ``path``, which has this ``key``; its table.
 
     ``start(spec, folder, snapshots=…, unless=…, on_wait=…, signals=…)`` starts a run (see
-    ``training.run.turns``); at most ``width`` train in lockstep. A run that fails leaves the others
-    alone; a UserError names the first at the end. SIGTERM and SIGINT raise Stopped, between two
+    ``training.run.turns``); at most ``width`` train in lockstep. ``check`` may refuse the missing
+    runs before the first trains. A run that fails leaves the others alone; a UserError names the
+    first at the end. SIGTERM and SIGINT raise Stopped, between two
     steps or two runs.
     """
     content = read_job(path, key)
@@ -86,6 +93,7 @@ def train_job(path: Path, key: str, start: Callable[..., Turns], width: int = 1)
                 group = groups.setdefault(shared(spec) if width > 1 else None, {})
                 group[spec] = partial(start, spec, folder, **how)
             waiting = []
+            check(spec for group in groups.values() for spec in group)
             for group in groups.values():
                 together(group, 1 if patient else width, fail, signals)
     if failed:

@@ -16,7 +16,7 @@ from ngo.models.task import TASKS, Task
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
 from ngo.training.spec import RunSpec
-from ngo.training.spec_checks import check_filled, check_share, smallest_share
+from ngo.training.spec_checks import check_parts
 
 #: Inputs and targets as one forward pass after another takes them.
 Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]
@@ -84,8 +84,7 @@ def make_problem(
     task = task or TASKS[spec.task]
     labels = data.labels
     parts = draw(spec, labels) if parts is None else parts
-    check_filled(spec, parts)
-    check_share(spec, *smallest_share(parts))
+    check_parts(spec, parts)
     held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(data.train_inputs.device)
 
     def chunks(inputs: torch.Tensor, targets: torch.Tensor) -> Chunks:
