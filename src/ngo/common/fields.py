@@ -225,7 +225,6 @@ Options = Mapping[str, Any]
 DECLARED: Registry[Field] = Registry("field of a run")
 
 
-
 def defaults() -> dict[str, object]:
     """The default of each option."""
     return {name: option.default for name, option in DECLARED.items()}

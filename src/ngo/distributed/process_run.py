@@ -91,7 +91,9 @@ def launch(work: Callable[[], object], processes: int) -> None:
                 process.join()
     for k, code in failed.items():
         if code != MISTAKE_EXIT_CODE:  # the others' failures follow from this one
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+            how = f"ended with {code}"
+            if code < 0:
+                how = f"was killed by {signal.Signals(-code).name}"
             raise UserError(f"distributed: process {k} of {processes} {how}.")
     if failed:
         raise UserError(store.get(meeting.MISTAKE).decode())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from types import SimpleNamespace
 from typing import Any
@@ -218,11 +218,11 @@ def gaps(s: TheoryOptions) -> Rows:
     rounds because all workers start at the same point. ``V`` is the index of the last step, which
     should then be 0.
     """
-    W, near = sgd_graph(s), problem(s, s.seed)
+    W, n, near = sgd_graph(s), s.sgd_workers, problem(s, s.seed)
 
     def drawn() -> Iterator[Tensor]:
-        generator = torch_stream(s.seed, "theory gap graphs", s.sgd_workers)
-        mixing = Mixing("random", s.sgd_workers, SimpleNamespace(u=s.u), generator)
+        generator = torch_stream(s.seed, "theory gap graphs", n)
+        mixing = Mixing("random", n, SimpleNamespace(u=s.u), generator)
         return map(mixing.at, range(s.steps))
 
     runs = [
@@ -234,39 +234,24 @@ def gaps(s: TheoryOptions) -> Rows:
     ]
     for distance in s.sgd_distance:
         moved = at_distance(near, distance)
+        # On random graphs, too, the fixed graph decides a and T*.
+        a = bounds.step_offset(moved.mu, moved.L, s.sgd_gamma, W)
         for method, topology, matrices, p in runs:
-            for row in _gaps(s, moved, method, matrices(), W, p):
-                yield *row, topology, distance
-
-
-def _gaps(
-    s: TheoryOptions,
-    problem: LeastSquares,
-    method: str,
-    matrices: Tensor | Iterable[Tensor] | None,
-    W: Tensor,
-    p: float,
-) -> Rows:
-    """The first columns of a run's rows; ``W`` decides a and T*, also on random graphs."""
-    a = bounds.step_offset(problem.mu, problem.L, s.sgd_gamma, W)
-    run = sgd(s, problem, s.steps, spaced(1, s.steps, s.points), a=a, W=matrices, p=p)
-    V = run.V.mean(1)
-    weighted = ((a + torch.arange(s.steps, dtype=torch.float64)) ** 2 * V).cumsum(0)
-    last, printed_distance2 = s.steps - 1, 1.0
-    if method == "ngo":
-        last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
-        printed_distance2 = run.distance2
-
-    known = {"mu": problem.mu, "L": problem.L, "a": a, "sigma2": run.sigma2, "n": s.sgd_workers}
-
-    def bound(T: int, end: int, distance2: float) -> float:
-        return bounds.sgd_bound(T, **known, distance2=distance2, weighted_V=float(weighted[end]))
-
-    for k, T in enumerate(run.T):
-        gap = float(run.gap[k].mean())
-        amended = bound(T, T - 1, run.distance2)
-        printed = bound(T, min(T - 1, last), printed_distance2)
-        yield method, s.sgd_workers, T, gap, amended, printed, float(V[T - 1])
+            run = sgd(s, moved, s.steps, spaced(1, s.steps, s.points), a=a, W=matrices(), p=p)
+            V = run.V.mean(1)
+            weighted = ((a + torch.arange(s.steps, dtype=torch.float64)) ** 2 * V).cumsum(0)
+            last, printed_distance2 = s.steps - 1, 1.0
+            if method == "ngo":
+                last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
+                printed_distance2 = run.distance2
+            known = {"mu": moved.mu, "L": moved.L, "a": a, "sigma2": run.sigma2, "n": n}
+            bound = partial(bounds.sgd_bound, **known)
+            for k, T in enumerate(run.T):
+                sums = float(weighted[T - 1]), float(weighted[min(T - 1, last)])
+                amended = bound(T, distance2=run.distance2, weighted_V=sums[0])
+                printed = bound(T, distance2=printed_distance2, weighted_V=sums[1])
+                gap = float(run.gap[k].mean())
+                yield method, n, T, gap, amended, printed, float(V[T - 1]), topology, distance
 
 
 # Sections 2.2 and 6: with a small V, gossip is as good as centralized SGD; NGO beats gossip.
