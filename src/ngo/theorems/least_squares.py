@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import repeat
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import torch
@@ -130,27 +129,29 @@ class Descent:
     distance2: float
 
 
-def sgd_on(
+def sgd(
+    s: TheoryOptions,
     problem: LeastSquares,
     steps: int,
+    record: Sequence[int],
     *,
     a: float,
-    batch: int,
-    repeats: int,
-    seed: int,
-    record: Sequence[int],
     W: Matrix | Iterable[Matrix] | None = None,
-    gamma: float = 1.0,
+    gamma: float | None = None,
     p: float = 1.0,
+    repeats: int | None = None,
+    seed: int | None = None,
 ) -> Descent:
     """SGD from x = 0 with η_t = 4/(μ(a + t)): Algorithm 1 on ``W``, or centralized SGD without it.
 
     ``W`` is one mixing matrix or an iterable of one per step. The batches come from the stream
     (seed, "batches"), the same for every method. The average x_avg^T = (1/S_T) Σ_{t<T} w_t x̄^(t),
-    w_t = (a + t)², is evaluated at each T in ``record``, from 1 to ``steps``.
+    w_t = (a + t)², is evaluated at each T in ``record``, from 1 to ``steps``. The size of a batch,
+    and what is not given, are those of the options.
     """
+    gamma, repeats, batch = gamma or s.sgd_gamma, repeats or s.repeats, s.batch_size
     n, samples, d = problem.A.shape
-    stream = numpy_stream(seed, "batches")
+    stream = numpy_stream(s.seed if seed is None else seed, "batches")
     X = torch.zeros(n, repeats, d, dtype=torch.float64)
     total, weights = torch.zeros(repeats, d, dtype=torch.float64), 0.0
     points = sorted(set(record))
@@ -186,14 +187,6 @@ def sgd_on(
 def problem(s: TheoryOptions, seed: int) -> LeastSquares:
     """The problem of ``sgd_workers`` workers that the options describe."""
     return gaussian_problem(s.sgd_workers, s.samples, s.dimension, s.noise, s.heterogeneity, seed)
-
-
-def sgd(
-    s: TheoryOptions, problem: LeastSquares, steps: int, record: Sequence[int], **given: Any
-) -> Descent:
-    """``sgd_on`` with the batch, γ, repeats and seed of the options, or those given."""
-    options = {"batch": s.batch_size, "gamma": s.sgd_gamma, "repeats": s.repeats, "seed": s.seed}
-    return sgd_on(problem, steps, record=record, **options | given)
 
 
 def spaced(first: int, last: int, points: int) -> list[int]:
