@@ -249,20 +249,16 @@ def best_settings(grid: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFram
     settings = best(grid.assign(score=grid["held_out"]), ["gamma", "p"], keys)
     settings = settings.drop(columns="score").sort_index()
     at_p = list(dict.fromkeys([*keys, "p"]))
-    edges = {
-        "edge": _edge(settings, grid, "gamma", at_p),
-        "p_edge": _edge(settings, grid, "p", keys),
-    }
-    return settings.assign(**edges)
+    return settings.assign(
+        edge=_edge(settings, grid, "gamma", at_p), p_edge=_edge(settings, grid, "p", keys)
+    )
 
 
 def _edge(best: pd.DataFrame, grid: pd.DataFrame, name: str, keys: list[str]) -> pd.Series:
     """Whether ``best[name]`` is the smallest or largest of several values in ``grid``."""
-    ends = grid.groupby(keys, dropna=False)[name].agg(["min", "max"]).reset_index()
-    ends = best[list(dict.fromkeys([*keys, name]))].merge(ends, on=keys, how="left")
-    ends = ends.set_index(best.index)
+    tried = grid.groupby(keys, dropna=False)[name]
+    low, high = (tried.transform(end)[best.index] for end in ("min", "max"))
     edge = pd.Series(None, index=best.index, dtype=object)
-    several = ends["min"] < ends["max"]
-    edge[several & (ends[name] == ends["min"])] = "smallest"
-    edge[several & (ends[name] == ends["max"])] = "largest"
+    edge[(low < high) & (best[name] == low)] = "smallest"
+    edge[(low < high) & (best[name] == high)] = "largest"
     return edge

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ngo.analysis.seed_means import points
-from ngo.common.fields import DECLARED
+from ngo.common.fields import defaults
 from ngo.common.lazy import pd, torch
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.consensus_dynamics import Chebyshev
@@ -167,5 +167,4 @@ def _consensus_time(row: dict, n: int, V0: float) -> float:
 
 def _mixing(topology: str, n: int) -> Mixing:
     """The matrices of a topology whose settings have their defaults."""
-    fields = SimpleNamespace(**{name: option.default for name, option in DECLARED.items()})
-    return Mixing(topology, n, fields)
+    return Mixing(topology, n, SimpleNamespace(**defaults()))

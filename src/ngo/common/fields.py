@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ngo.common.files import check_readable
 from ngo.common.registry import Registry, UserError, shown, unknown
+from verdicts.files import check_keys
+from verdicts.registry import check
 
 LARGEST = 2**63 - 1  # the largest integer in a column of a table
 
@@ -131,12 +133,7 @@ def fields_of(cls: type) -> Mapping[str, Field]:
 def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
     """The ``cls`` with the values of ``entry``. A UserError names ``key`` and the first mistake."""
     known = fields_of(cls)
-    for name in entry:
-        if name not in known:
-            raise unknown(key, name, known)
-    for name, field in known.items():
-        if name not in entry and not field.optional:
-            raise UserError(f"{key}: {name!r} is missing.")
+    check_keys(key, entry, known, [name for name, field in known.items() if not field.optional])
     values = {
         name: (_checked_list if field.many else checked)(f"{key}.{name}", entry[name], field)
         for name, field in known.items()
@@ -149,9 +146,8 @@ def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
 
 
 def _checked_list(key: str, given: object, field: Field) -> tuple[object, ...]:
-    if not isinstance(given, list) or (not given and field.default != ()):
-        wanted = "it must be a list of one or more values"
-        raise UserError(f"{key}: {shown(given)} is not allowed; {wanted}.")
+    right = isinstance(given, list) and (given or field.default == ())
+    check(right, key, given, "it must be a list of one or more values")
     for k, item in enumerate(given):
         if item in given[:k]:
             raise UserError(f"{key}: {shown(given)} repeats {item!r}; each value may appear once.")
@@ -228,6 +224,12 @@ Options = Mapping[str, Any]
 #: The options of all registered entries.
 DECLARED: Registry[Field] = Registry("field of a run")
 
+
+def defaults() -> dict[str, object]:
+    """The default of each option."""
+    return {name: option.default for name, option in DECLARED.items()}
+
+
 # Names that no option may have, see ``reserve``.
 _reserved: set[str] = set()
 
@@ -281,10 +283,8 @@ def reserve(names: Iterable[str]) -> None:
 def _check_name(name: str) -> None:
     if name in _reserved:
         raise UserError(f"option: {name!r} is a name that the package uses; choose another name.")
-    if not re.fullmatch("[a-z][a-z0-9_]*", name):
-        raise UserError(
-            f"option: {name!r} is not allowed; use lower-case letters, digits and underscores."
-        )
+    right = re.fullmatch("[a-z][a-z0-9_]*", name)
+    check(right, "option", name, "use lower-case letters, digits and underscores")
 
 
 # The largest product of options that together decide the memory of a measurement.

@@ -23,8 +23,8 @@ from ngo.data.dataset import DATASETS, Arrays, Source
 from ngo.data.download import digest
 from ngo.data.loading import checked_arrays
 from ngo.data.partition import OWNERS
-from verdicts.files import read_mapping, regular_file
-from verdicts.registry import Registry, UserError, check, one_of
+from verdicts.files import check_keys, read_mapping, regular_file
+from verdicts.registry import Registry, UserError, check
 
 #: The arrays that a file must have.
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
@@ -206,13 +206,10 @@ def parsed(key: str, values: Mapping[str, object]) -> Description:
 
     A UserError, under ``key``, for a wrong or missing value.
     """
+    check_keys(key, values, _KEYS, [name for name in _KEYS if name != "owners"])
     for name, value in values.items():
-        one_of(key, name, _KEYS)
         allowed, wanted = _KEYS[name]
         check(allowed(value), f"{key}: {name}", value, f"it must be {wanted}")
-    for name in _KEYS:
-        if name not in values and name != "owners":
-            raise UserError(f"{key}: {name!r} is missing; ngo describe writes a description.")
     return Description(**{**values, "input_shape": tuple(values["input_shape"])})
 
 
@@ -242,9 +239,10 @@ def describe(place: Path, root: Path, name: str) -> dict[str, object]:
     classes = None
     if labels[0].dtype.kind in "iu" and labels[0].size:
         classes = int(max(np.max(array, initial=0) for array in labels)) + 1
+    file, base = Path(os.path.abspath(place)), Path(os.path.abspath(root))
     values = {
         "dataset": name,
-        "file": _below(root, place),
+        "file": (file.relative_to(base) if file.is_relative_to(base) else file).as_posix(),
         "train_samples": len(np.atleast_1d(arrays["x_train"])),
         "input_shape": list(as_inputs(arrays["x_train"]).shape[1:]),
         "classes": classes,
@@ -270,9 +268,3 @@ def as_text(values: Mapping[str, object]) -> str:
     import yaml
 
     return HEADER + yaml.safe_dump(dict(values), sort_keys=False, default_flow_style=None)
-
-
-def _below(root: Path, place: Path) -> str:
-    """The path of ``place`` below the data root; if it is elsewhere, its absolute path."""
-    absolute, base = Path(os.path.abspath(place)), Path(os.path.abspath(root))
-    return (absolute.relative_to(base) if absolute.is_relative_to(base) else absolute).as_posix()

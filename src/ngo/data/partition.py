@@ -28,11 +28,6 @@ Parts = list[np.ndarray]
 Assign = Callable[..., Parts]
 
 
-def all_samples(m: int, n: int, **fields: object) -> int:
-    """``Rule.owned`` of a rule that gives every sample an owner."""
-    return m
-
-
 @dataclass(frozen=True)
 class Rule:
     """A rule, and the facts about its partitions that hold for every draw."""
@@ -68,14 +63,15 @@ def partition(
     name: str,
     *,
     smallest_share: Callable[..., int] | None = None,
-    owned: Callable[..., int] = all_samples,
+    owned: Callable[..., int] = lambda m, n, **fields: m,
     by_label: bool = False,
     options: Options | None = None,
     version: int = 1,
 ) -> Callable[[Assign], Assign]:
     """Register the decorated function as a rule. The arguments are those of ``Rule``.
 
-    ``options`` are fields of a run that it adds. ``version`` is raised when its results change.
+    By default, every sample has an owner. ``options`` are fields of a run that it adds. ``version``
+    is raised when its results change.
     """
 
     def register(assign: Assign) -> Assign:
@@ -339,8 +335,6 @@ def dirichlet(labels: np.ndarray, n: int, *, beta: float, generator: np.random.G
     All samples are used. With a small β a class goes to few workers, and a worker may get no
     samples.
     """
-    if not beta > 0:
-        raise UserError(f"beta: {beta!r} is out of range; it must be above 0")
     check_range("workers", n, len(labels), "samples")
     labels = np.asarray(labels)
     pieces: list[list[np.ndarray]] = [[] for _ in range(n)]

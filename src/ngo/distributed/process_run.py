@@ -80,13 +80,10 @@ def launch(work: Callable[[], object], processes: int) -> None:
             environment = {"GLOO_SOCKET_IFNAME": LOOPBACK, **os.environ, **common, **ranks}
             started.append(context.Process(target=_child, args=(work, environment)))
             started[-1].start()
-        running = {process.sentinel: k for k, process in enumerate(started)}
+        running = {process.sentinel for process in started}
         while running and (ready := wait(running, ENDING_SECONDS if failed else None)):
-            for sentinel in ready:
-                k = running.pop(sentinel)
-                started[k].join()
-                if code := started[k].exitcode:
-                    failed[k] = code
+            running.difference_update(ready)
+            failed = {k: process.exitcode for k, process in enumerate(started) if process.exitcode}
     finally:
         for process in started:
             if process.pid:

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from ngo.common.fields import (
-    DECLARED,
     above,
     at_least,
     below,
     choice,
+    defaults,
     limit_product,
     number,
     whole,
@@ -178,8 +178,7 @@ def _measured(options: RoundsOptions, mix: Mix, kind: str, strength: float, seed
 
 def _fields(p: float, seed: int) -> SimpleNamespace:
     """What topologies and couplings read; their own options have their defaults."""
-    defaults = {name: option.default for name, option in DECLARED.items()}
-    return SimpleNamespace(**defaults, p=p, seed=seed)
+    return SimpleNamespace(**defaults(), p=p, seed=seed)
 
 
 def _round(mix: Mix, mixing: Mixing, fields: SimpleNamespace) -> Round:

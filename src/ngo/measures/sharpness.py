@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,7 +122,7 @@ class Loss:
         self._chunks = [(in_float64(x), in_float64(y)) for x, y in chunks]
         self.mean = _flat(self._model)
         self._shapes = {name: p.shape for name, p in self._model.named_parameters()}
-        self._split = torch.Size(shape.numel() for shape in self._shapes.values())
+        self._split = [shape.numel() for shape in self._shapes.values()]
 
     @property
     def d(self) -> int:
@@ -131,8 +132,7 @@ class Loss:
     def at(self, x: Tensor) -> float:
         """F(x)."""
         with torch.no_grad():
-            parts = (self._part(self._named(x), *chunk) for chunk in self._chunks)
-            return float(sum(parts))
+            return float(sum(self._part(x, *chunk) for chunk in self._chunks))
 
     def increase(self, moves: Tensor) -> float:
         """The mean of F(x̄ + δ) − F(x̄) over the rows δ of ``moves`` ``[k, d]``."""
@@ -141,24 +141,15 @@ class Loss:
 
     def hessian_product(self, v: Tensor) -> Tensor:
         """∇²F(x̄) v ``[d]``: the gradient of ∇F(x̄)ᵀv."""
-        total = torch.zeros_like(self.mean)
-        for chunk in self._chunks:
-            x = self.mean.clone().requires_grad_()
-            loss = self._part(self._named(x), *chunk)
-            (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
-            (product,) = torch.autograd.grad(gradient, x, v, materialize_grads=True)
-            total += product
-        return total
+        losses = (partial(self._part, inputs=x, targets=y) for x, y in self._chunks)
+        return sum(torch.autograd.functional.vhp(loss, self.mean, v)[1] for loss in losses)
 
-    def _named(self, x: Tensor) -> dict[str, Tensor]:
-        """The parameters of the model by name."""
-        parts = zip(self._shapes.items(), x.split(list(self._split)), strict=True)
-        return {name: part.view(shape) for (name, shape), part in parts}
-
-    def _part(self, parameters: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
-        """What these samples add to the mean loss."""
+    def _part(self, x: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
+        """What these samples add to F(x)."""
         from torch.func import functional_call
 
+        parts = zip(self._shapes.items(), x.split(self._split), strict=True)
+        parameters = {name: part.view(shape) for (name, shape), part in parts}
         outputs = functional_call(self._model, parameters, (inputs,))
         return self._task.loss(outputs, targets).sum() / self._samples
 

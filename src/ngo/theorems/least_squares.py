@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import torch
@@ -130,27 +129,29 @@ class Descent:
     distance2: float
 
 
-def sgd_on(
+def sgd(
+    s: TheoryOptions,
     problem: LeastSquares,
     steps: int,
+    record: Sequence[int],
     *,
     a: float,
-    batch: int,
-    repeats: int,
-    seed: int,
-    record: Sequence[int],
     W: Matrix | Iterable[Matrix] | None = None,
-    gamma: float = 1.0,
+    gamma: float | None = None,
     p: float = 1.0,
+    repeats: int | None = None,
+    seed: int | None = None,
 ) -> Descent:
     """SGD from x = 0 with η_t = 4/(μ(a + t)): Algorithm 1 on ``W``, or centralized SGD without it.
 
     ``W`` is one mixing matrix or an iterable of one per step. The batches come from the stream
     (seed, "batches"), the same for every method. The average x_avg^T = (1/S_T) Σ_{t<T} w_t x̄^(t),
-    w_t = (a + t)², is evaluated at each T in ``record``, from 1 to ``steps``.
+    w_t = (a + t)², is evaluated at each T in ``record``, from 1 to ``steps``. The size of a batch,
+    and what is not given, are those of the options.
     """
+    gamma, repeats, batch = gamma or s.sgd_gamma, repeats or s.repeats, s.batch_size
     n, samples, d = problem.A.shape
-    stream = numpy_stream(seed, "batches")
+    stream = numpy_stream(s.seed if seed is None else seed, "batches")
     X = torch.zeros(n, repeats, d, dtype=torch.float64)
     total, weights = torch.zeros(repeats, d, dtype=torch.float64), 0.0
     points = sorted(set(record))
@@ -188,14 +189,6 @@ def problem(s: TheoryOptions, seed: int) -> LeastSquares:
     return gaussian_problem(s.sgd_workers, s.samples, s.dimension, s.noise, s.heterogeneity, seed)
 
 
-def sgd(
-    s: TheoryOptions, problem: LeastSquares, steps: int, record: Sequence[int], **given: Any
-) -> Descent:
-    """``sgd_on`` with the batch, γ, repeats and seed of the options, or those given."""
-    options = {"batch": s.batch_size, "gamma": s.sgd_gamma, "repeats": s.repeats, "seed": s.seed}
-    return sgd_on(problem, steps, record=record, **options | given)
-
-
 def spaced(first: int, last: int, points: int) -> list[int]:
     """About ``points`` numbers of steps from first to last, equally spaced in their logarithm."""
     return sorted({round(T) for T in np.geomspace(first, last, points)})
@@ -218,11 +211,11 @@ def gaps(s: TheoryOptions) -> Rows:
     rounds because all workers start at the same point. ``V`` is the index of the last step, which
     should then be 0.
     """
-    W, near = sgd_graph(s), problem(s, s.seed)
+    W, n, near = sgd_graph(s), s.sgd_workers, problem(s, s.seed)
 
     def drawn() -> Iterator[Tensor]:
-        generator = torch_stream(s.seed, "theory gap graphs", s.sgd_workers)
-        mixing = Mixing("random", s.sgd_workers, SimpleNamespace(u=s.u), generator)
+        generator = torch_stream(s.seed, "theory gap graphs", n)
+        mixing = Mixing("random", n, SimpleNamespace(u=s.u), generator)
         return map(mixing.at, range(s.steps))
 
     runs = [
@@ -234,39 +227,24 @@ def gaps(s: TheoryOptions) -> Rows:
     ]
     for distance in s.sgd_distance:
         moved = at_distance(near, distance)
+        # On random graphs, too, the fixed graph decides a and T*.
+        a = bounds.step_offset(moved.mu, moved.L, s.sgd_gamma, W)
         for method, topology, matrices, p in runs:
-            for row in _gaps(s, moved, method, matrices(), W, p):
-                yield *row, topology, distance
-
-
-def _gaps(
-    s: TheoryOptions,
-    problem: LeastSquares,
-    method: str,
-    matrices: Tensor | Iterable[Tensor] | None,
-    W: Tensor,
-    p: float,
-) -> Rows:
-    """The first columns of a run's rows; ``W`` decides a and T*, also on random graphs."""
-    a = bounds.step_offset(problem.mu, problem.L, s.sgd_gamma, W)
-    run = sgd(s, problem, s.steps, spaced(1, s.steps, s.points), a=a, W=matrices, p=p)
-    V = run.V.mean(1)
-    weighted = ((a + torch.arange(s.steps, dtype=torch.float64)) ** 2 * V).cumsum(0)
-    last, printed_distance2 = s.steps - 1, 1.0
-    if method == "ngo":
-        last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
-        printed_distance2 = run.distance2
-
-    known = {"mu": problem.mu, "L": problem.L, "a": a, "sigma2": run.sigma2, "n": s.sgd_workers}
-
-    def bound(T: int, end: int, distance2: float) -> float:
-        return bounds.sgd_bound(T, **known, distance2=distance2, weighted_V=float(weighted[end]))
-
-    for k, T in enumerate(run.T):
-        gap = float(run.gap[k].mean())
-        amended = bound(T, T - 1, run.distance2)
-        printed = bound(T, min(T - 1, last), printed_distance2)
-        yield method, s.sgd_workers, T, gap, amended, printed, float(V[T - 1])
+            run = sgd(s, moved, s.steps, spaced(1, s.steps, s.points), a=a, W=matrices(), p=p)
+            V = run.V.mean(1)
+            weighted = ((a + torch.arange(s.steps, dtype=torch.float64)) ** 2 * V).cumsum(0)
+            last, printed_distance2 = s.steps - 1, 1.0
+            if method == "ngo":
+                last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
+                printed_distance2 = run.distance2
+            known = {"mu": moved.mu, "L": moved.L, "a": a, "sigma2": run.sigma2, "n": n}
+            bound = partial(bounds.sgd_bound, **known)
+            for k, T in enumerate(run.T):
+                sums = float(weighted[T - 1]), float(weighted[min(T - 1, last)])
+                amended = bound(T, distance2=run.distance2, weighted_V=sums[0])
+                printed = bound(T, distance2=printed_distance2, weighted_V=sums[1])
+                gap = float(run.gap[k].mean())
+                yield method, n, T, gap, amended, printed, float(V[T - 1]), topology, distance
 
 
 # Sections 2.2 and 6: with a small V, gossip is as good as centralized SGD; NGO beats gossip.

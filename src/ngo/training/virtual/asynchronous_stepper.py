@@ -6,7 +6,7 @@ import gc
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from ngo.common.lazy import Run, np, torch
 from ngo.common.registry import UserError
@@ -187,7 +187,8 @@ class AsynchronousStepper(Stepper):
         super().__init__(spec, problem, **how)
         X = self.population.X
         self._stops = sorted(stops)
-        self.connect(VersionNetwork(X, self.population.spread))
+        self._versions = VersionNetwork(X, self.population.spread)
+        self.connect(self._versions)
         self._size = sum(sent(self._fields, X.shape[1], X.element_size()) or ())
         arrivals = METHODS[spec.method].arrivals
         self._simulation = EventSimulation(spec, Graphs(spec, self.steps), arrivals, self._size)
@@ -210,14 +211,13 @@ class AsynchronousStepper(Stepper):
     def advance(self) -> torch.Tensor:
         """Take the steps up to the next stop; the losses ``[steps]`` of all of them."""
         arranged = self._next()
-        network = cast(VersionNetwork, self.network)
-        network.messages = self._simulation.wires.messages
-        network.bytes_sent = network.messages * self._size
+        self._versions.messages = self._simulation.wires.messages
+        self._versions.bytes_sent = self._versions.messages * self._size
         losses = self.population.X.new_zeros(len(arranged.worker))
         for batch in arranged.batches():
             if len(batch.gradients):
-                batch_losses = self._gradients(arranged.worker[batch.gradients])
-                losses[torch.from_numpy(batch.gradients).to(losses.device)] = batch_losses
+                rows = torch.from_numpy(batch.gradients).to(losses.device)
+                losses[rows] = self._gradients(arranged.worker[batch.gradients])
             try:
                 for part in self._together(arranged, batch):
                     self._update(arranged, *part)
@@ -272,7 +272,7 @@ class AsynchronousStepper(Stepper):
     def _update(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
         """Complete steps whose gradients are known."""
         X, G, n = self.population.X, self.population.G, self.population.n
-        network = cast(VersionNetwork, self.network)
+        network = self._versions
         t = int(arranged.t[steps[0]])
         one_number = bool((arranged.t[steps] == t).all())
         at: Any = slice(None)
@@ -333,8 +333,7 @@ class AsynchronousStepper(Stepper):
 
     def state_dict(self) -> State:
         """Also the kept models, in the order of their steps. The events follow from the run."""
-        network = cast(VersionNetwork, self.network)
-        kept = {"sent": network.slots[[slot for _, slot in sorted(self._slots.items())]]}
+        kept = {"sent": self._versions.slots[[slot for _, slot in sorted(self._slots.items())]]}
         if self._started is not None:
             kept["started"] = self._started
         return {**super().state_dict(), **kept}
@@ -345,7 +344,7 @@ class AsynchronousStepper(Stepper):
             arranged = self._next()
             self._slots, self.t = arranged.slots_at_end, self._until
         super().load_state_dict(state)
-        network, sent = cast(VersionNetwork, self.network), state["sent"].to(self.population.X)
+        network, sent = self._versions, state["sent"].to(self.population.X)
         if len(sent):
             network.slots = sent.new_zeros(arranged.slots, sent.shape[1])
             network.slots[[slot for _, slot in sorted(self._slots.items())]] = sent

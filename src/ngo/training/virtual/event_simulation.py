@@ -46,7 +46,7 @@ class Wires:
         self._link = LINKS[run.links].of(run)
         self._size, self._presence, self._replaces = size, presence, replaces
         self._loss = run.message_loss or 0.0
-        self._lost = [self._losses(run.seed, i) for i in range(run.workers)] if self._loss else []
+        self._chances = [_draws(run.seed, "message_loss", i) for i in range(run.workers)]
         # When each worker's side is free again.
         self._out, self._in = [0.0] * run.workers, [0.0] * run.workers
         # Messages that each worker will receive, by the time at which they begin to arrive:
@@ -62,10 +62,9 @@ class Wires:
         self._waiting: dict[tuple[int, int], tuple[float, list[Any]]] = {}
         self.messages = 0
 
-    def _losses(self, seed: int, worker: int) -> Iterator[bool]:
-        stream = numpy_stream(seed, "message_loss", worker)
-        while True:
-            yield from (stream.random(BLOCK) < self._loss).tolist()
+    def _loses(self, sender: int) -> bool:
+        """Whether the next message of a worker is lost."""
+        return self._loss > 0 and next(self._chances[sender]) < self._loss
 
     def send(self, sender: int, receiver: int, now: float, *content: Any) -> None:
         """Send a message."""
@@ -79,7 +78,7 @@ class Wires:
             start = max(now, self._out[sender])
             self._out[sender] = start + transfer
         self.messages += 1
-        if self._loss and next(self._lost[sender]):
+        if self._loses(sender):
             return
         kept = list(content)
         if transfer:
@@ -116,8 +115,8 @@ class Wires:
             start = max(now, self._out[i], self._out[j])
             self._out[i] = self._out[j] = start + transfer
         self.messages += 2
-        lost = self._loss and (next(self._lost[i]) | next(self._lost[j]))
-        return start + transfer + latency, not lost
+        lost = [self._loses(i), self._loses(j)]  # each draws
+        return start + transfer + latency, not any(lost)
 
     def live(self) -> Iterator[list[Any]]:
         """The contents of all messages on their way."""
@@ -245,7 +244,7 @@ class EventSimulation:
             and self._presence.always
         )
         self._steps_by = [0] * n  # steps ended by each worker
-        self._partners = [_draws(spec.seed, i) for i in range(n)] if arrivals == "pair" else []
+        self._partners = [_draws(spec.seed, "partner", i) for i in range(n)]
         self.now = 0.0
         self.ended = 0
         for i in range(n):
@@ -415,9 +414,9 @@ class EventSimulation:
         return place
 
 
-def _draws(seed: int, worker: int) -> Iterator[float]:
-    """Numbers from 0 to 1, from which a worker's partners follow."""
-    stream = numpy_stream(seed, "partner", worker)
+def _draws(seed: int, name: str, worker: int) -> Iterator[float]:
+    """Numbers from 0 to 1 of a worker's stream."""
+    stream = numpy_stream(seed, name, worker)
     while True:
         yield from stream.random(BLOCK).tolist()
 
