@@ -5,7 +5,7 @@ import pandas as pd
 from made_up import TABLE_A1, cell
 
 from ngo.analysis.comparisons import HITTING_TIME, TEST_LOSS, comparison_table
-from ngo.plots.comparisons import print_comparison
+from ngo.plots.comparisons import print_comparison, with_edge
 
 
 def test_digits_are_each_criterions_own():
@@ -19,3 +19,8 @@ def test_digits_are_each_criterions_own():
     assert printed["Diverged"].tolist() == ["", "1 of 1"] * 2
     assert "Measure" not in print_comparison(table[:2])
     assert "Diverged" not in print_comparison(table[:1])
+
+
+def test_a_value_at_an_edge_of_the_grid_says_so():
+    assert with_edge(0.2, "smallest") == "0.2 (smallest)"
+    assert [with_edge(0.2, None), with_edge(np.nan, np.nan)] == ["0.2", "–"]

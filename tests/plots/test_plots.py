@@ -76,3 +76,19 @@ def test_many_marks_at_one_place_become_a_range():
     axis.set_ylim(-1, 1)
     plots.mark_outside(axis)
     assert [text.get_text() for text in axis.texts] == ["20", "to 1e7"]
+
+
+def test_a_table_names_the_data_set_of_the_papers_numbers(tmp_path, monkeypatch):
+    """Also from a folder inside the one of the paths."""
+    runs = pd.DataFrame({"dataset": ["digits"], "seed": [0]})
+    (tmp_path / "paper.csv").write_text("dataset\ncifar10\n")
+    (tmp_path / "inside").mkdir()
+    monkeypatch.chdir(tmp_path / "inside")
+    for given in ({}, {"stands_for": "mnist"}):
+        told = {"out": tmp_path / "tier", "runs": runs, "reference": "paper.csv", **given}
+        plots.save("table", runs, printed=runs.astype(str), caption="Of one seed. ", **told)
+        caption = (tmp_path / "tier/tables/table.md").read_text()
+        paper = given.get("stands_for", "cifar10")
+        assert caption.startswith(
+            f"Of one seed. Tier tier; data: digits, in place of the paper's {paper}"
+        )

@@ -93,6 +93,13 @@ def case_names(metrics: pd.DataFrame) -> pd.Series:
     return with_parts(metrics).apply(_case_name, axis=1)
 
 
+def best_of_cases(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each ``case`` (``case_names``) at its best ``TUNED`` on its data."""
+    names = case_names(metrics.drop_duplicates("run").set_index("run"))
+    named = metrics.assign(case=metrics["run"].map(names))
+    return at_best(named, TUNED, ["dataset", "partition", "case"]).reset_index(drop=True)
+
+
 def _case_name(run: pd.Series) -> str:
     method = "" if run["algorithm"] == run["local_rule"] == "sgd" else run["algorithm"]
     parts = [f"{method} {run['mixer']}" if known(run, "mixer", None) else method]

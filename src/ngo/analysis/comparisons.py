@@ -10,6 +10,7 @@ import pandas as pd
 
 from ngo.analysis.cases import CELL
 from ngo.analysis.seed_means import check_apart, over_seeds
+from ngo.common.files import found
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
 from verdicts.rows.best_fields import best
@@ -76,7 +77,7 @@ CRITERIA = {number.name: number for number in (ACCURACY, HELD_OUT, *_LOSSES, HIT
 
 def sole_dataset(reference: str | Path) -> str | None:
     """The data set of the paper's numbers, if all are for the same one."""
-    names = pd.read_csv(reference)["dataset"].unique()
+    names = pd.read_csv(found(reference))["dataset"].unique()
     return names[0] if len(names) == 1 else None
 
 
@@ -87,7 +88,7 @@ def published(reference: str | Path, dataset: str) -> pd.DataFrame:
     column ``partition`` is ``iid`` or ``noniid``.
     """
     name = sole_dataset(reference) or DATASETS[dataset].stands_in_for or dataset
-    numbers = pd.read_csv(reference)
+    numbers = pd.read_csv(found(reference))
     return numbers[numbers["dataset"] == name]
 
 
@@ -96,13 +97,17 @@ def published_for(rows: pd.DataFrame, reference: str | Path, column: str | None)
 
     ``rows`` have the columns ``cases.CELL``.
     """
-    halves = [("noniid" if PARTITIONS[name].by_label else "iid") for name in rows["partition"]]
-    keys = _keys(rows.assign(partition=halves))
+    keys = _keys(rows.assign(partition=halves(rows)))
     lookup = {}
     for dataset in rows["dataset"].unique() if column else ():
         printed = published(reference, dataset).assign(dataset=dataset)
         lookup |= dict(zip(_keys(printed), printed[column], strict=True))
     return pd.Series([lookup.get(key, float("nan")) for key in keys], index=rows.index)
+
+
+def halves(rows: pd.DataFrame) -> pd.Series:
+    """``iid`` or ``noniid``, by the column ``partition``."""
+    return rows["partition"].map(lambda name: "noniid" if PARTITIONS[name].by_label else "iid")
 
 
 def _keys(rows: pd.DataFrame) -> list[tuple]:
@@ -180,11 +185,15 @@ def ngo_minus_gossip(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     so the difference is due to the methods. A seed with one of the two alone is left out.
     """
     by = [*HALVES, "topology"]
+    return over_seeds(_paired(rows, by, value, "ngo_minus_gossip"), by, "ngo_minus_gossip")
+
+
+def _paired(rows: pd.DataFrame, by: list[str], value: str, name: str) -> pd.DataFrame:
+    """NGO − gossip of ``value`` in the column ``name``, by group ``by`` and seed."""
     wide = rows.pivot(index=[*by, "seed"], columns="method", values=value)
     wide = wide.reindex(columns=["ngo", "gossip"])
     both = rows.groupby([*by, "seed"])["method"].nunique().reindex(wide.index) == 2
-    difference = (wide["ngo"] - wide["gossip"])[both].rename("ngo_minus_gossip").reset_index()
-    return over_seeds(difference, by, "ngo_minus_gossip")
+    return (wide["ngo"] - wide["gossip"])[both].rename(name).reset_index()
 
 
 def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
@@ -195,10 +204,7 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """
     rows = runs[runs["method"].isin(["gossip", "ngo"])]
     rows = rows.assign(value=rows[value].where(~rows["diverged"]))
-    wide = rows.pivot(index=[*by, "seed"], columns="method", values="value")
-    wide = wide.reindex(columns=["gossip", "ngo"])
-    both = rows.groupby([*by, "seed"])["method"].nunique().reindex(wide.index) == 2
-    pairs = (wide["ngo"] - wide["gossip"])[both].rename("difference").reset_index()
+    pairs = _paired(rows, by, "value", "difference")
     name = pairs[[*by, "seed"]].astype(str).agg("-".join, axis=1)
     return pairs.assign(diverged=pairs["difference"].isna(), method="ngo", run=name)
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ngo.analysis.seed_means import together
+from ngo.common.files import found
 from ngo.common.lazy import pd
 from ngo.gossip.bounds import chatter_V, delay_limit
 from ngo.gossip.topology import TOPOLOGIES, Mixing
@@ -35,7 +36,7 @@ def spectral_comparison(spectra: pd.DataFrame, reference: str | Path) -> pd.Data
     ``degree_agrees`` the same of ``paper_degree``, and ``true_degree_agrees`` of ``true_degree``,
     u(n − 1) for a random graph (see ``is_degree``); ``undecided`` if the draws agree with both.
     """
-    printed = pd.read_csv(reference, dtype={"spectral_gap": str, "node_degree": str})
+    printed = pd.read_csv(found(reference), dtype={"spectral_gap": str, "node_degree": str})
     printed = printed.rename(columns={"spectral_gap": "paper", "node_degree": "paper_degree"})
     table = spectra.merge(printed, on=["topology", "n"], how="left")
     ours = [

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ngo.analysis.combinations import TUNED, case_names
+from ngo.analysis.combinations import TUNED, best_of_cases
 from ngo.analysis.graphs import known_fields
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.lazy import pd
@@ -28,7 +28,6 @@ from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.exchange import Failures
 from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import ScheduledMixing
-from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final, time_to
 
 
@@ -186,9 +185,7 @@ def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.Da
     Columns: ``case`` (``combinations.case_names``); ``sent_per_worker``, bytes so far; a column of
     modelled seconds so far for each network, under its name.
     """
-    runs = metrics.drop_duplicates("run").set_index("run")
-    named = metrics.assign(case=metrics["run"].map(case_names(runs)))
-    chosen = at_best(named, TUNED, [*SITUATION, "case"]).reset_index(drop=True)
+    chosen = best_of_cases(metrics)
     seconds = {name: network_seconds(chosen, network) for name, network in networks.items()}
     return chosen.assign(**{SENT: chosen["bytes_sent"] / chosen["workers"]}, **seconds)
 

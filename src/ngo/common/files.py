@@ -54,6 +54,12 @@ def check_readable(path: str | Path, key: str, most: int | None = None) -> Path:
     return path
 
 
+def found(path: str | Path) -> Path:
+    """A path of the repository, also for a notebook that is opened in a folder inside it."""
+    here = [Path(), *Path.cwd().parents]
+    return next((folder / path for folder in here if (folder / path).exists()), Path(path))
+
+
 def read_limited(path: Path, key: str, limit: int) -> str:
     """The text of a regular UTF-8 file of at most ``limit`` bytes; else a UserError."""
     try:

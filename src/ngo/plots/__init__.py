@@ -25,7 +25,8 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWNBASE, CARETLEFTBASE, CARETRIGHTBASE, CARETUPBASE
 from matplotlib.ticker import LogFormatterSciNotation
 
-from ngo.common.files import atomic_file, write_text
+from ngo.analysis.comparisons import sole_dataset
+from ngo.common.files import atomic_file, found, write_text
 from ngo.plots import captions
 from ngo.plots.style import HOUSE, SMALL, TEXT_WIDTH
 from ngo.printing import save_table
@@ -82,12 +83,6 @@ class Saved:
             display(table)
 
 
-def found(path: str | Path) -> Path:
-    """A path of the repository, also for a notebook that is opened in a folder inside it."""
-    here = [Path(), *Path.cwd().parents]
-    return next((folder / path for folder in here if (folder / path).exists()), Path(path))
-
-
 def tidy(given: str | Path | Sequence[str] | Tables) -> Any:
     """The tidy table in a file; those in several files, or in all that match a ``*``, by name.
 
@@ -106,14 +101,15 @@ def tidy(given: str | Path | Sequence[str] | Tables) -> Any:
 def save(
     name: str,
     numbers: Tables,
+    figure: Figure | None = None,
     *,
     out: str | Path,
-    figure: Figure | None = None,
     notes: str | Iterable[str] = (),
     printed: Tables | None = None,
     caption: str | Mapping[str, str] = "",
     runs: Tables | Sequence[pd.DataFrame],
     stands_for: str | None = None,
+    reference: str | Path | None = None,
 ) -> Saved:
     """Write ``OUT/figures/NAME.png`` (pdf, csv) and ``OUT/tables/NAME.csv`` (md, tex, html).
 
@@ -122,9 +118,11 @@ def save(
     ``printed`` are the texts of each table, in the same way. ``notes`` stand below the figure and
     ``caption`` above a table. Each is followed by what made it: the tier, and the data and values
     of ``runs``, the tidy tables that were read (by name: those of all that claims are about).
-    ``stands_for`` is the data set that the paper used; by default, the one that each data set
-    stands in for.
+    ``stands_for`` is the data set that the paper used; by default, the only one of the paper's
+    numbers in the file ``reference``, or else the one that each data set stands in for.
     """
+    if stands_for is None and reference:
+        stands_for = sole_dataset(reference)
     tier, out = Path(out).name, found(out)
     made_by = _made_by(tier, runs, stands_for)
     picture = None
@@ -134,7 +132,7 @@ def save(
     tables = printed if isinstance(printed, Mapping) else {name: printed}
     tables = {key: table for key, table in tables.items() if table is not None}
     for key, table in tables.items():
-        shown, text = _of(numbers, key).assign(tier=tier), f"{_of(caption, key)} {made_by}"
+        shown, text = _of(numbers, key).assign(tier=tier), f"{_of(caption, key).strip()} {made_by}"
         save_table(shown, table, out / "tables" / key, text)
     return Saved(picture, tuple(tables.values()))
 
@@ -310,9 +308,8 @@ def mark_outside(axis: Axes) -> None:
     scales = np.array([axis.get_xscale(), axis.get_yscale()])
     edges: dict[tuple[int, int], list[Mark]] = {}
     for line in axis.lines:
-        if line.get_transform() != axis.transData or line.get_gid() == PREDICTED:
-            continue
-        if line.get_marker() in ENDS_OF_BARS:
+        of_panel = line.get_transform() != axis.transData
+        if of_panel or line.get_gid() == PREDICTED or line.get_marker() in ENDS_OF_BARS:
             continue
         data = np.array(line.get_xydata(), float)
         data = data[(np.isfinite(data) & ((data > 0) | (scales != "log"))).all(axis=1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,19 +88,14 @@ NOTE = (
 SYMBOLS = ("p", "γ", "η")
 
 
-def note(table: pd.DataFrame, **runs: pd.DataFrame) -> list[str]:
-    """What a figure of a ``combinations.combination_table`` of ``runs`` shows."""
-    return [NOTE, captions.intervals(pd.concat(runs.values()), geometric=False)]
-
-
-def caption(table: pd.DataFrame, **runs: pd.DataFrame) -> str:
-    """What a ``combinations.combination_table`` of ``runs`` shows."""
-    mean = captions.mean_over_seeds(pd.concat(runs.values()))
-    return (
-        f"Test accuracy in percent of the mean model, {mean}. {NOTE} "
+def texts(table: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
+    """Notes and caption of a ``combinations.combination_table`` of ``runs``, for ``plots.save``."""
+    caption = (
+        f"Test accuracy in percent of the mean model, {captions.mean_over_seeds(runs)}. {NOTE} "
         "Gain: over linear gossip in the same situation, at its own best values, paired by seed. "
         f"Sent: by all workers in a run. {at_an_end(table)}"
-    ).strip()
+    )
+    return {"notes": [NOTE, captions.intervals(runs, geometric=False)], "caption": caption}
 
 
 def at_an_end(table: pd.DataFrame) -> str:
@@ -130,21 +126,19 @@ def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
     several = table["topology"].nunique() > 1
     graphs = (", " + table["topology"]).fillna("") if several else ""
     table = table.assign(row=(table[row] + graphs).str.replace("_", " "))
-    sets = list(dict.fromkeys(zip(table["dataset"], table["partition"], strict=True)))
+    sets = list(table.groupby(["dataset", "partition"], sort=False))
     mixers = sorted(set(table["mixer"].dropna()), key=lambda name: (name != LINEAR, name))
     rows = table["row"].nunique()
     height = len(sets) * (0.7 + 0.22 * rows) + 0.9
     figure, axes = plots.panels(height, len(sets), 2, width_ratios=[1.2, 1])
-    for pair, (dataset, partition) in zip(axes, sets, strict=True):
-        cases = table[(table["dataset"] == dataset) & (table["partition"] == partition)]
+    for pair, ((dataset, partition), cases) in zip(axes, sets, strict=True):
         names = list(dict.fromkeys(cases["row"]))
         _draw_values(pair[0], cases, names, mixers, "accuracy")
         _draw_values(pair[1], cases[cases["mixer"] != LINEAR], names, mixers, "gain")
         pair[1].axvline(0, color="0.6", lw=1)
         pair[0].set(xlabel="test accuracy (%)", title=f"{dataset}, {partition}")
-        pair[1].set(xlabel="gain over linear gossip (points)")
-        pair[1].set_yticklabels([])
-    plots.titles(axes.flat, *[t for name in sets for t in (", ".join(name), "gain")])
+        pair[1].set(xlabel="gain over linear gossip (points)", yticklabels=[], title="gain")
+    plots.titles(axes.flat)
     plots.legend(figure, *axes[:, 0])
     return figure
 
@@ -179,6 +173,12 @@ def best_values(table: pd.DataFrame, heading: str = "Best {}") -> dict[str, list
     """The printed columns of ``TUNED``."""
     pairs = zip(SYMBOLS, TUNED, strict=True)
     return {heading.format(name): dashed(table[column], "{:g}".format) for name, column in pairs}
+
+
+def with_edge(value: float, edge: str | None) -> str:
+    """``0.2 (smallest)``: a chosen value, and the edge of the grid if it is there."""
+    text = ABSENT if pd.isna(value) else f"{value:g}"
+    return text if pd.isna(edge) else f"{text} ({edge})"
 
 
 def _chosen(value: float, tried: str) -> str:

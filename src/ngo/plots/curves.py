@@ -223,8 +223,8 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
     for k, (style, rows) in enumerate(lost):
         for whole, points in rows.groupby(rows["seeds"] == 0):
             look = {"color": style.colour, "markersize": 4, "mew": 1.6 if whole else 0.7}
-            look |= {"transform": place, "zorder": 3}
-            axis.plot(points[x], [height * (k + 0.5)] * len(points), "x", **look)
+            y = [height * (k + 0.5)] * len(points)
+            axis.plot(points[x], y, "x", **look, transform=place, zorder=3)
     axis.set_xlim(axis.get_xlim())
     for k, (style, rows) in enumerate(lost):
         places = (axis.transData - axis.transAxes).transform([(left, 1) for left in rows[x]])[:, 0]

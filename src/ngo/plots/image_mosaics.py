@@ -32,15 +32,11 @@ def draw_generations(axis: Axes, samples: pd.DataFrame, rows: int) -> None:
 
 def draw_mosaic(axis: Axes, rows: list[np.ndarray]) -> None:
     """Draw rows of images ``[images, height, width, channels]``, separated by white lines."""
-    height, width, channels = rows[0].shape[1:]
     most = max(map(len, rows))
-    size = len(rows) * (height + 1) - 1, most * (width + 1) - 1
-    canvas = np.full((*size, channels), 255, np.uint8)
-    for k, row in enumerate(rows):
-        for j, image in enumerate(row):
-            top, side = k * (height + 1), j * (width + 1)
-            canvas[top : top + height, side : side + width] = image
-    grey = channels == 1
+    lines = [((0, most - len(row)), (0, 1), (0, 1), (0, 0)) for row in rows]
+    white = [np.pad(row, at, constant_values=255) for row, at in zip(rows, lines, strict=True)]
+    canvas = np.concatenate([np.concatenate([*row], axis=1) for row in white])[:-1, :-1]
+    grey = canvas.shape[2] == 1
     axis.imshow(canvas[..., 0] if grey else canvas, cmap="gray", vmin=0, vmax=255)
     axis.set(xticks=[], yticks=[])
     axis.tick_params(length=0)
