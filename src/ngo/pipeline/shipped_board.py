@@ -24,7 +24,7 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper_figures import Paper
 from ngo.pipeline.plan import Plan
-from ngo.report.board import Board, BoardClaim, BoardPaper
+from ngo.report.board import Board, BoardClaim, BoardPaper, Cell
 from verdicts.files import content_of
 from verdicts.ledger import judged
 from verdicts.row import Row
@@ -43,7 +43,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
     """
     papers: list[BoardPaper] = []
     claims: list[BoardClaim] = []
-    cells: list[dict] = []
+    cells: list[Cell] = []
     shipped = paths.shipped_metrics(root)
     for tier in sorted(shipped, key=lambda tier: (tier != paths.FIRST, tier)):
         path = shipped[tier]
@@ -86,8 +86,8 @@ def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
     """The claims of an archive, each with its verdict and the scale of what decides it."""
     tables = tables_of(planned, archive, planned.tables(paths.CLAIMS))
     rows = [row for row in judged(planned.ledger, tables) if not row.cell]
-    groups = {group.claim: group for group in bases([row.claim for row in rows], planned, {})}
-    return [_claim(row, groups[row.claim], planned, archive) for row in rows]
+    groups = bases([row.claim for row in rows], planned, {})
+    return [_claim(row, group, planned, archive) for row, group in zip(rows, groups, strict=True)]
 
 
 def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str, pd.DataFrame]:
@@ -149,7 +149,7 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
     return pd.read_csv(f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv")
 
 
-def cells_of(table: pd.DataFrame) -> list[dict]:
+def cells_of(table: pd.DataFrame) -> list[Cell]:
     """The rows of the table of methods in settings, with numbers of six digits."""
 
     def short(value: object) -> object:
