@@ -156,4 +156,5 @@ def cells_of(table: pd.DataFrame) -> list[Cell]:
         return float(f"{value:.6g}") if isinstance(value, float) else value
 
     texts = table["chosen"].astype(object).fillna("")
-    return table.assign(chosen=texts).map(short).to_dict("records")
+    rows = table.assign(chosen=texts).map(short).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]

@@ -146,11 +146,6 @@ class Board:
         """The claims of a paper."""
         return [claim for claim in self.claims if claim.tier == paper.tier]
 
-    def by(self, column: str) -> dict[str, list[Cell]]:
-        """The cells by their value in a column, in the order of the table."""
-        names = dict.fromkeys(cell[column] for cell in self.cells)
-        return {name: [cell for cell in self.cells if cell[column] == name] for name in names}
-
 
 def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
     """Rows with the same columns as CSV: six digits for a number, nothing for NaN."""
@@ -182,23 +177,33 @@ def as_html(board: Board) -> str:
 
 
 def _values(board: Board) -> dict[str, object]:
+    cells = [
+        {**cell, "shown": estimate_of(cell), "with_values": with_values(cell)}
+        for cell in board.cells
+    ]
     verdicts = {claim.verdict for claim in board.claims}
     return {
         "board": board,
         "told": told(board),
         "columns": COLUMNS,
         "used": [verdict for verdict in VERDICTS if verdict in verdicts],
-        "settings": [*board.by("setting")],
+        "settings": by("setting", cells),
         "grid": {
-            method: {cell["setting"]: {**cell, "shown": estimate_of(cell)} for cell in cells}
-            for method, cells in board.by("method").items()
+            method: {cell["setting"]: cell for cell in row}
+            for method, row in by("method", cells).items()
         },
-        "whens": whens(board),
         "evidence": "papers/settings.md#matrix",
         "not_measured": "not measured",
-        "counts": counts,
-        "helps": helps,
+        **{"conditions": conditions, "counts": counts, "helps": helps},
     }
+
+
+def by(column: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """Cells by their value in a column, in their order."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell[column], []).append(cell)
+    return groups
 
 
 def told(board: Board) -> str:
@@ -229,27 +234,3 @@ def helps(claims: Iterable[BoardClaim]) -> str:
     """The verdicts on the claims that nonlinear gossip helps there: ``1 holds, 2 fails``."""
     numbers = counts(claim for claim in claims if claim.ours)
     return ", ".join(f"{number} {verdict}" for verdict, number in numbers.items() if number)
-
-
-def whens(board: Board) -> list[dict[str, str]]:
-    """Each setting with its best methods; empty if none was measured."""
-    if all(math.isnan(cell["estimate"]) for cell in board.cells):
-        return []
-    rows = []
-    for setting, cells in board.by("setting").items():
-        best = [cell for cell in cells if cell["best"]]
-        none = "none" if best else ""
-        within = [cell["method"] for cell in cells if cell["within"] and not cell["best"]]
-        beats = [cell["method"] for cell in cells if cell["beats_dsgd"]]
-        rows.append(
-            {
-                "setting": setting,
-                "conditions": conditions(cells[0]),
-                "measure": cells[0]["measure"],
-                "best": "; ".join(map(with_values, best)),
-                "within": "; ".join(within) or none,
-                "beats": "; ".join(beats) or none,
-                "seeds": best[0]["seeds"] if best else "",
-            }
-        )
-    return rows
