@@ -3,6 +3,8 @@
 ``a copy`` copies the state of n workers with d numbers each.
 """
 
+from functools import partial
+
 import torch
 from common import COUPLINGS, TOPOLOGIES, compare, options, show, torch_stream
 
@@ -28,14 +30,12 @@ def main() -> None:
         X = torch.randn(n, d, generator=torch_stream(0, "state")).to(args.device)
         W, out = TOPOLOGIES[graph].matrix(n, t=0), torch.empty_like(X)
         how = {"out": out, "spread": spread}
-        ways = {"a copy": lambda X=X, out=out: out.copy_(X)}
+        ways = {"a copy": partial(out.copy_, X)}
         for p in (1, P):
-            ways[f"p = {p}"] = lambda X=X, W=W, p=p, how=how: gossip_step(X, W, GAMMA, p, **how)
+            ways[f"p = {p}"] = partial(gossip_step, X, W, GAMMA, p, **how)
         for name in (name for name in COUPLINGS if name != "implicit" or "matching" in graph):
             run = resolve({**RUN, "topology": graph, "coupling": name})
-            ways[name] = lambda name=name, run=run, X=X, W=W, how=how: COUPLINGS[name].step(
-                X, W, GAMMA, run, **how
-            )
+            ways[name] = partial(COUPLINGS[name].step, X, W, GAMMA, run, **how)
         show(compare(ways, "a copy", args, graph=graph, n=n, d=d))
 
 

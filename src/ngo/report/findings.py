@@ -35,13 +35,8 @@ class Topic:
         return "topic-" + re.sub(r"\W+", "-", self.title.lower()).strip("-")
 
     @property
-    def run(self) -> list[Row]:
-        """The claims that were run."""
-        return [row for row in self.rows if row.verdict != NOT_RUN]
-
-    @property
     def absent(self) -> dict[str, list[Row]]:
-        """The others, by the reason why they were not."""
+        """The claims that were not run, by the reason."""
         groups: dict[str, list[Row]] = {}
         for row in self.rows:
             if row.verdict == NOT_RUN:
@@ -85,8 +80,7 @@ def findings(
     for topic in listed["topics"]:
         if claims := [by_id[claim] for claim in topic["claims"] if claim in by_id]:
             topics.append(Topic(topic["title"], " ".join(topic["about"].split()), claims))
-    questions = listed["questions"]
-    answers = (
+    answers = [
         answer(
             question["asks"],
             question["claims"],
@@ -96,8 +90,8 @@ def findings(
             question.get("also", ()),
             setting,
         )
-        for question in questions
-    )
+        for question in listed["questions"]
+    ]
     play = {claim: setting for claim, setting in listed["play"].items() if claim in by_id}
     told = tuple(filter(None, answers))
     return Findings(told, tuple(topics), listed["figure"], listed["title"], play)
