@@ -15,7 +15,7 @@ from ngo.report.answers import SLOT, Answer, Setting, answer
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, shown
 from verdicts.row import ABSENT, Row
-from verdicts.statistics.judgement import FAILS, HOLDS, NOT_RUN, REVERSED
+from verdicts.statistics.judgement import NOT_RUN
 
 #: A setting of the playground.
 SETTING = re.compile(r"[a-z]+=[a-z0-9.]+(&[a-z]+=[a-z0-9.]+)*")
@@ -55,15 +55,6 @@ class Findings:
     title: str = ""
     #: The settings of the playground that show claims, by claim: fragments of its address.
     play: Mapping[str, str] = field(default_factory=dict)
-
-
-def unasked(verdicts: Mapping[str, str], listed: Mapping) -> list[str]:
-    """The claims with a decided verdict that no question of a file of findings has."""
-    asked = {id for asks in listed["questions"] for id in (*asks["claims"], *asks.get("also", ()))}
-    decided = (HOLDS, FAILS, REVERSED)
-    return [
-        claim for claim, verdict in verdicts.items() if verdict in decided and claim not in asked
-    ]
 
 
 def findings(
