@@ -146,7 +146,9 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
         results.write(table, paths.tidy_table(planned.tier, name))
     given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
     execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
-    return pd.read_csv(f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv")
+    return pd.read_csv(f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv").drop(
+        columns="tier"
+    )
 
 
 def cells_of(table: pd.DataFrame) -> list[Cell]:
