@@ -103,6 +103,17 @@ def show(rows: list[dict]) -> None:
     print(table(rows), flush=True)
 
 
+def compare(
+    ways: Mapping[str, Step], beside: str, args: argparse.Namespace, steps: int = 1, **case: object
+) -> list[dict]:
+    """A row for each way: the milliseconds of one of its ``steps``, and beside those of a way."""
+    seconds = times(ways, args)
+    return [
+        {**case, "way": way, "ms": 1e3 * taken / steps, f"of {beside}'s": taken / seconds[beside]}
+        for way, taken in seconds.items()
+    ]
+
+
 def plain_model(name: str, *, dropout: bool = True) -> nn.Sequential:
     """A model in torch's own layers."""
     layers: list[nn.Module] = []

@@ -1,10 +1,12 @@
 """How long does a consensus step take: linear, with φ_p, and with each coupling?
 
-``copy`` copies the state of n workers with d numbers each.
+``a copy`` copies the state of n workers with d numbers each.
 """
 
+from functools import partial
+
 import torch
-from common import COUPLINGS, TOPOLOGIES, options, show, times, torch_stream
+from common import COUPLINGS, TOPOLOGIES, compare, options, show, torch_stream
 
 from ngo.gossip.gossip_step import gossip_step
 from ngo.native import threads
@@ -28,20 +30,13 @@ def main() -> None:
         X = torch.randn(n, d, generator=torch_stream(0, "state")).to(args.device)
         W, out = TOPOLOGIES[graph].matrix(n, t=0), torch.empty_like(X)
         how = {"out": out, "spread": spread}
-        ways = {"copy": lambda X=X, out=out: out.copy_(X)}
+        ways = {"a copy": partial(out.copy_, X)}
         for p in (1, P):
-            ways[f"p = {p}"] = lambda X=X, W=W, p=p, how=how: gossip_step(X, W, GAMMA, p, **how)
+            ways[f"p = {p}"] = partial(gossip_step, X, W, GAMMA, p, **how)
         for name in (name for name in COUPLINGS if name != "implicit" or "matching" in graph):
             run = resolve({**RUN, "topology": graph, "coupling": name})
-            ways[name] = lambda name=name, run=run, X=X, W=W, how=how: COUPLINGS[name].step(
-                X, W, GAMMA, run, **how
-            )
-        seconds = times(ways, args)
-        show([
-            {"graph": graph, "n": n, "d": d, "way": way, "ms": 1e3 * taken,
-             "of a copy's": taken / seconds["copy"]}
-            for way, taken in seconds.items()
-        ])  # fmt: skip
+            ways[name] = partial(COUPLINGS[name].step, X, W, GAMMA, run, **how)
+        show(compare(ways, "a copy", args, graph=graph, n=n, d=d))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ The network has 100 parameters and batches of 8. A step is one of all workers.
 
 import time
 
-from common import SMALL, Step, options, show, stepper, times
+from common import SMALL, Step, compare, options, show, stepper
 
 WAYS = {
     "ngo": {},
@@ -38,12 +38,7 @@ def main() -> None:
         stepper(SMALL, n, 8, args.device)
         rows = [{"n": n, "way": "set-up", "ms": 1e3 * (time.perf_counter() - start)}]
         ways = {way: steps(n, args.device, **fields) for way, fields in WAYS.items()}
-        seconds = times(ways, args)
-        rows += [
-            {"n": n, "way": way, "ms": 1e3 * taken / TOGETHER, "of ngo's": taken / seconds["ngo"]}
-            for way, taken in seconds.items()
-        ]
-        show(rows)
+        show(rows + compare(ways, "ngo", args, TOGETHER, n=n))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ another; both use all of torch's threads.
 import argparse
 
 import torch
-from common import MODELS, Step, entries, options, plain_model, show, stepper, times
+from common import MODELS, Step, compare, entries, options, plain_model, show, stepper, times
 from torch import nn
 
 CASES = (
@@ -59,17 +59,12 @@ def beside_pytorch(args: argparse.Namespace) -> None:
 def beside_ngo(args: argparse.Namespace) -> None:
     """Print a table of two models: each method, coupling, compression, graph, rule and attack."""
     for model in ("mnist_cnn", "mnist_fc"):
-        ways = {"method: ngo": stepper(model, 10, 32, args.device).advance}
+        ways = {"ngo": stepper(model, 10, 32, args.device).advance}
         tried = [entry for entry in entries() if "clock" not in entry[2]]
         for kind, name, fields in tried[:: 15 if args.quick else 1]:
             size = {"n": fields.pop("workers", 10), "b": fields.pop("batch_size", 32)}
             ways[f"{kind}: {name}"] = stepper(model, **size, device=args.device, **fields).advance
-        seconds = times(ways, args)
-        show([
-            {"model": model, "way": way, "ms": 1e3 * taken,
-             "of ngo's": taken / seconds["method: ngo"]}
-            for way, taken in seconds.items()
-        ])  # fmt: skip
+        show(compare(ways, "ngo", args, model=model))
 
 
 if __name__ == "__main__":

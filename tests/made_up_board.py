@@ -4,7 +4,9 @@ import csv
 import math
 from dataclasses import fields
 
-from ngo.report.board import FILES, Board, BoardCell, BoardClaim, BoardPaper
+import pandas as pd
+
+from ngo.report.board import Board, BoardClaim, BoardPaper
 
 PAPERS = (
     BoardPaper("first", "First | paper", "A. Author", "https://example.org/1", "All is well.",
@@ -25,34 +27,30 @@ CLAIMS = (
 NAN = math.nan
 
 
-def cell(setting: str, method: str, estimate: float = NAN, **given: object) -> BoardCell:
+def cell(setting: str, method: str, estimate: float = NAN, **given: object) -> dict:
     """A method in a setting of 16 workers."""
-    low, high = estimate - 1, estimate + 1
-    conditions = dict.fromkeys(("bandwidth", "skew"), "")
-    conditions |= dict.fromkeys(("stragglers", "lateness", "failing", "liars"), "0")
-    facts = {"workers": "16", "measure": "accuracy", "seeds": "10", "chosen": ""}
+    conditions = {"setting": setting, "workers": 16, "skew": NAN, "bandwidth": NAN}
+    conditions |= dict.fromkeys(("stragglers", "lateness", "failing", "liars"), 0)
+    measured = {"method": method, "measure": "accuracy", "estimate": estimate}
+    measured |= {"low": estimate - 1, "high": estimate + 1, "seeds": 10}
     marks = dict.fromkeys(("best", "within", "beats_dsgd"), False)
-    return BoardCell(
-        **{**conditions, **facts, **marks, "setting": setting, "method": method}
-        | {"estimate": estimate, "low": low, "high": high}
-        | given
-    )
+    return {**conditions, **measured, **marks, "chosen": "", **given}
 
 
 CELLS = (
     cell("iid", "DSGD", 90, best=True, within=True),
     cell("iid", "D²", 89.5, within=True),
     cell("iid", "NGO"),
-    cell("skewed", "DSGD", 70, skew="0.1"),
-    cell("skewed", "D²", 80, best=True, within=True, beats_dsgd=True, chosen="η = 0.1", skew="0.1"),
-    cell("skewed", "NGO", 79, within=True, beats_dsgd=True, skew="0.1"),
-    cell("slow", "DSGD", 60, stragglers="0.0625", best=True, within=True),
-    cell("slow", "D²", -math.inf, stragglers="0.0625"),
-    cell("slow", "NGO", 59, stragglers="0.0625", within=True),
-    cell("many", "DSGD", 50, workers="64", best=True, within=True),
-    cell("many", "D²", 49, workers="64"),
-    cell("many", "NGO", workers="64"),
-    cell("liars", "DSGD", liars="1"),
+    cell("skewed", "DSGD", 70, skew=0.1),
+    cell("skewed", "D²", 80, best=True, within=True, beats_dsgd=True, chosen="η = 0.1", skew=0.1),
+    cell("skewed", "NGO", 79, within=True, beats_dsgd=True, skew=0.1),
+    cell("slow", "DSGD", 60, stragglers=0.0625, best=True, within=True),
+    cell("slow", "D²", -math.inf, stragglers=0.0625),
+    cell("slow", "NGO", 59, stragglers=0.0625, within=True),
+    cell("many", "DSGD", 50, workers=64, best=True, within=True),
+    cell("many", "D²", 49, workers=64),
+    cell("many", "NGO", workers=64),
+    cell("liars", "DSGD", liars=1),
 )
 
 BOARD = Board(PAPERS, CLAIMS, CELLS)
@@ -60,11 +58,18 @@ BOARD = Board(PAPERS, CLAIMS, CELLS)
 
 def read_board(folder):
     """The board of the CSV files in a folder."""
-    return Board(*(_read(kind, folder / name) for kind, name in FILES.items()))
+    cells = pd.read_csv(folder / "matrix.csv")
+    for name in ("best", "within", "beats_dsgd"):
+        cells[name] = cells[name] == "yes"
+    return Board(
+        _read(BoardPaper, folder / "papers.csv"),
+        _read(BoardClaim, folder / "claims.csv"),
+        cells.fillna({"chosen": ""}).to_dict("records"),
+    )
 
 
 def _read(kind, path):
-    parse = {"bool": bool, "float": lambda text: float(text or NAN), "int": int, "str": str}
+    parse = {"bool": bool, "int": int, "str": str}
     kinds = {each.name: parse[str(each.type)] for each in fields(kind)}
     rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-    return tuple(kind(**{name: kinds[name](row[name]) for name in kinds}) for row in rows)
+    return [kind(**{name: kinds[name](row[name]) for name in kinds}) for row in rows]

@@ -17,7 +17,7 @@ from ngo.pipeline.claim_filters import check_filters
 from ngo.pipeline.config import read_config, without_left_out
 from ngo.report.answers import SLOT
 from ngo.report.contents import SHIPPED, read_shipped
-from ngo.report.findings import read_findings, unasked
+from ngo.report.findings import read_findings
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged
@@ -200,6 +200,13 @@ def settings_in(text):
     named = [name for name in NAMES if re.search(rf"(?<![\w-]){name}(?![\w])", text)]
     text = re.sub(r"CIFAR-10|Tables? [A-Z]?\d|[Bb]ase-\d|Theorem \d\.\d", "", text)
     return named, re.findall(r"\d+(?:[.,]\d+)*", text)
+
+
+def unasked(verdicts, listed):
+    """The claims with a decided verdict that no question of a file of findings has."""
+    asked = {id for asks in listed["questions"] for id in (*asks["claims"], *asks.get("also", ()))}
+    decided = (HOLDS, FAILS, REVERSED)
+    return [id for id, verdict in verdicts.items() if verdict in decided and id not in asked]
 
 
 @pytest.mark.parametrize("folder", TOLD)

@@ -18,8 +18,8 @@ def read(folder, text):
 
 def test_claims_are_told_by_topic_and_absent_ones_left_out(tmp_path):
     made = read(tmp_path, FINDINGS)
-    run = {topic.title: [row.claim for row in topic.run] for topic in made.topics}
-    assert run == {"Accuracy": ["order", "same"], "Theorems": ["15"]}
+    told = {topic.title: [row.claim for row in topic.rows] for topic in made.topics}
+    assert told == {"Accuracy": ["order", "same"], "Theorems": ["15", "later"]}
     assert made.topics[1].absent == {"no rows with dataset = 'cifar10'": [ROWS[3]]}
     asked = {answer.question: [part.row.claim for part in answer.parts] for answer in made.answers}
     assert asked == {"Is it better?": ["order", "same"], "Is the theorem true?": ["15"]}

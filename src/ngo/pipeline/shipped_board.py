@@ -7,9 +7,7 @@ verdicts are made from its runs and its measurements by this repository's code.
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper_figures import Paper
 from ngo.pipeline.plan import Plan
-from ngo.report.board import Board, BoardCell, BoardClaim, BoardPaper
+from ngo.report.board import Board, BoardClaim, BoardPaper, Cell
 from verdicts.files import content_of
 from verdicts.ledger import judged
 from verdicts.row import Row
@@ -45,7 +43,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
     """
     papers: list[BoardPaper] = []
     claims: list[BoardClaim] = []
-    cells: list[BoardCell] = []
+    cells: list[Cell] = []
     shipped = paths.shipped_metrics(root)
     for tier in sorted(shipped, key=lambda tier: (tier != paths.FIRST, tier)):
         path = shipped[tier]
@@ -67,7 +65,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
                 cells += cells_of(matrix_of(planned, archive))
         tell(f"{papers[-1].archive}: {sum(claim.tier == planned.tier for claim in claims)} claims")
     papers += not_run(root, {paper.tier for paper in papers})
-    return Board(tuple(papers), tuple(claims), tuple(cells))
+    return Board(papers, claims, cells)
 
 
 def not_run(root: Path, known: Iterable[str]) -> list[BoardPaper]:
@@ -88,8 +86,8 @@ def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
     """The claims of an archive, each with its verdict and the scale of what decides it."""
     tables = tables_of(planned, archive, planned.tables(paths.CLAIMS))
     rows = [row for row in judged(planned.ledger, tables) if not row.cell]
-    groups = {group.claim: group for group in bases([row.claim for row in rows], planned, {})}
-    return [_claim(row, groups[row.claim], planned, archive) for row in rows]
+    groups = bases([row.claim for row in rows], planned, {})
+    return [_claim(row, group, planned, archive) for row, group in zip(rows, groups, strict=True)]
 
 
 def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str, pd.DataFrame]:
@@ -148,21 +146,17 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
         results.write(table, paths.tidy_table(planned.tier, name))
     given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
     execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
-    return pd.read_csv(f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv")
+    return pd.read_csv(f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv").drop(
+        columns="tier"
+    )
 
 
-def cells_of(table: pd.DataFrame) -> list[BoardCell]:
-    """The rows of the table of methods in settings, to six digits; what is missing is "" or NaN."""
-    kinds = {field.name: str(field.type) for field in fields(BoardCell)}
-    parse = {"float": lambda value: float(f"{value:.6g}"), "bool": bool, "str": _shown}
-    return [
-        BoardCell(**{name: parse[kind](row[name]) for name, kind in kinds.items()})
-        for row in table.astype(object).to_dict("records")
-    ]
+def cells_of(table: pd.DataFrame) -> list[Cell]:
+    """The rows of the table of methods in settings, with numbers of six digits."""
 
+    def short(value: object) -> object:
+        return float(f"{value:.6g}") if isinstance(value, float) else value
 
-def _shown(value: object) -> str:
-    """A cell as text; a whole number has no point."""
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:g}"
-    return str(value)
+    texts = table["chosen"].astype(object).fillna("")
+    rows = table.assign(chosen=texts).map(short).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]

@@ -197,16 +197,12 @@ def size(row: Row) -> str:
 
 def _word(parts: Sequence[Part]) -> str:
     """The first word, or two of them if claims over universes have another one."""
-    here, over = (
-        [part.kind for part in parts if (part.row.multiverse is not None) == of_universes]
-        for of_universes in (False, True)
-    )
-    words = first_word(here), first_word(over)
-    if not here or words[0] == words[1]:
-        return words[1]
-    if not over:
-        return words[0]
-    return f"At the settings of the runs {words[0].lower()}; over others {words[1].lower()}"
+    here = [part.kind for part in parts if part.row.multiverse is None]
+    over = [part.kind for part in parts if part.row.multiverse is not None]
+    word, there = first_word(here or over), first_word(over or here)
+    if word == there:
+        return word
+    return f"At the settings of the runs {word.lower()}; over others {there.lower()}"
 
 
 def first_word(kinds: Sequence[str]) -> str:
@@ -216,10 +212,10 @@ def first_word(kinds: Sequence[str]) -> str:
         return "It depends"
     if {YES, NO} <= said:
         return "Partly"
-    for kind, word in ((YES, "Yes"), (NO, "No")):
-        if kind in said:
-            return f"{word}, where decided" if OPEN in said else word
-    return "Undecided" if said else "Not run"
+    if not said & {YES, NO}:
+        return "Undecided" if said else "Not run"
+    word = "Yes" if YES in said else "No"
+    return f"{word}, where decided" if OPEN in said else word
 
 
 def finding(row: Row) -> str:
@@ -266,9 +262,9 @@ def _in_universes(verdict: str, seen: Multiverse) -> str:
 def _told_by(variance: Mapping[str, float]) -> str:
     """``γ explains 36 %, p 23 %``: the settings that explain most; empty if none explains much."""
     most = sorted(variance.items(), key=lambda setting: -setting[1])[:MOST_NAMED]
-    named = [(spoken(name), share) for name, share in most if share >= LEAST_SHARE]
-    told = [f"{name} {share:.0%}" for name, share in named[1:]]
-    return ", ".join([f"{name} explains {share:.0%}" for name, share in named[:1]] + told)
+    named = [(spoken(name), f"{share:.0%}") for name, share in most if share >= LEAST_SHARE]
+    verbs = (" explains ", " ")
+    return ", ".join(verb.join(each) for verb, each in zip(verbs, named, strict=False))
 
 
 def _size(row: Row) -> str:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from ngo.printing import bracketed
 from ngo.report.templates import file, rendered
 from verdicts.claims.claim import MARKS
 from verdicts.row import counted, counts_of
 from verdicts.statistics.judgement import ALWAYS, REVERSED, VERDICTS
-
-NOT_MEASURED = "not measured"
 
 #: The verdicts with a column of counts.
 COLUMNS = tuple(verdict for verdict in VERDICTS if verdict in (*ALWAYS, REVERSED))
@@ -88,128 +88,72 @@ class BoardClaim:
         return f"claim-{self.claim}"
 
 
-@dataclass(frozen=True)
-class BoardCell:
-    """A method in a setting, at its best values. Without an estimate it was not measured.
+#: A method in a setting, by the columns of ``analysis.board.compared_methods``; NaN: there is none.
+Cell = Mapping[str, Any]
 
-    A condition that does not hold is empty or 0.
-    """
-
-    setting: str
-    workers: str
-    #: β of Dirichlet's distribution; empty for iid data.
-    skew: str
-    #: The bytes that a worker may send in a run.
-    bandwidth: str
-    #: The share of slow workers.
-    stragglers: str
-    #: How many steps a message takes.
-    lateness: str
-    #: The probability that a link fails in a step.
-    failing: str
-    #: The number of workers that lie.
-    liars: str
-    method: str
-    measure: str
-    #: Accuracy in percent; −inf if runs diverged.
-    estimate: float
-    #: The lower end of the 95 % interval.
-    low: float
-    high: float
-    seeds: str
-    #: Whether no method has a better estimate in the setting; a reference is never the best.
-    best: bool
-    #: Whether the interval of the paired difference to the best includes 0.
-    within: bool
-    #: Whether that of the difference to DSGD is above 0.
-    beats_dsgd: bool
-    #: The best values.
-    chosen: str
-
-    @property
-    def measured(self) -> bool:
-        """Whether there is an estimate."""
-        return not math.isnan(self.estimate)
-
-    @property
-    def shown(self) -> str:
-        """``91.2 [90.5, 91.9]``, or that it was not measured."""
-        if not self.measured:
-            return NOT_MEASURED
-        if math.isinf(self.estimate):
-            return "diverged"
-        if not math.isfinite(self.high - self.low):
-            return f"{self.estimate:.1f}"
-        return f"{self.estimate:.1f} [{self.low:.1f}, {self.high:.1f}]"
-
-    @property
-    def with_values(self) -> str:
-        """The method with its best values: ``NGO (p = 0.9)``."""
-        return f"{self.method} ({self.chosen})" if self.chosen else self.method
-
-    @property
-    def conditions(self) -> str:
-        """The setting in words: ``16 workers, Dirichlet β 0.1``."""
-        values = {name: getattr(self, name) for name in CONDITIONS}
-        return ", ".join(CONDITIONS[k](text) for k, text in values.items() if text not in ("", "0"))
-
-
-def _percent(text: str) -> str:
-    return f"{100 * float(text):.3g} %"
-
-
-#: The columns of ``BoardCell`` that describe a setting, and how their values are told.
-CONDITIONS: dict[str, Callable[[str], str]] = {
-    "workers": lambda text: f"{text} workers",
-    "skew": lambda text: f"data skewed by Dirichlet's β = {text}",
-    "bandwidth": lambda text: f"{float(text) / 1e6:.3g} MB to send for each worker",
-    "stragglers": lambda text: f"{_percent(text)} of the workers slow",
-    "lateness": lambda text: f"messages {text} steps late",
-    "failing": lambda text: f"{_percent(text)} of the links failing",
-    "liars": lambda text: f"{text} of the workers lying",
+#: How the columns that describe a setting are told. One that is 0 or NaN does not hold.
+CONDITIONS = {
+    "workers": "{:g} workers",
+    "skew": "data skewed by Dirichlet's β = {:g}",
+    "bandwidth": "{:.3g} MB to send for each worker",
+    "stragglers": "{:.3g} % of the workers slow",
+    "lateness": "messages {:g} steps late",
+    "failing": "{:.3g} % of the links failing",
+    "liars": "{:g} of the workers lying",
 }
 
+#: Their units, where these are not 1.
+UNITS = {"bandwidth": 1e6, "stragglers": 0.01, "failing": 0.01}
 
-FILES: dict[type, str] = {
-    BoardPaper: "papers.csv",
-    BoardClaim: "claims.csv",
-    BoardCell: "matrix.csv",
-}
+
+def estimate_of(cell: Cell) -> str:
+    """``91.2 [90.5, 91.9]``; empty if it was not measured."""
+    if math.isinf(cell["estimate"]):
+        return "diverged"
+    form = "{:.1f}".format
+    ends = bracketed(cell["low"], cell["high"], form)
+    return "" if math.isnan(cell["estimate"]) else form(cell["estimate"]) + ends
+
+
+def with_values(cell: Cell) -> str:
+    """The method with its best values: ``NGO (p = 0.9)``."""
+    return f"{cell['method']} ({cell['chosen']})" if cell["chosen"] else cell["method"]
+
+
+def conditions(cell: Cell) -> str:
+    """The setting in words: ``16 workers, data skewed by Dirichlet's β = 0.1``."""
+    values = {name: cell[name] / UNITS.get(name, 1) for name in CONDITIONS}
+    return ", ".join(CONDITIONS[name].format(value) for name, value in values.items() if value > 0)
 
 
 @dataclass(frozen=True)
 class Board:
     """The three tables."""
 
-    papers: tuple[BoardPaper, ...]
-    claims: tuple[BoardClaim, ...]
-    cells: tuple[BoardCell, ...]
+    papers: Sequence[BoardPaper]
+    claims: Sequence[BoardClaim]
+    cells: Sequence[Cell]
 
     def files(self) -> dict[str, str]:
         """The content of the CSV files, by name."""
-        tables: tuple[tuple, ...] = (self.papers, self.claims, self.cells)
-        named = zip(FILES.items(), tables, strict=True)
-        return {name: as_csv(kind, rows) for (kind, name), rows in named}
+        return {
+            "papers.csv": as_csv(map(asdict, self.papers)),
+            "claims.csv": as_csv(map(asdict, self.claims)),
+            "matrix.csv": as_csv(self.cells),
+        }
 
     def claims_of(self, paper: BoardPaper) -> list[BoardClaim]:
         """The claims of a paper."""
         return [claim for claim in self.claims if claim.tier == paper.tier]
 
-    def by(self, column: str) -> dict[str, list[BoardCell]]:
-        """The cells by their value in a column, in the order of the table."""
-        groups: dict[str, list[BoardCell]] = {}
-        for cell in self.cells:
-            groups.setdefault(getattr(cell, column), []).append(cell)
-        return groups
 
-
-def as_csv(kind: type, rows: Iterable[object]) -> str:
-    """A table of rows of ``kind`` as CSV: six digits for a number, nothing for NaN."""
+def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
+    """Rows with the same columns as CSV: six digits for a number, nothing for NaN."""
+    told = [{name: _text(value) for name, value in row.items()} for row in rows]
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    names = [field.name for field in fields(kind)]
-    writer.writerow(names)
-    writer.writerows([_text(getattr(row, name)) for name in names] for row in rows)
+    writer = csv.DictWriter(stream, list(told[0]) if told else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(told)
     return stream.getvalue()
 
 
@@ -233,21 +177,33 @@ def as_html(board: Board) -> str:
 
 
 def _values(board: Board) -> dict[str, object]:
+    cells = [
+        {**cell, "shown": estimate_of(cell), "with_values": with_values(cell)}
+        for cell in board.cells
+    ]
     verdicts = {claim.verdict for claim in board.claims}
-    grid = board.by("method")
     return {
         "board": board,
         "told": told(board),
         "columns": COLUMNS,
         "used": [verdict for verdict in VERDICTS if verdict in verdicts],
-        "settings": [*board.by("setting")],
-        "grid": {method: {cell.setting: cell for cell in grid[method]} for method in grid},
-        "whens": whens(board),
+        "settings": by("setting", cells),
+        "grid": {
+            method: {cell["setting"]: cell for cell in row}
+            for method, row in by("method", cells).items()
+        },
         "evidence": "papers/settings.md#matrix",
-        "not_measured": NOT_MEASURED,
-        "counts": counts,
-        "helps": helps,
+        "not_measured": "not measured",
+        **{"conditions": conditions, "counts": counts, "helps": helps},
     }
+
+
+def by(column: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """Cells by their value in a column, in their order."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell[column], []).append(cell)
+    return groups
 
 
 def told(board: Board) -> str:
@@ -256,19 +212,16 @@ def told(board: Board) -> str:
     Two folders may be on one paper. What can be read nowhere is a study of our own.
     """
     run = [paper for paper in board.papers if paper.archive]
-    numbers = {
-        "paper": len({paper.address for paper in run if paper.address}),
-        "study of our own": sum(not paper.address for paper in run),
-    }
-    told = " and ".join(_many(number, name) for name, number in numbers.items() if number)
-    absent = len(board.papers) - len(run)
-    rest = f" {_many(absent, 'more paper')} not run." if absent else ""
-    return f"{told} run. {counted(counts(board.claims))}{rest}"
+    papers = len({paper.address for paper in run if paper.address})
+    studies = sum(not paper.address for paper in run)
+    run_of_all = [_many(papers, "paper"), _many(studies, "study of our own", "studies of our own")]
+    absent = _many(len(board.papers) - len(run), "more paper")
+    rest = f" {absent} not run." if absent else ""
+    return f"{' and '.join(filter(None, run_of_all))} run. {counted(counts(board.claims))}{rest}"
 
 
-def _many(number: int, words: str) -> str:
-    many = words.replace("study", "studies") if "study" in words else f"{words}s"
-    return f"{number} {words if number == 1 else many}"
+def _many(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}" if number else ""
 
 
 def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
@@ -281,26 +234,3 @@ def helps(claims: Iterable[BoardClaim]) -> str:
     """The verdicts on the claims that nonlinear gossip helps there: ``1 holds, 2 fails``."""
     numbers = counts(claim for claim in claims if claim.ours)
     return ", ".join(f"{number} {verdict}" for verdict, number in numbers.items() if number)
-
-
-def whens(board: Board) -> list[dict[str, str]]:
-    """Each setting with its best methods; empty if none was measured."""
-    if not any(cell.measured for cell in board.cells):
-        return []
-    rows = []
-    for setting, cells in board.by("setting").items():
-        best = [cell for cell in cells if cell.best]
-        none = "none" if best else ""
-        within = "; ".join(cell.method for cell in cells if cell.within and not cell.best)
-        rows.append(
-            {
-                "setting": setting,
-                "conditions": cells[0].conditions,
-                "measure": cells[0].measure,
-                "best": "; ".join(cell.with_values for cell in best),
-                "within": within or none,
-                "beats": "; ".join(cell.method for cell in cells if cell.beats_dsgd) or none,
-                "seeds": best[0].seeds if best else "",
-            }
-        )
-    return rows

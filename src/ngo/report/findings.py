@@ -15,7 +15,7 @@ from ngo.report.answers import SLOT, Answer, Setting, answer
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, shown
 from verdicts.row import ABSENT, Row
-from verdicts.statistics.judgement import FAILS, HOLDS, NOT_RUN, REVERSED
+from verdicts.statistics.judgement import NOT_RUN
 
 #: A setting of the playground.
 SETTING = re.compile(r"[a-z]+=[a-z0-9.]+(&[a-z]+=[a-z0-9.]+)*")
@@ -35,13 +35,8 @@ class Topic:
         return "topic-" + re.sub(r"\W+", "-", self.title.lower()).strip("-")
 
     @property
-    def run(self) -> list[Row]:
-        """The claims that were run."""
-        return [row for row in self.rows if row.verdict != NOT_RUN]
-
-    @property
     def absent(self) -> dict[str, list[Row]]:
-        """The others, by the reason why they were not."""
+        """The claims that were not run, by the reason."""
         groups: dict[str, list[Row]] = {}
         for row in self.rows:
             if row.verdict == NOT_RUN:
@@ -62,15 +57,6 @@ class Findings:
     play: Mapping[str, str] = field(default_factory=dict)
 
 
-def unasked(verdicts: Mapping[str, str], listed: Mapping) -> list[str]:
-    """The claims with a decided verdict that no question of a file of findings has."""
-    asked = {id for asks in listed["questions"] for id in (*asks["claims"], *asks.get("also", ()))}
-    decided = (HOLDS, FAILS, REVERSED)
-    return [
-        claim for claim, verdict in verdicts.items() if verdict in decided and claim not in asked
-    ]
-
-
 def findings(
     rows: Sequence[Row], path: str | Path | None, setting: Setting | None = None
 ) -> Findings:
@@ -85,8 +71,7 @@ def findings(
     for topic in listed["topics"]:
         if claims := [by_id[claim] for claim in topic["claims"] if claim in by_id]:
             topics.append(Topic(topic["title"], " ".join(topic["about"].split()), claims))
-    questions = listed["questions"]
-    answers = (
+    answers = [
         answer(
             question["asks"],
             question["claims"],
@@ -96,8 +81,8 @@ def findings(
             question.get("also", ()),
             setting,
         )
-        for question in questions
-    )
+        for question in listed["questions"]
+    ]
     play = {claim: setting for claim, setting in listed["play"].items() if claim in by_id}
     told = tuple(filter(None, answers))
     return Findings(told, tuple(topics), listed["figure"], listed["title"], play)

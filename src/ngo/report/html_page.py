@@ -30,7 +30,6 @@ def html_page(contents: Contents) -> str:
         used=[verdict for verdict in WORDS if any(row.verdict == verdict for row in rows)],
         marks=sorted({row.mark for row in rows if row.mark}),
         topics=topics_of(contents),
-        decidable=[row for row in rows if row.verdict != NOT_RUN],
         undecidable=[row for row in rows if row.verdict == NOT_RUN],
         style=file("page.css"),
         script=file("page.js"),
