@@ -1,6 +1,7 @@
 """Consensus dynamics and SGD on least squares, with their bounds, limits and floors."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.spectrum import laplacian
 from ngo.gossip.topologies.static import complete, ring
 from ngo.native.threads import one_intra_op_thread
-from ngo.theorems.least_squares import LeastSquares, gaussian_problem, sgd_on
+from ngo.theorems.least_squares import LeastSquares, gaussian_problem, sgd
 from ngo.theorems.rounds import delayed_tolerance
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
@@ -244,8 +245,8 @@ def test_gradient_and_noise_are_those_of_every_sample():
 def test_sgd_equals_algorithm_1_term_by_term(settings):
     problem = gaussian_problem(2, 30, 3, noise=0.5, heterogeneity=1.0, seed=1)
     a = bounds.step_offset(problem.mu, problem.L)
-    common = {"a": a, "batch": 2, "repeats": 3, "seed": 5, "record": [1, 12]}
-    run = sgd_on(problem, 12, **common, **settings)
+    options = SimpleNamespace(sgd_gamma=1.0, batch_size=2, repeats=3, seed=5)
+    run = sgd(options, problem, 12, [1, 12], a=a, **settings)
     stream = numpy_stream(5, "batches")
     X = torch.zeros(3, 2, 3, dtype=torch.float64)
     total, S = torch.zeros(3, 3, dtype=torch.float64), 0.0

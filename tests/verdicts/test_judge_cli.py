@@ -192,7 +192,7 @@ def write_logs(folder):
     (folder / "logs").mkdir()
     for method in ("a", "b"):
         for seed in (0, 1):
-            text = f"step,loss\n0,{seed}.5\n"
+            text = f"step,error\n0,{seed}.5\n"
             (folder / f"logs/{method}_seed{seed}.csv").write_text(text)
 
 
@@ -207,7 +207,7 @@ def test_what_out_names_is_written_before_anything_is_printed(tmp_path, monkeypa
     write(tmp_path)
     write_logs(tmp_path)
     monkeypatch.chdir(tmp_path)
-    ranks = "compare t.csv --by method --metric loss --best lowest --picture p.png"
+    ranks = "compare t.csv --by method --metric error --best lowest --picture p.png"
     for words, name in (
         ([*IMPORT, "--out", "t.csv"], "t.csv"),
         (ranks.split(), "p.png"),
