@@ -19,7 +19,7 @@ from ngo.training.spec_checks import resolve
 
 STEPS, EARLY, BOUND = 2000, 200, 100 * 2**20
 CASES = {
-    "digits": {"dataset": "digits", "model": "mnist_cnn"},
+    "digits": {"dataset": "digits", "model": "mnist_fc"},
     "mnist": {"dataset": "mnist", "model": "mnist_cnn"},
     "cifar10": {"dataset": "cifar10", "model": "cifar10_cnn", "augmentation": "crop_flip"},
 }
