@@ -269,6 +269,14 @@ def value_ticks(axis: Axes, values: Iterable[float], base: float = 10) -> None:
     axis.set_xticks([], minor=True)
 
 
+def speedup_axis(axis: Axes, counts: Sequence[int]) -> None:
+    """Speed-ups over the fewest of ``counts`` workers, sorted, and the line that is linear."""
+    axis.plot(counts, np.array(counts) / counts[0], color="0.6", lw=1, label="linear")
+    axis.set_yscale("log", base=2)
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.set_ylabel("speed-up")
+
+
 def log_axis(axis: Axis) -> None:
     """A logarithmic axis with plain numbers; a short one has labels between the powers of ten.
 

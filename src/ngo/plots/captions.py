@@ -26,6 +26,12 @@ def seeds(runs: pd.DataFrame, *, geometric: bool = True) -> list[str]:
     return [intervals(runs, geometric=geometric), diverged(runs)]
 
 
+def rounds(trajectories: pd.DataFrame) -> str:
+    """The graph and the length of rounds without learning, the same of all ``trajectories``."""
+    workers, topology, gamma = trajectories[["workers", "topology", "gamma"]].iloc[0]
+    return f"{workers} workers, topology {topology}, rounds of length $\\gamma={gamma:g}$."
+
+
 def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
     """Tier, data sets, values, seeds: ``Tier paper; data: mnist; γ = 0.1; 20 epochs; 5 seeds.``
 
