@@ -81,6 +81,8 @@ def test_the_levels_that_holm_leaves():
     assert adjusted[:2] + adjusted[3:] == pytest.approx([0.02, 0.2, 0.003])
     assert levels == pytest.approx([0.025, 0.05, 0.05, 0.05 / 3])
     assert holm([0.2, 0.6])[0] == pytest.approx([0.4, 0.6])
+    # none is smaller than that of a smaller p: 1 × 0.04 is below 2 × 0.03
+    assert holm([0.04, 0.01, 0.03])[0] == pytest.approx([0.06, 0.03, 0.06])
     assert holm([0.2, 0.3])[1] == pytest.approx([0.025, 0.025])
     assert holm([])[0] == []
 
