@@ -38,6 +38,18 @@ def test_a_look_has_its_share_of_alpha():
     assert chance(found, 20, 0.0125) < chance(plain, 20) < chance(plain, 40)
 
 
+def test_an_interval_has_what_no_look_rejects_at_its_share():
+    given = values(0.5, 7)
+    alone, both = (
+        sequential(given[:5], Expectation("above", 0), (5, 7)),
+        sequential(given, Expectation("above", 0), (5, 7)),
+    )
+    ends = [ttest_1samp(given[:k], 0).confidence_interval(1 - 0.025) for k in (5, 7)]
+    assert alone.interval(0.05) == pytest.approx(tuple(ends[0]))
+    expected = max(low for low, _ in ends), min(high for _, high in ends)
+    assert both.interval(0.05) == pytest.approx(expected)
+
+
 def test_before_the_first_look_nothing_is_decided():
     found = sequential(values(9, 9), ABOVE, PLAN)
     (verdict,) = judge([found])
