@@ -116,7 +116,7 @@ def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(made,
 
 
 def test_a_changed_cell_changes_the_figure_and_one_that_raises_leaves_its_traceback(copy):
-    book, label = "notebooks/fig3.ipynb", 'axes[-1].set_ylabel(\\"index $V$\\")'
+    book, label = "notebooks/fig3.ipynb", 'axes[0].set_ylabel(\\"state $x_i$\\")'
     drawn = (copy.root / "results/test/figures/fig3.png").read_bytes()
     with copy.changed(book, label, "raise RuntimeError('half-made')"):
         out = copy.snakemake("fig3", code=1)
@@ -129,6 +129,6 @@ def test_a_changed_cell_changes_the_figure_and_one_that_raises_leaves_its_traceb
     executed = nbformat.read(copy.root / "logs/test/notebooks/fig3.ipynb", 4)
     assert "RuntimeError" in executed.cells[-2].outputs[0].ename
     assert not list(copy.root.glob("results/test/figures/fig3.*"))
-    with copy.changed(book, label, 'axes[-1].set_ylabel(\\"V\\")'):
+    with copy.changed(book, label, 'axes[0].set_ylabel(\\"x\\")'):
         copy.snakemake("fig3")
     assert (copy.root / "results/test/figures/fig3.png").read_bytes() != drawn

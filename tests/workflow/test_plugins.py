@@ -138,7 +138,7 @@ def test_a_changed_plugin_reruns_what_uses_it(clone):
 
 def test_every_command_gets_the_plugins_and_a_mistake_in_one_is_a_line(clone):
     out = clone.snakemake("-n", "-p", "mine", "assumptions")
-    commands = [line for line in out.splitlines() if "ngo " in line and " > logs/" in line]
+    commands = [line for line in out.splitlines() if "ngo " in line and "> logs/" in line]
     # Data, the trial of the plugin, the partitions of two settings, two jobs, their table, its
     # figure, the assumptions.
     assert len(commands) == 9
