@@ -63,7 +63,7 @@ def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(copy):
     victim = sorted(copy.root.glob("results/runs/*"))[0]
     shutil.rmtree(victim)
     victim.mkdir()
-    checkpoint.write(victim / checkpoint.NAME, {"run": "another"}, {})
+    checkpoint.write(victim / checkpoint.CHECKPOINT, {"run": "another"}, {})
     assert copy.planned(*TARGETS) == {}
     for path in (
         job_table("test", "table1-tiny"),

@@ -37,7 +37,6 @@ from ngo.engine.backends import Scores
 from ngo.engine.population import Population
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.training import run_folder
-from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.evaluation import Evaluation
 from ngo.training.problem_checks import load_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
@@ -216,7 +215,7 @@ def run(
             }
             run_folder.clear(out)
             write_results(out, origin, training.rows, training.population.d, how)
-            (out / CHECKPOINT).unlink(missing_ok=True)
+            (out / run_folder.CHECKPOINT).unlink(missing_ok=True)
         group.total(torch.zeros(1))  # no process returns before the results are written
         return training.rows[-1] if me == 0 else None
 
@@ -304,7 +303,7 @@ def _lock_folder(
     lock.enter_context(file_lock(writable_folder(out) / run_folder.LOCK, refuse))
     if overwrite:
         return None
-    if (out / CHECKPOINT).exists():
+    if (out / run_folder.CHECKPOINT).exists():
         raise UserError(f"out: {str(out)!r} holds the checkpoint of a simulated run; {INSTEAD}")
     if (earlier := run_folder.finished(out, about)) is None:
         return None

@@ -32,7 +32,6 @@ from verdicts.files import content_of
 #: What a checkpoint holds: tensors, numbers and texts, and containers of them.
 State = dict[str, Any]
 
-NAME = CHECKPOINT
 LAYOUT = 4  # version of the file's layout; raised when the contents of a state change
 
 # Checkpoints after evaluations may take at most this share of the time.
@@ -108,7 +107,7 @@ def read(path: str | Path, about: Mapping[str, object]) -> State:
     data = memoryview(content_of(Path(path), "checkpoint"))
     content, digest = data[:-_DIGEST], data[-_DIGEST:]
     if hashlib.sha256(content).digest() != digest:
-        raise Damaged(f"it is damaged, or another program's, and kept as {NAME}.refused")
+        raise Damaged(f"it is damaged, or another program's, and kept as {CHECKPOINT}.refused")
     try:
         held = load_tensors(io.BytesIO(content))
         theirs, state = dict(held["about"]), dict(held["state"])

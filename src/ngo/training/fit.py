@@ -20,7 +20,7 @@ from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.registry import UserError, meant, shown
 from ngo.common.seeding import stream_seed
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.training.checkpoint import NAME, Checkpoints, Signals, Stopped
+from ngo.training.checkpoint import Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Make, Pair, inputs_of, like
 from ngo.training.global_state import isolated, restored_streams
@@ -31,6 +31,7 @@ from ngo.training.problem_checks import Loss, enough_memory, try_problem
 from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
+from ngo.training.run_folder import CHECKPOINT
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
 
@@ -301,7 +302,7 @@ def _checkpoints(
     except RuntimeError:  # a callback called fit: the wait would have no end
         raise UserError(f"out: {str(out)!r} is in use by this thread; give another.") from None
     return Checkpoints(
-        out / NAME,
+        out / CHECKPOINT,
         {**identity_of(spec, problem, device), **digests(given)},
         tell=tell,
         overwrite=False,

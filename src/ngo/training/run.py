@@ -20,7 +20,6 @@ from ngo.engine.population import Population
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.native.threads import one_intra_op_thread
 from ngo.training import run_folder
-from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.checkpoint import Checkpoints, Signals, State
 from ngo.training.evaluation import (
     Evaluation,
@@ -243,7 +242,7 @@ class Training:
 log = logging.getLogger("ngo")
 
 # What a run writes into its folder.
-OUTPUTS = (run_folder.MODELS, run_folder.METRICS, run_folder.RECORD, CHECKPOINT)
+OUTPUTS = (run_folder.MODELS, run_folder.METRICS, run_folder.RECORD, run_folder.CHECKPOINT)
 
 
 #: A run that pauses before each of its steps, and returns its last evaluation.
@@ -313,7 +312,7 @@ def turns(
     on_wait = on_wait or partial(tell, f"waiting for another run in {out}")
     with file_lock(writable_folder(out) / run_folder.LOCK, on_wait), signals:
         checkpoints = Checkpoints(
-            out / CHECKPOINT,
+            out / run_folder.CHECKPOINT,
             origin.about,
             checkpoint_seconds,
             tell,
@@ -324,7 +323,7 @@ def turns(
             checkpoints.remove()
             return None
         finished = None if overwrite else run_folder.finished(out, origin.about)
-        if finished and not (out / CHECKPOINT).exists():
+        if finished and not (out / run_folder.CHECKPOINT).exists():
             seconds, line = finished
             tell(line)
             return last_evaluation(out, seconds)
