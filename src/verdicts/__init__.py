@@ -23,8 +23,7 @@ from verdicts.ledger import judged
 from verdicts.quantity_registry import Quantity, quantity
 from verdicts.registry import UserError, load_entries, one_of
 from verdicts.row import Row, as_table
-from verdicts.rows.selection import Folder
-from verdicts.rows.tables import read_tables
+from verdicts.table import Folder, read_tables
 
 __all__ = [
     "Quantity",

@@ -169,7 +169,7 @@ def _compare(given: argparse.Namespace) -> int:
     ranks (Holm's method), and which methods are within the noise of the best.
     """
     from verdicts.comparison import as_text, compare, draw
-    from verdicts.rows.tables import read_table
+    from verdicts.table import read_table
 
     endings = (".png", ".pdf", ".svg")
     fits = given.picture is None or given.picture.suffix in endings

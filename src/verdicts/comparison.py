@@ -22,13 +22,13 @@ from verdicts.lazy import pd, stats
 from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import ABSENT, alike
-from verdicts.rows.evaluations import Value, worst_of
-from verdicts.rows.seed_values import by_seed, total
-from verdicts.rows.selection import Column, Selection, need
+from verdicts.run_values import Value, worst_of
+from verdicts.scores import by_seed, total
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.judgement import holm
 from verdicts.statistics.two_sample import unpaired_evidence
+from verdicts.table import Column, Selection, need
 
 ABOVE = Expectation("above", 0.0)
 

@@ -12,9 +12,9 @@ from typing import Any
 from verdicts.files import mapping
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import one_of
-from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.sequential import Plan
+from verdicts.table import Selection
 
 #: The mark of a claim that its author may have meant in another way.
 ALTERNATIVE = "alternative"

@@ -9,8 +9,7 @@ from made_up import metrics, run
 from measured_runs import ended, pairs, table
 
 from verdicts.registry import UserError
-from verdicts.rows.best_fields import FIRST_LOOK, at_best
-from verdicts.rows.evaluations import (
+from verdicts.run_values import (
     at_equal_bytes,
     at_equal_steps,
     crossing,
@@ -20,7 +19,7 @@ from verdicts.rows.evaluations import (
     time_to,
     worst_of,
 )
-from verdicts.rows.seed_values import by_seed, runs_by_seed, total, weighted_sum
+from verdicts.scores import FIRST_LOOK, at_best, by_seed, runs_by_seed, total, weighted_sum
 
 CURVES = pd.DataFrame(
     {
