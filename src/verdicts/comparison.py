@@ -26,9 +26,8 @@ from verdicts.rows.evaluations import Value, worst_of
 from verdicts.rows.seed_values import by_seed, total
 from verdicts.rows.selection import Column, Selection, need
 from verdicts.statistics.estimates import ALPHA
-from verdicts.statistics.evidence import Evidence, Expectation, evidence
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import holm
-from verdicts.statistics.two_sample import unpaired_evidence
 
 ABOVE = Expectation("above", 0.0)
 

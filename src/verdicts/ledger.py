@@ -30,12 +30,11 @@ from verdicts.rows.seed_values import both_diverged, lacking_a_run, noted_runs
 from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
-from verdicts.statistics.evidence import Evidence, Expectation, evidence
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
-from verdicts.statistics.power import detectable, seeds_needed
-from verdicts.statistics.sequential import sequential
-from verdicts.statistics.two_sample import WELCH, unpaired_evidence
+from verdicts.statistics.planning import detectable, seeds_needed, sequential
+from verdicts.statistics.samples import WELCH
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
 Finding = Evidence | MultiverseEvidence | Verdict

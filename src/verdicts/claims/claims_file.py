@@ -21,8 +21,8 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import RELATIONS, Expectation
-from verdicts.statistics.sequential import Plan, checked_plan
-from verdicts.statistics.two_sample import TESTS
+from verdicts.statistics.planning import Plan, checked_plan
+from verdicts.statistics.samples import TESTS
 
 CLAIM_KEYS = (
     *("place", "says", "quote", "kind", "from", "where", "quantity", "with"),
