@@ -29,8 +29,7 @@ from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
-from verdicts.statistics.power import detectable, seeds_needed
-from verdicts.statistics.sequential import sequential
+from verdicts.statistics.planning import detectable, seeds_needed, sequential
 from verdicts.table import Selection, Tables, joined, selected
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.

@@ -17,8 +17,8 @@ import numpy as np
 from verdicts.lazy import pd
 from verdicts.registry import UserError, one_of
 from verdicts.run_values import Value, as_numbers, final, highest_is_best, per_run, said
-from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.two_sample import WELCH, unpaired_evidence
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
+from verdicts.statistics.samples import WELCH
 from verdicts.table import UNIVERSE, Selection, complete, described, meant_as_seed, need, selected
 
 #: Fields in which two runs differ that a message names, and seeds that a sentence names.

@@ -20,8 +20,8 @@ from verdicts.files import boolean, check_keys, mapping, names, number, read_map
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
 from verdicts.statistics.evidence import RELATIONS, Expectation
-from verdicts.statistics.sequential import Plan, checked_plan
-from verdicts.statistics.two_sample import TESTS
+from verdicts.statistics.planning import Plan, checked_plan
+from verdicts.statistics.samples import TESTS
 from verdicts.table import Selection
 
 CLAIM_KEYS = (
