@@ -10,13 +10,15 @@ import numpy as np
 
 from verdicts.claims.claim import POOLED
 from verdicts.lazy import pd
-from verdicts.quantity_registry import quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity, cases, quantity
 from verdicts.registry import UserError
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import Value, per_run
 from verdicts.rows.seed_values import by_seed, logs, mean_over, note, total, weighted_sum
 from verdicts.rows.selection import Column, Selection, selected
 from verdicts.statistics.estimates import ROUNDING
+
+__all__ = ["QUANTITIES", "Quantity", "best_difference", "cases", "difference", "level", "quantity"]
 
 OF_VALUE = "that of the value"
 over_universes = partial(quantity, many_universes=True)

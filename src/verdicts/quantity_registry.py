@@ -34,7 +34,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from verdicts.lazy import pd
-from verdicts.registry import Registry, UserError
+from verdicts.registry import Registry, UserError, load_entries
 from verdicts.rows.evaluations import Value
 
 #: The columns of a table of cases.
@@ -119,6 +119,12 @@ class Quantity:
 
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")
+
+
+def load_quantities() -> None:
+    """Register the judge's own: with the first claims file, not with the import of the package."""
+    load_entries("verdicts.quantities")
+    load_entries("verdicts.comparison")
 
 
 def quantity(

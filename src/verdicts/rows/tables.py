@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from verdicts.files import content_of, regular_file
+from verdicts.files import content_of, opened, regular_file
 from verdicts.lazy import compute, pa, pd, types
-from verdicts.parquet_files import opened
 from verdicts.registry import UserError, shown
 from verdicts.rows.selection import Folder
 
