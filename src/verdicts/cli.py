@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 from verdicts.files import write_together
 from verdicts.registry import UserError, check, load_plugin, one_of, printable
-from verdicts.streams import lenient_streams
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -239,8 +241,9 @@ def _reproduce(given: argparse.Namespace) -> int:
 
 def _quantities(given: argparse.Namespace) -> int:
     """List the quantities."""
-    from verdicts.quantity_registry import QUANTITIES
+    from verdicts.quantity_registry import QUANTITIES, load_quantities
 
+    load_quantities()
     names = [given.name] if given.name else sorted(QUANTITIES)
     print("\n\n".join(QUANTITIES[name].description for name in names))
     return 0
@@ -253,3 +256,50 @@ def _rates(given: argparse.Namespace) -> int:
     check(given.simulations >= 1, "simulations", given.simulations, "at least 1")
     print(SIMULATIONS[given.of](given.simulations).to_csv(index=False), end="")
     return 0
+
+
+# The standard streams of a command: work goes on where nobody reads what it prints.
+
+
+class Lenient(io.FileIO):
+    """A stream that drops what it can't write. A reader that has gone, as ``head`` has, is no
+    error; another one is kept.
+    """
+
+    error: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes, or drop them; returns their number."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            pass
+        except OSError as error:  # a full disk, for example
+            self.error = error
+        return len(data)
+
+
+@contextmanager
+def lenient_streams(program: str) -> Iterator[None]:
+    """Standard output and standard error are lenient, or dropped if they are closed.
+
+    If something could not be written, the process ends with a line and the exit code 2.
+    """
+    if sys.stdout is sys.__stdout__:  # and not that of a test
+        sys.stdout, sys.stderr = _lenient(sys.stdout), _lenient(sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+        if isinstance(raw, Lenient) and raw.error:
+            print(f"{program}: output: {raw.error.strerror}.", file=sys.stderr)
+            raise SystemExit(2)
+
+
+def _lenient(stream: TextIO | None) -> TextIO:
+    if stream is None:
+        return open(os.devnull, "w")
+    buffer = io.BufferedWriter(Lenient(stream.fileno(), "w", closefd=False))
+    by_line = bool(stream.line_buffering)
+    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, line_buffering=by_line)

@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from verdicts.lazy import pd
-from verdicts.registry import Registry, UserError
+from verdicts.registry import Registry, UserError, load_entries
 from verdicts.run_values import Value
 from verdicts.scores import Scores
 
@@ -124,6 +124,11 @@ class Quantity:
 
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")
+
+
+def load_quantities() -> None:
+    """Register the judge's own: with the first claims file, not with the import of the package."""
+    load_entries("verdicts.quantities")
 
 
 def quantity(

@@ -16,9 +16,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from verdicts.files import content_of, regular_file
+from verdicts.files import content_of, opened, regular_file
 from verdicts.lazy import compute, pa, pd, types
-from verdicts.parquet_files import opened
 from verdicts.registry import TableError, UserError, nearest, shown
 
 #: Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column.
