@@ -78,10 +78,14 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
     ranks.add_argument("table", type=Path, help="the table (CSV or Parquet)")
     ranks.add_argument("--by", required=True, metavar="COLUMN", help="that of the methods")
     ranks.add_argument("--metric", required=True, metavar="COLUMN", help="at the end of runs")
-    told = "tasks, over which values are averaged; may be repeated"
-    ranks.add_argument("--over", action="append", default=[], metavar="COLUMN", help=told)
-    told = "which end of the metric is best; by default, as its name says"
+    told = "tasks, over which values are averaged: COLUMN,COLUMN"
+    ranks.add_argument(
+        "--over", action="extend", type=names, default=[], metavar="COLUMNS", help=told
+    )
+    told = "which end of the metric is best; needed where its name does not say it"
     ranks.add_argument("--best", choices=("lowest", "highest"), help=told)
+    told = "what is printed (default: text)"
+    ranks.add_argument("--format", choices=("text", "markdown", "latex"), default="text", help=told)
     ranks.add_argument("--picture", type=Path, metavar="FILE", help="draw it (PNG, PDF, SVG)")
     register = add(_register, "say when claims were first made, before the runs")
     register.add_argument("claims", type=Path, help="the claims file (YAML)")
@@ -170,17 +174,17 @@ def _compare(given: argparse.Namespace) -> int:
     """Compare all pairs of methods, paired where they share seeds; print means with intervals,
     ranks (Holm's method), and which methods are within the noise of the best.
     """
-    from verdicts.comparison import as_text, compare, draw
-    from verdicts.rows.tables import read_table
+    from verdicts.comparison import compare
+    from verdicts.table import read_table
 
     endings = (".png", ".pdf", ".svg")
     fits = given.picture is None or given.picture.suffix in endings
     check(fits, "picture", str(given.picture), f"end it in one of {', '.join(endings)}")
-    lowest = None if given.best is None else given.best == "lowest"
-    table = compare(read_table(given.table), given.by, given.metric, given.over, lowest)
+    found = compare(read_table(given.table), given.by, given.metric, given.over, given.best)
     if given.picture is not None:
-        draw(table, given.metric, given.picture)
-    print(printable(as_text(table, given.metric), keep="\n"), end="")
+        found.plot(given.picture)
+    texts = {"text": str(found), "markdown": found.to_markdown(), "latex": found.to_latex()}
+    print(printable(texts[given.format], keep="\n"))
     return 0
 
 

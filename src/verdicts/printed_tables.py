@@ -15,7 +15,7 @@ from pathlib import Path
 from verdicts.files import regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, check, shown
-from verdicts.rows.tables import check_columns, read_csv
+from verdicts.table import check_columns, read_csv
 
 #: The most bytes of a file of printed numbers.
 MOST_BYTES = 2**20

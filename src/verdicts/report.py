@@ -1,4 +1,4 @@
-"""Verdicts as text, Markdown, JSON and a page. Each takes the rows of verdicts."""
+"""Verdicts as text, Markdown, LaTeX, JSON and a page; and what a public function gives back."""
 
 from __future__ import annotations
 
@@ -8,12 +8,86 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from verdicts.lazy import pd
+from verdicts.registry import UserError, in_a_line
 from verdicts.row import ABSENT, Row, counted, counts, number, registered
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: The least of the column with the verdict.
 WIDTH = 11
+
+
+class Result:
+    """What a public function found: ``str`` of it is a sentence, and ``frame`` has its numbers.
+
+    A subclass has both, and says how it is drawn. It may choose what of ``frame`` is shown.
+    """
+
+    frame: pd.DataFrame
+
+    def __repr__(self) -> str:
+        """The sentence."""
+        return str(self)
+
+    def shown(self) -> pd.DataFrame:
+        """The table as strings, for pages."""
+        return as_strings(self.frame)
+
+    def draw(self, figure: Figure) -> None:
+        """Draw it on an empty figure, whose size it may change."""
+        raise NotImplementedError
+
+    def to_markdown(self) -> str:
+        """The table as a pipe table, without the sentence."""
+        return pipe_table(self.shown())
+
+    def to_latex(self) -> str:
+        r"""The table as a ``tabular`` with the rules of the package booktabs."""
+        return latex_table(self.shown())
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>\n{html_table(self.shown(), 'Result')}"
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The picture, which is also written to ``path`` (PNG, PDF, SVG).
+
+        Raises a UserError without matplotlib, and for a file that it can't write.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            told = "it needs matplotlib: pip install 'verdicts[pictures]'"
+            raise UserError(f"picture: {told}.") from None
+        figure = Figure(layout="constrained")
+        self.draw(figure)
+        try:
+            if path is not None:
+                figure.savefig(path)
+        except (OSError, ValueError) as error:
+            raise UserError(f"picture: {str(path)!r}: {in_a_line(error)}.") from None
+        return figure
+
+
+def as_strings(table: pd.DataFrame) -> pd.DataFrame:
+    """A table as strings, with headers in capitals (but z and p), without columns that are empty.
+
+    Numbers have four digits.
+    """
+    texts = table.map(_string)
+    names = map(str, table.columns)
+    texts.columns = [name if len(name) == 1 else name[:1].upper() + name[1:] for name in names]
+    return texts.loc[:, (texts != ABSENT).any()]
+
+
+def _string(value: object) -> str:
+    if isinstance(value, float):
+        value = "" if math.isnan(value) else f"{value:.4g}".replace("-", "−")
+    return str(value).strip() or ABSENT
 
 
 def as_text(rows: Sequence[Row]) -> str:
@@ -93,6 +167,28 @@ def pipe_table(printed: pd.DataFrame) -> str:
 def escaped(plain: str) -> str:
     """Text on one line that has no meaning in Markdown, in a table too."""
     return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(plain.splitlines()))
+
+
+#: Characters with a meaning in LaTeX, or that its fonts lack.
+LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "−": "$-$", "±": r"$\pm$", "≤": r"$\le$", "≥": r"$\ge$", "–": "--", "\u00a0": "~",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+}  # fmt: skip
+
+
+def latex_table(printed: pd.DataFrame) -> str:
+    """A table of strings as a ``tabular`` with booktabs' rules; text is escaped."""
+    lines = [list(printed.columns), *printed.itertuples(index=False)]
+    head, *body = (
+        " & ".join("".join(LATEX.get(c, c) for c in " ".join(t.splitlines())) for t in line)
+        + r" \\"
+        for line in lines
+    )
+    return "\n".join([
+        rf"\begin{{tabular}}{{{'l' * printed.shape[1]}}}", r"\toprule", head, r"\midrule", *body,
+        r"\bottomrule", r"\end{tabular}",
+    ])  # fmt: skip
 
 
 #: Of the format: it changes when a field is renamed or removed.

@@ -19,10 +19,10 @@ from verdicts.claims.units import check_shares
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
 from verdicts.quantity_registry import QUANTITIES, load_quantities
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
-from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import RELATIONS, Expectation
-from verdicts.statistics.sequential import Plan, checked_plan
-from verdicts.statistics.two_sample import TESTS
+from verdicts.statistics.planning import Plan, checked_plan
+from verdicts.statistics.samples import TESTS
+from verdicts.table import Selection
 
 CLAIM_KEYS = (
     *("place", "says", "quote", "kind", "from", "where", "quantity", "with"),

@@ -8,13 +8,8 @@ import pytest
 from measured_runs import ended, pairs, table
 
 from verdicts.registry import UserError
-from verdicts.rows.best_fields import FIRST_LOOK, at_best
-from verdicts.rows.evaluations import (
-    final,
-    per_run,
-    worst_of,
-)
-from verdicts.rows.seed_values import by_seed, runs_by_seed, total, weighted_sum
+from verdicts.run_values import final, per_run, worst_of
+from verdicts.scores import FIRST_LOOK, at_best, sides, total, weighted_sum
 
 CURVES = pd.DataFrame(
     {
