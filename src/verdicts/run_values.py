@@ -98,9 +98,7 @@ SHARE = "share of 1"
 #: ``PART`` takes away. Of any other name one has to ask (``rounds_to_accuracy``, ``fid_score``).
 HIGH = ("accuracy", "acc", "score", "return", "reward", "f1", "auc")
 LOW = ("loss", "error", "perplexity", "nll", "mse", "rmse", "mae")
-PART = re.compile(
-    r"^((test|val|valid|validation|eval|train|training|workers|holdout)[_/ ])*|_mean$"
-)
+PART = re.compile(r"^((test|val|validation|eval|train|workers|holdout)[-_/ ])*|_mean$")
 
 #: The words for the ends, and what a diverged run then counts for.
 ENDS = {"highest": -math.inf, "lowest": math.inf}

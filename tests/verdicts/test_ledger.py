@@ -235,7 +235,9 @@ def test_a_diverged_run_counts_against_its_side_with_and_without_the_column_run(
     ours = rows["method"] == "b"
     row = compared(tmp_path, rows.assign(diverged=ours))
     assert (row["verdict"], row["infinite"], row["estimate"]) == ("reversed", 10, -math.inf)
-    assert row["reason"] == "in 10 of 10 seeds runs diverged, and count against their side"
+    assert row["reason"] == (
+        "in 10 of 10 seeds runs diverged, and count against their side (high is best)"
+    )
     row = compared(tmp_path, rows.assign(diverged=~ours))
     assert (row["verdict"], row["estimate"]) == ("holds", math.inf)
 
@@ -270,7 +272,7 @@ def test_a_value_of_0_has_not_diverged(tmp_path, looks):
     assert row["reason"] == "in 7 of 7 seeds V is 0, and its logarithm (−∞) decides the seed"
     some = [math.inf, 0.2, 0.1, 0.3, 0.1, 0.1, 0.4, 0.0]
     row = ratio_of_V(tmp_path, some, [0.1, 0.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.0], looks=looks)
-    assert "in 1 of 7 seeds runs diverged, and count against their side; in 1 of " in row["reason"]
+    assert "runs diverged, and count against their side (low is best); in 1 of " in row["reason"]
     assert row["reason"].endswith("seed 7 is left out: V is 0 on both sides")
 
 

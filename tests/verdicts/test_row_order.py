@@ -72,7 +72,7 @@ def test_methods_are_compared_by_seed_at_the_levels_of_holm():
     for a, b in (pair for pair, p in adjusted.items() if p <= 0.05):
         ranks[a if sides[a].mean() < sides[b].mean() else b] += 1
     for given in (rows, *shuffled(rows)):
-        found = compare(given, "m", "score", lowest=False).set_index("m")
+        found = compare(given, "m", "score").frame.set_index("m")
         assert found["rank"].to_dict() == ranks
         for m in set(METHODS) - {best}:
             pair = tuple(sorted((best, m)))
@@ -113,6 +113,6 @@ def test_methods_that_lack_other_seeds_are_compared_on_those_they_share():
     assert len(sides) == SEEDS - 2
     expected = stats.ttest_rel(sides["A"], sides["D"])
     for given in shuffled(rows[~lacks & rows["m"].isin(["A", "D"])]):
-        found = compare(given, "m", "score", lowest=False).set_index("m").loc["D"]
+        found = compare(given, "m", "score").frame.set_index("m").loc["D"]
         assert found["behind"] == pytest.approx((sides["A"] - sides["D"]).mean())
         assert found["p"] == pytest.approx(expected.pvalue)

@@ -129,12 +129,12 @@ def test_mistakes_end_in_a_line(tmp_path, more):
 def test_the_best_method_is_within_the_noise_and_ranks_use_holm():
     methods = {"A": A, "B": B, "C": [value + 0.3 for value in B], "D": [10.0, 11, 12, 9]}
     rows = pd.DataFrame([{"m": m, "score": value} for m in methods for value in methods[m]])
-    table = compare(rows, "m", "score").set_index("m")
+    table = compare(rows, "m", "score").frame.set_index("m")
     assert table["rank"].to_dict() == {"C": 1, "B": 1, "A": 3, "D": 4}
     p = stats.ttest_ind(methods["C"], methods["D"], equal_var=False).pvalue
     assert table.loc["D", "p"] >= p * 3
     assert table.loc["B", "least"] < 0 < table.loc["A", "least"]
-    lowest = compare(rows, "m", "score", lowest=True).set_index("m")
+    lowest = compare(rows, "m", "score", best="lowest").frame.set_index("m")
     assert lowest["rank"].to_dict() == {"D": 1, "A": 2, "B": 3, "C": 3}
 
 
@@ -146,8 +146,11 @@ def test_tasks_have_an_interquartile_mean_and_profiles(tmp_path, capsys):
     rows["score"] = STREAM.normal(size=len(rows)) + (rows["m"] == "Y")
     of_y = rows[rows["m"] == "Y"].pivot(index="seed", columns="task", values="score")
     profile = QUANTITIES["performance_profile"].function(rows, 0.5, ["task"], of={"m": "Y"})
-    assert profile.mean() == pytest.approx((of_y > 0.5).to_numpy().mean())
-    iqm = QUANTITIES["interquartile_mean"].function
+    assert profile.numbers.mean() == pytest.approx((of_y > 0.5).to_numpy().mean())
+
+    def iqm(*rows, **sides):
+        return QUANTITIES["interquartile_mean"].function(*rows, **sides).numbers
+
     of_a_seed = iqm(rows, ["task"], of={"m": "Y"})
     assert of_a_seed.tolist() == pytest.approx(stats.trim_mean(of_y.to_numpy(), 0.25, axis=1))
     both = iqm(rows, ["task"], of={"m": "Y"}, minus={"m": "X"})

@@ -7,21 +7,24 @@ import pandas as pd
 import pytest
 from measured_runs import ended, pairs, table
 
-from verdicts.quantities import (
-    best_difference,
-    contrast,
-    difference,
-    fisher_z,
-    log_ratio,
-    log_spread_ratio,
-    pooled,
-    remaining_gap,
-    slope,
-    slope_of,
-    slope_on_V,
-    spread,
-)
+from verdicts import quantities
+from verdicts.quantities import slope_of
 from verdicts.registry import UserError
+
+
+def numbers_of(name):
+    """What a quantity gives by seed, without the runs behind it."""
+    quantity = getattr(quantities, name)
+    return lambda *rows, **given: quantity(*rows, **given).numbers
+
+
+best_difference, contrast, difference, fisher_z, log_ratio, log_spread_ratio = map(
+    numbers_of,
+    ("best_difference", "contrast", "difference", "fisher_z", "log_ratio", "log_spread_ratio"),
+)
+pooled, remaining_gap, slope, slope_on_V, spread = map(
+    numbers_of, ("pooled", "remaining_gap", "slope", "slope_on_V", "spread")
+)
 
 
 def runs(values):

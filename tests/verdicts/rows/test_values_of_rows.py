@@ -76,11 +76,12 @@ def test_a_diverged_run_has_the_worst_value_of_its_column(column, worst):
     ("column", "worst"),
     [
         ("accuracy_without_loss", None), ("lossless", None), ("terror", None), ("time", None),
-        ("test_loss", math.inf), ("val-losses", math.inf), ("errors@1", math.inf),
-        ("Accuracy", -math.inf), ("mean_reward2", -math.inf), ("return", -math.inf),
+        ("test_loss", math.inf), ("val-loss", math.inf), ("errors@1", None),
+        ("Accuracy", -math.inf), ("mean_reward2", None), ("workers_accuracy_mean", -math.inf),
+        ("rounds_to_accuracy", None), ("fid_score", None), ("neg_log_loss", None),
     ],
 )  # fmt: skip
-def test_the_worst_is_known_by_whole_words_of_one_kind(column, worst):
+def test_the_worst_is_known_by_whole_names(column, worst):
     assert worst_of(column) == worst
 
 
@@ -98,7 +99,8 @@ def test_seeds_by_keys():
         [pairs([0.5, 0.6], [0.1, 0.2], topology="ring"), pairs([0.7], [0.3], topology="complete")],
         ignore_index=True,
     )
-    found = by_seed(rows, {"method": "ngo"}, "accuracy", ["topology"])
+    (side,) = sides(rows, [{"method": "ngo"}], "accuracy", ["topology"])
+    found = side.values
     assert set(found.columns) == {("ring",), ("complete",)}
     assert found[[("ring",)]].iloc[:, 0].tolist() == pytest.approx([50, 60])
     assert found[[("complete",)]].iloc[:, 0].tolist() == pytest.approx([70, math.nan], nan_ok=True)
@@ -108,23 +110,27 @@ def test_two_runs_of_a_seed_are_refused():
     rows = pairs([0.5], [0.1])
     said = "^runs gossip-s0 and ngo-s0 have the same seed and differ in .*method"
     with pytest.raises(UserError, match=said):
-        by_seed(pairs([0.5, 0.6], [0.1, 0.2]), {}, "accuracy")
+        sides(pairs([0.5, 0.6], [0.1, 0.2]), [{}], "accuracy")
     with pytest.raises(UserError, match="over: there is no column 'methd'. Did you mean"):
-        runs_by_seed(rows, "accuracy", ["methd"])
+        sides(rows, [{}], "accuracy", ["methd"])
 
 
 def test_two_rows_of_a_seed_are_told_apart():
     rows = pd.DataFrame({"dataset": list("baab"), "seed": [0, 1, 2, 1], "score": 1.0})
     with pytest.raises(UserError, match="^rows 2 and 4 have the same seed and differ in dataset"):
-        runs_by_seed(rows, "score")
+        sides(rows, [{}], "score")
     with pytest.raises(UserError, match=r"^rows 2 and 4 are the same \(seed 1\)"):
-        runs_by_seed(rows.assign(dataset="a"), "score")
+        sides(rows.assign(dataset="a"), [{}], "score")
 
 
 def test_centralized_training_counts_for_every_topology():
-    one = frame({("ring",): [5, 6], ("complete",): [8, 9]})
-    shared = frame({(None,): [10, 20]})
-    found = weighted_sum([(1, shared), (-1, one)])
+    rows = pd.DataFrame(
+        [("a", "ring", 0, 5), ("a", "ring", 1, 6), ("a", "complete", 0, 8), ("a", "complete", 1, 9),
+         ("all", None, 0, 10), ("all", None, 1, 20)],
+        columns=["method", "topology", "seed", "score"],
+    )  # fmt: skip
+    one, shared = sides(rows, [{"method": "a"}, {"method": "all"}], "score", ["topology"])
+    found = weighted_sum([(1, shared.values), (-1, one.values)])
     assert found[[("ring",)]].iloc[:, 0].tolist() == [5, 14]
     assert found[[("complete",)]].iloc[:, 0].tolist() == [2, 11]
 
