@@ -1,12 +1,16 @@
 """The names that ``import ngo`` offers, and registries that are full whatever is imported first."""
 
+import inspect
 import json
+import re
 import sys
 
 import pytest
+from conftest import REPOSITORY
 from running import finished, start
 
 import ngo
+import verdicts
 
 HEAVY = ("torch", "numpy", "pandas", "matplotlib", "scipy")
 REGISTRIES = """
@@ -42,3 +46,17 @@ def test_the_order_of_entries_does_not_depend_on_what_is_imported_first():
     )
     assert all(first)
     assert first == other
+
+
+def test_all_that_is_not_the_judge_imports_its_public_modules_alone():
+    public = {name for name in verdicts.__all__ if inspect.ismodule(getattr(verdicts, name))}
+    places = ("src/ngo", "notebooks", "papers", "tools", "benchmarks", "workflow", "examples")
+    files = [path for place in places for path in (REPOSITORY / place).rglob("*.*")]
+    imported = {
+        (path.name, module)
+        for path in files
+        if path.suffix in (".py", ".ipynb", ".smk")
+        for module in re.findall(r"\b(?:from|import) verdicts\.([\w.]+)", path.read_text("utf-8"))
+    }
+    assert len(imported) > 100
+    assert [(name, module) for name, module in imported if module not in public] == []

@@ -99,10 +99,15 @@ def api() -> str:
 
 def verdicts_api() -> str:
     """The page of the names of ``verdicts``."""
-    names = [f"verdicts.{name}" for name in verdicts.__all__ if name != "UserError"]
-    parts = ["# The API of verdicts", "", *map(documented, names), "## A row of verdicts", ""]
-    parts += [documented("verdicts.row.Row"), "## Replications", ""]
-    return "\n".join([*parts, documented("verdicts.replication")])
+    values = {name: getattr(verdicts, name) for name in verdicts.__all__ if name != "UserError"}
+    modules = {name: value for name, value in values.items() if inspect.ismodule(value)}
+    parts = ["# The API of verdicts", ""]
+    parts += [documented(f"verdicts.{name}") for name in values if name not in modules]
+    parts += ["## Modules", "", "For programs that build on the judge, as `ngo` does.", ""]
+    parts += [
+        f"- `{name}`: {inspect.getdoc(each).splitlines()[0]}" for name, each in modules.items()
+    ]
+    return "\n".join([*parts, "", "## Replications", "", documented("verdicts.replication")])
 
 
 def printed(text: str) -> str:

@@ -13,7 +13,7 @@ Importing the package is quick: a name's module is imported when the name is fir
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from importlib import import_module
 
 TYPE_CHECKING = False  # typing's own, without the import
@@ -21,24 +21,6 @@ TYPE_CHECKING = False  # typing's own, without the import
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from verdicts import (
-        claims,
-        cli,
-        files,
-        lazy,
-        printed_tables,
-        quantities,
-        registration,
-        registry,
-        report,
-        reproduction,
-        reproduction_page,
-        row,
-        run_values,
-        scores,
-        statistics,
-        table,
-    )
     from verdicts.claims import ClaimsFile
     from verdicts.claims.claims_file import read_claims
     from verdicts.lazy import pd
@@ -51,7 +33,7 @@ if TYPE_CHECKING:
     from verdicts.statistics import judgement
     from verdicts.statistics.estimates import estimate
     from verdicts.statistics.evidence import Expectation, evidence
-    from verdicts.table import Folder, read_tables
+    from verdicts.table import Folder, Tables, read_tables
 
 __all__ = [
     "Expectation",  # what evidence is for or against: above 0, for example
@@ -137,7 +119,7 @@ def check(claims: str | Path, tables: str | Path) -> list[Row]:
 
 
 def specification_curve(
-    claims: str | Path | ClaimsFile, tables: str | Path | table.Tables, claim: str
+    claims: str | Path | ClaimsFile, tables: str | Path | Tables, claim: str
 ) -> pd.DataFrame:
     """The universes of a claim, sorted by effect: its settings, ``effect`` and ``side``.
 
@@ -153,7 +135,7 @@ def specification_curve(
     file = claims if isinstance(claims, ClaimsFile) else claims_file.read_claims(claims)
     over = {name: listed for name, listed in file.claims.items() if listed.universes is not None}
     one_of("claim", claim, over)
-    if isinstance(tables, str | os.PathLike):
+    if not isinstance(tables, Mapping):
         tables = _checked_tables(replace(file, claims={claim: over[claim]}), tables)
     return universes.specification_curve(over[claim], tables)
 

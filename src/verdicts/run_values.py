@@ -1,4 +1,4 @@
-"""The evaluations of runs: the last, those after equal budgets, and one number of each run.
+"""The evaluations of runs: the last, and one number of each run.
 
 A number is a column at a run's end, or one of its whole curve. Light: claims files are checked
 without pandas.

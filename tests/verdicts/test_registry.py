@@ -1,3 +1,4 @@
+import inspect
 import sys
 from importlib.util import find_spec
 
@@ -61,8 +62,17 @@ def test_of_very_many_names_a_message_lists_some():
     assert "Did you mean 'score'?" in nearest("SCORE", known)
 
 
-def test_no_name_of_the_package_is_also_a_module():
-    assert [name for name in verdicts.__all__ if find_spec(f"verdicts.{name}")] == []
+def test_each_public_name_is_there_and_no_module_hides_another_one():
+    places = {name: find_spec(f"verdicts.{name}") for name in verdicts.__all__}
+    assert set(verdicts.__all__) <= set(dir(verdicts))
+    for name, place in places.items():
+        assert place is None or inspect.ismodule(getattr(verdicts, name)), name
+
+
+def test_importing_the_package_imports_no_library():
+    heavy = "{'numpy', 'pandas', 'scipy', 'yaml', 'pyarrow'}"
+    code = f"import sys, verdicts; print(sorted({heavy} & set(sys.modules)))"
+    assert finished(start([sys.executable, "-c", code])) == "[]\n"
 
 
 def test_the_list_of_quantities_imports_nothing_heavy():

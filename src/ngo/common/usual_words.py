@@ -7,23 +7,14 @@ from verdicts.registry import UserError, shown
 
 # Usual words, and the fields of a run that they may mean.
 USUAL = {
-    "learning_rate": ("lr",),
-    "eta": ("lr",),
-    "step_size": ("lr", "gamma"),
-    "stepsize": ("lr", "gamma"),
+    **dict.fromkeys(("learning_rate", "eta"), ("lr",)),
+    **dict.fromkeys(("step_size", "stepsize"), ("lr", "gamma")),
     "consensus_rate": ("gamma",),
-    "n_workers": ("workers",),
-    "num_workers": ("workers",),
-    "n_nodes": ("workers",),
-    "num_nodes": ("workers",),
-    "n_clients": ("workers",),
-    "num_clients": ("workers",),
-    "n_epochs": ("epochs",),
-    "num_epochs": ("epochs",),
-    "algorithm": ("method",),
-    "optimizer": ("local_rule",),
-    "network": ("topology",),
     "alpha": ("beta",),  # of a Dirichlet distribution
+    **dict.fromkeys(("n_workers", "num_workers", "n_nodes", "num_nodes"), ("workers",)),
+    **dict.fromkeys(("n_clients", "num_clients"), ("workers",)),
+    **dict.fromkeys(("n_epochs", "num_epochs"), ("epochs",)),
+    **{"algorithm": ("method",), "optimizer": ("local_rule",), "network": ("topology",)},
     "random_state": ("seed",),
 }
 

@@ -4,13 +4,4 @@ from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING, exceeds
 from verdicts.statistics.multiverse import Multiverse
 from verdicts.statistics.rules import meets, readable, spoken
 
-__all__ = [
-    "ALPHA",
-    "FEWEST",
-    "ROUNDING",
-    "Multiverse",
-    "exceeds",
-    "meets",
-    "readable",
-    "spoken",
-]
+__all__ = ["ALPHA", "FEWEST", "ROUNDING", "Multiverse", "exceeds", "meets", "readable", "spoken"]
