@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ABOVE = Expectation("above", 0.0)
 
-#: From this number of pairs on, t tests decide, and intervals of means take so few choices of signs.
+#: From this number of pairs on t tests decide, and means have so few choices of signs.
 MANY, FEW_DRAWS = 1000, 2**12
 
 #: The columns of ``Comparison.frame``, behind the method.
@@ -130,23 +130,22 @@ def compare(
     the metric must say which. Raises a UserError for a column that is not there, for a single
     method, and if it is not known which end is better.
     """
-    over = [over] if isinstance(over, str) else list(over)
-    rows = of_frame(data) if isinstance(data, pd.DataFrame) else _of_arrays(data, by, metric, over)
-    need(rows, [by, metric, *over])
-    if best is None:
-        if (worst := worst_of(metric)) not in ENDS.values():
-            told = f"whether a high or a low {metric!r} is better is not known"
-            raise UserError(f"metric: {told}; say it: best is highest, or lowest (--best).")
-    else:
-        worst = ENDS[one_of("best", best, ENDS)]
+    tasks = [over] if isinstance(over, str) else list(over)
+    rows = of_frame(data) if isinstance(data, pd.DataFrame) else _of_arrays(data, by, metric, tasks)
+    need(rows, [by, metric, *tasks])
+    worst = worst_of(metric) if best is None else ENDS[one_of("best", best, ENDS)]
+    ends = {value: end for end, value in ENDS.items()}
+    if worst is None or worst not in ends:
+        told = f"whether a high or a low {metric!r} is better is not known"
+        raise UserError(f"metric: {told}; say it: best is highest, or lowest (--best).")
     lowest = worst == np.inf
-    ends = {worst: end for end, worst in ENDS.items()}
     methods = rows[by].dropna().unique()
     if len(methods) < 2:
         raise UserError(f"by: {by!r} has {len(methods)} value; a comparison takes two.")
     value = {"last": metric, "best": ends[worst]}
-    found = sides(rows, [{by: name} for name in methods], value, over, paired=False)
-    told = [f"{count} rows have no {by}" for count in [int(rows[by].isna().sum())] if count]
+    found = sides(rows, [{by: name} for name in methods], value, tasks, paired=False)
+    nameless = int(rows[by].isna().sum())
+    told = [f"{nameless} rows have no {by}"] if nameless else []
     for side in found:
         each = Scores(mean_over(side.values), [side]).told(value)
         told += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]

@@ -9,20 +9,25 @@ family; those of its cells within the claim.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from verdicts.claims.checks import check_names
 from verdicts.claims.claim import SIDES, Claim, ClaimsFile
+from verdicts.claims.claims_file import claims_of
 from verdicts.claims.gates import check_gate
 from verdicts.claims.units import known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
-from verdicts.row import NAN, Row
+from verdicts.report import Result, lines_of, print_board
+from verdicts.row import ABSENT, NAN, Row, as_table
+from verdicts.run_values import Value
 from verdicts.scores import FIRST_LOOK, Scores, compared, evidence_of, sides
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
@@ -30,7 +35,10 @@ from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.planning import detectable, seeds_needed, sequential
-from verdicts.table import Selection, Tables, joined, selected
+from verdicts.table import Selection, Tables, joined, of_frame, selected
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
 Finding = Evidence | MultiverseEvidence | Verdict
@@ -297,3 +305,88 @@ OF_VERDICT = (
 )
 #: What a row has of the claim, of the verdict and of the evidence.
 OF_EVIDENCE = (*("estimate", "pairs", "infinite"), *("p_t", "p_sign_flip", "p", "p_equivalent"))
+
+
+@dataclass(frozen=True)
+class Judged(Result):
+    """Verdicts on claims: ``str`` has a line or two on each."""
+
+    rows: Sequence[Row]
+
+    @property
+    def frame(self) -> pd.DataFrame:  # type: ignore[override]
+        """A row for each claim (``as_table``)."""
+        return as_table(self.rows)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the first claim."""
+        return self.rows[0].verdict
+
+    def __str__(self) -> str:
+        return "\n".join(lines_of(row) for row in self.rows)
+
+    def shown(self) -> pd.DataFrame:
+        """The claims as the pages show them."""
+        board = print_board(self.rows)
+        return board.loc[:, ~board.isin(["", ABSENT]).all()]
+
+    def draw(self, figure: Figure) -> None:
+        """Estimates and intervals, with what is expected; grey is within the margin."""
+        figure.set_size_inches(6, 1.2 + 0.4 * len(self.rows))
+        axes = figure.subplots()
+        for place, row in enumerate(self.rows):
+            ends = (place - 0.4, place + 0.4)
+            if not np.isnan(row.margin):
+                near = [row.expected - row.margin, row.expected + row.margin]
+                axes.fill_betweenx(ends, *near, color="0.9")
+            axes.vlines(row.expected, *ends, color="0.4", linestyle="dotted")
+            axes.hlines(place, row.low, row.high, color="tab:blue")
+            axes.plot(row.estimate, place, "o", color="tab:blue")
+        named = [f"{row.says}\n{row.verdict}" for row in self.rows]
+        axes.set_yticks(range(len(named)), named, parse_math=False)
+        axes.set_ylim(len(named) - 0.5, -0.5)
+        axes.set_xlabel(self.rows[0].unit or "difference")
+
+
+def judge(
+    data: pd.DataFrame,
+    says: str = "",
+    *,
+    of: Selection | None = None,
+    minus: Selection | None = None,
+    value: Value = "accuracy",
+    over: Sequence[str] = (),
+    best: str | None = None,
+    margin: float | None = None,
+    **expected: float,
+) -> Judged:
+    """Judge one claim on a table: ``above``, ``below`` or ``near`` a number.
+
+    It is about the ``value`` of the runs ``of`` less that of the runs ``minus``, or about its level
+    without these; a mean over the columns ``over``, by seed. ``margin`` is the largest difference
+    that counts as none. ``best`` is ``highest`` or ``lowest``, where the name of the value does not
+    say it. Raises a UserError, in one line.
+
+    >>> rows = pd.DataFrame({"m": [*"AAABBB"], "seed": [0, 1, 2] * 2, "loss": [5, 6, 8, 1, 2, 3]})
+    >>> judge(rows, "B is better", of={"m": "B"}, minus={"m": "A"}, value="loss", below=0).verdict
+    'holds'
+    """
+    if len(expected) != 1:
+        raise UserError("judge: give one of above, below, near.")
+    ((relation, number),) = expected.items()
+    given: dict[str, Any] = {"value": {"last": value, "best": best} if best else value}
+    given |= {"over": list(over)} if over else {}
+    given |= {"of": of or {}, "minus": minus} if minus is not None else {}
+    rows = of_frame(data)
+    if minus is None and of:
+        rows = selected(rows, of)
+    entry = {
+        "place": "", "says": says or f"{relation} {number:g}", "from": "table",
+        "kind": "equality" if relation == "near" else "order",
+        "quantity": "level" if minus is None else "difference", "with": given, relation: number,
+        **({} if margin is None else {"margin": margin}),
+    }  # fmt: skip
+    claims = claims_of({"claims": {"claim": entry}}, Path())
+    check_names(claims, tables := {"table": rows})
+    return Judged(judged(claims, tables))

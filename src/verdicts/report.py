@@ -94,10 +94,11 @@ def as_text(rows: Sequence[Row]) -> str:
     """Two lines for each claim or cell, and the counts."""
     told = filter(None, [counted(counts(rows)), registered(rows)])
     width = max([WIDTH, *(len(row.verdict) + 2 for row in rows)])
-    return "\n".join([*(_lines(row, width) for row in rows), "", *told]) + "\n"
+    return "\n".join([*(lines_of(row, width) for row in rows), "", *told]) + "\n"
 
 
-def _lines(row: Row, width: int) -> str:
+def lines_of(row: Row, width: int = WIDTH) -> str:
+    """A claim with its verdict, and below it what was found."""
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
     look = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
     measured = "" if row.measured == ABSENT else row.measured

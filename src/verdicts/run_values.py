@@ -206,7 +206,7 @@ def with_diverged(
 
 def _with_best(value: Value) -> str:
     """How a claim says which end of a value is the best."""
-    given = {"last": value} if isinstance(value, str) else dict(value)
+    given: Mapping[str, object] = {"last": value} if isinstance(value, str) else value
     return f"{{{', '.join(f'{name}: {part}' for name, part in given.items())}, best: lowest}}"
 
 

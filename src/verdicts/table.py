@@ -105,8 +105,8 @@ def of_frame(frame: pd.DataFrame, name: str = "table") -> pd.DataFrame:
     Raises a UserError, which calls it ``name``, for two columns of one name, and like
     ``with_roles``.
     """
-    table = frame.reset_index(drop=True).set_axis(map(str, frame.columns), axis=1)
-    check_columns(table, name)
+    table = frame.reset_index(drop=True).set_axis([str(column) for column in frame], axis=1)
+    check_columns(map(str, table), name)
     for column in table:
         kind = table[column].dtype
         if isinstance(kind, pd.CategoricalDtype):
@@ -294,7 +294,12 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
         _check_fields(path)
     finally:
         csv.field_size_limit(before)
-    given = {"index_col": False, "low_memory": False, "keep_default_na": False, "na_values": [""]}
+    given: dict[str, Any] = {
+        "index_col": False,
+        "low_memory": False,
+        "keep_default_na": False,
+        "na_values": [""],
+    }
     table = pd.read_csv(path, **{**given, **options})
     for place, name in enumerate(table if "dtype" not in options else ()):
         if not (pd.api.types.is_numeric_dtype(table[name]) or table[name].isna().all()):
@@ -325,7 +330,7 @@ def check_finite(texts: pd.Series, key: str) -> None:
     """Raise a UserError, under ``key``, for the first text of an infinite number with digits."""
     too_large = texts[texts.astype(str).str.contains(r"\d")]
     if len(too_large):
-        row = int(too_large.index[0]) + 1  # type: ignore[call-overload]
+        row = int(too_large.index[0]) + 1
         told = f"{shown(too_large.iloc[0])} in row {row} is too large for a number"
         raise UserError(f"{key}: {told}; infinity is written inf.")
 
