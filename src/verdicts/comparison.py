@@ -25,6 +25,7 @@ from verdicts.scores import Scores, Side, compared, evidence_of, mean_over, side
 from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.judgement import holm
+from verdicts.statistics.samples import DRAWS
 from verdicts.table import Column, need, of_frame
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 ABOVE = Expectation("above", 0.0)
 
-#: From this number of pairs on, Student's t tests decide.
-MANY = 1000
+#: From this number of pairs on, t tests decide, and intervals of means take so few choices of signs.
+MANY, FEW_DRAWS = 1000, 2**12
 
 #: The columns of ``Comparison.frame``, behind the method.
 COLUMNS = ("rank", "runs", "mean", "low", "high", "behind", "least", "most", "p", "paired")
@@ -177,7 +178,9 @@ def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFr
 def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[str]]:
     """The rows of ``Comparison.frame``, and what is said of pairs."""
     values = {name: mean_over(side.values) for name, side in found.items()}
-    means = {name: evidence(of.to_numpy(), ABOVE) for name, of in values.items()}
+    many = len(found) * (len(found) - 1) // 2 >= MANY
+    draws = FEW_DRAWS if many else DRAWS
+    means = {name: evidence(of.to_numpy(), ABOVE, draws) for name, of in values.items()}
     if all(np.isnan(mean.estimate) for mean in means.values()):
         raise UserError("metric: no method has a number in any seed.")
     absent = [name for name in values if np.isnan(means[name].estimate)]
@@ -185,7 +188,6 @@ def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[
     ordered = sorted(there, key=lambda name: -sign * means[name].estimate) + absent
     signed = [replace(found[name], values=sign * found[name].values) for name in ordered]
     pairs = list(combinations(range(len(ordered)), 2))
-    many = len(pairs) >= MANY
     told = [f"with {len(pairs):,} pairs, Student's and Welch's t tests decide"] if many else []
     tests = _t_tests(signed) if many else [_difference(signed[a], signed[b]) for a, b in pairs]
     adjusted, levels = holm([pair.p for _, pair in tests])

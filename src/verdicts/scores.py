@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ class Scores:
     def _lost(self) -> set[Any]:
         return set(self.by_seed.index[self.by_seed.isna()])
 
-    @property
+    @cached_property
     def _runs(self) -> pd.DataFrame:
         names = ["seed", "run", "value", "diverged", "left_out"]
         if not self.sides:
@@ -133,7 +134,8 @@ class Scores:
 
     def _infinite(self, numbers: pd.Series, what: str) -> Iterator[str]:
         """The number of seeds with an infinite number, and why: a run diverged, or log 0."""
-        infinite = set(numbers.index[np.isinf(numbers)])
+        if not (infinite := set(numbers.index[np.isinf(numbers)])):
+            return
         ended = infinite & self._seeds_with(np.isinf)
         zero = (infinite - ended) & self._seeds_with(lambda values: values == 0)
         for seeds, why in (
