@@ -88,13 +88,14 @@ class Comparison(Result):
         """The ranking as a table of strings."""
         means = self.frame[["mean", "low", "high"]].itertuples(index=False, name=None)
         texts = [alike(*values) for values in means]
+        ends = [" to ".join(both) for _, *both in texts]
+        unknown = (f"{ABSENT} to {ABSENT}", "−∞ to ∞")
         return pd.DataFrame({
             "rank": [ABSENT if np.isnan(rank) else f"{rank:.0f}" for rank in self.frame["rank"]],
             self.frame.columns[0]: self.names,
             "runs": self.frame["runs"].astype(str),
             self.metric: [mean for mean, _, _ in texts],
-            "interval": [ABSENT if low in (ABSENT, "−∞") and high in (ABSENT, "∞") else f"{low} to {high}"
-                for _, low, high in texts],
+            "interval": [ABSENT if interval in unknown else interval for interval in ends],
         })  # fmt: skip
 
     def __str__(self) -> str:
@@ -149,8 +150,7 @@ def compare(
     for side in found:
         each = Scores(mean_over(side.values), [side]).told(value)
         told += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
-    named = {name: replace(side, name=str(name)) for name, side in zip(methods, found, strict=True)}
-    frame, more = _ranked(named, -1.0 if lowest else 1.0)
+    frame, more = _ranked(dict(zip(methods, found, strict=True)), -1.0 if lowest else 1.0)
     column = "method" if by in COLUMNS else by
     frame = frame.rename(columns={"method": column})
     return Comparison(frame, metric, lowest, (*told, *more))

@@ -338,8 +338,8 @@ class Judged(Result):
         for place, row in enumerate(self.rows):
             ends = (place - 0.4, place + 0.4)
             if not np.isnan(row.margin):
-                near = [row.expected - row.margin, row.expected + row.margin]
-                axes.fill_betweenx(ends, *near, color="0.9")
+                left, right = row.expected - row.margin, row.expected + row.margin
+                axes.fill_betweenx(ends, left, right, color="0.9")
             axes.vlines(row.expected, *ends, color="0.4", linestyle="dotted")
             axes.hlines(place, row.low, row.high, color="tab:blue")
             axes.plot(row.estimate, place, "o", color="tab:blue")
