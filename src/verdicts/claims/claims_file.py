@@ -29,7 +29,8 @@ CLAIM_KEYS = (
     *(*RELATIONS, "margin", "unit", "exact", "standard_error", "test", *schema.MARKS),
     *("family", "gate", "shows", "cells", "every_cell", "depends_on", "universes", "looks"),
 )
-SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
+#: ``shared`` is not read: it has what claims name by YAML's anchors.
+SECTIONS = ("looks", "optional", "shared", "gates", "claims")
 GATE_KEYS = (
     *("from", "where", "column", "quantity", "with", "take"),
     *("above", "below", "else", "late"),
