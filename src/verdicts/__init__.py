@@ -15,9 +15,9 @@ from pathlib import Path
 
 from verdicts import registration
 from verdicts.claims import universes
-from verdicts.claims.checks import check_names
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
+from verdicts.claims.conditions import check_names
 from verdicts.lazy import pd
 from verdicts.ledger import judged
 from verdicts.quantity_registry import Quantity, quantity

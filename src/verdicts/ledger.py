@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from verdicts.claims.claim import Claim, ClaimsFile
-from verdicts.claims.gates import check_gate
-from verdicts.claims.units import known_unit
+from verdicts.claims.conditions import check_gate, known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
 from verdicts.claims.unpaired import unpaired_sides
 from verdicts.lazy import pd

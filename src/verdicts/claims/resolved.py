@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from verdicts.claims.claim import MARKS, POOLED, alike
 from verdicts.files import mapping, regular_file
@@ -48,9 +48,8 @@ def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
 
     Raises a one-line UserError for a mistake in what is written out.
     """
-    gates, claims = (
-        expanded(name, mapping(name, content.get(name, {}))) for name in ("gates", "claims")
-    )
+    sections = (mapping(name, content.get(name, {})) for name in ("gates", "claims"))
+    gates, claims = map(expanded, ("gates", "claims"), sections)
     printed = PrintedNumbers(folder)
     claims = {name: printed.numbers(f"claims.{name}", entry) for name, entry in claims.items()}
     return Resolved(
@@ -103,12 +102,14 @@ class _Writer:
             return
         place, names = f"{key}.{FOR_EACH}", entry[FOR_EACH]
         check(isinstance(names, Mapping) and names, place, names, "give NAME: [values]")
-        lists = {name: self.filled(place, values, chosen) for name, values in names.items()}
-        for name, values in lists.items():
+        lists = []
+        for name, given in names.items():
+            values = self.filled(f"{place}.{name}", given, chosen)
             right = isinstance(values, list) and values
             check(right, f"{place}.{name}", values, "give a list of values")
-        for values in product(*lists.values()):  # type: ignore[arg-type]  # they are lists
-            yield {**chosen, **dict(zip(names, values, strict=True))}
+            lists.append(cast("list[Any]", values))
+        for together in product(*lists):
+            yield {**chosen, **dict(zip(names, together, strict=True))}
 
     def filled(self, key: str, value: object, chosen: Chosen) -> object:
         """A value with all names replaced."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from verdicts.claims.claim import Claim, Gate
-from verdicts.claims.gates import check_gate, passing
+from verdicts.claims.conditions import check_gate, passing
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -171,7 +171,7 @@ def time_to(metrics: pd.DataFrame, target: float, column: str, clock: str = "epo
 #: over training (``max``, ``min``, ``mean``) leaves out step 0, and a mean weights each evaluation
 #: by the steps since the one before. It may be that of a phase, by shares of a run's steps:
 #: ``{mean: loss, from: 0.5, to: 1}``.
-Value = str | Mapping[str, object]
+Value = Annotated[str | Mapping[str, object], "value"]
 
 
 @dataclass(frozen=True)

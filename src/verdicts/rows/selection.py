@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from verdicts.lazy import pd
 from verdicts.registry import TableError, UserError, nearest, shown
 
 #: Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column.
-Selection = Mapping[str, object]
+Selection = Annotated[Mapping[str, object], "rows"]
 
 #: The name of a column of a table.
-Column = str
+Column = Annotated[str, "column"]
 
 #: Tidy tables by name.
 Tables = Mapping[str, "pd.DataFrame"]

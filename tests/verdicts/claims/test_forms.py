@@ -88,7 +88,9 @@ def test_a_pooled_claim_changes_with_those_that_it_pools(tmp_path):
 
 
 ROOT = Path(__file__).parents[3]
-REGISTERED = sorted([*ROOT.glob("config/reference/claims.yaml"), *ROOT.glob("papers/*/claims.yaml")])
+REGISTERED = sorted(
+    [*ROOT.glob("config/reference/claims.yaml"), *ROOT.glob("papers/*/claims.yaml")]
+)
 
 
 @pytest.mark.parametrize("path", REGISTERED, ids=lambda path: path.parent.name)
