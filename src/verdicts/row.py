@@ -221,9 +221,8 @@ class Row:
 
     @property
     def withdrawn(self) -> str:
-        """The reason of a late gate that took the verdict back, up to its colon; or empty."""
-        numbers_kept = self.verdict == judgement.NOT_RUN and (self.pairs > 0 or self.cases > 0)
-        return self.reason.partition(":")[0] if numbers_kept else ""
+        """The reason of a gate that is missed, up to its colon; or empty."""
+        return self.reason.partition(":")[0] if self.verdict == judgement.OUT_OF_SCALE else ""
 
     @property
     def remarks(self) -> list[str]:
