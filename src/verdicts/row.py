@@ -220,11 +220,6 @@ class Row:
         return REGISTERED.get(self.registered or "", "")
 
     @property
-    def withdrawn(self) -> str:
-        """The reason of a gate that is missed, up to its colon; or empty."""
-        return self.reason.partition(":")[0] if self.verdict == judgement.OUT_OF_SCALE else ""
-
-    @property
     def remarks(self) -> list[str]:
         """The reason for the verdict, and the mark with its reason; those that there are."""
         mark = f"{self.mark}: {self.mark_reason}" if self.mark else ""

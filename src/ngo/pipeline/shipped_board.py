@@ -28,7 +28,7 @@ from ngo.report.board import Board, BoardClaim, BoardPaper, Cell
 from verdicts.files import content_of
 from verdicts.ledger import judged
 from verdicts.row import Row
-from verdicts.statistics.judgement import NOT_RUN
+from verdicts.statistics.judgement import NOT_RUN, OUT_OF_SCALE
 
 #: The table of methods in settings, of the tier ``SETTINGS``.
 MATRIX = "matrix"
@@ -100,14 +100,15 @@ def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str
 
 
 def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:
-    run = row.verdict != NOT_RUN or bool(row.withdrawn)
+    run = row.verdict != NOT_RUN
+    missed = row.reason.partition(":")[0] if row.verdict == OUT_OF_SCALE else ""
     return BoardClaim(
         tier=planned.tier,
         claim=row.claim,
         statement=row.statement,
         place=row.place,
         verdict=row.verdict,
-        remark="; ".join(filter(None, [row.mark or "", row.withdrawn])),
+        remark="; ".join(filter(None, [row.mark or "", missed])),
         effect=row.measured,
         interval=row.interval,
         seeds=row.counted,

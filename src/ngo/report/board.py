@@ -18,10 +18,10 @@ from ngo.printing import bracketed
 from ngo.report.templates import file, rendered
 from verdicts.claims.claim import MARKS
 from verdicts.row import counted, counts_of
-from verdicts.statistics.judgement import ALWAYS, REVERSED, VERDICTS
+from verdicts.statistics.judgement import ALWAYS, OUT_OF_SCALE, REVERSED, VERDICTS
 
 #: The verdicts with a column of counts.
-COLUMNS = tuple(verdict for verdict in VERDICTS if verdict in (*ALWAYS, REVERSED))
+COLUMNS = tuple(verdict for verdict in VERDICTS if verdict in (*ALWAYS, REVERSED, OUT_OF_SCALE))
 
 
 @dataclass(frozen=True)
