@@ -146,7 +146,7 @@ def specification_curve(
 
 def _checked_tables(claims: ClaimsFile, folder: str | Path) -> Folder:
     """The tables that claims read, with the columns that they name."""
-    from verdicts.claims.checks import check_names
+    from verdicts.claims.conditions import check_names
     from verdicts.table import read_tables
 
     tables = read_tables(folder, claims.tables)

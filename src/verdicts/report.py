@@ -229,7 +229,7 @@ th { white-space: nowrap; }
 .fails, .reversed, .mostly-reversed, .not-met { color: light-dark(#a3201c, #ff8f88); }
 .equivalent, .no-effect { color: light-dark(#0b5394, #82b8f0); }
 .depends, .mixed { color: light-dark(#7a4b00, #e3b25c); }
-.undecided, .not-run, .cannot-be-told { color: light-dark(#5b5b5b, #b5b5b5); }
+.undecided, .out-of-scale, .not-run, .cannot-be-told { color: light-dark(#5b5b5b, #b5b5b5); }
 """
 
 

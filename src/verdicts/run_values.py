@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from verdicts.lazy import pd
 from verdicts.registry import Registry, TableError, UserError, one_of, shown, unknown
@@ -71,7 +71,7 @@ def final(metrics: pd.DataFrame) -> pd.DataFrame:
 #: by the steps since the one before. It may be that of a phase, by shares of a run's steps:
 #: ``{mean: loss, from: 0.5, to: 1}``. ``best`` says which end of it is the best, where its name
 #: does not: ``{last: rounds, best: lowest}``.
-Value = str | Mapping[str, object]
+Value = Annotated[str | Mapping[str, object], "value"]
 
 
 @dataclass(frozen=True)

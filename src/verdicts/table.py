@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from verdicts.lazy import compute, pa, pd, types
 from verdicts.registry import TableError, UserError, nearest, shown
 
 #: Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column.
-Selection = Mapping[str, object]
+Selection = Annotated[Mapping[str, object], "rows"]
 
 #: The name of a column of a table.
-Column = str
+Column = Annotated[str, "column"]
 
 #: Tidy tables by name.
 Tables = Mapping[str, "pd.DataFrame"]

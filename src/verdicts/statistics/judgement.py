@@ -11,7 +11,7 @@ difference (``p``) and of equivalence (``p_equivalent``) apart, each at 5 %:
   is not; ``cannot be told``: it is, and so is zero;
 - ``depends``: of the values of a setting that the author does not state, it holds at some, and at
   others its opposite is shown, or no difference;
-- ``undecided``: none of these; ``not run``.
+- ``undecided``: none of these; ``out of scale``: what was run is not what is claimed; ``not run``.
 
 Over universes, the first that applies. Shares of universes have simultaneous exact intervals, of
 97.5 % each:
@@ -49,6 +49,7 @@ NOT_MET = "not met"
 CANNOT_TELL = "cannot be told"
 DEPENDS = "depends"
 UNDECIDED = "undecided"
+OUT_OF_SCALE = "out of scale"
 NOT_RUN = "not run"
 ROBUST = "robust"
 NO_EFFECT = "no effect"
@@ -59,7 +60,8 @@ MIXED = "mixed"
 #: All verdicts, in the order in which they are counted.
 VERDICTS = (
     *(HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET, DEPENDS),
-    *(ROBUST, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, MIXED, UNDECIDED, CANNOT_TELL, NOT_RUN),
+    *(ROBUST, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, MIXED),
+    *(UNDECIDED, CANNOT_TELL, OUT_OF_SCALE, NOT_RUN),
 )
 #: Counted where there are none, too.
 ALWAYS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
@@ -71,7 +73,7 @@ DECIDED = (HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET)
 RIGHT, WRONG = {HOLDS, CONSISTENT}, {FAILS, REVERSED, EQUIVALENT, NOT_MET}
 
 #: Verdicts with which ``verdicts check --strict`` has the exit status 1.
-STRICT = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED, NOT_RUN)
+STRICT = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED, OUT_OF_SCALE, NOT_RUN)
 
 #: Verdicts over universes.
 OVER_UNIVERSES = (ROBUST, REVERSED, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, DEPENDS, MIXED)
@@ -224,7 +226,7 @@ def judge_every(cells: Sequence[Verdict]) -> Verdict:
     numbers = [f"{name} in {verdicts.count(name)}" for name in VERDICTS if name in verdicts]
     reason = f"of {len(cells)} cells: {', '.join(numbers)}"
     if len(only := set(verdicts)) == 1:
-        told = only & {UNDECIDED, NOT_RUN}
+        told = only & {UNDECIDED, OUT_OF_SCALE, NOT_RUN}
         reason = cells[0].reason if told else f"in all {len(cells)} cells"
         return Verdict(verdicts[0], reason)
     for worst, verdict in ((NOT_MET, NOT_MET), (FAILS, FAILS), (REVERSED, FAILS)):
