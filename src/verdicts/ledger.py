@@ -19,7 +19,7 @@ import numpy as np
 
 from verdicts.claims.claim import SIDES, Claim, ClaimsFile
 from verdicts.claims.claims_file import claims_of
-from verdicts.claims.conditions import check_gate, check_names, known_unit
+from verdicts.claims.conditions import check_gate, check_names, known_unit, scale_of
 from verdicts.claims.universes import BOTH_DIVERGED, none_counts, settings_in, universes_of
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
@@ -70,7 +70,11 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
             for name, verdict in cells[id].items()
         }
         if claim.depends_on:
-            findings[id] = judgement.judge_depends(claim.depends_on, scaled)
+            values = {
+                value: [scaled[name] for name in names]
+                for value, names in claim.open_values.items()
+            }
+            findings[id] = judgement.judge_depends(claim.depends_on, values)
         elif claim.every_cell:
             findings[id] = judgement.judge_every(list(scaled.values()))
         else:
@@ -83,13 +87,16 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     for id, claim in claims.claims.items():
         if decided[id].verdict == NOT_RUN and claims.is_optional(id):
             continue
-        # as far as there are tables
-        of_runs = all("run" in tables[name] for name in claim.tables if name in tables)
-        unit = known_unit(claim, claims.claims, of_runs=of_runs)
+        unit = known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
         for name, verdict in {"": decided[id], **cells[id]}.items():
             expectation = claim.cells[name].expectation if name else claim.expectation
             rows.append(_gated(_row(claim, name, expectation, verdict, unit), missed[id][name]))
     return rows
+
+
+def _of_runs(claim: Claim, tables: Tables) -> bool:
+    """Whether the claim's tables have a column ``run``, as far as there are tables."""
+    return all("run" in tables[name] for name in claim.tables if name in tables)
 
 
 @dataclass(frozen=True)
@@ -190,6 +197,9 @@ def evidence_on(
     if quantity.cases:
         return judgement.judge_cases(numbers)
     assert expectation is not None
+    scale = scale_of(claim, of_runs=_of_runs(claim, tables))
+    if scale and numbers.between(*scale).all():  # else its unit is another
+        expectation = replace(expectation, scale=scale)
     value = quantity.value(claim.arguments)
     logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
     if result.unpaired is not None:
@@ -313,8 +323,9 @@ def _row(
     seeds = known if isinstance(known, Evidence) else None
     coming = claim.looks[seeds.looks or 0 :] if seeds and verdict.verdict == UNDECIDED else ()
     sources = (claim, OF_CLAIM), (verdict, OF_VERDICT), (known, OF_EVIDENCE)
-    low, high = verdict.interval
-    copied: dict[str, Any] = {"low": low, "high": high}
+    (low, high), (plain_low, plain_high) = verdict.interval, verdict.plain_interval
+    copied: dict[str, Any] = {"low": low, "high": high, "level": verdict.interval_level}
+    copied |= {"plain_low": plain_low, "plain_high": plain_high}
     for source, names in sources:
         copied |= {name: getattr(source, name, NAN) for name in names}
     return Row(

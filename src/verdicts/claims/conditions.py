@@ -7,6 +7,7 @@ tables); margins fit the units of numbers; and runs pass the gates.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,9 @@ from verdicts.table import (
 #: How the unit of a quantity starts that has the unit of its value.
 OF_THE_VALUE = "that of the value"
 
+#: Where the scales of units end.
+SCALES = {SHARE: (0.0, 1.0), "points": (0.0, 100.0)}
+
 #: The least margin that is taken for points if a claim is about a share of 1.
 LEAST = 0.1
 
@@ -66,6 +70,13 @@ def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = Tru
     per = f"a factor e of {along}" if claim.arguments.get("log_along") else f"1 of {along}"
     rest = quantity.unit.removeprefix(OF_THE_VALUE).replace("1 of the field", per)
     return unit + rest.replace(",", "")
+
+
+def scale_of(claim: Claim, *, of_runs: bool = True) -> tuple[float, float] | None:
+    """Where the scale of a claim's number ends, if it is a level of a known unit; None if not."""
+    if claim.quantity != "level":
+        return None
+    return SCALES.get(known_unit(replace(claim, unit=""), {}, of_runs=of_runs))
 
 
 def check_shares(
