@@ -146,14 +146,14 @@ def compare(
     value = {"last": metric, "best": ends[worst]}
     found = sides(rows, [{by: name} for name in methods], value, tasks, paired=False)
     nameless = int(rows[by].isna().sum())
-    told = [f"{nameless} rows have no {by}"] if nameless else []
+    left_out = [f"{nameless} rows have no {by}"] if nameless else []
     for side in found:
         each = Scores(mean_over(side.values), [side]).told(value)
-        told += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
+        left_out += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
     frame, more = _ranked(dict(zip(methods, found, strict=True)), -1.0 if lowest else 1.0)
     column = "method" if by in COLUMNS else by
     frame = frame.rename(columns={"method": column})
-    return Comparison(frame, metric, lowest, (*told, *more))
+    return Comparison(frame, metric, lowest, (*left_out, *more))
 
 
 def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFrame:

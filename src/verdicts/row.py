@@ -324,7 +324,7 @@ def read_rows(path: str | Path) -> list[Row]:
     """
     try:
         file = regular_file(Path(path), "claims", MOST_BYTES)
-        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS})
+        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS}, na_values=[""])
         if absent := [name for name in COLUMNS if name not in table]:
             raise UserError(f"claims: {str(path)!r} has no column {absent[0]!r}.")
         return rows_of(table)

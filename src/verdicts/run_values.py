@@ -162,7 +162,7 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
     column = column_of(value, of_runs="run" in metrics)
     if "run" not in metrics:
         if column is None:
-            raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
+            raise UserError(f"value: {value!r} needs the column 'run', which the rows lack.")
         need(metrics, [column], "value: ")
         last = metrics.assign(run=metrics.index.astype(str))
         numbers, known = as_numbers(metrics[column], column), worst_of(column)

@@ -280,7 +280,7 @@ def _plain(column: Any) -> Any:
 
 
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
-    """The table in a CSV file, for which pandas has ``options``; no column is an index.
+    """The table in a CSV file; no column is an index. With ``options``, it is as pandas reads it.
 
     In a column of text only an empty field is missing: None, NA and nan are names. A column whose
     other fields are numbers is one of numbers, in which NA and NaN are missing, too.
@@ -294,14 +294,11 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
         _check_fields(path)
     finally:
         csv.field_size_limit(before)
-    given: dict[str, Any] = {
-        "index_col": False,
-        "low_memory": False,
-        "keep_default_na": False,
-        "na_values": [""],
-    }
-    table = pd.read_csv(path, **{**given, **options})
-    for place, name in enumerate(table if "dtype" not in options else ()):
+    given: dict[str, Any] = {"index_col": False, "low_memory": False, "keep_default_na": False}
+    if options:
+        return pd.read_csv(path, **{**given, **options})
+    table = pd.read_csv(path, na_values=[""], **given)
+    for place, name in enumerate(table):
         if not (pd.api.types.is_numeric_dtype(table[name]) or table[name].isna().all()):
             table[name] = numbers_or_text(table[name])
         if table[name].dtype.kind == "f" and np.isinf(table[name]).any():
