@@ -241,9 +241,8 @@ def _reproduce(given: argparse.Namespace) -> int:
 
 def _quantities(given: argparse.Namespace) -> int:
     """List the quantities."""
-    from verdicts.quantity_registry import QUANTITIES, load_quantities
+    from verdicts.quantities import QUANTITIES
 
-    load_quantities()
     names = [given.name] if given.name else sorted(QUANTITIES)
     print("\n\n".join(QUANTITIES[name].description for name in names))
     return 0

@@ -18,7 +18,7 @@ from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.conditions import check_shares
 from verdicts.claims.resolved import forms, resolved
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
-from verdicts.quantity_registry import QUANTITIES, load_quantities
+from verdicts.quantities import POOLED, QUANTITIES
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
 from verdicts.run_values import Value
 from verdicts.statistics.evidence import RELATIONS, Expectation
@@ -64,7 +64,6 @@ def read_claims(path: str | Path) -> ClaimsFile:
 
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
-    load_quantities()
     check_keys("claims", content, SECTIONS, ("claims",))
     plan = checked_plan("looks", content.get("looks"))
     entries = resolved(content, folder)
@@ -91,7 +90,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
     read = _reader(key, values)
-    pooled = values.get("quantity") == schema.POOLED
+    pooled = values.get("quantity") == POOLED
     known = [name for name in CLAIM_KEYS if not pooled or name not in OF_ROWS]
     rows = () if pooled else ("from",)
     check_keys(key, values, known, ("place", "says", "kind", *rows, "quantity"))

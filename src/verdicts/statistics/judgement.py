@@ -219,7 +219,7 @@ def judge_exact(evidence: Evidence) -> Verdict:
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
-    """The verdict of a table of cases (``quantity_registry.cases``): holds if all are met."""
+    """The verdict of a table of cases (``quantities.cases``): holds if all are met."""
     met_in = cases["met"].eq(True)
     count, met = len(cases), int(met_in.sum())
     if not count:
