@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from verdicts.files import LONGEST, content_of, read_mapping, regular_file
+from verdicts.files import content_of, read_mapping, regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, unknown
 from verdicts.rows.evaluations import worst_of
@@ -108,21 +108,20 @@ def import_logs(
     files = sorted({file for path in paths for file in _files(path, names, left)})
     if not files:
         raise UserError(f"{KEY}: {'; '.join([f'no file there is called {names}', *left[:1]])}.")
-    unfit = [str(file) for file in files if format == "files" and not fits(file.as_posix())]
     logs: list[Log] = []
-    for file in (file for file in files if str(file) not in unfit):
+    for file in files:
         try:
-            logs += read(file, step)
+            unread = format == "files" and not fits(file.as_posix())
+            logs += [Log(file.as_posix())] if unread else read(file, step)
         except UserError as error:
             if format in ("files", "lightning", "wandb"):
                 raise
             left.append(f"left out: {str(error).removeprefix(f'{KEY}: ').rstrip('.')}")
-    other = [*unfit, *(log.run for log in logs if not fits(log.run))]
+    other = [f"left out: {x.run} does not fit the pattern" for x in logs if not fits(x.run)]
     logs = [log for log in logs if fits(log.run)]
-    left = [note for log in logs for note in log.notes] + left
-    other = [f"left out: {name} does not fit the pattern" for name in other]
+    left += [note for log in logs for note in log.notes]
     if not any(name and len(at) for log in logs for name, at, _ in log.points):
-        why = [*left, "no metric was found"] if logs or not other else other
+        why = [*left, f"no metric is in {str(files[0])!r}"] if logs or not other else other
         raise UserError(f"{KEY}: no run was found; {why[0]}.")
     table, notes = _tidy(logs, format)
     metrics = [*table.columns[2:]]
@@ -218,13 +217,12 @@ def _settings(
     said: dict[str, dict[str, list[Any]]] = {log.run: {} for log in logs}
     for log in logs:
         row, match = said[log.run], fits(log.run)
+        logged = [(str(name), values) for name, _, values in log.points if name in SETTINGS]
         for path, value in log.settings.items():
-            name = path[-1] if uses[path[-1]] == 1 else ".".join(path)
-            if name not in metrics or str(value).lower() not in ("na", "nan"):
-                row.setdefault(name, []).append(value)
-        for metric, _, values in log.points:
-            if metric in SETTINGS:
-                row.setdefault(str(metric), []).extend(values)
+            logged.append((path[-1] if uses[path[-1]] == 1 else ".".join(path), [value]))
+        for name, values in logged:
+            if name not in metrics or str(values[0]).lower() not in ("na", "nan"):
+                row.setdefault(name, []).extend(values)
         for name, value in match.groupdict().items() if match else ():
             row[name] = [*(row.get(name, []) if name == "diverged" else []), value]
     for run, row in said.items():
@@ -267,12 +265,16 @@ def _ends(table: pd.DataFrame, metrics: list[str], sets: list[str]) -> list[str]
         told = _some(map(shown, lost.index[lost]))
         notes.append(f"{lost.sum()} of {len(lost)} runs have diverged: {told}")
     last = table.drop_duplicates("run", keep="last")
+    ends = last.set_index("run")[metrics]
+    bare = ends.isna() & (table.groupby("run")[metrics].count().loc[ends.index] > 0)
+    if len(runs := ends.index[bare.any(axis=1) & ~lost.loc[ends.index]]):
+        notes.append(f"{len(runs)} runs have no number at their end: {_some(map(shown, runs))}")
     alike = pd.Series([*map(tuple, last[sets].astype(str).to_numpy())], last.index)
     most = last["step"].groupby(alike).transform(lambda steps: steps.mode().max())
     other = last[last["step"] != most]
     if len(other):
-        ends = zip(other["run"], other["step"], most[other.index], strict=True)
-        told = _some(f"{shown(run)} at {step}, not {usual}" for run, step, usual in ends)
+        steps = zip(other["run"], other["step"], most[other.index], strict=True)
+        told = _some(f"{shown(run)} at {step}, not {usual}" for run, step, usual in steps)
         notes.append(f"{len(other)} of {len(last)} runs end at another step than most: {told}")
     return notes
 
@@ -289,9 +291,9 @@ def _preview(table: pd.DataFrame, notes: list[str]) -> str:
     ends = table.drop_duplicates("run", keep="last")
     counts = f"{len(ends)} runs, {len(table)} rows, {len(notes)} notes"
     most = 2 * MOST_TOLD
-    runs = ends.to_string(index=False, max_rows=most, max_cols=most, max_colwidth=80)
+    shortened = ends.to_string(index=False, max_rows=most, max_cols=most, max_colwidth=80)
     told = [printable(f"note: {note}") for note in notes[:MOST_TOLD]]
-    return "\n".join([counts, printable(runs, keep="\n"), *told])
+    return "\n".join([counts, printable(shortened, keep="\n"), *told])
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str]:
@@ -514,11 +516,8 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
     if not log.points:
         log.notes.append(f"left out: run {folder.name} has no metric")
     log.settings[("run_name",)] = str(meta.get("run_name", ""))
-    for name, text in _texts(folder / "params", log.notes):
-        if len(text) <= LONGEST:
-            log.settings[(name,)] = text.strip()
-        else:
-            log.notes.append(f"left out: the parameter {name!r} of run {folder.name} is too long")
+    params = _texts(folder / "params", log.notes)
+    log.settings |= {(name,): text.strip() for name, text in params}
     yield log
 
 
