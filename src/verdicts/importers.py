@@ -29,9 +29,9 @@ from verdicts.rows.tables import BOOLEANS, MOST_BYTES, read_csv
 
 KEY = "import"
 
-#: The most bytes of a file with JSON, and of a record of events; the most files in a folder; the
-#: most notes that the preview has, and runs that a note names.
-MOST_JSON, MOST_FILES, MOST_TOLD = 2**26, 100_000, 5
+#: The most bytes of a file with JSON, and of a record of events; the most files in a folder, and
+#: settings; the most notes that the preview has, and runs that a note names.
+MOST_JSON, MOST_FILES, MOST_SETTINGS, MOST_TOLD = 2**26, 100_000, 10_000, 5
 
 #: What stands in the field of a metric without a value: nothing, or what R writes for nothing.
 EMPTY = ("", "NA")
@@ -51,6 +51,7 @@ STEPS = (
 
 # BEGIN: until table.py has them; then import check_roles and diverged_runs from it.
 def check_roles(columns: Iterable[object], file: str) -> None:
+    """As in table.py."""
     for name in map(str, columns):
         role = re.sub(r"[\s_]", "", name).lower()
         if role in ("run", "seed", "step", "diverged") and name != role:
@@ -58,6 +59,7 @@ def check_roles(columns: Iterable[object], file: str) -> None:
 
 
 def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
+    """As in table.py, slowly."""
     if "diverged" in rows:
         return rows.groupby("run", sort=False)["diverged"].any()
     lost = set()
@@ -214,6 +216,8 @@ def _settings(
     finds stands above what was logged. A run that says once that it diverged has.
     """
     uses = Counter(path[-1] for path in {path for log in logs for path in log.settings})
+    if len(uses) > MOST_SETTINGS:
+        raise UserError(f"{KEY}: there are {len(uses):,} settings; at most {MOST_SETTINGS:,}.")
     said: dict[str, dict[str, list[Any]]] = {log.run: {} for log in logs}
     for log in logs:
         row, match = said[log.run], fits(log.run)
@@ -515,7 +519,7 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
         log.points.append((name, steps, values))
     if not log.points:
         log.notes.append(f"left out: run {folder.name} has no metric")
-    log.settings[("run_name",)] = str(meta.get("run_name", ""))
+    log.settings[("run_name",)] = str(meta.get("run_name") or "")
     params = _texts(folder / "params", log.notes)
     log.settings |= {(name,): text.strip() for name, text in params}
     yield log
