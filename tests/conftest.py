@@ -35,7 +35,7 @@ from ngo.models.task import TASKS
 from ngo.native import threads
 from ngo.pipeline.paths import REPOSITORY
 from ngo.training.virtual.clock import CHURN, CLOCKS, LINKS, SPEEDS
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import QUANTITIES
 
 # No test has a deadline: machines are busy.
 settings.register_profile("untimed", deadline=None)

@@ -6,7 +6,7 @@ import pandas as pd
 
 import ngo.analysis  # noqa: F401 (its quantities)
 from ngo.theorems.table import TheoryOptions, table_of
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import QUANTITIES
 
 OPTIONS = TheoryOptions(
     topologies=("ring", "random", "complete"), workers=(2, 5), u=0.4, p=(0.5, 0.75), seed=0,

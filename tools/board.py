@@ -7,10 +7,10 @@ import sys
 import click
 
 from ngo.common.files import write_text
-from ngo.common.registry import UserError
 from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.shipped_board import shipped_board
 from ngo.report.board import Board, as_html, as_markdown
+from verdicts.registry import UserError
 
 PAGES = {"docs/board.md": as_markdown, "docs/board.html": as_html}
 

@@ -18,7 +18,6 @@ from PIL import Image
 from ngo.cli.archive_commands import trust_option
 from ngo.cli.options import FOLDER, INPUT
 from ngo.common.files import write_bytes, write_text
-from ngo.common.registry import UserError
 from ngo.pipeline import paths
 from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.archives.unpack import unpack
@@ -27,6 +26,7 @@ from ngo.pipeline.report_contents import report_contents
 from ngo.report import results_markdown as markdown
 from ngo.report.contents import SHIPPED, Contents, as_shipped, text
 from ngo.report.templates import play_page
+from verdicts.registry import UserError
 
 COLOURS = 256
 

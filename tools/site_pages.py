@@ -24,8 +24,8 @@ from ngo.report.results_markdown import BEGIN, summary_of
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts import cli
-from verdicts.quantity_registry import QUANTITIES
-from verdicts.rows.evaluations import VALUES, RunValue
+from verdicts.quantities import QUANTITIES
+from verdicts.run_values import VALUES, RunValue
 
 # Files of the repository, and the pages of the site that have their text.
 COPIES = {

@@ -14,7 +14,6 @@ from pathlib import Path
 import click
 
 from ngo.cli.options import data_root_option
-from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives.archive import OLDER, Archive
@@ -24,6 +23,7 @@ from ngo.pipeline.archives.verify import LONG, Group, Verification
 from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
+from verdicts.registry import UserError
 
 
 @click.command()

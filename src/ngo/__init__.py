@@ -51,7 +51,7 @@ _INTERFACE = {
     "below": ("ngo.common.fields", "below"),
     "at_least": ("ngo.common.fields", "at_least"),
     "load_plugins": ("ngo.common.plugins", "load"),
-    "UserError": ("ngo.common.registry", "UserError"),
+    "UserError": ("verdicts.registry", "UserError"),
 }
 
 __all__ = ["__version__", *_INTERFACE]

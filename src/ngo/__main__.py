@@ -10,7 +10,7 @@ def main() -> None:
     import: it is looked for seldom, and not at the end.
     """
     from ngo.cli.cli import main as cli
-    from verdicts.streams import lenient_streams
+    from verdicts.cli import lenient_streams
 
     before = gc.get_threshold()
     try:

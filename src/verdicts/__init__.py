@@ -5,39 +5,114 @@
     rows = verdicts.check("claims.yaml", "tables/")
     print(verdicts.as_table(rows)[["claim", "verdict", "estimate", "low", "high"]])
 
-``quantity`` registers a new quantity. A mistake raises a ``UserError``.
+``quantity`` registers a new quantity. A mistake raises a ``UserError``. The public names are those
+of ``__all__``; of a module, those that its page documents.
+
+Importing the package is quick: a name's module is imported when the name is first used.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+import os
+from importlib import import_module
 
-from verdicts import registration
-from verdicts.claims import universes
-from verdicts.claims.checks import check_names
-from verdicts.claims.claim import ClaimsFile
-from verdicts.claims.claims_file import read_claims
-from verdicts.lazy import pd
-from verdicts.ledger import judged
-from verdicts.quantity_registry import Quantity, quantity
-from verdicts.registry import UserError, load_entries, one_of
-from verdicts.row import Row, as_table
-from verdicts.rows.selection import Folder
-from verdicts.rows.tables import read_tables
+TYPE_CHECKING = False  # typing's own, without the import
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from verdicts import (
+        claims,
+        cli,
+        files,
+        lazy,
+        printed_tables,
+        quantities,
+        registration,
+        registry,
+        report,
+        reproduction,
+        reproduction_page,
+        row,
+        run_values,
+        scores,
+        statistics,
+        table,
+    )
+    from verdicts.claims import ClaimsFile
+    from verdicts.claims.claims_file import read_claims
+    from verdicts.lazy import pd
+    from verdicts.ledger import judged, seed_numbers
+    from verdicts.printed_tables import read_printed
+    from verdicts.quantities import Quantity, cases, quantity
+    from verdicts.registry import UserError
+    from verdicts.row import Row, as_table
+    from verdicts.run_values import final
+    from verdicts.statistics import judgement
+    from verdicts.statistics.estimates import estimate
+    from verdicts.statistics.evidence import Expectation, evidence
+    from verdicts.table import Folder, read_tables
 
 __all__ = [
-    "Quantity",
-    "UserError",
-    "as_table",
-    "check",
-    "quantity",
-    "read_claims",
-    "specification_curve",
+    "Expectation",  # what evidence is for or against: above 0, for example
+    "Quantity",  # an entry of the registry of quantities
+    "Row",  # the verdict on a claim or a cell, with its numbers
+    "UserError",  # a mistake, in one line
+    "as_table",  # rows as a DataFrame
+    "cases",  # what a quantity of cases returns
+    "check",  # judge the claims of a file on the tables in a folder
+    "claims",  # module: what a claims file holds
+    "cli",  # module: the command, and its standard streams
+    "estimate",  # the mean over seeds, with Student's t interval
+    "evidence",  # what numbers by seed say of an expectation
+    "files",  # module: files that a stranger may have made, and files that appear whole
+    "final",  # the last evaluation of each run
+    "judged",  # judge claims and tables that are read already
+    "judgement",  # module: the words of verdicts
+    "lazy",  # module: libraries that are imported when they are first used
+    "printed_tables",  # module: printed numbers and their digits
+    "quantities",  # module: the registry of quantities, and those of the judge
+    "quantity",  # register a quantity of your own
+    "read_claims",  # the claims of a file, checked
+    "read_printed",  # the numbers that a paper prints, from CSV, Markdown or LaTeX
+    "read_tables",  # the tables in a folder
+    "registration",  # module: what was claimed before the runs
+    "registry",  # module: named entries; checks that tell a mistake in one line
+    "report",  # module: verdicts as text and as pages
+    "reproduction",  # module: printed numbers and yours, compared
+    "reproduction_page",  # module: what it found, as a page
+    "row",  # module: rows in words and counts
+    "run_values",  # module: the numbers of runs, and their registry
+    "scores",  # module: runs at their best fields
+    "seed_numbers",  # the number of each seed of a claim
+    "specification_curve",  # the effects of a claim in its universes
+    "statistics",  # module: intervals over seeds, rules over universes
+    "table",  # module: rows of tables, selected and joined
 ]
 
-load_entries("verdicts.quantities")
-load_entries("verdicts.comparison")
+# Where the names are that are no modules of this folder.
+_PLACES = {
+    **dict.fromkeys(("Quantity", "cases", "quantity"), "quantities"),
+    **dict.fromkeys(("Row", "as_table"), "row"),
+    **dict.fromkeys(("judged", "seed_numbers"), "ledger"),
+    **{"UserError": "registry", "final": "run_values", "judgement": "statistics.judgement"},
+    **{"read_claims": "claims.claims_file", "read_printed": "printed_tables"},
+    **{"read_tables": "table", "estimate": "statistics.estimates"},
+    **dict.fromkeys(("Expectation", "evidence"), "statistics.evidence"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'verdicts' has no attribute {name!r}")
+    if name not in _PLACES:
+        return import_module(f"verdicts.{name}")
+    module = import_module(f"verdicts.{_PLACES[name]}")
+    return getattr(module, name, module)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def check(claims: str | Path, tables: str | Path) -> list[Row]:
@@ -51,28 +126,43 @@ def check(claims: str | Path, tables: str | Path) -> list[Row]:
     its tables: a column that a table lacks, or a text where a claim reads a number. What an
     optional claim lacks is no mistake.
     """
+    from verdicts import ledger, registration
+    from verdicts.claims.claims_file import read_claims
+
     file = read_claims(claims)
     registered = registration.read_registration(registration.registration_path(claims))
     read = _checked_tables(file, tables)
     first = registration.first_runs(file, read)
-    return registration.with_standing(judged(file, read), file, registered, first)
+    return registration.with_standing(ledger.judged(file, read), file, registered, first)
+
+
+def specification_curve(
+    claims: str | Path | ClaimsFile, tables: str | Path | table.Tables, claim: str
+) -> pd.DataFrame:
+    """The universes of a claim, sorted by effect: its settings, ``effect`` and ``side``.
+
+    ``side`` is 1 where the claim holds beyond the margin, −1 where its opposite does, else 0.
+    Claims and tables are files, or read already. Raises a UserError like ``check``, for an unknown
+    id, and for a claim without universes.
+    """
+    from dataclasses import replace
+
+    from verdicts.claims import ClaimsFile, claims_file, universes
+    from verdicts.registry import one_of
+
+    file = claims if isinstance(claims, ClaimsFile) else claims_file.read_claims(claims)
+    over = {name: listed for name, listed in file.claims.items() if listed.universes is not None}
+    one_of("claim", claim, over)
+    if isinstance(tables, str | os.PathLike):
+        tables = _checked_tables(replace(file, claims={claim: over[claim]}), tables)
+    return universes.specification_curve(over[claim], tables)
 
 
 def _checked_tables(claims: ClaimsFile, folder: str | Path) -> Folder:
     """The tables that claims read, with the columns that they name."""
+    from verdicts.claims.checks import check_names
+    from verdicts.table import read_tables
+
     tables = read_tables(folder, claims.tables)
     check_names(claims, tables)
     return tables
-
-
-def specification_curve(claims: str | Path, tables: str | Path, claim: str) -> pd.DataFrame:
-    """The universes of a claim, sorted by effect: its settings, ``effect`` and ``side``.
-
-    ``side`` is 1 where the claim holds beyond the margin, −1 where its opposite does, else 0.
-    Raises a UserError like ``check``, for an unknown id, and for a claim without universes.
-    """
-    file = read_claims(claims)
-    over = {name: listed for name, listed in file.claims.items() if listed.universes is not None}
-    one_of("claim", claim, over)
-    read = _checked_tables(replace(file, claims={claim: over[claim]}), tables)
-    return universes.specification_curve(over[claim], read)

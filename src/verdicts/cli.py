@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 from verdicts.files import write_together
 from verdicts.registry import UserError, check, load_plugin, one_of, printable
-from verdicts.streams import lenient_streams
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,10 +78,14 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
     ranks.add_argument("table", type=Path, help="the table (CSV or Parquet)")
     ranks.add_argument("--by", required=True, metavar="COLUMN", help="that of the methods")
     ranks.add_argument("--metric", required=True, metavar="COLUMN", help="at the end of runs")
-    told = "tasks, over which values are averaged; may be repeated"
-    ranks.add_argument("--over", action="append", default=[], metavar="COLUMN", help=told)
-    told = "which end of the metric is best; by default, as its name says"
+    told = "tasks, over which values are averaged: COLUMN,COLUMN"
+    ranks.add_argument(
+        "--over", action="extend", type=names, default=[], metavar="COLUMNS", help=told
+    )
+    told = "which end of the metric is best; needed where its name does not say it"
     ranks.add_argument("--best", choices=("lowest", "highest"), help=told)
+    told = "what is printed (default: text)"
+    ranks.add_argument("--format", choices=("text", "markdown", "latex"), default="text", help=told)
     ranks.add_argument("--picture", type=Path, metavar="FILE", help="draw it (PNG, PDF, SVG)")
     register = add(_register, "say when claims were first made, before the runs")
     register.add_argument("claims", type=Path, help="the claims file (YAML)")
@@ -168,17 +174,17 @@ def _compare(given: argparse.Namespace) -> int:
     """Compare all pairs of methods, paired where they share seeds; print means with intervals,
     ranks (Holm's method), and which methods are within the noise of the best.
     """
-    from verdicts.comparison import as_text, compare, draw
-    from verdicts.rows.tables import read_table
+    from verdicts.comparison import compare
+    from verdicts.table import read_table
 
     endings = (".png", ".pdf", ".svg")
     fits = given.picture is None or given.picture.suffix in endings
     check(fits, "picture", str(given.picture), f"end it in one of {', '.join(endings)}")
-    lowest = None if given.best is None else given.best == "lowest"
-    table = compare(read_table(given.table), given.by, given.metric, given.over, lowest)
+    found = compare(read_table(given.table), given.by, given.metric, given.over, given.best)
     if given.picture is not None:
-        draw(table, given.metric, given.picture)
-    print(printable(as_text(table, given.metric), keep="\n"), end="")
+        found.plot(given.picture)
+    texts = {"text": str(found), "markdown": found.to_markdown(), "latex": found.to_latex()}
+    print(printable(texts[given.format], keep="\n"))
     return 0
 
 
@@ -235,8 +241,9 @@ def _reproduce(given: argparse.Namespace) -> int:
 
 def _quantities(given: argparse.Namespace) -> int:
     """List the quantities."""
-    from verdicts.quantity_registry import QUANTITIES
+    from verdicts.quantity_registry import QUANTITIES, load_quantities
 
+    load_quantities()
     names = [given.name] if given.name else sorted(QUANTITIES)
     print("\n\n".join(QUANTITIES[name].description for name in names))
     return 0
@@ -249,3 +256,50 @@ def _rates(given: argparse.Namespace) -> int:
     check(given.simulations >= 1, "simulations", given.simulations, "at least 1")
     print(SIMULATIONS[given.of](given.simulations).to_csv(index=False), end="")
     return 0
+
+
+# The standard streams of a command: work goes on where nobody reads what it prints.
+
+
+class Lenient(io.FileIO):
+    """A stream that drops what it can't write. A reader that has gone, as ``head`` has, is no
+    error; another one is kept.
+    """
+
+    error: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes, or drop them; returns their number."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            pass
+        except OSError as error:  # a full disk, for example
+            self.error = error
+        return len(data)
+
+
+@contextmanager
+def lenient_streams(program: str) -> Iterator[None]:
+    """Standard output and standard error are lenient, or dropped if they are closed.
+
+    If something could not be written, the process ends with a line and the exit code 2.
+    """
+    if sys.stdout is sys.__stdout__:  # and not that of a test
+        sys.stdout, sys.stderr = _lenient(sys.stdout), _lenient(sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+        if isinstance(raw, Lenient) and raw.error:
+            print(f"{program}: output: {raw.error.strerror}.", file=sys.stderr)
+            raise SystemExit(2)
+
+
+def _lenient(stream: TextIO | None) -> TextIO:
+    if stream is None:
+        return open(os.devnull, "w")
+    buffer = io.BufferedWriter(Lenient(stream.fileno(), "w", closefd=False))
+    by_line = bool(stream.line_buffering)
+    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, line_buffering=by_line)

@@ -20,8 +20,8 @@ import numpy as np
 from verdicts.files import read_mapping, regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, unknown
-from verdicts.rows.evaluations import worst_of
-from verdicts.rows.tables import MOST_BYTES, read_csv
+from verdicts.run_values import worst_of
+from verdicts.table import MOST_BYTES, read_csv
 
 KEY = "import"
 

@@ -9,33 +9,28 @@ family; those of its cells within the claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from verdicts.claims.claim import Claim, ClaimsFile
+from verdicts.claims.claim import SIDES, Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
 from verdicts.claims.units import known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
-from verdicts.claims.unpaired import unpaired_sides
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.row import NAN, Row
-from verdicts.rows.best_fields import FIRST_LOOK
-from verdicts.rows.evaluations import said
-from verdicts.rows.seed_values import both_diverged, lacking_a_run, noted_runs
-from verdicts.rows.selection import Selection, Tables, joined, selected
+from verdicts.scores import FIRST_LOOK, Scores, compared, evidence_of, sides
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
-from verdicts.statistics.power import detectable, seeds_needed
-from verdicts.statistics.sequential import sequential
-from verdicts.statistics.two_sample import WELCH, unpaired_evidence
+from verdicts.statistics.planning import detectable, seeds_needed, sequential
+from verdicts.table import Selection, Tables, joined, selected
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
 Finding = Evidence | MultiverseEvidence | Verdict
@@ -132,8 +127,7 @@ def evidence_on(
     """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
     quantity = QUANTITIES[claim.quantity]
     try:
-        with noted_runs() as noted:
-            result = _result(claim, where, claims, tables)
+        result = _result(claim, where, claims, tables)
     except _NotRun as error:
         return Verdict(NOT_RUN, str(error))
     if claim.universes is not None:
@@ -143,23 +137,22 @@ def evidence_on(
             return Verdict(NOT_RUN, f"no universe counts: {result['why'].iloc[0]}")
         lost = int((result["why"] == BOTH_DIVERGED).sum())
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
-    if isinstance(result, tuple):
-        assert expectation is not None
-        of, minus = result
-        return unpaired_evidence(of, minus, expectation, claim.test or WELCH)
-    numbers = quantity.checked(f"claims.{claim.id}.quantity", result)
+    assert isinstance(result, Scores)
+    numbers = result.numbers
     if quantity.cases:
         return judgement.judge_cases(numbers)
     assert expectation is not None
-    first = numbers.sum(axis=1, skipna=False) if quantity.ratio else numbers
-    looked = first.sort_index()
+    value = quantity.value(claim.arguments)
+    logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
+    if result.unpaired is not None:
+        seen = evidence_of(result, expectation, claim.test)
+        return replace(seen, left_out="; ".join([seen.left_out, *result.told(value, logs=logs)]))
     if claim.looks:
         seen = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
-        looked = looked.iloc[: claim.looks[seen.looks - 1]] if seen.looks else looked
     else:
         seen = evidence(numbers.to_numpy(), expectation)
-    told = [*_infinite(claim, looked, noted)]
-    told += _left_out(claim, first, [] if claim.is_pooled else noted)
+    counts = claim.looks[seen.looks - 1] if seen.looks else len(numbers)
+    told = result.told(value, logs=logs, seeds=result.by_seed.sort_index().index[:counts])
     if quantity.ratio and seen.infinite and np.isnan(seen.estimate):
         told.append("there is no estimate, since the whole is not above 0 in every seed")
     seen = replace(seen, left_out="; ".join(told))
@@ -181,72 +174,6 @@ def _exact(claim: Claim, seeds: Evidence, expectation: Expectation) -> Verdict:
     return judgement.judge_exact(seeds)
 
 
-def _infinite(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """The number of seeds with an infinite number, and why: a run diverged, or log 0."""
-    infinite = set(numbers.index[np.isinf(numbers)])
-    ended = infinite & _seeds_with(noted, np.isinf)
-    zero = (infinite - ended) & _seeds_with(noted, lambda values: values == 0)
-    for seeds, what in (
-        (ended, f"runs {_ended(noted)}, and count against their side"),
-        (zero, f"{_value(claim) or 'the value'} is 0, and its logarithm (−∞) decides the seed"),
-        (infinite - ended - zero, "the number is infinite"),
-    ):
-        if seeds:
-            yield f"in {len(seeds)} of {numbers.count()} seeds {what}"
-
-
-def _seeds_with(noted: Sequence[pd.DataFrame], which: Callable[[pd.Series], pd.Series]) -> set[int]:
-    """The seeds with a run of such a value."""
-    return {seed for runs in noted for seed in runs.loc[which(runs["value"]), "seed"]}
-
-
-def _value(claim: Claim) -> str:
-    """The value of a run that the claim is about, in words; empty if it is about none."""
-    value = QUANTITIES[claim.quantity].value(claim.arguments)
-    return "" if value is None else said(value)
-
-
-def _ended(noted: Sequence[pd.DataFrame]) -> str:
-    """What is said of runs with infinite values."""
-    runs = [lost[np.isinf(lost["value"])] for lost in noted]
-    late = any((~lost["diverged"]).any() for lost in runs)
-    return "diverged or never got there" if late else "diverged"
-
-
-def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """The seeds without a number, and why; and the runs that do not count."""
-    lost = set(numbers.index[numbers.isna()])
-    both = both_diverged(numbers, noted)
-    if both:
-        yield f"{_are_left_out(both)}: both sides {_ended(noted)}"
-    none = pd.DataFrame({name: [] for name in ("seed", "run", "value", "diverged", "left_out")})
-    runs = pd.concat(noted).drop_duplicates(["seed", "run"]) if noted else none
-    empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
-    if (value := _value(claim)) and len(empty):
-        rows = "1 row" if len(empty) == 1 else f"{len(empty)} rows"
-        yield f"{_are_left_out(empty['seed'])}: no {value} in {rows}"
-    lost -= {*both, *empty["seed"]}
-    if alone := lacking_a_run(lost, noted):
-        yield f"{_are_left_out(alone)}: a run to compare with is missing"
-    logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
-    zero = (lost - alone) & _seeds_with(noted, lambda values: values == 0) if logs else set()
-    if zero:
-        yield f"{_are_left_out(zero)}: {_value(claim) or 'the value'} is 0 on both sides"
-    if rest := lost - alone - zero:
-        yield f"{_are_left_out(rest)}: {'it has' if len(rest) == 1 else 'they have'} no number"
-    unused = runs[runs["left_out"].astype(bool)]
-    if len(unused):
-        seeds = unused["seed"].nunique()
-        count = f"{len(unused)} run{'s' * (len(unused) > 1)} of {seeds} seed{'s' * (seeds > 1)}"
-        yield f"{count} left out: diverged, or a value without a logarithm"
-
-
-def _are_left_out(seeds: Iterable[int]) -> str:
-    told = [str(seed) for seed in sorted(set(seeds))]
-    many = len(told) > 1
-    return f"seed{'s' * many} {', '.join(told)} {'are' if many else 'is'} left out"
-
-
 def seed_numbers(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> pd.Series:
     """The number of each seed of a claim or a cell; infinite where a run diverged.
 
@@ -259,7 +186,9 @@ def seed_numbers(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tab
         raise UserError(str(error)) from None
     for gate in (claims.gates[name] for name in claim.gates):
         check_gate(gate, _read(claim, {**claim.where, **where}, tables), tables)
-    return QUANTITIES[claim.quantity].checked(f"claims.{claim.id}.quantity", result)
+    if result.unpaired is not None:
+        raise UserError("its runs are not paired")
+    return result.numbers
 
 
 class _NotRun(Exception):
@@ -281,15 +210,26 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
                 check_gate(gate, rows, tables)
         if claim.universes is not None:
             return universes_of(claim, where, tables)
-        if (sides := unpaired_sides(claim, rows)) is not None:
-            return sides
-        return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
+        if claim.has_sides:
+            return _compared(claim, rows)
+        quantity = QUANTITIES[claim.quantity]
+        result = quantity.function(rows, **claim.arguments)
     except TableError as error:
         raise TableError(f"claims.{claim.id}: {error}") from None
     except UserError as error:
         raise _NotRun(str(error)) from None
     except KeyError as error:  # of a table that an older version has written, for example
         raise _NotRun(f"{claim.quantity!r} finds no {in_a_line(error)}") from None
+    return quantity.scores(f"claims.{claim.id}.quantity", result)
+
+
+def _compared(claim: Claim, rows: pd.DataFrame) -> Scores:
+    """Both sides of a claim, paired where their runs have seeds in common."""
+    given: Mapping[str, Any] = claim.arguments
+    wheres = [given[name] for name in SIDES[claim.quantity]]
+    value: Any = QUANTITIES[claim.quantity].value(given)
+    found = sides(rows, wheres, value, given.get("over", ()), paired=False)
+    return compared(found, log=claim.quantity == "log_ratio", test=claim.test)
 
 
 def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
@@ -302,10 +242,9 @@ def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
             result = _result(member, {}, claims, tables)
         except _NotRun as error:
             raise _NotRun(f"{name} is not run: {error}") from None
-        if isinstance(result, tuple):
+        if result.unpaired is not None:
             raise _NotRun(f"the runs of {name} are not paired")
-        numbers = QUANTITIES[member.quantity].checked(f"claims.{name}.quantity", result)
-        numbers_of[name] = member.expectation.toward(numbers)
+        numbers_of[name] = member.expectation.toward(result.numbers)
     return pd.DataFrame(numbers_of)
 
 

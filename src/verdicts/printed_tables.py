@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from verdicts.files import regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, check, shown
-from verdicts.rows.tables import check_columns, read_csv
+from verdicts.table import check_columns, read_csv
 
 #: The most bytes of a file of printed numbers, its most columns, and characters of a number.
 MOST_BYTES, MOST_COLUMNS, LONGEST = 2**20, 1000, 100

@@ -9,14 +9,25 @@ from typing import Any
 import numpy as np
 
 from verdicts.claims.claim import POOLED
-from verdicts.lazy import pd
-from verdicts.quantity_registry import quantity
+from verdicts.lazy import pd, stats
+from verdicts.quantity_registry import QUANTITIES, Quantity, cases, quantity
 from verdicts.registry import UserError
-from verdicts.rows.best_fields import at_best
-from verdicts.rows.evaluations import Value, per_run
-from verdicts.rows.seed_values import by_seed, logs, mean_over, note, total, weighted_sum
-from verdicts.rows.selection import Column, Selection, selected
+from verdicts.run_values import Value, per_run
+from verdicts.scores import (
+    Scores,
+    Side,
+    at_best,
+    logs,
+    mean_over,
+    noted,
+    sides,
+    total,
+    weighted_sum,
+)  # fmt: skip
 from verdicts.statistics.estimates import ROUNDING
+from verdicts.table import Column, Selection
+
+__all__ = ["QUANTITIES", "Quantity", "best_difference", "cases", "difference", "level", "quantity"]
 
 OF_VALUE = "that of the value"
 over_universes = partial(quantity, many_universes=True)
@@ -25,10 +36,10 @@ over_universes = partial(quantity, many_universes=True)
 @over_universes("level", unit=OF_VALUE, example="{value: accuracy, over: [topology]}")
 def level(
     rows: pd.DataFrame, value: Value = "accuracy", over: Sequence[Column] = (), log: bool = False
-) -> pd.Series:
+) -> Scores:
     """The value of each seed's run; the mean over the fields ``over``."""
-    table = by_seed(rows, {}, value, over)
-    return mean_over(logs(table) if log else table)
+    (side,) = sides(rows, [{}], value, over)
+    return Scores(mean_over(logs(side.values) if log else side.values), [side])
 
 
 @over_universes(
@@ -40,7 +51,7 @@ def difference(
     minus: Selection,
     value: Value = "accuracy",
     over: Sequence[Column] = (),
-) -> pd.Series:
+) -> Scores:
     """The value of the runs ``of`` − that of the runs ``minus``, by seed.
 
     Within a seed it is averaged over the fields ``over``, such as the topology. A seed in which one
@@ -58,7 +69,7 @@ def log_ratio(
     to: Selection,
     value: Value = "V",
     over: Sequence[Column] = (),
-) -> pd.Series:
+) -> Scores:
     """The natural logarithm of value(``of``) / value(``to``), by seed; see ``difference``."""
     terms = [{"weight": 1, **of}, {"weight": -1, **to}]
     return contrast(rows, terms, value, over, log=True)
@@ -75,7 +86,7 @@ def contrast(
     value: Value = "accuracy",
     over: Sequence[Column] = (),
     log: bool = False,
-) -> pd.Series:
+) -> Scores:
     """Σ weight · value of the runs of each term, by seed.
 
     A term has a ``weight`` and the fields of its runs. Four terms make an interaction: the effect
@@ -91,19 +102,19 @@ def _weighted(
     over: Sequence[Column],
     log: bool = False,
     best: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
-) -> pd.Series:
+) -> Scores:
     """Σ weight · value; ``best`` chooses among the runs of a term. A UserError without a weight."""
-    parts = []
+    weights, wheres = [], []
     for term in terms:
         fields: dict[str, Any] = dict(term)
         try:
-            weight = float(fields.pop("weight"))
+            weights.append(float(fields.pop("weight")))
         except (KeyError, TypeError, ValueError):
             raise UserError(f"terms: {dict(term)!r} needs a number as its weight.") from None
-        runs = selected(rows, fields)
-        table = by_seed(best(runs) if best else runs, {}, value, over)
-        parts.append((weight, logs(table) if log else table))
-    return mean_over(weighted_sum(parts))
+        wheres.append(fields)
+    found = sides(rows, wheres, value, over, best=best)
+    tables = (logs(side.values) if log else side.values for side in found)
+    return Scores(mean_over(weighted_sum(list(zip(weights, tables, strict=True)))), found)
 
 
 @quantity(
@@ -119,7 +130,7 @@ def remaining_gap(
     to: Selection,
     value: Value = "accuracy",
     over: Sequence[Column] = (),
-) -> pd.DataFrame:
+) -> Scores:
     """The share of a gap that remains: the mean of ``to`` − ``of`` over that of ``to`` − ``than``.
 
     Both are means over all seeds and the fields ``over``. 0: the gap is closed; 1: it is as wide as
@@ -127,9 +138,9 @@ def remaining_gap(
     or ``than`` diverged counts against it; one in which both did, or ``to`` did, has no number.
     Columns: part, whole, by seed.
     """
-    part = difference(rows, to, of, value, over)
-    whole = difference(rows, to, than, value, over).reindex(part.index)
-    both = pd.DataFrame({"part": part, "whole": whole})
+    part, whole = (difference(rows, to, side, value, over) for side in (of, than))
+    seeds = part.numbers.index
+    both = pd.DataFrame({"part": part.numbers, "whole": whole.numbers.reindex(seeds)})
     # If both are infinite, two of the three diverged, or the end of the gap did.
     both[np.isinf(both).all(axis=1)] = np.nan
     gap = both["whole"][np.isfinite(both["whole"])]
@@ -137,7 +148,7 @@ def remaining_gap(
         raise UserError(
             f"remaining_gap: there is none to close; {dict(to)} is not above {dict(than)}."
         )
-    return both
+    return Scores(both, [*part.sides, *whole.sides])
 
 
 @over_universes(
@@ -154,13 +165,13 @@ def best_difference(
     value: Value = "accuracy",
     by: Column | None = None,
     best_is: str = "max",
-) -> pd.Series:
+) -> Scores:
     """Each side at its best values of the fields ``choose``: the difference in ``value``.
 
     The best values have the highest or the lowest (``best_is``: ``max`` or ``min``) mean over seeds
     of the column ``by``; without ``by``, of the held-out accuracy. They are chosen for each side
     and each value of ``over``. A value at which a run diverged comes last. Then the sides are
-    compared as in ``difference``. See ``best_fields.at_best``.
+    compared as in ``difference``. See ``scores.at_best``.
     """
     terms = [{"weight": 1, **of}, {"weight": -1, **minus}]
     return best_contrast(rows, terms, choose, over, value, by, best_is)
@@ -179,20 +190,18 @@ def best_contrast(
     value: Value = "accuracy",
     by: Column | None = None,
     best_is: str = "max",
-) -> pd.Series:
+) -> Scores:
     """Each term at its best values of the fields ``choose``: Σ weight · value, by seed.
 
     Terms are those of ``contrast``, and the best values those of ``best_difference``.
     """
-
-    def best(runs: pd.DataFrame) -> pd.DataFrame:
-        return at_best(runs, choose, over, value, by, best_is)
-
-    return _weighted(rows, terms, value, over, best=best)
+    return _weighted(
+        rows, terms, value, over, best=lambda of: at_best(of, choose, over, value, by, best_is)
+    )
 
 
 @quantity(POOLED, unit="that of the claims", example="{claims: [b-over-a-*, c-over-a]}")
-def pooled(rows: pd.DataFrame, claims: Sequence[str]) -> pd.Series:
+def pooled(rows: pd.DataFrame, claims: Sequence[str]) -> Scores:
     """The mean of several claims, by seed: how far their numbers are on the claimed side.
 
     ``claims`` names them by id, or by patterns (``b-over-*``). All claim a direction, in one unit.
@@ -200,7 +209,7 @@ def pooled(rows: pd.DataFrame, claims: Sequence[str]) -> pd.Series:
     if the claims are true on the whole. A seed that lacks a number of one claim is left out. The
     pooled claim is not run if one of the claims is not. Rows are seeds, columns claims.
     """
-    return mean_over(rows)
+    return Scores(mean_over(rows))
 
 
 #: Fisher's z of three points or fewer has no variance.
@@ -222,13 +231,13 @@ def slope(
     minus: Selection | None = None,
     over: Sequence[Column] = (),
     best: Column | None = None,
-) -> pd.Series:
+) -> Scores:
     """The least-squares slope of the value on the field ``along``, by seed; mean over ``over``.
 
     ``log_along`` and ``log`` take the natural logarithm of the field and of the value. With ``of``
     and ``minus``, the value is the difference between these runs: NGO − gossip against log n.
     With ``best``, runs are those at the best value of that field: each p at its own best γ
-    (``best_fields.at_best``).
+    (``scores.at_best``).
 
     A run that diverged makes the slope infinite, in the direction of its value. NaN if such runs
     pull both ways, and for a seed with a missing run.
@@ -236,20 +245,17 @@ def slope(
     fields = [along, *over]
     rows = at_best(rows, [best], fields, value) if best else rows
 
-    def side(where: Selection) -> pd.DataFrame:
-        table = by_seed(rows, where, value, fields)
-        return logs(table) if log else table
-
-    table = side(of or {})
-    if minus is not None:
-        table = weighted_sum([(1, table), (-1, side(minus))])
-    return _over_keys(table, lambda x, y: slope_of(np.log(x) if log_along else x, y))
+    found = sides(rows, [of or {}, *([] if minus is None else [minus])], value, fields)
+    tables = [logs(side.values) if log else side.values for side in found]
+    table = weighted_sum(list(zip((1, -1), tables, strict=False)))
+    slopes = _over_cells(table, lambda x, y: slope_of(np.log(x) if log_along else x, y))
+    return Scores(slopes, found)
 
 
 @quantity("slope_on_V", unit="that of the value, for a factor e of V", example="{value: accuracy}")
 def slope_on_V(
     rows: pd.DataFrame, value: Value = "accuracy", log: bool = False, V: Value = "V"
-) -> pd.Series:
+) -> Scores:
     """The least-squares slope of the value on log V over the runs of a seed.
 
     V is that at the ends of runs, or another value, such as ``{mean: V}``. Diverged runs and runs
@@ -266,7 +272,7 @@ def _on_log_V(
     least: int,
     number: Callable[[np.ndarray, np.ndarray], float],
     positive: bool = False,
-) -> pd.Series:
+) -> Scores:
     """``number(log V, value)`` of the runs of each seed; NaN for fewer than ``least`` runs.
 
     With ``positive``, runs whose value is not above 0 are left out, too.
@@ -275,16 +281,18 @@ def _on_log_V(
     runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda values: values > 0))
     kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
     kept &= (runs["value"] > 0) | (not positive)
-    note(runs, ~kept)
     numbers = {}
     for seed, group in runs.groupby("seed"):
         x, y = group.loc[kept[group.index], ["log_V", "value"]].to_numpy(float).T
         numbers[seed] = number(x, y) if len(x) >= least else np.nan
-    return pd.Series(numbers, dtype=float).rename_axis("seed")
+    series = pd.Series(numbers, dtype=float).rename_axis("seed")
+    return Scores(series, [Side("", series.to_frame(), noted(runs, ~kept))])
 
 
-def _over_keys(table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], float]) -> pd.Series:
-    """``number(x, y)`` for each seed and rest of the key, with the first part of the key as x."""
+def _over_cells(
+    table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], float]
+) -> pd.Series:
+    """``number(x, y)`` for each seed and rest of the cell, with the first part of the cell as x."""
     columns = {}
     for rest in dict.fromkeys(key[1:] for key in table.columns):
         keys = sorted(key for key in table.columns if key[1:] == rest)
@@ -321,7 +329,7 @@ def fisher_z(
     log: bool = False,
     minus: float = 0.0,
     V: Value = "V",
-) -> pd.Series:
+) -> Scores:
     """Fisher's z of Pearson's correlation of log V with a value, over the runs of a seed.
 
     V is the synchronization index at the ends of runs, or another value: with ``{mean: V}``, its
@@ -341,12 +349,17 @@ def fisher_z(
 @quantity("spread", unit=OF_VALUE, example="{across: gamma, value: accuracy}")
 def spread(
     rows: pd.DataFrame, across: Column, value: Value = "accuracy", where: Selection | None = None
-) -> pd.Series:
+) -> Scores:
     """The largest − the smallest value over the field ``across``, by seed.
 
     inf if a run diverged; NaN for a seed with a missing run.
     """
-    table = by_seed(rows, where or {}, value, [across])
+    found = sides(rows, [where or {}], value, [across])
+    return Scores(_width(found[0].values), found)
+
+
+def _width(table: pd.DataFrame) -> pd.Series:
+    """The largest − the smallest number of each seed: inf with an infinite one."""
     width = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
     return width.mask(table.isin([np.inf, -np.inf]).any(axis=1) & table.notna().all(axis=1), np.inf)
 
@@ -358,13 +371,66 @@ def spread(
 )
 def log_spread_ratio(
     rows: pd.DataFrame, of: Selection, to: Selection, across: Column, value: Value = "accuracy"
-) -> pd.Series:
+) -> Scores:
     """The natural logarithm of spread(``of``) / spread(``to``), by seed.
 
     ±inf if a run of one side diverged; no number if runs of both did.
     """
-    sides = [spread(rows, across, value, where) for where in (of, to)]
-    seeds = sides[0].index.union(sides[1].index)
+    found = sides(rows, [of, to], value, [across])
     with np.errstate(divide="ignore"):
-        ours, theirs = (np.log(side.reindex(seeds).to_numpy()) for side in sides)
-    return pd.Series(total(np.array([ours, -theirs])), index=seeds).rename_axis("seed")
+        widths = [np.log(_width(side.values)).to_frame() for side in found]
+    return Scores(mean_over(weighted_sum(list(zip((1, -1), widths, strict=True)))), found)
+
+
+def _over_tasks(
+    rows: pd.DataFrame,
+    value: Value,
+    over: Sequence[Column],
+    wheres: Sequence[Selection | None],
+    number: Callable[[np.ndarray], np.ndarray],
+) -> Scores:
+    """A number of each seed's scores; that of the second side is subtracted, if it is given."""
+    found = sides(
+        rows, [where or {} for where in wheres[: 1 + (wheres[1] is not None)]], value, over
+    )
+    tables = [
+        pd.DataFrame(number(side.values.to_numpy()), side.values.index).mask(
+            side.values.isna().any(axis=1), axis=0
+        )
+        for side in found
+    ]
+    return Scores(mean_over(weighted_sum(list(zip((1, -1), tables, strict=False)))), found)
+
+
+@quantity("interquartile_mean", unit="that of the value", example="{over: [task], value: score}")
+def interquartile_mean(
+    rows: pd.DataFrame,
+    over: Sequence[Column],
+    value: Value = "score",
+    of: Selection | None = None,
+    minus: Selection | None = None,
+) -> Scores:
+    """The mean of the middle half of each seed's values over the fields ``over``, its tasks.
+
+    That of the runs ``of``, less that of the runs ``minus`` if they are given.
+    """
+    return _over_tasks(rows, value, over, (of, minus), lambda s: stats.trim_mean(s, 0.25, axis=-1))
+
+
+@quantity(
+    "performance_profile", unit="share of tasks", example="{above: 0.5, over: [task], value: score}"
+)
+def performance_profile(
+    rows: pd.DataFrame,
+    above: float,
+    over: Sequence[Column],
+    value: Value = "score",
+    of: Selection | None = None,
+    minus: Selection | None = None,
+) -> Scores:
+    """The share of tasks (the fields ``over``) in which a seed's value is above a score.
+
+    Its mean over seeds is the performance profile at that score (Agarwal et al. 2021). ``of`` and
+    ``minus`` as in ``interquartile_mean``.
+    """
+    return _over_tasks(rows, value, over, (of, minus), lambda s: (s > above).mean(axis=-1))

@@ -1,7 +1,8 @@
 """The registry of quantities: the numbers by which claims are judged.
 
 A quantity is a function of the rows of tidy tables that a claim selects, all their evaluations
-included, and of the claim's arguments (``with``). It returns one of three things:
+included, and of the claim's arguments (``with``). It returns one of three things, or ``Scores`` of
+it, which know the runs behind the numbers:
 
 - one number per seed, a Series of floats indexed by seed. Values of one seed are combined within
   the seed (paired differences, ratios as logs, slopes, Fisher's z), so that seeds are independent.
@@ -14,7 +15,7 @@ included, and of the claim's arguments (``with``). It returns one of three thing
 
 The annotations of arguments say what they are, so that they can be checked before there are tables:
 ``Selection``, rows of the table; ``Column``, one of its columns; ``Value``, a number of a run
-(``rows.evaluations``).
+(``run_values``).
 
 ``rows`` always has at least one row. The function raises a UserError in one line if the rows lack
 what it needs; the claim is then not run, for that reason.
@@ -28,19 +29,20 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from verdicts.lazy import pd
-from verdicts.registry import Registry, UserError
-from verdicts.rows.evaluations import Value
+from verdicts.registry import Registry, UserError, load_entries
+from verdicts.run_values import Value
+from verdicts.scores import Scores
 
 #: The columns of a table of cases.
 COLUMNS = ("case", "measured", "limit", "met")
 
-Function = Callable[..., "pd.Series | pd.DataFrame"]
+Function = Callable[..., "Scores | pd.Series | pd.DataFrame"]
 F = TypeVar("F", bound=Function)
 
 
@@ -106,19 +108,27 @@ class Quantity:
         lines += [f"          with: {self.example}"] if self.example else []
         return "\n".join(lines)
 
-    def checked(self, key: str, result: Any) -> Any:
+    def scores(self, key: str, result: Any) -> Scores:
         """What the function returned, numbers as floats; a UserError if it is something else."""
+        found = result if isinstance(result, Scores) else Scores(result)
+        numbers = found.numbers
         columns = COLUMNS if self.cases else ("part", "whole") if self.ratio else ()
-        if not columns and isinstance(result, pd.Series) and not result.index.has_duplicates:
-            return result.astype(float)
-        if columns and isinstance(result, pd.DataFrame) and set(columns) <= set(result):
-            return result if self.cases else result[list(columns)].astype(float)
+        if not columns and isinstance(numbers, pd.Series) and not numbers.index.has_duplicates:
+            return replace(found, numbers=numbers.astype(float))
+        if columns and isinstance(numbers, pd.DataFrame) and set(columns) <= set(numbers):
+            kept = numbers if self.cases else numbers[list(columns)].astype(float)
+            return replace(found, numbers=kept)
         what = "a part and a whole per seed" if self.ratio else "one number per seed"
         what = f"a table with the columns {', '.join(COLUMNS)}" if self.cases else what
         raise UserError(f"{key}: {self.name!r} must return {what}.")
 
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")
+
+
+def load_quantities() -> None:
+    """Register the judge's own: with the first claims file, not with the import of the package."""
+    load_entries("verdicts.quantities")
 
 
 def quantity(

@@ -60,14 +60,14 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
-def nearest(name: object, known: Iterable[object]) -> str:
+def nearest(name: object, known: Iterable[object], cutoff: float = 0.5) -> str:
     """`` Did you mean 'ring'?`` with the known name closest to ``name``; empty if none is close.
 
     Of the names, ``MOST_COMPARED`` are compared: those first that begin with the same two letters.
     """
     names, wanted = {str(other).lower(): other for other in known}, str(name).lower()
     alike_first = sorted(names, key=lambda other: (other != wanted, other[:2] != wanted[:2]))
-    close = difflib.get_close_matches(wanted, alike_first[:MOST_COMPARED], n=1, cutoff=0.5)
+    close = difflib.get_close_matches(wanted, alike_first[:MOST_COMPARED], n=1, cutoff=cutoff)
     return f" Did you mean {names[close[0]]!r}?" if close else ""
 
 

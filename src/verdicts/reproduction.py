@@ -20,9 +20,9 @@ from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 from verdicts import replication
 from verdicts.printed_tables import COLUMN
 from verdicts.registry import UserError, check, in_a_line, one_of
-from verdicts.rows.tables import read_table
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, UNDECIDED
+from verdicts.table import read_table
 
 LEVEL, GAP = "level", "gap"
 

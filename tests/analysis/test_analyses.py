@@ -24,8 +24,8 @@ from ngo.analysis.correlations import pooled_correlation, within_seeds
 from ngo.analysis.mixers import best_cases, best_rows, with_mixers
 from ngo.analysis.seed_means import check_apart
 from ngo.analysis.universes import Universe, in_universes
-from ngo.common.registry import UserError
 from ngo.measures.spectra import SpectraOptions, spectral_table
+from verdicts.registry import UserError
 
 
 def test_each_p_has_its_own_floor():

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
-from ngo.common.registry import UserError
 from ngo.gossip.exchange import Failures
 from ngo.gossip.topology import topology
+from verdicts.registry import UserError
 
 N, ROW = 4, 1000.0
 PLAIN = NetworkModel(latency=0.5, bandwidth=2000, step=3)

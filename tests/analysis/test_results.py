@@ -8,8 +8,8 @@ from runs import digits_run
 
 from ngo.analysis import results
 from ngo.common.parquet_columns import write_columns
-from ngo.common.registry import UserError
 from ngo.training import partition_file, tidy
+from verdicts.registry import UserError
 
 
 def test_files_of_others_are_refused(tmp_path):

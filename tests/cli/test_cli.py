@@ -169,7 +169,7 @@ def test_a_plugin_is_named_before_or_behind_the_command_and_gives_names(own_entr
         (None, "is not a Python file."),
         ("x = ", "can't be imported: SyntaxError"),
         ("\n1 / 0", "can't be imported: ZeroDivisionError, line 2: division by zero"),
-        ("from ngo.common.registry import UserError\nraise UserError('no')", "bad.py': no"),
+        ("from verdicts.registry import UserError\nraise UserError('no')", "bad.py': no"),
     ],
 )
 def test_a_bad_plugin_is_one_line_before_other_mistakes(tmp_path, content, message):

@@ -6,7 +6,7 @@ from command_line import SMALL, ngo
 from running import awaited, ended, start, with_children
 
 PLUGIN = """
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
 TOPOLOGIES.add("mine", TOPOLOGIES["ring"])
 """

@@ -13,8 +13,8 @@ from ngo.cli.measurement_commands import commands
 from ngo.cli.options import FieldType
 from ngo.common import plugins
 from ngo.common.fields import checked, fields_of
-from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS
+from verdicts.registry import UserError
 
 OPTIONS = [
     (kind, name) for kind in sorted(MEASUREMENTS) for name in fields_of(MEASUREMENTS[kind].options)
@@ -26,7 +26,7 @@ PLUGIN = '''\
 from dataclasses import dataclass
 
 from ngo.common.fields import choice, whole, within
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import measurement
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from ngo.common import devices
-from ngo.common.registry import UserError
 from ngo.training.global_state import isolated
+from verdicts.registry import UserError
 
 
 @pytest.fixture

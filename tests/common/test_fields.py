@@ -19,7 +19,7 @@ from ngo.common.fields import (
     whole,
     within,
 )
-from ngo.common.registry import Registry, UserError
+from verdicts.registry import Registry, UserError
 
 NAMES = Registry("topology")
 NAMES.add("ring", 1)

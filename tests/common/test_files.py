@@ -20,7 +20,7 @@ from ngo.common.files import (
     try_lock,
     write_text,
 )
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 
 
 def test_a_file_appears_complete(tmp_path):

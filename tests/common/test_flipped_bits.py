@@ -11,10 +11,10 @@ from pyarrow import parquet
 
 from ngo.analysis import results
 from ngo.common.parquet_columns import read_columns, write_columns, write_groups
-from ngo.common.registry import UserError
 from ngo.training.tidy import Damaged, read_tidy, write_tidy
-from verdicts.parquet_files import CHECKSUMS, TAG, opened
-from verdicts.rows.tables import read_table
+from verdicts.files import CHECKSUMS, TAG, opened
+from verdicts.registry import UserError
+from verdicts.table import read_table
 
 COLUMNS = {"step": np.arange(40), "loss": np.linspace(2, 1, 40), "diverged": np.arange(40) > 9}
 TIDY = pa.table({"run": ["a"] * 40, **COLUMNS})

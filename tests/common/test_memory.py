@@ -6,7 +6,7 @@ import pytest
 
 from ngo.common import memory
 from ngo.common.memory import check_declared, memory_limit
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 
 
 def test_a_declared_size_is_bounded_by_the_files(tmp_path, monkeypatch):

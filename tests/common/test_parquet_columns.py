@@ -8,7 +8,7 @@ from pyarrow import parquet
 
 from ngo.common import memory
 from ngo.common.parquet_columns import read_columns, write_columns, write_groups
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 
 
 def test_columns_are_read_as_written(tmp_path):

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from ngo.common import plugins
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 
 
 @pytest.fixture(autouse=True)

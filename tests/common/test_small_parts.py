@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngo.common import versions
-from ngo.common.registry import usual
 from ngo.common.seeding import numpy_stream, stream_seed, torch_stream
+from ngo.common.usual_words import usual
 from ngo.training.spec import FIELDS
 
 KEY = st.tuples(

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import pytest
 from tiny_mnist import tiny_mnist
 
-from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS, Download
+from verdicts.registry import UserError
 
 
 @pytest.fixture

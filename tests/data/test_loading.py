@@ -7,13 +7,13 @@ import pytest
 import torch
 from tiny_mnist import tiny_mnist
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.data.augmentation import PADDING, crop_flip
 from ngo.data.dataset import DATASETS, Arrays
 from ngo.data.dataset import test_samples as samples_of
 from ngo.data.loading import load
+from verdicts.registry import UserError
 
 
 @pytest.fixture

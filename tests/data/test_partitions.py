@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rates import check_mean
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS
 from ngo.data.heterogeneity import hellinger_to_global, label_entropy
@@ -27,6 +26,7 @@ from ngo.data.partition import (
     samples_by_class,
     shards,
 )
+from verdicts.registry import UserError
 
 # 60 samples of each of 10 classes, in random order.
 LABELS = np.repeat(np.arange(10), 60)[numpy_stream(0, "test/labels").permutation(600)]

@@ -10,10 +10,10 @@ import torch
 from conftest import real
 from PIL import Image
 
-from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
 from ngo.data.sets import tinyimagenet
+from verdicts.registry import UserError
 
 CACHE = "tiny-imagenet-200-3x64x64.npz"
 IDS = [f"n{i:08}" for i in range(200)]

@@ -11,13 +11,13 @@ import torch
 from lying import FIELDS, GAMMA, HONEST, N, W, start
 from stepping import Stepping
 
-from ngo.common.registry import UserError
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.gossip.attack import ATTACKS, Liars
 from ngo.gossip.attack import HONEST as NO_ATTACK
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.exchange import Network
 from ngo.native.threads import in_order
+from verdicts.registry import UserError
 
 LIMIT = 20.0  # seconds that a message may take
 

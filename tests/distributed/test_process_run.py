@@ -27,10 +27,10 @@ from participants import (
 
 from ngo.common.files import try_lock
 from ngo.common.parquet_columns import read_columns
-from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.distributed.process_run import check
 from ngo.training import run as simulated_run
+from verdicts.registry import UserError
 
 
 @pytest.mark.parametrize(

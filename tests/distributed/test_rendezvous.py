@@ -12,8 +12,8 @@ from participants import (
 )
 from running import ended
 
-from ngo.common.registry import UserError
 from ngo.distributed.rendezvous import disagreement, read_place
+from verdicts.registry import UserError
 
 GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
 OTHERS = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE")

@@ -8,7 +8,6 @@ from conftest import apart, batch
 from stand_in import Generator
 
 from ngo.common.devices import float32_parts
-from ngo.common.registry import UserError
 from ngo.engine import backends as auto
 from ngo.engine.backends import BACKENDS, Stacked, agrees, backend, build_backend
 from ngo.engine.population import Population
@@ -16,6 +15,7 @@ from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS
 from ngo.native import build
 from ngo.native.layer_chain import Chain
+from verdicts.registry import UserError
 
 
 def scaled(factor):

@@ -5,11 +5,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.backends import INITIALIZATIONS, Stacked, restored
 from ngo.engine.population import Population
 from ngo.models.model import Model
+from verdicts.registry import UserError
 
 
 def batch(n, b=8, seed=0):

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ngo.common.registry import UserError
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import FAILURES, METHODS
 from ngo.gossip.step_parts import REGISTRIES, going_with
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 # Topologies that need no file.
 DRAWN = {name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields}

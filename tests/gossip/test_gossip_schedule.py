@@ -9,7 +9,6 @@ import torch
 from runs import CONVEX, digits_run
 
 from ngo.common.fields import number, within
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.gossip.consensus_dynamics import synchronization_index
@@ -19,6 +18,7 @@ from ngo.training.batches import Batches, BatchStream
 from ngo.training.learning_problem import make_problem
 from ngo.training.spec_checks import resolve
 from ngo.training.stepper import Stepper
+from verdicts.registry import UserError
 
 N, STEPS, LR = 5, 50, 0.02
 THREE = {"schedule": "phases", "second_phase": 0.4, "third_phase": 0.7}

@@ -8,9 +8,9 @@ from by_worker import D
 from stepping import Stepping, ring_matrix, states
 
 from ngo.common.fields import DECLARED, above, number
-from ngo.common.registry import UserError
 from ngo.gossip.attack import ATTACKS, Attack, Liars, Messages, attack
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 ATTACK = ("sign_flip", "noise", "alie", "dissensus")
 DEFENCE = ("power", "clipped", "clipped_adaptive", "median", "trimmed_mean")

@@ -7,10 +7,10 @@ import torch
 from scipy.sparse import coo_array
 
 from ngo.common.fields import DECLARED, above, whole
-from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing, check_connected, topology
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 
 class Fields:

@@ -7,9 +7,9 @@ import networkx as nx
 import pytest
 import torch
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topology import TOPOLOGIES, Mixing
+from verdicts.registry import UserError
 
 SIZES = [*range(2, 9), 12, 16]
 FIELDS = SimpleNamespace(

@@ -10,7 +10,6 @@ import torch
 from small_theory import OPTIONS
 from torch import nn
 
-from ngo.common.registry import UserError
 from ngo.measures.consensus import ConsensusOptions, consensus_table
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.model_outputs import class_means_loss, reconstruction_loss, workers_variance
@@ -18,6 +17,7 @@ from ngo.measures.rounds import RoundsOptions, rounds_table
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.measures.theory import theory_table
 from ngo.theorems.table import KINDS, TheoryOptions, rows_of
+from verdicts.registry import UserError
 
 
 def test_the_table_keeps_every_state():

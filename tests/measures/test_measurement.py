@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import pytest
 
 from ngo.common.fields import at_least, limit_product, whole, within
-from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Measurement, measurement
 from ngo.measures.throughput import ThroughputOptions, throughput_table
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 
 @pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory"])

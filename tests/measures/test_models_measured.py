@@ -8,7 +8,6 @@ import torch
 from kept_models import keep_models
 from torch import nn
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.measures.gradient_alignment import AlignmentOptions, alignment_table
@@ -17,6 +16,7 @@ from ngo.measures.sharpness import Loss, SharpnessOptions, largest_eigenvalue, s
 from ngo.models.layers import Dropout
 from ngo.models.task import TASKS
 from ngo.training.snapshots import restored
+from verdicts.registry import UserError
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.gossip_step import gossip_step
 from ngo.models.layers import ConvPoolReLU2d
 from ngo.native import build
+from verdicts.registry import UserError
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 

@@ -10,9 +10,9 @@ from conftest import REPOSITORY
 from figure_files import drawn, made
 from shipped_plans import tiers
 
-from ngo.common.registry import UserError
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
+from verdicts.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

@@ -18,11 +18,9 @@ from ngo.pipeline.config import read_config, without_left_out
 from ngo.report.answers import SLOT
 from ngo.report.contents import SHIPPED, read_shipped
 from ngo.report.findings import read_findings
-from verdicts.claims.claim import ClaimsFile
-from verdicts.claims.claims_file import read_claims
-from verdicts.ledger import judged
-from verdicts.rows.selection import joined, selected
-from verdicts.statistics.judgement import FAILS, HOLDS, REVERSED
+from verdicts import judged, judgement, read_claims
+from verdicts.claims import ClaimsFile
+from verdicts.table import joined, selected
 
 BASE = "config/config.yaml"
 PAPERS = sorted(path.parent.name for path in REPOSITORY.glob("papers/*/config.yaml"))
@@ -136,8 +134,8 @@ def test_a_claim_holds_in_one_world_and_is_reversed_in_another(paper, name, monk
     effect = EFFECT * (8 if expected.margin == 2.3 else 1)
     worlds = {"above": (effect, -effect), "below": (-effect, effect), "near": (0, effect)}
     actual = [verdict(paper, name, effect) for effect in worlds[expected.relation]]
-    assert actual[0] == HOLDS
-    assert actual[1] in (FAILS, REVERSED)  # a bound fails
+    assert actual[0] == judgement.HOLDS
+    assert actual[1] in (judgement.FAILS, judgement.REVERSED)  # a bound fails
 
 
 @pytest.mark.parametrize("paper", FIELD)
@@ -163,7 +161,7 @@ def test_every_claim_on_rounds_holds_in_a_few_coordinates(paper):
         tables[f"rounds_{name}"] = rounds.measure(options)
     on_rounds = [c.id for c in ledger.claims.values() if {*c.tables} <= {*tables}]
     verdicts = {row.claim: row.verdict for row in judged(ledger, tables)}
-    assert {verdicts[claim] for claim in on_rounds} == {HOLDS}
+    assert {verdicts[claim] for claim in on_rounds} == {judgement.HOLDS}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -205,7 +203,7 @@ def settings_in(text):
 def unasked(verdicts, listed):
     """The claims with a decided verdict that no question of a file of findings has."""
     asked = {id for asks in listed["questions"] for id in (*asks["claims"], *asks.get("also", ()))}
-    decided = (HOLDS, FAILS, REVERSED)
+    decided = (judgement.HOLDS, judgement.FAILS, judgement.REVERSED)
     return [id for id, verdict in verdicts.items() if verdict in decided and id not in asked]
 
 

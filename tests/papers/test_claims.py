@@ -6,7 +6,7 @@ import yaml
 from figure_files import made
 from made_up import cell
 
-from verdicts.quantity_registry import QUANTITIES, Quantity
+from verdicts.quantities import QUANTITIES, Quantity
 
 CLAIM = {"place": "Table 1", "says": "NGO learns", "kind": "order", "quantity": "accuracy_at_end"}
 

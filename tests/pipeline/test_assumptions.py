@@ -1,8 +1,8 @@
 import pytest
 from conftest import CONFIGS, REPOSITORY
 
-from ngo.common.registry import UserError
 from ngo.pipeline.assumptions import as_markdown, assumptions, of_paper
+from verdicts.registry import UserError
 
 
 def found(tmp_path, *texts):

@@ -4,11 +4,11 @@ import pytest
 import yaml
 from configs import config_of, plan_of
 
-from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, measurement
 from ngo.measures.spectra import SpectraOptions
 from ngo.pipeline.claim_filters import check_filters
-from verdicts.claims.claims_file import read_claims
+from verdicts import read_claims
+from verdicts.registry import UserError
 
 SIDES = {"of": {"method": "ngo"}, "minus": {"method": "gossip"}}
 CLAIM = {

@@ -13,11 +13,9 @@ import ngo.analysis  # noqa: F401 (registers the quantities that claims name)
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import CLAIMS
 from ngo.pipeline.plan import EVERY_SEED, plan
-from verdicts.claims.claim import ClaimsFile
-from verdicts.claims.claims_file import read_claims
-from verdicts.ledger import judged
+from verdicts import judged, judgement, read_claims
+from verdicts.claims import ClaimsFile
 from verdicts.row import as_table
-from verdicts.statistics.judgement import FAILS, HOLDS, REVERSED
 
 CONFIG = REPOSITORY / "config"
 
@@ -77,21 +75,21 @@ def verdict(name, effect):
 
 @pytest.mark.parametrize("name", ON_THE_EFFECT)
 def test_claims_on_the_effect(name):
-    assert [verdict(name, effect) for effect in (1, -1)] == [HOLDS, REVERSED]
+    assert [verdict(name, effect) for effect in (1, -1)] == [judgement.HOLDS, judgement.REVERSED]
 
 
 @pytest.mark.parametrize("name", ON_THE_REST)
 def test_claims_that_are_true_in_every_world(name):
-    assert {verdict(name, effect) for effect in (1, -1)} == {HOLDS}
+    assert {verdict(name, effect) for effect in (1, -1)} == {judgement.HOLDS}
 
 
 @pytest.mark.parametrize(
     ("name", "effect", "expected"),
     [
-        ("65-noniid", 1, FAILS),  # an equality
-        ("54-mnist-noniid", 1, HOLDS),  # each at its own best values
-        ("54-mnist-noniid", -1, REVERSED),
-        ("52", 1, HOLDS),  # only curves that oscillate fluctuate more
+        ("65-noniid", 1, judgement.FAILS),  # an equality
+        ("54-mnist-noniid", 1, judgement.HOLDS),  # each at its own best values
+        ("54-mnist-noniid", -1, judgement.REVERSED),
+        ("52", 1, judgement.HOLDS),  # only curves that oscillate fluctuate more
     ],
 )
 def test_claims_of_other_kinds(name, effect, expected):

@@ -40,6 +40,9 @@ seen, plain = {}, builtins.__import__
 def noted(name, globals=None, locals=None, fromlist=(), level=0):
     module = plain(name, globals, locals, fromlist, level)
     below = [f"{name}.{each}" for each in fromlist or () if f"{name}.{each}" in sys.modules]
+    if name == "verdicts":  # its names are imported from elsewhere
+        values = [getattr(module, each) for each in fromlist or ()]
+        below = [getattr(value, "__module__", value.__name__) for value in values]
     if name.split(".")[0] in ("ngo", "verdicts"):
         seen.setdefault((globals or {}).get("__name__"), []).extend(below or [name])
     return module
@@ -47,7 +50,7 @@ builtins.__import__ = noted
 given = json.loads(sys.argv[1])
 """
 MEASURE = """
-from ngo.common.registry import load_entries
+from verdicts.registry import load_entries
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.training.spec_checks import resolve
 load_entries("ngo.theorems")
@@ -96,7 +99,7 @@ def not_followed(seen, folders, first=None):
     """What ``folders`` (and ``first``) import, and is neither in them nor has a number."""
     importers = [module for module in seen if below(module, folders) or module == first]
     imported = {module for importer in importers for module in seen[importer]}
-    numbered = registering() | {"ngo"}  # whose names are imported from elsewhere
+    numbered = registering() | {"ngo", "verdicts"}  # whose names are imported from elsewhere
     return {
         module
         for module in imported

@@ -5,8 +5,8 @@ from configs import changed, config_of, plan_of
 from conftest import REPOSITORY
 from tier_artefacts import OF_A_TIER
 
-from ngo.common.registry import UserError
 from ngo.pipeline.config import GONE, read_config, without_gone
+from verdicts.registry import UserError
 
 
 def test_overlays_merge_mappings_and_replace_lists(tmp_path):

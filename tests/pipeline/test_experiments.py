@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from configs import changed, config_of, plan_of
 
-from ngo.common.registry import UserError
 from ngo.pipeline.experiments import sample
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 
 def test_a_run_in_two_experiments_exists_once():

@@ -17,7 +17,6 @@ from runs import contents, interrupted, resumed, stop_at, tiny
 
 import ngo
 from ngo.common.files import hashed, try_lock
-from ngo.common.registry import UserError
 from ngo.engine.population import Stack
 from ngo.pipeline.job_training import train_job, try_combinations
 from ngo.pipeline.jobs import Combination, Job
@@ -28,6 +27,7 @@ from ngo.training import tidy
 from ngo.training.checkpoint import Stopped
 from ngo.training.record import write_results
 from ngo.training.run import run, turns
+from verdicts.registry import UserError
 
 SPECS = [tiny(method=method, seed=seed) for method in ("gossip", "ngo") for seed in (0, 1)]
 

@@ -14,13 +14,13 @@ from runs import digits_run
 
 from ngo.common import versions
 from ngo.common.files import hashed
-from ngo.common.registry import UserError
 from ngo.pipeline.job_training import read_job
 from ngo.pipeline.jobs import LIMIT, MOST, Combination, cost, drawings, evaluation_count, jobs
 from ngo.pipeline.workflow_start import write_files
 from ngo.training.evaluation import evaluation_steps
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 TEST = 10_000  # as many test samples are assumed
 

@@ -6,11 +6,11 @@ from books import write_book
 from configs import plan_of
 from conftest import REPOSITORY
 
-from ngo.common.registry import UserError
 from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper_figures import paper_of
 from ngo.pipeline.paths import NGO
+from verdicts.registry import UserError
 
 PAPER = {
     "name": "own",

@@ -4,9 +4,9 @@ from configs import TIERS, config_of, plan_of, plan_of_tier
 from shipped_plans import tiers
 from tier_artefacts import OF_A_TIER, OF_UNIVERSES
 
-from ngo.common.registry import UserError
 from ngo.pipeline.config import read_config
-from verdicts.quantity_registry import QUANTITIES, Quantity
+from verdicts.quantities import QUANTITIES, Quantity
+from verdicts.registry import UserError
 
 
 @pytest.mark.parametrize("tier", TIERS)

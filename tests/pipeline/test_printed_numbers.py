@@ -10,8 +10,7 @@ from click.testing import CliRunner
 from ngo.cli.cli import main
 from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.printed_numbers import printed_and_measured
-from verdicts import check
-from verdicts.claims.claims_file import read_claims
+from verdicts import check, read_claims
 from verdicts.reproduction import LEVEL, reproduction
 
 CLAIMS = """

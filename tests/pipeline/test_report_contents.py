@@ -16,7 +16,6 @@ from markupsafe import escape
 from PIL import Image
 from shipped_plans import planned
 
-from ngo.common.registry import UserError
 from ngo.pipeline.archives.verify import bases
 from ngo.pipeline.paths import CLAIMS, tier_folder
 from ngo.pipeline.report_contents import report_contents, setting, shipped
@@ -25,6 +24,7 @@ from ngo.report.contents import SHIPPED, as_shipped
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import paper_markdown
 from verdicts.registration import Entry, registration_path, written
+from verdicts.registry import UserError
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 DEMO = planned("config/demo.yaml")

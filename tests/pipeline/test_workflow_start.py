@@ -11,12 +11,12 @@ from conftest import REPOSITORY
 from runs import tiny
 
 from ngo.common.files import PARTIAL
-from ngo.common.registry import UserError
 from ngo.pipeline import workflow_start
 from ngo.pipeline.config import read_config
 from ngo.pipeline.jobs import drawings, jobs
 from ngo.pipeline.paths import partition_file, tidy_table
 from ngo.pipeline.workflow_start import module_files
+from verdicts.registry import UserError
 
 
 def test_values_are_an_overlay_of_the_base(tmp_path):

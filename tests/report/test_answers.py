@@ -6,8 +6,8 @@ import pytest
 from made_up_page import EMPTY, row
 
 from ngo.report.answers import KINDS, answer, finding, first_word
-from verdicts.statistics.judgement import NOT_RUN, VERDICTS
-from verdicts.statistics.multiverse import Multiverse
+from verdicts import judgement
+from verdicts.statistics import Multiverse
 
 
 def answered(*rows):
@@ -33,11 +33,11 @@ def answered(*rows):
 def test_the_first_word_follows_from_the_verdicts(verdicts, word):
     assert first_word([KINDS[verdict] for verdict in verdicts]) == word
     assert first_word([KINDS[verdict] for verdict in reversed(verdicts)]) == word
-    assert {*VERDICTS} - {*KINDS} == {NOT_RUN}
+    assert {*judgement.VERDICTS} - {*KINDS} == {judgement.NOT_RUN}
 
 
 FAILS = {"verdict": "fails", "estimate": -3.0, "low": -4.0, "high": -2.0}
-ABSENT = {"verdict": NOT_RUN, "reason": "no rows", **EMPTY}
+ABSENT = {"verdict": judgement.NOT_RUN, "reason": "no rows", **EMPTY}
 
 
 def test_claims_that_disagree_are_told_by_what_they_say_and_others_are_named():
@@ -89,7 +89,7 @@ def test_claims_that_were_not_run_have_one_word_and_unknown_ones_no_answer():
 
 
 def test_what_a_late_gate_took_back_is_told_in_the_words_of_its_reason():
-    late = {"verdict": NOT_RUN, "reason": "too short: 2 epochs; without this gate: holds"}
+    late = {"verdict": judgement.NOT_RUN, "reason": "too short: 2 epochs; without this gate: holds"}
     made = answered(row("A", **late))
     assert (made.sentence, made.left_out) == ("Too short.", "")
     made = answered(row("A", **late), row("B"), row("C", **ABSENT))

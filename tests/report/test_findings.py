@@ -6,8 +6,8 @@ import pytest
 from made_up_page import EMPTY, FINDINGS, ROWS, row
 
 import ngo.analysis  # noqa: F401 (registers the quantities that claims name)
-from ngo.common.registry import UserError
 from ngo.report.findings import findings, told
+from verdicts.registry import UserError
 
 
 def read(folder, text):

@@ -9,13 +9,13 @@ import pytest
 import torch
 from small_theory import OPTIONS, asked, holds, small_rows
 
-from ngo.common.registry import UserError
 from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.theorems.continuous import distance_from_line, rate
 from ngo.theorems.graphs import graph, graphs, residual, sgd_graph
 from ngo.theorems.least_squares import curved_problem, sides
 from ngo.theorems.rounds import chatter_floors
 from ngo.theorems.table import table_of
+from verdicts.registry import UserError
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 from runs import CONVEX, digits_run, tiny, trained
 
-from ngo.common.registry import UserError
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.method import METHODS
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.learning_problem import make_problem
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 ATTACKED = sorted(name for name, entry in METHODS.items() if "attack" in entry.fields)
 

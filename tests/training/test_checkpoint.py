@@ -13,10 +13,10 @@ import running
 import torch
 from runs import files
 
-from ngo.common.registry import UserError
 from ngo.training import checkpoint
 from ngo.training.checkpoint import Checkpoints, Foreign, Refused, Signals, Stopped, read, write
 from ngo.training.snapshots import UNREADABLE, load_tensors
+from verdicts.registry import UserError
 
 TERM, INT = signal.SIGTERM, signal.SIGINT
 

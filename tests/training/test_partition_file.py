@@ -7,10 +7,10 @@ import pytest
 from pyarrow import parquet
 from runs import digits_run
 
-from ngo.common.registry import UserError
 from ngo.data.partition import owners
 from ngo.training.partition_file import check_shares, draw, held_out, parts_by_owner, read, write
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 
 def test_a_partition_file_is_read_as_it_was_written(digits, tmp_path):

@@ -21,7 +21,6 @@ from runs import digits_run
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.common.registry import UserError
 from ngo.models.model import Model, mnist_cnn
 from ngo.models.task import TASKS
 from ngo.training import problem_checks
@@ -29,6 +28,7 @@ from ngo.training.fit_inputs import dataset_of, template
 from ngo.training.learning_problem import make_problem
 from ngo.training.problem_checks import check_problem, try_problem
 from ngo.training.stepper import Stepper
+from verdicts.registry import UserError
 
 
 def tried(module, pair=PAIR, loss=None):

@@ -10,12 +10,12 @@ import torch
 from runs import digits_run, files, interrupted, left, run_in, tiny
 
 from ngo.common.files import PARTIAL
-from ngo.common.registry import UserError
 from ngo.training import checkpoint, record
 from ngo.training.results_version import results_version
 from ngo.training.run import Training, run
 from ngo.training.spec import DEFAULTS
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 PARTS = [np.arange(k, 6400, 3) for k in range(3)]
 

@@ -11,12 +11,12 @@ import torch
 from runs import contents, files, interrupted, left, run_in, tiny
 
 from ngo.common import versions
-from ngo.common.registry import UserError
 from ngo.data.dataset import Arrays, dataset
 from ngo.models.model import model
 from ngo.training import run_folder
 from ngo.training.results_version import results_version
 from ngo.training.run import run
+from verdicts.registry import UserError
 
 OTHER = {"lr": 0.01}
 PARTS = [np.arange(k, 6400, 3) for k in range(3)]

@@ -4,12 +4,12 @@ import torch
 from runs import digits_run, train
 from torch.nn import functional as F
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.training.run import run
 from ngo.training.snapshots import load_snapshots, module, restored, save_snapshots
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 
 def test_snapshots_are_read_as_they_were_written(digits, tmp_path):

@@ -10,13 +10,13 @@ from running import finished, start
 
 from ngo.cli.train_command import train
 from ngo.common.fields import _reserved, at_least, number, whole
-from ngo.common.registry import UserError
 from ngo.gossip.coupling import coupling
 from ngo.gossip.step import local_rule
 from ngo.training.evaluation import Evaluation
 from ngo.training.fit import fit
 from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec, digest, flag
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 
 def test_ids_are_readable_and_unique_by_value():

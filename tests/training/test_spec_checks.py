@@ -8,7 +8,6 @@ from runs import digits_run
 
 import ngo
 from ngo.common.fields import at_least, whole
-from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.gossip.method import METHODS, method
 from ngo.gossip.step import local_rule
@@ -17,6 +16,7 @@ from ngo.models.model import MODELS
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 from ngo.training.spec_checks import resolve
 from ngo.training.virtual.clock import CLOCKS
+from verdicts.registry import UserError
 
 
 def test_values_without_a_meaning_are_left_out():

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ngo.common.parquet_columns import write_columns
-from ngo.common.registry import UserError
 from ngo.training.tidy import aggregate, read_tidy, write_tidy
+from verdicts.registry import UserError
 
 
 def test_a_table_that_is_absent_or_damaged_is_a_line(tmp_path):

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from ngo.common.registry import UserError
 from verdicts.quantity_registry import QUANTITIES, Quantity
+from verdicts.registry import UserError
 
 
 def end(rows, value="score", minus=None):

@@ -10,8 +10,8 @@ from verdicts.cli import main
 from verdicts.comparison import compare
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.statistics.error_rates import OF_MEANS, unpaired_rates
-from verdicts.statistics.evidence import Expectation
-from verdicts.statistics.two_sample import Permutation, Welch, unpaired_evidence
+from verdicts.statistics.evidence import Expectation, unpaired_evidence
+from verdicts.statistics.samples import Permutation, Welch
 
 STREAM = np.random.default_rng(1)
 OF, MINUS = STREAM.normal(1, 1, 7), STREAM.normal(0, 3, 5)

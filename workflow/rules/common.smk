@@ -19,7 +19,7 @@ if find_spec("ngo") is None:
     )
 
 from ngo.common import devices
-from ngo.common.registry import UserError, unknown
+from verdicts.registry import UserError, unknown
 from ngo.data import download
 from ngo.data.description import identity
 from ngo.measures.measurement import MEASUREMENTS

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
+from ngo.analysis.budgets import at_equal
+from verdicts import Expectation, evidence
 from verdicts.quantities import best_difference, level
 from verdicts.registry import UserError
-from verdicts.rows.best_fields import at_best
-from verdicts.rows.evaluations import at_equal
-from verdicts.rows.selection import Selection, selected
-from verdicts.statistics.estimates import ALPHA
-from verdicts.statistics.evidence import Expectation, evidence
+from verdicts.scores import at_best
+from verdicts.statistics import ALPHA
+from verdicts.table import Selection, selected
 
 AT_BYTES, AT_SECONDS = "accuracy at equal bytes", "accuracy at equal seconds"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ngo.common.lazy import pd
-from ngo.common.registry import UserError
 from ngo.training.spec import FIELDS
+from verdicts.registry import UserError
 
 #: The fields of a row in a table of methods.
 CELL = ("dataset", "partition", "topology", "method")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ngo.analysis.mixers import LINEAR, mixers
 from ngo.analysis.seed_means import check_apart, over_seeds
 from ngo.common.lazy import pd
-from verdicts.rows.best_fields import at_best
-from verdicts.rows.evaluations import final
+from verdicts import final
+from verdicts.scores import at_best
 
 SITUATION = ["dataset", "partition", "topology", "algorithm"]
 CELL = [*SITUATION, "mixer"]

@@ -13,8 +13,8 @@ from ngo.analysis.seed_means import check_apart, over_seeds
 from ngo.common.files import found
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
-from verdicts.rows.best_fields import best
-from verdicts.rows.evaluations import final
+from verdicts import final
+from verdicts.scores import best
 
 # Criteria.
 

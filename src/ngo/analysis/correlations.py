@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from verdicts.statistics.estimates import ROUNDING, estimate
+from verdicts import estimate
+from verdicts.statistics import ROUNDING
 
 
 @dataclass(frozen=True)

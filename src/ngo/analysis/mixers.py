@@ -13,7 +13,7 @@ from ngo.common.lazy import pd, torch
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.consensus_dynamics import Chebyshev
 from ngo.gossip.topology import TOPOLOGIES, Mixing
-from verdicts.rows.best_fields import best
+from verdicts.scores import best
 
 SITUATION = ["disturbance", "strength", "topology"]
 MIXER = [*SITUATION, "mixer"]

@@ -9,10 +9,8 @@ import pandas as pd
 
 from ngo.analysis.comparisons import published_for
 from ngo.analysis.universes import CHOSEN, DERIVED, columns
-from verdicts.claims.universes import settings_in
 from verdicts.row import ABSENT, Row
-from verdicts.statistics.estimates import exceeds
-from verdicts.statistics.rules import meets, spoken
+from verdicts.statistics import exceeds, meets, spoken
 
 #: A printed number is met by an accuracy that is at most so many points off.
 TOLERANCE = 2.0
@@ -114,7 +112,8 @@ def curve_rows(row: Row, curve: pd.DataFrame) -> pd.DataFrame:
     """
     facts = {"claim": row.claim, "says": row.says, "unit": row.unit, "margin": row.margin}
     rows = curve[["universe", "effect", "side"]].assign(**facts)
-    rows["rule_says"] = meets(row.multiverse.rule, settings_in(curve))
+    settings = curve.filter(like="universe_").rename(columns=lambda n: n.removeprefix("universe_"))
+    rows["rule_says"] = meets(row.multiverse.rule, settings)
     for place, name in zip(("first", "second"), _deciding(row), strict=False):
         rows[place], rows[f"{place}_value"] = name, curve[f"universe_{name}"].astype(str)
     return rows

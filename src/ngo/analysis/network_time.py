@@ -20,6 +20,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ngo.analysis.budgets import time_to
 from ngo.analysis.combinations import TUNED, best_of_cases
 from ngo.analysis.graphs import known_fields
 from ngo.common.fields import above, at_least, from_mapping, number, within
@@ -28,7 +29,7 @@ from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.exchange import Failures
 from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import ScheduledMixing
-from verdicts.rows.evaluations import final, time_to
+from verdicts import final
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ import pandas as pd
 
 from ngo.common.files import write_bytes
 from ngo.common.parquet_columns import read_columns
-from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.training.partition_file import COLUMNS
 from ngo.training.spec import digest
 from ngo.training.tidy import read_tidy
-from verdicts.parquet_files import CHECKSUMS, sealed
+from verdicts.files import CHECKSUMS, sealed
+from verdicts.registry import UserError
 
 STARTED = "started"
 

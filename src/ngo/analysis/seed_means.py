@@ -8,8 +8,8 @@ import numpy as np
 
 from ngo.analysis.cases import pooled
 from ngo.common.lazy import pd
-from verdicts.rows.evaluations import since_the_row_before
-from verdicts.statistics.estimates import estimate
+from verdicts import estimate
+from verdicts.run_values import since_the_row_before
 
 
 def check_apart(runs: pd.DataFrame, by: Sequence[str]) -> None:

@@ -12,7 +12,6 @@ import click
 from ngo.cli import options
 from ngo.cli.log import LOG
 from ngo.common.fields import Field, within
-from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline.archives import unpack
 from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
@@ -20,6 +19,7 @@ from ngo.pipeline.archives.finished_runs import revisions
 from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.archives.pack import collect, collect_finished
 from ngo.pipeline.archives.verify import Check, Verification
+from verdicts.registry import UserError
 
 trust_option = click.option(
     "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."

@@ -20,8 +20,9 @@ from ngo.cli import log
 from ngo.cli.log import LOG
 from ngo.cli.measurement_commands import commands as measurements
 from ngo.common import plugins
-from ngo.common.registry import UserError, usual
+from ngo.common.usual_words import usual
 from ngo.native.threads import quick_switching
+from verdicts.registry import UserError
 
 #: The sections of the help: commands, and their summaries.
 SECTIONS = {

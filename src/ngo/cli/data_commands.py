@@ -9,7 +9,6 @@ import click
 from ngo.cli import options
 from ngo.common.fields import fields_of
 from ngo.common.files import write_text
-from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
 from ngo.data.description import DESCRIBED, as_text, manifest_text
@@ -17,6 +16,7 @@ from ngo.data.description import describe as describe_data
 from ngo.data.heterogeneity import hellinger_to_global, label_entropy
 from ngo.data.partition import samples_by_class
 from ngo.training.spec import RunSpec
+from verdicts.registry import UserError
 
 
 @click.command()

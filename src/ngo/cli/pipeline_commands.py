@@ -15,12 +15,12 @@ from ngo.analysis.universes import in_universes
 from ngo.cli.log import LOG
 from ngo.cli.options import INPUT, RESULT, configs_option, table_option
 from ngo.common.files import write_text
-from ngo.common.registry import UserError, one_of
 from ngo.data import download
 from ngo.pipeline import assumptions as assumed_values
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import tidy
+from verdicts.registry import UserError, one_of
 
 
 def summary(plan: Plan) -> str:

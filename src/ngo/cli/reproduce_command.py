@@ -8,10 +8,9 @@ import click
 
 from ngo.cli.options import FOLDER, INPUT
 from ngo.common.files import write_text
-from ngo.common.registry import UserError, one_of
 from ngo.pipeline import paths
 from verdicts.cli import names, pair
-from verdicts.registry import check
+from verdicts.registry import UserError, check, one_of
 
 
 @click.command()
@@ -51,9 +50,9 @@ def reproduce(
         return
     one_of("paper", paper, paths.paper_names())
     from ngo.pipeline import printed_numbers
+    from verdicts import read_tables
     from verdicts.reproduction import reproduction
     from verdicts.reproduction_page import write
-    from verdicts.rows.tables import read_tables
 
     root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
     claims = printed_numbers.on_numbers(root / paths.reference_folder(paper) / "claims.yaml")
@@ -77,7 +76,7 @@ def reproduce(
 def _init(name: str | None, table: str | None) -> None:
     """Write papers/NAME: a config, the numbers of a table, and a claim on them."""
     from ngo.report.templates import rendered
-    from verdicts.printed_tables import read_printed
+    from verdicts import read_printed
     from verdicts.reproduction import keys_of
 
     check(name is not None and name.isidentifier(), "name", name, "use letters, digits and _")

@@ -17,7 +17,6 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from ngo.cli import log
 from ngo.cli.log import LOG
 from ngo.common import plugins
-from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.dataset import DATASETS, Dataset
 from ngo.distributed import process_run
@@ -30,7 +29,8 @@ from ngo.training.evaluation import Evaluation
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import check_parts
-from verdicts.streams import lenient_streams
+from verdicts.cli import lenient_streams
+from verdicts.registry import UserError
 
 
 def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:

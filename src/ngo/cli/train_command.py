@@ -12,9 +12,9 @@ from ngo.cli import options
 from ngo.cli.log import LOG
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import DECLARED, Field, within
-from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
+from verdicts.registry import UserError
 
 # The runs of a job that train in lockstep on a GPU, at most; on a CPU, each by itself is as fast.
 TOGETHER = 50

@@ -15,7 +15,7 @@ from typing import Any
 
 from ngo.common.files import try_lock
 from ngo.common.lazy import torch
-from ngo.common.registry import UserError, in_a_line, unknown
+from verdicts.registry import UserError, in_a_line, unknown
 
 LOG = logging.getLogger("ngo")
 

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ngo.common.files import check_readable
-from ngo.common.registry import Registry, UserError, shown, unknown
 from verdicts.files import check_keys
-from verdicts.registry import check
+from verdicts.registry import Registry, UserError, check, shown, unknown
 
 LARGEST = 2**63 - 1  # the largest integer in a column of a table
 

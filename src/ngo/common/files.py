@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import UserError, shown
 from verdicts.files import content_of, regular_file
+from verdicts.registry import UserError, shown
 
 if TYPE_CHECKING:
     from filelock import FileLock

@@ -7,7 +7,7 @@ import resource
 from collections.abc import Iterator
 from pathlib import Path
 
-from ngo.common.registry import UserError, shown
+from verdicts.registry import UserError, shown
 
 GROUPS = Path("/sys/fs/cgroup")  # where Linux mounts the limits of control groups
 GROUPS_OF_PROCESS = Path("/proc/self/cgroup")

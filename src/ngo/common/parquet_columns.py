@@ -18,9 +18,8 @@ from pyarrow import parquet
 
 from ngo.common.files import write_bytes
 from ngo.common.memory import check_declared
-from ngo.common.registry import UserError, in_a_line
-from verdicts.files import content_of
-from verdicts.parquet_files import CHECKSUMS, opened, sealed
+from verdicts.files import CHECKSUMS, content_of, opened, sealed
+from verdicts.registry import UserError, in_a_line
 
 _TYPES = {"i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
 

@@ -17,7 +17,7 @@ from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
-from ngo.common.registry import UserError, in_a_line, shown
+from verdicts.registry import UserError, in_a_line, shown
 
 # A plugin's module has its file's name behind this prefix, so that no library is shadowed.
 PREFIX = "ngo_plugin_"

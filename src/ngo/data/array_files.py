@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ngo.common.memory import check_declared
-from ngo.common.registry import UserError, in_a_line, unknown
 from verdicts.files import regular_file
+from verdicts.registry import UserError, in_a_line, unknown
 
 
 def read_arrays(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ngo.common.devices import sent
 from ngo.common.lazy import torch
-from ngo.common.registry import Registry
+from verdicts.registry import Registry
 
 #: (images uint8 [b, channels, height, width], the worker's stream on the CPU) → changed images.
 Augment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]

@@ -15,8 +15,8 @@ import numpy as np
 
 from ngo.common.fields import Options, declare
 from ngo.common.lazy import torch
-from ngo.common.registry import Registry
 from ngo.common.seeding import numpy_stream
+from verdicts.registry import Registry
 
 
 @dataclass(frozen=True)

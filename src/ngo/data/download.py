@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 
 from ngo.common.files import writable_folder
-from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS, Download
 from verdicts.files import regular_file
+from verdicts.registry import UserError
 
 DEFAULT_ROOT = "data"
 ROOT_VARIABLE = "NGO_DATA"

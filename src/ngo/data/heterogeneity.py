@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 
 
 def hellinger_to_global(counts: np.ndarray) -> float:

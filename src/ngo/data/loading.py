@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from ngo.common.lazy import torch
-from ngo.common.registry import UserError, in_a_line
 from ngo.data.dataset import DATASETS, Arrays, Dataset, Source
 from ngo.data.download import prepare
+from verdicts.registry import UserError, in_a_line
 
 
 def load(

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from ngo.common.fields import Options, at_least, declare, whole
-from ngo.common.registry import Registry, UserError
 from ngo.data.dataset import DATASETS
+from verdicts.registry import Registry, UserError
 
 Parts = list[np.ndarray]
 Assign = Callable[..., Parts]

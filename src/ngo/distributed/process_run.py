@@ -28,7 +28,6 @@ import torch.distributed as dist
 import ngo
 from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.files import file_lock, writable_folder
-from ngo.common.registry import UserError
 from ngo.data.partition import Parts
 from ngo.distributed import rendezvous as meeting
 from ngo.distributed.process_network import ProcessNetwork, shares
@@ -44,6 +43,7 @@ from ngo.training.results_version import results_version
 from ngo.training.run import Training
 from ngo.training.run_folder import INSTEAD
 from ngo.training.spec import RunSpec
+from verdicts.registry import UserError
 
 # The exit code of a process that ends with a line; and the seconds that the other processes have
 # after a failure.

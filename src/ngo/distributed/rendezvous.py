@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
-from ngo.common.registry import UserError, in_a_line, shown
+from verdicts.registry import UserError, in_a_line, shown
 
 # The variables that name the store, this process and the number of processes. torchrun and
 # ``process_run.launch`` set them.

@@ -1,3 +1,3 @@
-from ngo.common.registry import load_entries
+from verdicts.registry import load_entries
 
 load_entries("ngo.engine.backends")

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 from ngo.common.devices import float32_parts
 from ngo.common.lazy import Tensor, nn, torch
-from ngo.common.registry import Registry, UserError, in_a_line, unknown
 from ngo.models.task import Batch, Task, over_tensors
 from ngo.native.layer_chain import Chain
 from ngo.native.threads import Map, in_order
+from verdicts.registry import Registry, UserError, in_a_line, unknown
 
 
 class Batches(Protocol):

@@ -17,7 +17,6 @@ import torch
 from torch import nn
 from torch.func import functional_call, vmap
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backends import INITIALIZATIONS, SAME, Batches, Scores, build_backend, tf32
 from ngo.engine.module_chain import find_chain
@@ -26,6 +25,7 @@ from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task, over_tensors
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.native.threads import threads as over_threads
+from verdicts.registry import UserError
 
 log = logging.getLogger("ngo")
 

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from ngo.common.fields import Options, above, at_least, number, registers, whole
 from ngo.common.lazy import Run, Tensor, torch
-from ngo.common.registry import Registry
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
+from verdicts.registry import Registry
 
 #: The name of the attack in which no worker lies.
 HONEST = "none"

@@ -9,7 +9,6 @@ from typing import cast
 
 from ngo.common.devices import sent
 from ngo.common.lazy import Run, Tensor, torch
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import Liars
 from ngo.gossip.consensus_dynamics import synchronization_index
@@ -19,6 +18,7 @@ from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL
 from ngo.native.gossip_step import relayed_sums
 from ngo.native.threads import Map, fits, in_order
+from verdicts.registry import UserError
 
 
 def relay(X: Tensor, received: Tensor, i: Tensor, swap: Callable[[Tensor], Tensor]) -> Tensor:

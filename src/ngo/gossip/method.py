@@ -13,9 +13,9 @@ from typing import Any
 
 from ngo.common.fields import Options, registers
 from ngo.common.lazy import Run
-from ngo.common.registry import Registry
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.step import Step
+from verdicts.registry import Registry
 
 Update = Callable[["Step"], None]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ngo.common.devices import sent
 from ngo.common.lazy import Tensor, np, nx, torch
-from ngo.common.registry import Registry, UserError, in_a_line
+from verdicts.registry import Registry, UserError, in_a_line
 
 
 class MixingMatrix:

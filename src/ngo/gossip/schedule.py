@@ -10,9 +10,9 @@ from typing import Any
 
 from ngo.common.fields import DECLARED, Options, above, choice, number, registers
 from ngo.common.lazy import Run, torch
-from ngo.common.registry import Registry, UserError, unknown
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import TOPOLOGIES, Mixing
+from verdicts.registry import Registry, UserError, unknown
 
 CONSTANT = "constant"
 

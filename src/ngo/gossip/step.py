@@ -10,12 +10,12 @@ from typing import Any
 
 from ngo.common.fields import Options, below, number, registers
 from ngo.common.lazy import Run, Tensor, torch
-from ngo.common.registry import Registry
 from ngo.gossip.compression import Codec
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.exchange import Network
 from ngo.native.elementwise import Chain, elementwise
 from ngo.native.threads import Map, in_order
+from verdicts.registry import Registry
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from ngo.common.registry import Registry
 from ngo.gossip.attack import ATTACKS
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
@@ -18,6 +17,7 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES
 from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
+from verdicts.registry import Registry
 
 #: The registries by the field of a run that names an entry of theirs.
 REGISTRIES: Mapping[str, Registry[Any]] = {

@@ -14,7 +14,6 @@ from typing import Any
 
 from ngo.common.fields import Options, declare
 from ngo.common.lazy import np, nx, torch
-from ngo.common.registry import Registry, UserError, in_a_line
 from ngo.gossip.mixing_matrix import (
     METROPOLIS,
     WEIGHT_RULES,
@@ -23,6 +22,7 @@ from ngo.gossip.mixing_matrix import (
     outgoing_shares,
     simple,
 )
+from verdicts.registry import Registry, UserError, in_a_line
 
 Edges = list[tuple[int, int]]
 

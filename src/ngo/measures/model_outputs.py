@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole, within
 from ngo.common.lazy import Table, Tensor, nn, np, pd, torch
-from ngo.common.registry import one_of
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset
 from ngo.measures.measurement import kept, measurement
+from verdicts.registry import one_of
 
 if TYPE_CHECKING:
     from ngo.models.layers import VAE

@@ -12,7 +12,7 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import Case, measured, measurement
-from verdicts.statistics.estimates import estimate
+from verdicts import estimate
 
 #: A graph is connected if its spectral gap is above this: the gap is 0 otherwise, but rounded.
 CONNECTED = 1e-9

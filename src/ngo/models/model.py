@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ngo.common.lazy import nn, torch
-from ngo.common.registry import Registry
 from ngo.data.sets.synthetic import CHARACTERS, LENGTH
+from verdicts.registry import Registry
 
 Build: TypeAlias = "Callable[[torch.Generator], nn.Module]"
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ngo.common.lazy import Tensor, nn, torch
-from ngo.common.registry import Registry
 from ngo.data.dataset import Dataset
+from verdicts.registry import Registry
 
 Batch: TypeAlias = "tuple[Tensor, Tensor]"
 MakeBatch: TypeAlias = "Callable[[Dataset, Tensor, Tensor], Batch]"

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ngo.common.files import atomic_file, hashed, writable_folder
 from ngo.common.lazy import torch
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 
 LOG = logging.getLogger("ngo")
 

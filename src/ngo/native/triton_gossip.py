@@ -11,7 +11,7 @@ from functools import cache
 
 import torch
 
-from ngo.common.registry import in_a_line
+from verdicts.registry import in_a_line
 
 try:
     import triton

@@ -13,12 +13,12 @@ from pathlib import Path
 import yaml
 from tabulate import tabulate
 
-from ngo.common.registry import UserError
 from ngo.pipeline.config import read_config
 from ngo.pipeline.experiments import PREFIX
 from ngo.pipeline.paths import NGO, archived_name
 from ngo.pipeline.plan import Plan, plan
 from ngo.printing import inert, page
+from verdicts.registry import UserError
 
 MARK = re.compile(r"\bassumed:\s*")
 COMMENT = re.compile(r"(?:^|\s)#\s+(.*\bassumed:.*)")

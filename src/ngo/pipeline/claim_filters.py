@@ -11,16 +11,16 @@ from dataclasses import fields
 
 from ngo.analysis.universes import ACCURACY_OF, CHOSEN, DERIVED, columns
 from ngo.common.fields import Field, checked, fields_of
-from ngo.common.registry import UserError, one_of, shown, unknown
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.experiments import PREFIX
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
-from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
-from verdicts.quantity_registry import QUANTITIES
-from verdicts.rows.evaluations import parsed
+from verdicts.claims import Claim, ClaimsFile, Gate, selections
+from verdicts.quantities import QUANTITIES
+from verdicts.registry import UserError, one_of, shown, unknown
+from verdicts.run_values import parsed
 
 # The columns of an experiment's tidy table, other than the fields of its runs.
 OF_RUNS = {

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from ngo.common.fields import as_number
-from ngo.common.registry import UserError, shown, unknown_field
+from ngo.common.usual_words import unknown_field
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.training.spec import FIELDS, FINAL
-from verdicts.registry import nearest
+from verdicts.registry import UserError, nearest, shown
 
 Schema = dict[str, object]
 

@@ -19,9 +19,10 @@ from itertools import product
 from math import prod
 
 from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
-from ngo.common.registry import UserError, one_of, shown, unknown, unknown_field
+from ngo.common.usual_words import unknown_field
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field, resolve
+from verdicts.registry import UserError, one_of, shown, unknown
 
 # The most runs of an experiment, or of all its universes; repeated ones count.
 MOST_RUNS = 100_000

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from ngo.common.files import hashed
-from ngo.common.registry import UserError
 from ngo.native.threads import one_intra_op_thread
 from ngo.pipeline.paths import RUNS
 from ngo.training import run_folder
@@ -30,6 +29,7 @@ from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import resolve
 from ngo.training.tidy import aggregate, write_tidy
 from verdicts.files import content_of
+from verdicts.registry import UserError
 
 LOG = logging.getLogger("ngo")
 

@@ -23,7 +23,6 @@ from pathlib import Path
 
 from ngo.common import versions
 from ngo.common.files import hashed
-from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
 from ngo.data.description import identity
 from ngo.gossip.method import METHODS
@@ -31,6 +30,7 @@ from ngo.pipeline.paths import job_table, tier_folder
 from ngo.pipeline.plan import Plan
 from ngo.training.results_version import results_version, version_of
 from ngo.training.spec import RunSpec
+from verdicts.registry import UserError
 
 #: The numbers of an image of MNIST.
 MNIST = 28 * 28

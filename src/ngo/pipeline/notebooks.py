@@ -25,7 +25,7 @@ from traitlets import Type
 from traitlets.config import Config
 
 from ngo.common.files import writable_folder
-from ngo.common.registry import UserError, one_of
+from verdicts.registry import UserError, one_of
 
 
 def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:

@@ -17,7 +17,6 @@ from ngo.analysis.cases import pooled
 from ngo.analysis.universes import Universe
 from ngo.common.devices import check_device
 from ngo.common.fields import fields_of
-from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline import paper_figures, paths
 from ngo.pipeline.claim_filters import check_filters, check_tables
@@ -28,8 +27,9 @@ from ngo.training.results_version import own_entries
 from ngo.training.run_folder import MODELS
 from ngo.training.spec import FINAL, RunSpec
 from ngo.training.spec_checks import check_snapshots
-from verdicts.claims.claim import ADDED, ClaimsFile
-from verdicts.claims.claims_file import read_claims
+from verdicts import read_claims
+from verdicts.claims import ADDED, ClaimsFile
+from verdicts.registry import UserError
 
 #: The name of the tidy table of all runs.
 ALL = "runs"

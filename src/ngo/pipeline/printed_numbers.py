@@ -13,18 +13,17 @@ from typing import Any
 import pandas as pd
 
 from ngo.analysis import calibration
-from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.paths import NGO, published_numbers
 from ngo.pipeline.shipped_board import tables_of
 from ngo.training import tidy
-from verdicts.claims.claim import Claim, ClaimsFile
-from verdicts.claims.claims_file import read_claims
-from verdicts.ledger import seed_numbers
+from verdicts import read_claims, seed_numbers
+from verdicts.claims import Claim, ClaimsFile
 from verdicts.printed_tables import rounding_of
+from verdicts.registry import UserError
 from verdicts.reproduction import OF_NUMBERS, in_words, keys_of, text_of
 from verdicts.reproduction_page import Section
-from verdicts.rows.selection import Selection, Tables, joined, selected
+from verdicts.table import Selection, Tables, joined, selected
 
 #: The archive with the runs behind docs/calibration.md.
 CALIBRATION = "results/archive/calibration-runs.tar"

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from ngo.analysis.results import started
-from ngo.common.registry import UserError
 from ngo.data.partition import PARTITIONS
 from ngo.pipeline.archives.archive import OLDER
 from ngo.pipeline.archives.members import ABOUT
@@ -23,6 +22,7 @@ from ngo.report import contents
 from ngo.report.findings import findings
 from ngo.training.run_folder import RECORD
 from verdicts.registration import as_date, read_registration, registration_path, with_standing
+from verdicts.registry import UserError
 from verdicts.row import read_rows
 
 

@@ -25,10 +25,9 @@ from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper_figures import Paper
 from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, BoardClaim, BoardPaper, Cell
+from verdicts import judged, judgement
 from verdicts.files import content_of
-from verdicts.ledger import judged
 from verdicts.row import Row
-from verdicts.statistics.judgement import NOT_RUN
 
 #: The table of methods in settings, of the tier ``SETTINGS``.
 MATRIX = "matrix"
@@ -100,7 +99,7 @@ def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str
 
 
 def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:
-    run = row.verdict != NOT_RUN or bool(row.withdrawn)
+    run = row.verdict != judgement.NOT_RUN or bool(row.withdrawn)
     return BoardClaim(
         tier=planned.tier,
         claim=row.claim,

@@ -38,7 +38,7 @@ MATHEMATICS = tuple(f"ngo/gossip/{name}.py" for name in SHARED.split())
 #: What makes every measured table; tidy tables of runs; figures and verdicts; and pages.
 MEASURED = (*MATHEMATICS, "ngo/measures/measurement.py")
 UNIVERSES = ("ngo/analysis/graphs.py", "ngo/analysis/universes.py")
-TABLES = ("ngo/analysis/results.py", "ngo/training/tidy.py", "verdicts/parquet_files.py")
+TABLES = ("ngo/analysis/results.py", "ngo/training/tidy.py", "verdicts/files.py")
 JOINED = (*MATHEMATICS, *UNIVERSES, *TABLES)
 DRAWN = (
     *(*JOINED, "ngo/analysis", "ngo/data/heterogeneity.py", "ngo/theorems/table.py", "ngo/plots"),

@@ -17,7 +17,6 @@ from pathlib import Path
 import yaml
 
 from ngo.common.files import exclusive_lock, remove_all_partial, writable_folder, write_text
-from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.data.description import check_content
 from ngo.measures.measurement import MEASUREMENTS
@@ -25,6 +24,7 @@ from ngo.pipeline.config import read_config
 from ngo.pipeline.jobs import Drawing, Job
 from ngo.pipeline.paths import CONFIG, LOCK, REPOSITORY, tier_folder
 from ngo.pipeline.plan import Plan
+from verdicts.registry import UserError
 
 #: Keys whose values are files of the repository, unless the working directory has them.
 FILES = ("claims", "findings")

@@ -7,7 +7,7 @@ import pandas as pd
 from ngo.data.dataset import DATASETS
 from ngo.training.spec import EVALUATED, FIELDS
 from ngo.training.spec_checks import NONLINEAR
-from verdicts.statistics.estimates import FEWEST
+from verdicts.statistics import FEWEST
 
 BANDS = "Bands and bars: 95 % Student t intervals over seeds, within the possible range"
 MEANS = f"Means over seeds; no intervals below {FEWEST} seeds"

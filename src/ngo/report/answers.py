@@ -23,21 +23,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from verdicts.claims.claim import ALTERNATIVE
+from verdicts import judgement
+from verdicts.claims import ALTERNATIVE
 from verdicts.row import WORDS, Row, alike
-from verdicts.statistics import judgement
-from verdicts.statistics.judgement import EQUIVALENT, HOLDS, NOT_RUN, UNDECIDED
-from verdicts.statistics.multiverse import Multiverse
-from verdicts.statistics.rules import spoken
+from verdicts.statistics import Multiverse, spoken
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
 #: What a verdict says to the question.
 KINDS = {
-    **dict.fromkeys((HOLDS, judgement.ROBUST, judgement.MOSTLY_HOLDS, judgement.CONSISTENT), YES),
+    **dict.fromkeys(
+        (judgement.HOLDS, judgement.ROBUST, judgement.MOSTLY_HOLDS, judgement.CONSISTENT), YES
+    ),
     **dict.fromkeys((judgement.DEPENDS, judgement.MIXED), DEPENDS),
-    **dict.fromkeys((UNDECIDED, judgement.CANNOT_TELL), OPEN),
+    **dict.fromkeys((judgement.UNDECIDED, judgement.CANNOT_TELL), OPEN),
     **dict.fromkeys((judgement.FAILS, judgement.REVERSED, judgement.MOSTLY_REVERSED), NO),
-    **dict.fromkeys((EQUIVALENT, judgement.NO_EFFECT, judgement.NOT_MET), NO),
+    **dict.fromkeys((judgement.EQUIVALENT, judgement.NO_EFFECT, judgement.NOT_MET), NO),
 }
 
 #: In which claims are told.
@@ -145,14 +145,16 @@ def answer(
     absent: dict[str, list[str]] = {}
     for row, label in known:
         name = f"{label} ({row.mark})" if row.mark else label
-        if row.verdict == NOT_RUN:
+        if row.verdict == judgement.NOT_RUN:
             absent.setdefault(row.withdrawn.capitalize() or "Not run", []).append(label)
         elif row.mark in (None, ALTERNATIVE):
             parts.append(Part(row, name, finding(row)))
         else:
             marked.append(name)
     parts.sort(key=lambda part: ORDER.index(part.kind))
-    further = [rows[claim] for claim in also if claim in rows and rows[claim].verdict != NOT_RUN]
+    further = [
+        rows[claim] for claim in also if claim in rows and rows[claim].verdict != judgement.NOT_RUN
+    ]
     counted = [*parts, *(Part(row, "", "") for row in further if not row.mark)]
     out, word = {**absent, "By construction": marked}, _word(counted)
     if len(absent) == 1 and not parts and not marked:
@@ -229,9 +231,9 @@ def finding(row: Row) -> str:
     if math.isnan(row.estimate):
         return f" ({row.reason})" if row.reason else ""
     directed = row.relation in ("above", "below") and row.expected == 0
-    if row.verdict == EQUIVALENT and directed:
+    if row.verdict == judgement.EQUIVALENT and directed:
         return f", no difference beyond {row.with_unit(row.margin)}"
-    if row.verdict == UNDECIDED or not directed:
+    if row.verdict == judgement.UNDECIDED or not directed:
         return f", {_with_interval(row.estimate, row.low, row.high, row.unit)}"
     other_way = (row.estimate > 0) != (row.relation == "above")
     return (", the other way" if other_way else "") + f" by {_size(row)}"
@@ -248,13 +250,13 @@ def _in_universes(verdict: str, seen: Multiverse) -> str:
     elif verdict == judgement.NO_EFFECT:
         said = f", no difference beyond the margin in {seen.within / seen.count:.0%} {universes}"
     else:
-        said = ", as claimed" if verdict == UNDECIDED else ""
+        said = ", as claimed" if verdict == judgement.UNDECIDED else ""
         said += f" in {seen.share:.0%} {universes} [{100 * seen.low:.0f}, {100 * seen.high:.0f}]"
         said += "" if verdict == judgement.ROBUST else other_way
     if seen.rule:
         where = "it holds" if seen.rule_of == "holds" else "the other way"
         said += f" ({where} where {seen.rule}, which is right in {seen.rule_accuracy:.0%})"
-    elif verdict == UNDECIDED and (told := _told_by(seen.variance)):
+    elif verdict == judgement.UNDECIDED and (told := _told_by(seen.variance)):
         said += f" (of the variance, {told})"
     return said.replace("%", " %")
 

@@ -16,12 +16,14 @@ from typing import Any
 
 from ngo.printing import bracketed
 from ngo.report.templates import file, rendered
-from verdicts.claims.claim import MARKS
+from verdicts import judgement
+from verdicts.claims import MARKS
 from verdicts.row import counted, counts_of
-from verdicts.statistics.judgement import ALWAYS, REVERSED, VERDICTS
 
 #: The verdicts with a column of counts.
-COLUMNS = tuple(verdict for verdict in VERDICTS if verdict in (*ALWAYS, REVERSED))
+COLUMNS = tuple(
+    verdict for verdict in judgement.VERDICTS if verdict in (*judgement.ALWAYS, judgement.REVERSED)
+)
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ def _values(board: Board) -> dict[str, object]:
         "board": board,
         "told": told(board),
         "columns": COLUMNS,
-        "used": [verdict for verdict in VERDICTS if verdict in verdicts],
+        "used": [verdict for verdict in judgement.VERDICTS if verdict in verdicts],
         "settings": by("setting", cells),
         "grid": {
             method: {cell["setting"]: cell for cell in row}

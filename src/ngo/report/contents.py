@@ -11,8 +11,8 @@ from pathlib import Path
 from ngo.analysis import results
 from ngo.common.files import check_readable
 from ngo.report.findings import Findings
+from verdicts import judgement
 from verdicts.row import Row
-from verdicts.statistics.judgement import NOT_RUN
 
 #: The place of the shipped campaign's file in the repository.
 SHIPPED = Path("docs/results/shipped.json")
@@ -35,7 +35,7 @@ class Shipped:
 
 def as_shipped(contents: Contents) -> str:
     """The file on these contents."""
-    run = [row for row in contents.rows if row.verdict != NOT_RUN]
+    run = [row for row in contents.rows if row.verdict != judgement.NOT_RUN]
     content = Shipped(
         contents.paper["name"],
         contents.tier,

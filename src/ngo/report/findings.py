@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ngo.report.answers import SLOT, Answer, Setting, answer
+from verdicts import judgement
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, shown
 from verdicts.row import ABSENT, Row
-from verdicts.statistics.judgement import NOT_RUN
 
 #: A setting of the playground.
 SETTING = re.compile(r"[a-z]+=[a-z0-9.]+(&[a-z]+=[a-z0-9.]+)*")
@@ -39,7 +39,7 @@ class Topic:
         """The claims that were not run, by the reason."""
         groups: dict[str, list[Row]] = {}
         for row in self.rows:
-            if row.verdict == NOT_RUN:
+            if row.verdict == judgement.NOT_RUN:
                 groups.setdefault(row.reason.rstrip("."), []).append(row)
         return groups
 
@@ -135,7 +135,7 @@ def _check(key: str, values: object, **kinds: type) -> None:
 
 def told(row: Row) -> str:
     """The result of a claim in numbers, or the reason why it was not run."""
-    if row.verdict == NOT_RUN:
+    if row.verdict == judgement.NOT_RUN:
         return row.reason
     numbers = row.measured + (f" ({', '.join(row.details)})" if row.details else "")
     shown = row.measured != ABSENT and not (row.cases > 0 and row.reason)

@@ -15,8 +15,8 @@ from ngo.printing import body
 from ngo.report.contents import Contents, content, text
 from ngo.report.findings import told
 from ngo.report.templates import file, play_page, rendered, slug
+from verdicts import judgement
 from verdicts.row import WORDS, counted, counts, registered
-from verdicts.statistics.judgement import DEPENDS, FAILS, HOLDS, NOT_RUN, UNDECIDED
 
 
 def html_page(contents: Contents) -> str:
@@ -30,7 +30,7 @@ def html_page(contents: Contents) -> str:
         used=[verdict for verdict in WORDS if any(row.verdict == verdict for row in rows)],
         marks=sorted({row.mark for row in rows if row.mark}),
         topics=topics_of(contents),
-        undecidable=[row for row in rows if row.verdict == NOT_RUN],
+        undecidable=[row for row in rows if row.verdict == judgement.NOT_RUN],
         style=file("page.css"),
         script=file("page.js"),
         playground=play_page() if contents.findings.play else "",
@@ -80,5 +80,10 @@ def prose(source: str) -> Markup:
 
 def hue(word: str) -> str:
     """The CSS class with the colour of an answer's first word."""
-    hues = {"Yes": HOLDS, "No": FAILS, "Partly": DEPENDS, "It depends": DEPENDS}
-    return slug(hues.get(word.partition(",")[0], UNDECIDED))
+    hues = {
+        "Yes": judgement.HOLDS,
+        "No": judgement.FAILS,
+        "Partly": judgement.DEPENDS,
+        "It depends": judgement.DEPENDS,
+    }
+    return slug(hues.get(word.partition(",")[0], judgement.UNDECIDED))

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import torch
 
 from ngo.common.lazy import Tensor
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip import bounds
 from ngo.gossip.consensus_dynamics import simulate, synchronization_index
@@ -18,6 +17,7 @@ from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 from ngo.gossip.topology import Mixing
 from ngo.theorems.graphs import Rows, graphs, residual, states, unit_spread
 from ngo.theorems.table import TheoryOptions
+from verdicts.registry import UserError
 
 # Section 2.1: a step of linear gossip shrinks the distance to the mean by 1 − γλ₂ or less.
 

@@ -11,8 +11,8 @@ from pkgutil import resolve_name
 
 from ngo.common.fields import above, at_least, choice, limit_product, number, whole, within
 from ngo.common.lazy import Table, pd
-from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
+from verdicts.registry import UserError
 
 # Up to p = 1, T* and the floors exceed the range of floating-point numbers.
 _SUBLINEAR = within(0.5, 0.99)

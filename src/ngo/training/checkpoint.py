@@ -23,11 +23,11 @@ from typing import Any
 import torch
 
 from ngo.common.files import atomic_file
-from ngo.common.registry import UserError
 from ngo.training.run_folder import CHECKPOINT, INSTEAD, difference, remade
 from ngo.training.snapshots import UNREADABLE, load_tensors
 from ngo.training.spec import CHECKPOINT_SECONDS
 from verdicts.files import content_of
+from verdicts.registry import UserError
 
 #: What a checkpoint holds: tensors, numbers and texts, and containers of them.
 State = dict[str, Any]

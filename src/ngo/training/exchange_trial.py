@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
 from ngo.gossip.method import METHODS
@@ -22,6 +21,7 @@ from ngo.training.global_state import restored_streams
 from ngo.training.results_version import own_entries
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
+from verdicts.registry import UserError
 
 #: The most steps that are tried, and the most numbers of a matrix: larger ones are not tried.
 STEPS, NUMBERS = 100, 100_000_000

@@ -17,8 +17,8 @@ from torch import nn
 from ngo.common.devices import deterministic, torch_device
 from ngo.common.fields import Field, at_least, checked
 from ngo.common.files import check_writable, file_lock, writable_folder
-from ngo.common.registry import UserError, meant, shown
 from ngo.common.seeding import stream_seed
+from ngo.common.usual_words import meant
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
@@ -34,6 +34,7 @@ from ngo.training.run import Training, at_checkpoint
 from ngo.training.run_folder import CHECKPOINT
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
+from verdicts.registry import UserError, shown
 
 if TYPE_CHECKING:
     import pandas as pd

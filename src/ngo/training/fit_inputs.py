@@ -22,7 +22,6 @@ from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import TensorDataset, default_collate
 
-from ngo.common.registry import Registry, UserError, shown
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
@@ -40,6 +39,7 @@ from ngo.training.object_digest import ObjectDigest
 from ngo.training.problem_checks import Loss, check_module, kind, refused, type_name
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import resolve
+from verdicts.registry import Registry, UserError, shown
 
 Make = Callable[[], nn.Module]
 

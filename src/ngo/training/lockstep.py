@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 
-from ngo.common.registry import UserError, in_a_line
 from ngo.data.dataset import DATASETS
 from ngo.engine.population import Stack
 from ngo.native.threads import one_intra_op_thread
@@ -22,6 +21,7 @@ from ngo.training.joint_update import JointUpdate
 from ngo.training.problem_checks import enough_memory
 from ngo.training.run import Training, Turns
 from ngo.training.spec import RunSpec
+from verdicts.registry import UserError, in_a_line
 
 log = logging.getLogger("ngo")
 

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 
 _PLAIN = (bool, int, float, complex, str, type(None), type(...))
 _SETS = (set, frozenset)

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from ngo.common.registry import UserError, in_a_line
 from ngo.gossip.method import GOSSIP_FIELDS
 from ngo.training.results_version import own_entries
 from ngo.training.spec import FIELDS, RunSpec
+from verdicts.registry import UserError, in_a_line
 
 
 @contextmanager

@@ -18,7 +18,6 @@ import torch
 from torch import nn
 
 from ngo.common.memory import in_words, memory_limit
-from ngo.common.registry import UserError, in_a_line
 from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
@@ -29,6 +28,7 @@ from ngo.training.global_state import restored_streams, streams
 from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.partition_file import parts_by_owner
 from ngo.training.spec import RunSpec
+from verdicts.registry import UserError, in_a_line
 
 LESS = "use fewer workers, a smaller model or a smaller batch_size."
 

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from ngo.common.files import file_lock, remove_partial, writable_folder
-from ngo.common.registry import UserError
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
 from ngo.engine.population import Population
@@ -39,6 +38,7 @@ from ngo.training.spec_checks import check_snapshots
 from ngo.training.stepper import Stepper
 from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
 from ngo.training.virtual.waiting_stepper import WaitingStepper
+from verdicts.registry import UserError
 
 Report = Callable[[Evaluation], None]
 Progress = Callable[[int], None]

@@ -17,11 +17,11 @@ from typing import Any
 from zipfile import is_zipfile
 
 from ngo.common.files import read_limited
-from ngo.common.registry import UserError, shown
 from ngo.common.versions import recorded
 from ngo.data.description import identity
 from ngo.training.spec import NEUTRAL, RunSpec
 from verdicts.files import content_of
+from verdicts.registry import UserError, shown
 
 METRICS, RECORD, MODELS, LOCK = "metrics.parquet", "run.json", "models.pt", ".lock"
 CHECKPOINT = "checkpoint.pt"  # of a run that is not finished

@@ -13,11 +13,11 @@ import torch
 from torch import nn
 
 from ngo.common.files import write_bytes
-from ngo.common.registry import UserError
 from ngo.engine.population import Population
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
 from verdicts.files import regular_file
+from verdicts.registry import UserError
 
 # What torch raises for files of other kinds, and for damaged ones.
 UNREADABLE = (

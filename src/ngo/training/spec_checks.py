@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ngo.common.fields import DECLARED, checked
-from ngo.common.registry import Registry, UserError, unknown, unknown_field
 from ngo.common.seeding import numpy_stream
+from ngo.common.usual_words import unknown_field
 from ngo.data.dataset import DATASETS, Source
 from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, Parts, Rule, by_owner
 from ngo.gossip.coupling import COUPLINGS
@@ -21,6 +21,7 @@ from ngo.gossip.topology import TOPOLOGIES, Topology, check_connected
 from ngo.models.model import MODELS, Model
 from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
 from ngo.training.virtual.clock import CLOCKS, PARTS
+from verdicts.registry import Registry, UserError, unknown
 
 
 def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> None:

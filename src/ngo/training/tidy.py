@@ -16,9 +16,8 @@ from pyarrow import parquet
 
 from ngo.common.files import write_bytes
 from ngo.common.parquet_columns import column, read_columns, repeated
-from ngo.common.registry import UserError, in_a_line
-from verdicts.files import content_of
-from verdicts.parquet_files import CHECKSUMS, opened, sealed
+from verdicts.files import CHECKSUMS, content_of, opened, sealed
+from verdicts.registry import UserError, in_a_line
 
 #: The columns that the metrics of each run have.
 NEEDED = ("step", "diverged")

@@ -13,8 +13,8 @@ from verdicts.claims.units import check_shares
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, one_of, shown
-from verdicts.rows.evaluations import column_of, parsed
-from verdicts.rows.selection import SETTING, Tables
+from verdicts.run_values import column_of, parsed
+from verdicts.table import SETTING, Tables
 
 
 def check_names(claims: ClaimsFile, tables: Tables) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 from verdicts.files import mapping
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import one_of
-from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import Expectation
-from verdicts.statistics.sequential import Plan
+from verdicts.statistics.planning import Plan
+from verdicts.table import Selection
 
 #: The mark of a claim that its author may have meant in another way.
 ALTERNATIVE = "alternative"
@@ -80,7 +80,7 @@ class Claim:
     mark_reason: str = ""
     #: Whether its number is the same in all seeds, and decided by its value: nothing is sampled.
     exact: bool = False
-    #: The test (``two_sample.TESTS``) of sides whose runs are not paired; empty: as they are.
+    #: The test (``samples.TESTS``) of sides whose runs are not paired; empty: as they are.
     test: str = ""
     #: The ids of the claims whose numbers a pooled claim is about.
     pooled: tuple[str, ...] = ()

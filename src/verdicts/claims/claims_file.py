@@ -17,12 +17,12 @@ from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.resolved import forms, resolved
 from verdicts.claims.units import check_shares
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES, load_quantities
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
-from verdicts.rows.selection import Selection
 from verdicts.statistics.evidence import RELATIONS, Expectation
-from verdicts.statistics.sequential import Plan, checked_plan
-from verdicts.statistics.two_sample import TESTS
+from verdicts.statistics.planning import Plan, checked_plan
+from verdicts.statistics.samples import TESTS
+from verdicts.table import Selection
 
 CLAIM_KEYS = (
     *("place", "says", "quote", "kind", "from", "where", "quantity", "with"),
@@ -61,6 +61,7 @@ def read_claims(path: str | Path) -> ClaimsFile:
 
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
+    load_quantities()
     check_keys("claims", content, SECTIONS, ("claims",))
     plan = checked_plan("looks", content.get("looks"))
     entries = resolved(content, folder)

@@ -8,9 +8,9 @@ from verdicts.claims.claim import Gate
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.evaluations import as_numbers, last_evaluations, with_diverged, worst_of
-from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, need, selected
+from verdicts.run_values import as_numbers, last_evaluations, with_diverged, worst_of
 from verdicts.statistics.estimates import exceeds
+from verdicts.table import UNIVERSE, Tables, joined, matches, need, selected
 
 
 def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
@@ -60,7 +60,8 @@ def _passes(gate: Gate, value: float) -> bool:
 def _taken(gate: Gate, rows: pd.DataFrame) -> float:
     if gate.quantity is not None:
         quantity = QUANTITIES[gate.quantity]
-        numbers = quantity.checked("quantity", quantity.function(rows, **gate.arguments))
+        result = quantity.function(rows, **gate.arguments)
+        numbers = quantity.scores("quantity", result).numbers
     else:
         need(rows, [gate.column])
         last, column = last_evaluations(rows), str(gate.column)

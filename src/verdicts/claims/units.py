@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from verdicts.claims.claim import Claim
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.evaluations import SHARE, UNITS, column_of, unit_of
+from verdicts.run_values import SHARE, UNITS, column_of, unit_of
 
 #: How the unit of a quantity starts that has the unit of its value.
 OF_THE_VALUE = "that of the value"

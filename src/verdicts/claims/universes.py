@@ -14,11 +14,10 @@ from verdicts.claims.gates import check_gate, passing
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows import selection
-from verdicts.rows.seed_values import both_diverged, noted_runs, total
-from verdicts.rows.selection import SETTING, UNIVERSE, Selection, Tables
+from verdicts.scores import total
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.multiverse import sides
+from verdicts.table import SETTING, UNIVERSE, Selection, Tables, complete, joined, need, selected
 
 BOTH_DIVERGED = "both sides diverged"
 #: Why a universe does not count: the runs of both sides diverged, or some are missing.
@@ -36,15 +35,15 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     a setting.
     """
     assert claim.universes is not None
-    everything = selection.joined(tables, claim.tables)
-    rows = selection.selected(everything, {**claim.where, **where})
-    selection.need(rows, [UNIVERSE])
-    selection.complete(rows, [UNIVERSE])
+    everything = joined(tables, claim.tables)
+    rows = selected(everything, {**claim.where, **where})
+    need(rows, [UNIVERSE])
+    complete(rows, [UNIVERSE])
     named = claim.universes.settings
     known = [str(name) for name in rows if str(name).startswith(SETTING)]
     wanted = known if named is None else [f"{SETTING}{name}" for name in named]
     for name in wanted:
-        selection.need(rows, [name])
+        need(rows, [name])
         if (two := rows.groupby(UNIVERSE)[name].nunique() > 1).any():
             raise UserError(f"universe {two.idxmax()} has more than one value of {name!r}")
     universes = rows.drop_duplicates(UNIVERSE).set_index(UNIVERSE)[wanted].sort_index()
@@ -121,12 +120,12 @@ def _at_once(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     quantity = QUANTITIES[claim.quantity]
     named = [name for name in ("seed", "run") if name in rows]
     renamed = rows.assign(**{name: rows.groupby([UNIVERSE, name]).ngroup() for name in named})
-    with noted_runs() as noted:
-        result = quantity.function(renamed, **claim.arguments)
+    result = quantity.function(renamed, **claim.arguments)
+    scores = quantity.scores(f"claims.{claim.id}.quantity", result)
     universe = renamed.drop_duplicates("seed").set_index("seed")[UNIVERSE].sort_index()
-    number = quantity.checked(f"claims.{claim.id}.quantity", result).reindex(universe.index)
+    number = scores.numbers.reindex(universe.index)
     numbers = pd.DataFrame({UNIVERSE: universe, "number": number, "why": ""})
-    both = numbers.index.isin(both_diverged(number, noted))
+    both = numbers.index.isin(scores.both_diverged)
     return numbers.assign(why=numbers["why"].mask(both, BOTH_DIVERGED))
 
 

@@ -1,0 +1,16 @@
+"""Intervals over seeds, and rules over universes."""
+
+from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING, exceeds
+from verdicts.statistics.multiverse import Multiverse
+from verdicts.statistics.rules import meets, readable, spoken
+
+__all__ = [
+    "ALPHA",
+    "FEWEST",
+    "ROUNDING",
+    "Multiverse",
+    "exceeds",
+    "meets",
+    "readable",
+    "spoken",
+]

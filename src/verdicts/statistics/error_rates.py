@@ -18,11 +18,11 @@ import numpy as np
 from verdicts.lazy import pd
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA
-from verdicts.statistics.evidence import Evidence, Expectation, evidence
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import Verdict, judge, judge_multiverses
 from verdicts.statistics.multiverse import LEAST, SOME, examined, sides
-from verdicts.statistics.sequential import Plan, over_looks
-from verdicts.statistics.two_sample import TESTS, unpaired_evidence
+from verdicts.statistics.planning import Plan, over_looks
+from verdicts.statistics.samples import TESTS
 
 SEEDS = (3, 5, 10, 20)
 

@@ -3,7 +3,7 @@
 Below ``EXACT_FROM`` seeds the tests are Student's, from there on sign flips, and so they are where
 all seeds have the same value. Where a value is infinite (a run diverged), they are Wilcoxon's, and
 the estimate is the median. A ratio of means has two numbers per seed, a part and a whole. An
-interval has all values that the test does not reject (``one_sample``).
+interval has all values that the test does not reject (``samples``).
 
 A printed number is compared with the prediction interval for one more run: by Student's t and the
 spread of our seeds, or by both standard errors where its own is printed, too (Patil, Peng and Leek
@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import comb
 
 import numpy as np
 
 from verdicts.lazy import pd, special
-from verdicts.statistics import one_sample
-from verdicts.statistics.estimates import FEWEST, ROUNDING
+from verdicts.statistics import samples
+from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
 
 RELATIONS = ("above", "below", "near", "paper")
 
@@ -66,7 +67,7 @@ EXACT_FROM = 8
 RANKED_FROM = 6
 
 #: The interval at a two-sided level.
-Intervals = Callable[[float], one_sample.Interval]
+Intervals = Callable[[float], samples.Interval]
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,11 @@ class Evidence:
     left_out: str = ""
 
 
-def evidence(
-    values: np.ndarray, expectation: Expectation, draws: int = one_sample.DRAWS
-) -> Evidence:
+def evidence(values: np.ndarray, expectation: Expectation, draws: int = samples.DRAWS) -> Evidence:
     """The evidence in one value per seed, or in a part and a whole per seed: ``[seeds, 2]``.
 
     NaN is a seed without a value. Wholes have a positive mean. ``draws`` is the number of choices
-    of signs (``one_sample``); simulations take fewer.
+    of signs (``samples``); simulations take fewer.
     """
     given = np.asarray(values, dtype=float)
     ratio = given.ndim == 2
@@ -134,27 +133,72 @@ def evidence(
         return found if infinite else of_printed(found)
     if constant:
         part = np.where(_rounding(off, size), value * whole, part)
-    test: one_sample.OneSample
+    test: samples.OneSample
     if infinite:
-        test = one_sample.SignedRanks(part, whole, draws)
+        test = samples.SignedRanks(part, whole, draws)
     elif count >= EXACT_FROM or constant:
-        test = one_sample.SignFlips(part, whole, draws)
+        test = samples.SignFlips(part, whole, draws)
     else:
-        test = one_sample.StudentT(part, whole)
-    signed = one_sample.signed_ranks(off) if infinite else part - value * whole
+        test = samples.StudentT(part, whole)
+    signed = samples.signed_ranks(off) if infinite else part - value * whole
     side = 1 if signed.sum() >= 0 else -1
     if not (infinite or constant):
-        student = one_sample.StudentT(part, whole)
-        found = replace(found, p_t=one_sample.two_sided(student, value, side))
-    if isinstance(test, one_sample.SignFlips):
-        found = replace(found, p_sign_flip=one_sample.two_sided(test, value, side))
+        student = samples.StudentT(part, whole)
+        found = replace(found, p_t=samples.two_sided(student, value, side))
+    if isinstance(test, samples.SignFlips):
+        found = replace(found, p_sign_flip=samples.two_sided(test, value, side))
     return tested(found, test, side)
 
 
-def tested(found: Evidence, test: one_sample.OneSample, side: int) -> Evidence:
+def unpaired_evidence(
+    of: np.ndarray,
+    minus: np.ndarray,
+    expectation: Expectation,
+    test: str = samples.WELCH,
+    splits: int = samples.SPLITS,
+) -> Evidence:
+    """The evidence in the runs of two sides, with a note on the test; NaN is a run without a value.
+
+    ``pairs`` is the number of runs of the smaller side, and ``spread`` that of the difference of
+    one run of each. Permutations decide where the claim asks for them, where a value is infinite
+    (by ranks; the estimate is the median of all pairs), and where all runs of each side are equal.
+    """
+    given = len(of) + len(minus)
+    of, minus = (np.asarray(side, float)[~np.isnan(side)] for side in (of, minus))
+    counts, infinite = (len(of), len(minus)), int(np.isinf([*of, *minus]).sum())
+    pairs, spread = samples.differences(of, minus), np.nan
+    estimate = float(np.median(pairs) if infinite else pairs.mean()) if len(pairs) else np.nan
+    if min(counts) > 1 and not infinite:
+        spread = float(np.hypot(of.std(ddof=1), minus.std(ddof=1)))
+        spread *= spread > ROUNDING * float(np.abs([*of, *minus]).max())
+    permuted = test == samples.PERMUTATION or bool(infinite) or spread == 0
+    told = f"{counts[0]} runs against {counts[1]}"
+    note = f"unpaired: {told}, " + ("permutation test" if permuted else "Welch's test")
+    note += f" of ranks; the number is infinite in {infinite} runs" if infinite else ""
+    note += f"; {given - sum(counts)} runs have no number" if given > sum(counts) else ""
+    found = Evidence(expectation, min(counts), infinite, estimate, spread, "", left_out=note)
+    if min(counts) < FEWEST:
+        return replace(found, obstacle=f"too few runs: {told}; a verdict takes {FEWEST}")
+    if expectation.relation == "paper":
+        told = f"the number is infinite in {infinite} runs"
+        return replace(found, obstacle=told) if infinite else of_printed(found)
+    if permuted and 2 / comb(sum(counts), counts[0]) > ALPHA:
+        found = replace(found, obstacle=f"too few runs for a permutation test: {told}")
+    ranks = bool(infinite)
+    one: samples.OneSample = (
+        samples.Permutation(of, minus, ranks, splits) if permuted else samples.Welch(of, minus)
+    )
+    side = 1 if one.tail(expectation.value, 1) <= one.tail(expectation.value, -1) else -1
+    found = tested(found, one, side)
+    return (
+        found if permuted else replace(found, p_t=samples.two_sided(one, expectation.value, side))
+    )
+
+
+def tested(found: Evidence, test: samples.OneSample, side: int) -> Evidence:
     """The evidence with what a test says of the expected value, and of the margin around it."""
     value, margin = found.expectation.value, found.expectation.margin
-    p, p_equivalent, asked = one_sample.two_sided(test, value, side), NAN, [value]
+    p, p_equivalent, asked = samples.two_sided(test, value, side), NAN, [value]
     if margin is not None:
         low, high = value - margin, value + margin
         p_equivalent = max(test.tail(low, 1), test.tail(high, -1))
@@ -165,10 +209,10 @@ def tested(found: Evidence, test: one_sample.OneSample, side: int) -> Evidence:
     return replace(found, side=side, p=p, p_equivalent=p_equivalent, interval=interval)
 
 
-def _agreeing(test: one_sample.OneSample, asked: Sequence[float]) -> Intervals:
+def _agreeing(test: samples.OneSample, asked: Sequence[float]) -> Intervals:
     """The intervals of a test; whether they have the values ``asked`` is as it says of these."""
 
-    def interval(level: float) -> one_sample.Interval:
+    def interval(level: float) -> samples.Interval:
         low, high = test.interval(level)
         for theta in asked:
             above, below = (test.tail(theta, way) <= level / 2 for way in (1, -1))
@@ -200,7 +244,7 @@ def of_printed(found: Evidence) -> Evidence:
     else:
         p = float(2 * below(-off / error))
 
-    def interval(level: float) -> one_sample.Interval:
+    def interval(level: float) -> samples.Interval:
         half = float(error * quantile(1 - level / 2))
         return found.estimate - half, found.estimate + half
 
@@ -223,7 +267,7 @@ def _estimate(part: np.ndarray, whole: np.ndarray) -> float:
     if not len(part):
         return NAN
     if np.isinf(part).any() or np.isinf(whole).any():
-        return one_sample.median_interval(np.sort(part / whole))[0] if (whole > 0).all() else NAN
+        return samples.median_interval(np.sort(part / whole))[0] if (whole > 0).all() else NAN
     return float(part.mean() / whole.mean())
 
 

@@ -37,8 +37,8 @@ from verdicts.statistics import multiverse as universes
 from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
 from verdicts.statistics.evidence import Evidence, Expectation
 from verdicts.statistics.multiverse import LEAST, MOST, SIDES, SOME, Multiverse, MultiverseEvidence
-from verdicts.statistics.one_sample import Interval
 from verdicts.statistics.rules import spoken
+from verdicts.statistics.samples import Interval
 
 HOLDS = "holds"
 FAILS = "fails"

@@ -26,11 +26,11 @@ from ngo.analysis.quantities.measured import (
     settled_ratio,
     smallest_gap,
 )
-from ngo.common.registry import UserError
 from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES
-from verdicts.quantity_registry import QUANTITIES
-from verdicts.rows.evaluations import per_run
+from verdicts.quantities import QUANTITIES
+from verdicts.registry import UserError
+from verdicts.run_values import per_run
 
 EVERY = {"method": "ngo"}
 RARE = {"method": "local_sgd"}

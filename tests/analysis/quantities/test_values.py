@@ -4,7 +4,7 @@ import pytest
 from measured_runs import ended, evaluations, table
 
 from verdicts.registry import UserError
-from verdicts.rows.evaluations import per_run
+from verdicts.run_values import per_run
 
 
 def value(rows, name):

@@ -8,13 +8,13 @@ import torch
 from stepping import Stepping
 from test_drift_corrections import LR, grad, trained
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import chain, star
 from ngo.native.threads import fits, in_order, threads
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 
 def branches(n):

@@ -8,12 +8,12 @@ import pytest
 import torch
 from rates import check_rate, check_uniform
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topologies import static as drawn_graph
 from ngo.gossip.topologies.static import connected, erdos_renyi, random_regular, small_world
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 
 def draws(name, n, count, **values):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topologies.equi import mean_shift
 from ngo.gossip.topologies.static import complete, d_cliques, ring
 from ngo.gossip.topology import TOPOLOGIES
+from verdicts.registry import UserError
 
 
 def matrix(name, n, **values):

@@ -7,11 +7,11 @@ import networkx as nx
 import pytest
 import torch
 
-from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import metropolis_hastings
 from ngo.gossip.topologies.graph_file import in_order, numbered
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.spec_checks import resolve
+from verdicts.registry import UserError
 
 # A path on the workers 0 to 3, whose nodes have other names in the files, and another order.
 NAMES = ["a", "b", "c", "d"]

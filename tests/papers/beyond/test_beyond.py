@@ -11,10 +11,10 @@ from runs import digits_run
 
 from ngo.analysis.network_time import NetworkModel, priced
 from ngo.analysis.results import class_counts
-from ngo.common.registry import UserError
 from ngo.data.heterogeneity import hellinger_to_global
 from ngo.data.partition import samples_by_class
 from ngo.training.partition_file import draw, write
+from verdicts.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

@@ -31,7 +31,7 @@ from made_up import (
 from made_up_speed import speeding_up, throughputs
 
 from ngo.analysis.seed_means import part, scores
-from ngo.common.registry import UserError
+from verdicts.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

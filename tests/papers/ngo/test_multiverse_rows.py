@@ -12,7 +12,7 @@ from ngo.analysis.universes import Universe, in_universes
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
 from ngo.training.spec import RunSpec
-from verdicts.statistics.rules import meets
+from verdicts.statistics import meets
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -18,8 +18,8 @@ from made_up import (
 )
 from small_theory import OPTIONS
 
-from ngo.common.registry import UserError
 from ngo.theorems.table import table_of
+from verdicts.registry import UserError
 
 NAMES = ["topology", "u", "n", "draws", "degree", "spectral_gap", "connected_gap"]
 

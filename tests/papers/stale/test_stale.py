@@ -9,9 +9,7 @@ from conftest import REPOSITORY
 from figure_files import made
 
 import ngo.analysis  # noqa: F401 (registers the quantities of runs)
-from verdicts.claims.claims_file import read_claims
-from verdicts.ledger import judged
-from verdicts.statistics.judgement import NOT_RUN
+from verdicts import judged, judgement, read_claims
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -92,4 +90,4 @@ def test_the_claims_ask_what_they_say(monkeypatch):
     }  # fmt: skip
     for name, points in wanted.items():
         assert actual[name].estimate == pytest.approx(points), name
-    assert NOT_RUN not in {row.verdict for row in actual.values()}
+    assert judgement.NOT_RUN not in {row.verdict for row in actual.values()}

@@ -14,7 +14,6 @@ from shipped_plans import planned
 from two_figures import SHOWN, ngo, two_figures
 
 from ngo.common import plugins
-from ngo.common.registry import UserError
 from ngo.pipeline.archives import archive
 from ngo.pipeline.archives.archive import (
     Archive,
@@ -27,6 +26,7 @@ from ngo.pipeline.archives.pack import collect, collect_finished
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import RUNS
 from verdicts.registration import read_registration, registration_path
+from verdicts.registry import UserError
 
 ALLOWED = (
     "archive.json", "SHA256SUMS", "ro-crate-metadata.json",

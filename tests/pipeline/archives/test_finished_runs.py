@@ -8,7 +8,6 @@ import pytest
 from finished_runs import made_up_run
 from runs import run_in, tiny
 
-from ngo.common.registry import UserError
 from ngo.pipeline.archives.finished_runs import (
     packed,
     read_run,
@@ -17,6 +16,7 @@ from ngo.pipeline.archives.finished_runs import (
     write_run,
 )
 from ngo.pipeline.archives.members import METRICS, RECORDS
+from verdicts.registry import UserError
 
 SPECS = [tiny(seed=seed) for seed in range(3)]
 FILES = ("metrics.parquet", "run.json")

@@ -19,10 +19,10 @@ from good_archive import good_archive
 from pyarrow import parquet
 
 from ngo.cli import cli
-from ngo.common.registry import UserError
 from ngo.pipeline.archives import members as limits
 from ngo.pipeline.archives.archive import read_archive
 from ngo.pipeline.archives.members import CRATE, METRICS, RECORDS, tar_of
+from verdicts.registry import UserError
 
 CODE = b"open('canary', 'w').close()\n"
 CONFIG = "config/config.yaml"

@@ -6,7 +6,6 @@ import json
 import pytest
 from finished_runs import campaign, made_up_run
 
-from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.finished_runs import (
     of_this_code,
@@ -15,6 +14,7 @@ from ngo.pipeline.archives.finished_runs import (
 )
 from ngo.pipeline.archives.pack import collect_finished
 from ngo.pipeline.paths import RUNS, tidy_table
+from verdicts.registry import UserError
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from runs import contents
 from two_figures import ngo
 
 from ngo.common.files import exclusive_lock
-from ngo.common.registry import UserError
 from ngo.data.loading import train_labels
 from ngo.pipeline.archives import members as limits
 from ngo.pipeline.archives import unpack as stage
@@ -28,6 +27,7 @@ from ngo.pipeline.paths import RUNS
 from ngo.pipeline.plan import plan
 from ngo.training.partition_file import draw
 from ngo.training.tidy import aggregate, write_tidy
+from verdicts.registry import UserError
 
 
 def test_it_is_unpacked_into_a_folder_of_its_own_with_the_tables_of_its_runs(

@@ -17,12 +17,12 @@ from small_archives import (
 )
 from small_archives import ngo as run_ngo
 
-from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.finished_runs import packed
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.rerun import made_run, measure_again, train_again
 from ngo.pipeline.archives.verify import bases, drawn, measured_tables, missed
+from verdicts.registry import UserError
 
 
 @pytest.fixture

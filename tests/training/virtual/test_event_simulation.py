@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from runs import digits_run
 
-from ngo.common.registry import UserError
 from ngo.gossip.method import METHODS
 from ngo.training.virtual.event_simulation import EventSimulation, Graphs
+from verdicts.registry import UserError
 
 SIZE = 100
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from runs import digits_run
 
-from ngo.common.registry import UserError
 from ngo.training.virtual.clock import CHURN, LINKS, SPEEDS, Presence, read_trace
 from ngo.training.virtual.event_simulation import Wires
+from verdicts.registry import UserError
 
 
 def link(**values):

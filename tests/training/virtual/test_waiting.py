@@ -5,9 +5,9 @@ import pytest
 import torch
 from runs import digits_run, interrupted, left, run_in, tiny, trained, without_clock
 
-from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.virtual.waiting_stepper import WaitingTimes
+from verdicts.registry import UserError
 
 
 def times(**values):

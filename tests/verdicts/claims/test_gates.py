@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from quantities_for_tests import quantities  # noqa: F401
 
-from verdicts.claims.claim import Gate
+from verdicts.claims import Gate
 from verdicts.claims.gates import check_gate, passing
 from verdicts.registry import UserError
 

@@ -14,8 +14,8 @@ from verdicts.claims.universes import universes_of
 from verdicts.cli import main
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.row import read_rows
-from verdicts.rows.evaluations import VALUES, RunValue, at_the_end
-from verdicts.rows.tables import read_tables
+from verdicts.run_values import VALUES, RunValue, at_the_end
+from verdicts.table import read_tables
 
 SCORED = UNIVERSES.replace("value: score", "value: made_up_score")
 TUNED = {"difference": "", "best_difference": ", choose: [gamma], by: held_out"}

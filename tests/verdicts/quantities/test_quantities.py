@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from measured_runs import ended, pairs, table
 
-from ngo.common.registry import UserError
 from verdicts.quantities import (
     best_difference,
     contrast,
@@ -22,6 +21,7 @@ from verdicts.quantities import (
     slope_on_V,
     spread,
 )
+from verdicts.registry import UserError
 
 
 def runs(values):

@@ -10,7 +10,7 @@ from foreign import write
 from pyarrow import parquet
 
 import verdicts
-from verdicts.rows import tables
+from verdicts import table as tables
 
 
 def test_parquet_and_csv_give_the_same_verdicts(tmp_path):

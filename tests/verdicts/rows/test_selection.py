@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from verdicts.registry import UserError
-from verdicts.rows.selection import joined, matches, selected
+from verdicts.table import joined, matches, selected
 
 ROWS = pd.DataFrame(
     {

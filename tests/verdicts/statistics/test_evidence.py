@@ -8,7 +8,7 @@ from scipy import stats
 
 from verdicts.replication import prediction_interval
 from verdicts.statistics.evidence import Expectation, evidence
-from verdicts.statistics.one_sample import signed_ranks
+from verdicts.statistics.samples import signed_ranks
 
 ABOVE = Expectation("above", 0.5)
 FEW = np.array([1.0, 2.0, 0.5, 1.7])

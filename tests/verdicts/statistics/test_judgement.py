@@ -14,7 +14,7 @@ from verdicts.statistics.judgement import (
     judge_every,
     judge_exact,
 )
-from verdicts.statistics.sequential import sequential
+from verdicts.statistics.planning import sequential
 
 NOISE = np.array([-1.2, -0.5, 0.1, 0.4, 1.2])
 

@@ -8,7 +8,7 @@ import pytest
 
 from verdicts.statistics.error_rates import tuned_rates
 from verdicts.statistics.estimates import estimate
-from verdicts.statistics.one_sample import DRAWS, SignFlips
+from verdicts.statistics.samples import DRAWS, SignFlips
 
 
 def upper_tail(values, draws=DRAWS):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ngo.analysis.budgets import at_equal
 from ngo.analysis.network_time import network_seconds, read_network
 from ngo.common.lazy import Numbers, Table, pd
-from verdicts.quantities import best_difference, difference
-from verdicts.quantity_registry import quantity
+from verdicts.quantities import best_difference, difference, quantity
 from verdicts.registry import UserError, check, one_of
-from verdicts.rows.evaluations import at_equal
-from verdicts.rows.selection import Column, Selection, selected
+from verdicts.table import Column, Selection, selected
 
 # The accuracies that are compared, and their columns.
 COLUMNS = {"accuracy": "consensus_accuracy", "workers_accuracy": "workers_accuracy_mean"}

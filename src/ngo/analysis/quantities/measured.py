@@ -12,12 +12,12 @@ from ngo.analysis import consensus
 from ngo.analysis.mixers import SITUATION, Mixer, best_rows, ends, with_mixers
 from ngo.analysis.quantities.theorems import FACTOR
 from ngo.common.lazy import Numbers, Table, pd
-from verdicts.quantities import slope_of
-from verdicts.quantity_registry import cases, quantity
+from verdicts import final
+from verdicts.quantities import cases, quantity, slope_of
 from verdicts.registry import UserError, nearest, one_of
-from verdicts.rows.evaluations import final, per_run
-from verdicts.rows.seed_values import mean_over
-from verdicts.rows.selection import Column
+from verdicts.run_values import per_run
+from verdicts.scores import mean_over
+from verdicts.table import Column
 
 # Counts of samples and classes of the workers (Figures S2 and A2).
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ngo.common.lazy import Numbers, Table, pd
-from ngo.common.registry import UserError, one_of
 from ngo.theorems.table import TIMES, rows_of
-from verdicts.quantity_registry import cases, quantity
+from verdicts.quantities import cases, quantity
+from verdicts.registry import UserError, one_of
 
 #: V counts as vanished at or below this share of V(0).
 VANISHED = 1e-6

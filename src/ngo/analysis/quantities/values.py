@@ -12,13 +12,14 @@ from dataclasses import fields
 
 import numpy as np
 
+from ngo.analysis.budgets import time_to
 from ngo.analysis.graphs import of_graphs
 from ngo.analysis.universes import CHOSEN
 from ngo.common.lazy import Numbers, Table, pd
-from ngo.common.registry import UserError
 from ngo.gossip.spectrum import effective_neighbours, spectral_gap
 from ngo.training.evaluation import Evaluation
-from verdicts.rows.evaluations import SHARE, UNITS, VALUES, RunValue, at_the_end, time_to
+from verdicts.registry import UserError
+from verdicts.run_values import SHARE, UNITS, VALUES, RunValue, at_the_end
 
 POINTS = "points"
 

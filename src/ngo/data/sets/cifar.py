@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.registry import UserError, in_a_line
 from ngo.data.dataset import Arrays, Download, dataset
+from verdicts.registry import UserError, in_a_line
 
 # The md5 sums of the files; the last one of each has the names of the classes.
 CIFAR10 = {

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from ngo.common.files import atomic_file, read_limited
-from ngo.common.registry import UserError, in_a_line
 from ngo.data.array_files import read_arrays
 from ngo.data.dataset import Arrays, Download, dataset
 from verdicts.files import regular_file
+from verdicts.registry import UserError, in_a_line
 
 URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
 FOLDER = "tiny-imagenet-200"

@@ -12,9 +12,9 @@ from typing import Any
 
 from ngo.common.fields import above, below, choice, number
 from ngo.common.lazy import Tensor
-from ngo.common.registry import Registry
 from ngo.gossip.method import GOSSIP_FIELDS, WHOLE_AVERAGES, method
 from ngo.gossip.step import Step
+from verdicts.registry import Registry
 
 OUTER_RULES: Registry[Callable[..., None]] = Registry("outer_rule")
 #: Whether a momentum is that of models after the pull.

@@ -16,8 +16,8 @@ from typing import Any
 from ngo.common.fields import file
 from ngo.common.files import check_readable
 from ngo.common.lazy import nx
-from ngo.common.registry import UserError, in_a_line, shown
 from ngo.gossip.topology import Edges, topology
+from verdicts.registry import UserError, in_a_line, shown
 
 
 def numbered(given: nx.Graph, what: str) -> nx.Graph:

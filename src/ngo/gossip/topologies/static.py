@@ -8,9 +8,9 @@ from math import isqrt
 
 from ngo.common.fields import at_least, choice, number, whole, within
 from ngo.common.lazy import np, nx
-from ngo.common.registry import Registry, UserError
 from ngo.common.seeding import numpy_stream
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
+from verdicts.registry import Registry, UserError
 
 
 @topology("ring")

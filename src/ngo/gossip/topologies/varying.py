@@ -6,10 +6,10 @@ import math
 
 from ngo.common.fields import at_least, whole
 from ngo.common.lazy import Tensor, np, nx, torch
-from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topologies.static import DEGREE, check_degree, digits, dimension
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
+from verdicts.registry import UserError
 
 
 @topology("random")

@@ -23,7 +23,6 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from ngo.common.files import write_bytes
-from ngo.common.registry import UserError, in_a_line, shown
 from ngo.pipeline import paths
 from ngo.pipeline.archives import members
 from ngo.pipeline.archives.finished_runs import FinishedRun, unpacked
@@ -32,9 +31,9 @@ from ngo.pipeline.config import GONE, plugin_files, read_config, values_in
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
-from verdicts.files import content_of
-from verdicts.parquet_files import opened
+from verdicts.files import content_of, opened
 from verdicts.registration import read_registration, registration_path
+from verdicts.registry import UserError, in_a_line, shown
 
 # The key of ``archive.json`` with the earlier revisions that made a marked archive.
 OLDER = "older"

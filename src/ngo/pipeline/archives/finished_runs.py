@@ -23,12 +23,12 @@ from pyarrow import parquet
 from ngo.common import versions
 from ngo.common.files import write_text
 from ngo.common.parquet_columns import read_columns, write_columns
-from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives.members import METRICS, RECORDS
 from ngo.training import run_folder
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 from verdicts.files import content_of
+from verdicts.registry import UserError, in_a_line
 
 # Facts in a run's metrics file, other than its id and its fields.
 _SIZE = ("train_samples", "classes_covered", "parameters")

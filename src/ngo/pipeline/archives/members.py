@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ngo.common.files import write_bytes
-from ngo.common.registry import UserError, in_a_line
-from verdicts.parquet_files import opened
+from verdicts.files import opened
+from verdicts.registry import UserError, in_a_line
 
 ABOUT = "archive.json"
 SUMS = "SHA256SUMS"

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import ngo
-from ngo.common.registry import UserError, one_of
 from ngo.pipeline.archives.archive import named_members
 from ngo.pipeline.archives.finished_runs import (
     FinishedRun,
@@ -23,6 +22,7 @@ from ngo.pipeline.experiments import as_list
 from ngo.pipeline.paths import CONFIG, RUNS, archived_name, data_manifest
 from ngo.pipeline.plan import ALL, Plan, plan
 from verdicts.files import content_of
+from verdicts.registry import UserError, one_of
 
 
 def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:

@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.pipeline.archives.finished_runs import FinishedRun, read_run
 from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.config import load_plugins
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec
+from verdicts.registry import UserError
 
 # The archive's value may be this many times the spread away from the nearer of a and b.
 MULTIPLE = 4

@@ -17,7 +17,6 @@ from pathlib import Path
 from ngo.analysis import results
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.files import exclusive_lock, writable_folder
-from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives import finished_runs, members
 from ngo.pipeline.archives.archive import Archive, Tell
@@ -28,6 +27,7 @@ from ngo.pipeline.plan import Plan, plan
 from ngo.training.run_folder import CHECKPOINT, difference
 from ngo.training.tidy import as_parquet, joined
 from verdicts.files import content_of
+from verdicts.registry import UserError, in_a_line
 
 
 def needed_tables(archive: Archive, planned: Plan) -> list[str]:

@@ -21,7 +21,6 @@ from typing import TypeVar
 
 import pandas as pd
 
-from ngo.common.registry import UserError, one_of
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.archives import rerun
@@ -31,8 +30,9 @@ from ngo.pipeline.archives.rerun import Measured
 from ngo.pipeline.archives.unpack import absent_run, needed_tables, relabelled
 from ngo.pipeline.paths import tidy_table
 from ngo.pipeline.plan import Plan
-from verdicts.claims.claim import Claim, selections
-from verdicts.rows.selection import Selection, matches
+from verdicts.claims import Claim, selections
+from verdicts.registry import UserError, one_of
+from verdicts.table import Selection, matches
 
 T = TypeVar("T", str, int)
 

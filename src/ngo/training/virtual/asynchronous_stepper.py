@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ngo.common.lazy import Run, np, torch
-from ngo.common.registry import UserError
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.exchange import Network, check_rows
 from ngo.gossip.gossip_step import mix
@@ -23,6 +22,7 @@ from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 from ngo.training.virtual.event_simulation import Arrangement, Batch, EventSimulation, Graphs
+from verdicts.registry import UserError
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from typing import Any
 from ngo.common.fields import at_least, below, choice, file, number, registers, whole, within
 from ngo.common.files import check_readable
 from ngo.common.lazy import np
-from ngo.common.registry import Registry, UserError, in_a_line, shown
 from ngo.common.seeding import numpy_stream, stream_seed
+from verdicts.registry import Registry, UserError, in_a_line, shown
 
 
 @dataclass(frozen=True)

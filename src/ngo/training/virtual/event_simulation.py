@@ -24,13 +24,13 @@ from heapq import heappop, heappush
 from typing import Any
 
 from ngo.common.lazy import np
-from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, topologies
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.spec import RunSpec
 from ngo.training.virtual.clock import CHURN, LINKS, SPEEDS, Presence
+from verdicts.registry import UserError
 
 # Draws of a stream at a time.
 BLOCK = 256

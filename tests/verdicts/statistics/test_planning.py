@@ -7,11 +7,17 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from verdicts.registry import UserError
-from verdicts.statistics import power
+from verdicts.statistics import planning
 from verdicts.statistics.evidence import Expectation, evidence
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, judge
-from verdicts.statistics.power import chance, detectable, seeds_needed
-from verdicts.statistics.sequential import checked_plan, sequential, shares
+from verdicts.statistics.planning import (
+    chance,
+    checked_plan,
+    detectable,
+    seeds_needed,
+    sequential,
+    shares,
+)
 
 PLAN = (10, 20, 40)
 ABOVE = Expectation("above", 0.0, 1.0)
@@ -133,8 +139,8 @@ def test_the_seeds_that_an_effect_takes():
 
 def test_the_seeds_that_an_equivalence_takes():
     count = seeds_needed(of(shifted(0), "near", margin=0.5))
-    assert power.equivalence_power(0, 0.5, int(count)) >= 0.8
-    assert power.equivalence_power(0, 0.5, int(count) - 1) < 0.8
+    assert planning.equivalence_power(0, 0.5, int(count)) >= 0.8
+    assert planning.equivalence_power(0, 0.5, int(count) - 1) < 0.8
     assert seeds_needed(of(shifted(0), margin=0.5)) == count
     assert seeds_needed(of(shifted(1.5), "near", margin=1)) == 34
     assert math.isnan(seeds_needed(of(shifted(9), "paper")))

@@ -1,24 +1,9 @@
-"""Registries, and the error for a user's mistake: the judge's, so that one handler serves both."""
+"""Usual words for the fields of a run, and the errors for a field that is unknown."""
 
 import difflib
 from collections.abc import Collection
 
-from verdicts.registry import Registry, UserError, in_a_line, load_entries, one_of, shown, unknown
-
-__all__ = [
-    "Registry",
-    "UserError",
-    "in_a_line",
-    "load_entries",
-    "meant",
-    "one_of",
-    "shown",
-    "unknown",
-    "unknown_field",
-    "usual",
-]
-
-UserError.__module__ = "ngo"  # which has it as a public name
+from verdicts.registry import UserError, shown
 
 # Usual words, and the fields of a run that they may mean.
 USUAL = {

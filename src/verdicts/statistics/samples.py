@@ -1,8 +1,8 @@
-"""Tests of where the centre of a sample is, and the intervals of what they do not reject.
+"""Tests of where the centre of a sample is, or that of a difference of two samples.
 
 A sample has one number per seed, or a part and a whole, whose ratio of means is then the centre. A
 test asks about any θ: it is one of the numbers part − θ · whole, with wholes of 1 for plain numbers
-(Fieller 1954).
+(Fieller 1954). The interval of a test has all θ that it does not reject.
 
 - ``StudentT``: for few seeds;
 - ``SignFlips``: counts the choices of signs whose sum is at least the observed one. Under the null
@@ -10,19 +10,37 @@ test asks about any θ: it is one of the numbers part − θ · whole, with whol
   distribution. Flipping the signs of a subset lowers the sum iff the subset's mean is above θ, so
   the interval's ends are order statistics of the means of subsets (Hartigan 1969);
 - ``SignedRanks``: Wilcoxon's, where a number is infinite (a run diverged).
+
+Of two samples whose runs are not paired, θ shifts the first:
+
+- ``Welch``: Welch's t test, which does not take both spreads to be equal;
+- ``Permutation``: counts the choices of as many runs for the first side whose Welch's t is at least
+  the observed one, ties included. It is exact where both sides have one distribution, and with
+  many runs where only the means are equal (Janssen 1997). Where a value is infinite (a run
+  diverged), it is of ranks.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import combinations
+from math import comb
 from typing import Protocol
 
 import numpy as np
 
 from verdicts.lazy import special, stats
-from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.estimates import ALPHA, ROUNDING
 
+#: The tests that a claim can name.
+WELCH, PERMUTATION = TESTS = ("welch", "permutation")
+
+#: Of so many choices of runs all are counted, and of more, so many random ones.
+SPLITS = 2**16
+
+#: The most numbers that choices take in memory.
+MOST_NUMBERS = 2**23
 #: Of this many choices of signs all are counted, and of more, so many random ones.
 DRAWS = 2**18
 
@@ -192,3 +210,88 @@ def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     if not inner:
         return median, -math.inf, math.inf
     return median, float(values[inner[-1] - 1]), float(values[-inner[-1]])
+
+
+class Welch:
+    """Welch's t test of samples that do not both lack a spread."""
+
+    def __init__(self, of: np.ndarray, minus: np.ndarray) -> None:
+        errors = np.array([side.var(ddof=1) / len(side) for side in (of, minus)])
+        freedom = errors.sum() ** 2 / (errors**2 / [len(of) - 1, len(minus) - 1]).sum()
+        self.centre = stats.t(freedom, of.mean() - minus.mean(), np.sqrt(errors.sum()))
+
+    def tail(self, theta: float, way: int) -> float:
+        """See ``OneSample``."""
+        return float(self.centre.cdf(theta) if way == 1 else self.centre.sf(theta))
+
+    def interval(self, level: float) -> Interval:
+        """See ``OneSample``."""
+        low, high = self.centre.interval(1 - level)
+        return float(low), float(high)
+
+
+class Permutation:
+    """The permutation test, of ``ranks`` if there are infinite values; ``splits`` as ``SPLITS``."""
+
+    def __init__(
+        self, of: np.ndarray, minus: np.ndarray, ranks: bool = False, splits: int = SPLITS
+    ) -> None:
+        self.of, self.minus, self.ranks = of, minus, ranks
+        self.chosen = choices(len(of), len(minus), splits)
+
+    def tail(self, theta: float, way: int) -> float:
+        """See ``OneSample``."""
+        values = np.concatenate([self.of - theta, self.minus])
+        if self.ranks:
+            values = stats.rankdata([float(f"{value:.9e}") for value in values])
+        t = way * self._t(values)
+        return float(np.mean(t >= t[0] - ROUNDING * max(1.0, abs(t[0]))))
+
+    def _t(self, values: np.ndarray) -> np.ndarray:
+        """Welch's t of each choice, the observed one first; a large number without a spread."""
+        size = float(np.abs(values).max())
+        values = values - values.mean()
+        total, squares = values.sum(), values @ values
+        sums, own = self.chosen @ values, self.chosen @ values**2
+        n, m = len(self.of), len(self.minus)
+        variances = (own - sums**2 / n) / (n - 1) / n
+        variances += (squares - own - (total - sums) ** 2 / m) / (m - 1) / m
+        difference = sums / n - (total - sums) / m
+        difference[np.abs(difference) <= ROUNDING * size] = 0.0
+        return difference / np.sqrt(np.maximum(variances, (ROUNDING * size) ** 2 or 1.0))
+
+    def interval(self, level: float) -> Interval:
+        """See ``OneSample``."""
+        if self.ranks:  # p changes at differences of pairs alone
+            pairs = differences(self.of, self.minus)
+            return at_steps(self, np.unique(pairs[np.isfinite(pairs)]), level)
+        centre = float(self.of.mean() - self.minus.mean())
+        step = float(np.hypot(self.of.std(), self.minus.std()))
+        least = 2 * ROUNDING * float(np.abs([*self.of, *self.minus]).max())
+        return searched(self, centre, max(step, least), level)
+
+
+@lru_cache(maxsize=2)
+def choices(count: int, others: int, most: int) -> np.ndarray:
+    """Choices of ``count`` of all runs, [choices, runs], 1 for the chosen; the first ones first.
+
+    All if they are at most ``most``, else that many random ones of a fixed stream.
+    """
+    size = count + others
+    if comb(size, count) <= most:
+        places = np.array(list(combinations(range(size), count)))
+    else:
+        stream = np.random.default_rng(0)
+        number = min(most, MOST_NUMBERS // size)
+        orders = stream.permuted(np.tile(np.arange(size), (number, 1)), axis=1)
+        places = np.concatenate([np.arange(count)[None], orders[:, :count]])
+    chosen = np.zeros((len(places), size))
+    np.put_along_axis(chosen, places, 1.0, axis=1)
+    return chosen
+
+
+def differences(of: np.ndarray, minus: np.ndarray) -> np.ndarray:
+    """The differences of all pairs of runs; those of two infinite runs are none."""
+    with np.errstate(invalid="ignore"):
+        pairs = np.subtract.outer(of, minus).ravel()
+    return pairs[~np.isnan(pairs)]

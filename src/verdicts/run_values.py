@@ -12,12 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from verdicts.lazy import pd
-from verdicts.registry import Registry, TableError, UserError, shown, unknown
-from verdicts.rows.selection import UNIVERSE, complete, need
-from verdicts.statistics.estimates import exceeds
+from verdicts.registry import Registry, TableError, UserError, one_of, shown, unknown
+from verdicts.table import NO_NUMBER, UNIVERSE, complete, diverged_runs, need
 
 
 def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
@@ -68,109 +65,12 @@ def final(metrics: pd.DataFrame) -> pd.DataFrame:
     return last.reset_index(drop=True)
 
 
-#: Runs that agree on these are compared after the same number of bytes.
-SAME = ["dataset", "partition", "seed"]
-
-
-def at_equal_bytes(metrics: pd.DataFrame, values: list[str]) -> pd.DataFrame:
-    """The last evaluation of every run, with ``values`` as they were after ``budget`` bytes.
-
-    The column ``budget`` is the least number of bytes that a run of the same data set, partition
-    and seed sent in all, so that every run reached it. Values between two evaluations are linear in
-    the bytes sent; those of a diverged run are NaN, and its bytes set no budget.
-    """
-    return at_equal(metrics, "bytes_sent", values, SAME)
-
-
-def at_equal(
-    metrics: pd.DataFrame, cost: str, values: list[str], same: list[str], share: float = 1.0
-) -> pd.DataFrame:
-    """The last evaluation of every run, with ``values`` as they were when ``cost`` was ``budget``.
-
-    The column ``budget`` is ``share`` of the least ``cost`` that a run with the same fields
-    ``same`` had at its end. Values between two evaluations are linear in the cost; those of a
-    diverged run are NaN, and its cost sets no budget.
-    """
-    last = final(metrics)
-    ends = last[cost].where(~last["diverged"]).astype(float)
-    budget = share * ends.groupby([last[name] for name in same]).transform("min")
-    return _at(metrics, last.assign(budget=budget), cost, values)
-
-
-def at_equal_steps(metrics: pd.DataFrame, values: list[str]) -> pd.DataFrame:
-    """The last evaluation of every run, with ``values`` as they were after ``budget`` steps.
-
-    The column ``budget`` is ``shared_steps``. Values between two evaluations are linear in the
-    steps; those of a diverged run are NaN.
-    """
-    return _at(metrics, final(metrics).assign(budget=float(shared_steps(metrics))), "step", values)
-
-
-def shared_steps(metrics: pd.DataFrame) -> int:
-    """The number of steps that all runs took; the greatest of any if all diverged."""
-    last = final(metrics)
-    whole = last.loc[~last["diverged"], "step"]
-    return int(whole.min() if len(whole) else last["step"].max())
-
-
-def value_at(metrics: pd.DataFrame, x: str, budget: pd.Series, value: str) -> pd.Series:
-    """The column ``value`` of each run where its column ``x`` is ``budget``, indexed by run.
-
-    ``budget`` is indexed by run. Linear in ``x`` between evaluations. NaN for a run that diverged,
-    or ended before its budget.
-    """
-    values = {}
-    for run, rows in metrics.groupby("run", sort=False):
-        rows = rows.sort_values("step").drop_duplicates(x, keep="last")
-        place = rows[x].to_numpy(dtype=float)
-        reached = not rows["diverged"].any() and place[-1] >= budget[run]
-        line = rows[value].to_numpy(dtype=float)
-        values[run] = np.interp(budget[run], place, line) if reached else np.nan
-    return pd.Series(values, dtype=float)
-
-
-def _at(metrics: pd.DataFrame, last: pd.DataFrame, x: str, values: list[str]) -> pd.DataFrame:
-    budget = last.set_index("run")["budget"]
-    columns = {v: last["run"].map(value_at(metrics, x, budget, v)) for v in values}
-    return last.assign(**columns)
-
-
-def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
-    """The first ``x`` at which ``y``, linear between points, reaches ``target`` from below.
-
-    A point that is off the target by rounding alone is at it. inf if ``y`` never reaches it; a NaN
-    in ``y`` reaches nothing.
-    """
-    reached = np.flatnonzero(~(exceeds(-y, -target) | np.isnan(y)))
-    if not len(reached):
-        return np.inf
-    k = reached[0]
-    if k == 0 or not np.isfinite(y[k - 1]):
-        return float(x[k])
-    share = min(1.0, (target - y[k - 1]) / (y[k] - y[k - 1]))
-    return float(x[k - 1] + share * (x[k] - x[k - 1]))
-
-
-def time_to(metrics: pd.DataFrame, target: float, column: str, clock: str = "epoch") -> pd.Series:
-    """When ``column`` of each run first reaches ``target``, in epochs or steps (``clock``).
-
-    A loss or an error reaches the target from above, all else from below. Linear between points.
-    Indexed by run; inf for a run that never reaches it, and for a diverged run.
-    """
-    sign = -1.0 if worst_of(column) == np.inf else 1.0
-    times = {}
-    for run, rows in metrics.sort_values("step", kind="stable").groupby("run", sort=False):
-        y = sign * rows[column].to_numpy(float)
-        lost = rows["diverged"].any()
-        times[run] = np.inf if lost else crossing(rows[clock].to_numpy(float), y, sign * target)
-    return pd.Series(times, dtype=float)
-
-
 #: A column, a name in ``VALUES``, or a mapping of one name to its argument, such as
 #: ``{mean: loss}`` or ``{epochs_to_accuracy: 90}``. The largest, smallest or mean value of a column
 #: over training (``max``, ``min``, ``mean``) leaves out step 0, and a mean weights each evaluation
 #: by the steps since the one before. It may be that of a phase, by shares of a run's steps:
-#: ``{mean: loss, from: 0.5, to: 1}``.
+#: ``{mean: loss, from: 0.5, to: 1}``. ``best`` says which end of it is the best, where its name
+#: does not: ``{last: rounds, best: lowest}``.
 Value = str | Mapping[str, object]
 
 
@@ -194,8 +94,16 @@ VALUES: Registry[RunValue] = Registry("value")
 
 SHARE = "share of 1"
 
-#: Words in the name of a column whose best values are high, or low.
-HIGH, LOW = ("accuracy", "score", "return", "reward"), ("loss", "error")
+#: Names of metrics whose best values are high, and low: whole names, in lower case, but for what
+#: ``PART`` takes away. Of any other name one has to ask (``rounds_to_accuracy``, ``fid_score``).
+HIGH = ("accuracy", "acc", "score", "return", "reward", "f1", "auc")
+LOW = ("loss", "error", "perplexity", "nll", "mse", "rmse", "mae")
+PART = re.compile(
+    r"^((test|val|valid|validation|eval|train|training|workers|holdout)[_/ ])*|_mean$"
+)
+
+#: The words for the ends, and what a diverged run then counts for.
+ENDS = {"highest": -math.inf, "lowest": math.inf}
 
 #: The units of columns, in words, where they are known.
 UNITS: dict[str, str] = {}
@@ -232,6 +140,12 @@ def _over_evaluations(how: str) -> RunValue:
     return RunValue(read, None, True)
 
 
+def _at_the_end(rows: pd.DataFrame, last: pd.DataFrame, column: str) -> pd.Series:
+    """The column x at the end of a run; ``best`` may say which end of it is the best."""
+    return last.set_index("run")[column]
+
+
+VALUES.add("last", RunValue(_at_the_end, None, True))
 _OVER_EVALUATIONS = ("max", "min", "mean")
 _PHASE = {"from": 0.0, "to": 1.0}
 for _how in _OVER_EVALUATIONS:
@@ -241,20 +155,28 @@ for _how in _OVER_EVALUATIONS:
 def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> pd.DataFrame:
     """The last evaluation of every run, with its number in the column ``value``.
 
-    A diverged run has ``worst``, by default the value's: −inf for an accuracy, inf for a loss or a
+    What has diverged is what ``table.diverged_runs`` says of the column asked for, and of losses. A
+    diverged run has ``worst``, by default the value's: −inf for an accuracy, inf for a loss or a
     time (``worst_of``). In a table without the column ``run``, each row is a run, and ``value`` is
     a column. Raises a UserError for an unknown name, a wrong number of arguments, and a diverged
     run where the worst value is not known.
     """
+    column = column_of(value, of_runs="run" in metrics)
     if "run" not in metrics:
-        if not isinstance(value, str):
+        if column is None:
             raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
-        need(metrics, [value], "value: ")
+        need(metrics, [column], "value: ")
         last = metrics.assign(run=metrics.index.astype(str))
-        numbers = as_numbers(metrics[value], value)
-        return last.assign(value=with_diverged(numbers, last, worst or worst_of(value), value))
+        numbers, known = as_numbers(metrics[column], column), worst_of(column)
+        if isinstance(value, Mapping):
+            known = parsed(value, [column])[0].worst
+        return last.assign(value=with_diverged(numbers, last, worst or known, value))
     order = ["run", "step"] if "step" in metrics else ["run"]
     rows = metrics.sort_values(order, kind="stable")
+    if "diverged" not in rows and "step" in rows:
+        losses = [str(name) for name in rows if _whole_name(str(name)) in LOW]
+        lost = diverged_runs(rows, filter(None, [column, *losses]))
+        rows = rows.assign(diverged=rows["run"].map(lost)) if lost.any() else rows
     last = final(rows)
     entry, arguments = parsed(value, [str(name) for name in metrics])
     try:
@@ -280,24 +202,29 @@ def with_diverged(
         if values[lost].isin([math.inf, -math.inf]).all():
             return values
         told = f"runs diverged, and whether a high or a low {said(value)!r} is better is not known"
-        raise UserError(f"value: {told}; give them inf or -inf in the table.")
+        raise UserError(f"value: {told}; say it: {_with_best(value)}.")
     return values.mask(lost, worst)
+
+
+def _with_best(value: Value) -> str:
+    """How a claim says which end of a value is the best."""
+    given = {"last": value} if isinstance(value, str) else dict(value)
+    return f"{{{', '.join(f'{name}: {part}' for name, part in given.items())}, best: lowest}}"
 
 
 def worst_of(column: str) -> float | None:
     """The value of a diverged run in a column: that of the registered value of its name.
 
-    Else −inf if a word of its name is in ``HIGH``, inf if one is in ``LOW`` (or its plural), and
-    None if neither is, or both are.
+    Else −inf if its whole name is in ``HIGH``, inf if it is in ``LOW``, and None for any other.
     """
     if column in VALUES:
         return VALUES[column].worst
-    words = set(re.split("[^a-z]+", column.lower()))
-    words |= {word.removesuffix(end) for word in words for end in ("s", "es")}
-    low, high = (not words.isdisjoint(known) for known in (LOW, HIGH))
-    if low == high:
-        return None
-    return math.inf if low else -math.inf
+    name = _whole_name(column)
+    return -math.inf if name in HIGH else math.inf if name in LOW else None
+
+
+def _whole_name(column: str) -> str:
+    return PART.sub("", column.strip().lower())
 
 
 def as_numbers(values: pd.Series, key: str) -> pd.Series:
@@ -307,15 +234,19 @@ def as_numbers(values: pd.Series, key: str) -> pd.Series:
     try:
         return values.astype(float)
     except (TypeError, ValueError):
-        wrong = values[values.notna() & pd.to_numeric(values, errors="coerce").isna()].iloc[0]
-        raise TableError(f"{key}: {shown(wrong)} is not a number.") from None
+        values = values.mask(values.isin(NO_NUMBER))
+        numbers = pd.to_numeric(values, errors="coerce")
+        if (wrong := values[values.notna() & numbers.isna()]).empty:
+            return numbers.astype(float)
+        raise TableError(f"{key}: {shown(wrong.iloc[0])} is not a number.") from None
 
 
 def said(value: Value) -> str:
     """A value in words: ``accuracy``, ``mean V``."""
     if isinstance(value, str):
         return value
-    return " ".join(f"{name} {argument}" for name, argument in value.items())
+    parts = [f"{name} {argument}" for name, argument in value.items() if name != "best"]
+    return " ".join(parts).removeprefix("last ")
 
 
 def unit_of(value: Value) -> str:
@@ -336,14 +267,14 @@ def column_of(value: Value, *, of_runs: bool = True) -> str | None:
     """
     if isinstance(value, str):
         return None if of_runs and value in VALUES else value
-    columns = [str(value[name]) for name in _OVER_EVALUATIONS if name in value]
+    columns = [str(value[name]) for name in ("last", *_OVER_EVALUATIONS) if name in value]
     return columns[0] if columns else None
 
 
 def highest_is_best(value: Value) -> bool:
     """Whether a higher value is better: an accuracy. A UserError if that is not known."""
     known = isinstance(value, Mapping) or value in VALUES
-    worst = parsed(value)[0].worst if known else None
+    worst = parsed(value, [str(column_of(value))])[0].worst if known else worst_of(str(value))
     if worst is None or math.isnan(worst):
         raise UserError(f"best: whether a high or a low {value!r} is better is not known.")
     return worst == -math.inf
@@ -369,11 +300,12 @@ def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list[
     name: Any = value
     arguments: list[object] = []
     if isinstance(value, Mapping):
-        named = [name for name in value if name not in _PHASE]
+        named = [name for name in value if name not in (*_PHASE, "best")]
         if len(named) != 1:
             raise UserError(f"value: {dict(value)!r} is not allowed; give one name, or NAME: x.")
         name = named[0]
-        arguments = [value[name], *([_phase(name, value)] if len(value) > 1 else [])]
+        has_phase = not _PHASE.keys().isdisjoint(value)
+        arguments = [value[name], *([_phase(name, value)] if has_phase else [])]
     if name not in VALUES:
         if arguments or name not in columns:
             raise unknown("value", name, [*VALUES, *(() if arguments else columns)])
@@ -382,8 +314,10 @@ def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list[
         needs = "an argument (NAME: x)" if VALUES[name].argument else "no argument"
         raise UserError(f"value: {name!r} takes {needs}.")
     entry = VALUES[name]
-    if name in _OVER_EVALUATIONS:
+    if name in ("last", *_OVER_EVALUATIONS):
         entry = replace(entry, worst=worst_of(str(arguments[0])))
+    if isinstance(value, Mapping) and "best" in value:
+        entry = replace(entry, worst=ENDS[one_of("value.best", value["best"], ENDS)])
     return entry, arguments
 
 

@@ -1,0 +1,106 @@
+"""Runs after equal budgets of bytes, steps or seconds, and when they reach a target."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ngo.common.lazy import Numbers, Table, pd
+from verdicts import final
+from verdicts.statistics import exceeds
+
+#: Runs that agree on these are compared after the same number of bytes.
+SAME = ["dataset", "partition", "seed"]
+
+
+def at_equal_bytes(metrics: Table, values: list[str]) -> Table:
+    """The last evaluation of every run, with ``values`` as they were after ``budget`` bytes.
+
+    The column ``budget`` is the least number of bytes that a run of the same data set, partition
+    and seed sent in all, so that every run reached it. Values between two evaluations are linear in
+    the bytes sent; those of a diverged run are NaN, and its bytes set no budget.
+    """
+    return at_equal(metrics, "bytes_sent", values, SAME)
+
+
+def at_equal(
+    metrics: Table, cost: str, values: list[str], same: list[str], share: float = 1.0
+) -> Table:
+    """The last evaluation of every run, with ``values`` as they were when ``cost`` was ``budget``.
+
+    The column ``budget`` is ``share`` of the least ``cost`` that a run with the same fields
+    ``same`` had at its end. Values between two evaluations are linear in the cost; those of a
+    diverged run are NaN, and its cost sets no budget.
+    """
+    last = final(metrics)
+    ends = last[cost].where(~last["diverged"]).astype(float)
+    budget = share * ends.groupby([last[name] for name in same]).transform("min")
+    return _at(metrics, last.assign(budget=budget), cost, values)
+
+
+def at_equal_steps(metrics: Table, values: list[str]) -> Table:
+    """The last evaluation of every run, with ``values`` as they were after ``budget`` steps.
+
+    The column ``budget`` is ``shared_steps``. Values between two evaluations are linear in the
+    steps; those of a diverged run are NaN.
+    """
+    return _at(metrics, final(metrics).assign(budget=float(shared_steps(metrics))), "step", values)
+
+
+def shared_steps(metrics: Table) -> int:
+    """The number of steps that all runs took; the greatest of any if all diverged."""
+    last = final(metrics)
+    whole = last.loc[~last["diverged"], "step"]
+    return int(whole.min() if len(whole) else last["step"].max())
+
+
+def value_at(metrics: Table, x: str, budget: Numbers, value: str) -> Numbers:
+    """The column ``value`` of each run where its column ``x`` is ``budget``, indexed by run.
+
+    ``budget`` is indexed by run. Linear in ``x`` between evaluations. NaN for a run that diverged,
+    or ended before its budget.
+    """
+    values = {}
+    for run, rows in metrics.groupby("run", sort=False):
+        rows = rows.sort_values("step").drop_duplicates(x, keep="last")
+        place = rows[x].to_numpy(dtype=float)
+        reached = not rows["diverged"].any() and place[-1] >= budget[run]
+        line = rows[value].to_numpy(dtype=float)
+        values[run] = np.interp(budget[run], place, line) if reached else np.nan
+    return pd.Series(values, dtype=float)
+
+
+def _at(metrics: Table, last: Table, x: str, values: list[str]) -> Table:
+    budget = last.set_index("run")["budget"]
+    columns = {v: last["run"].map(value_at(metrics, x, budget, v)) for v in values}
+    return last.assign(**columns)
+
+
+def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
+    """The first ``x`` at which ``y``, linear between points, reaches ``target`` from below.
+
+    A point that is off the target by rounding alone is at it. inf if ``y`` never reaches it; a NaN
+    in ``y`` reaches nothing.
+    """
+    reached = np.flatnonzero(~(exceeds(-y, -target) | np.isnan(y)))
+    if not len(reached):
+        return np.inf
+    k = reached[0]
+    if k == 0 or not np.isfinite(y[k - 1]):
+        return float(x[k])
+    share = min(1.0, (target - y[k - 1]) / (y[k] - y[k - 1]))
+    return float(x[k - 1] + share * (x[k] - x[k - 1]))
+
+
+def time_to(metrics: Table, target: float, column: str, clock: str = "epoch") -> Numbers:
+    """When ``column`` of each run first reaches ``target``, in epochs or steps (``clock``).
+
+    A loss reaches the target from above, all else from below. Linear between points.
+    Indexed by run; inf for a run that never reaches it, and for a diverged run.
+    """
+    sign = -1.0 if "loss" in column else 1.0
+    times = {}
+    for run, rows in metrics.sort_values("step", kind="stable").groupby("run", sort=False):
+        y = sign * rows[column].to_numpy(float)
+        lost = rows["diverged"].any()
+        times[run] = np.inf if lost else crossing(rows[clock].to_numpy(float), y, sign * target)
+    return pd.Series(times, dtype=float)

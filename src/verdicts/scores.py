@@ -1,0 +1,429 @@
+"""Scores: the numbers of runs, put side by side by cell and seed.
+
+Every number that is judged comes from here: differences, means over tasks, rankings, universes and
+reproductions. ``sides`` decides which cells (tasks, data sets: the values of the fields ``over``)
+and seeds count, and ``Scores`` says which do not, in the same words for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from verdicts.lazy import pd
+from verdicts.registry import UserError, one_of
+from verdicts.run_values import Value, as_numbers, final, highest_is_best, per_run, said
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
+from verdicts.statistics.samples import WELCH
+from verdicts.table import UNIVERSE, Selection, complete, described, meant_as_seed, need, selected
+
+#: Fields in which two runs differ that a message names, and seeds that a sentence names.
+MOST_FIELDS, MOST_SEEDS = 3, 20
+
+#: What a run was put side by side with: its cell, a tuple of the fields ``over``.
+CELL = "cell"
+
+
+@dataclass(frozen=True)
+class Side:
+    """The numbers of the runs of one side."""
+
+    #: In words: ``method ngo``.
+    name: str
+    #: Seeds × cells: NaN is a missing run or value, ±inf a diverged run.
+    values: pd.DataFrame
+    #: A row for each run: ``seed``, ``run``, ``value``, ``diverged``, ``left_out`` (the quantity
+    #: can't use it), ``cell``, and its last ``step``, if the table has steps.
+    runs: pd.DataFrame
+    #: The cells that only other sides have.
+    absent: tuple[Any, ...] = ()
+    #: Whether the table has seeds; else each run has one of its own.
+    seeded: bool = True
+
+    @property
+    def whose(self) -> str:
+        """`` of method ngo``; empty without a name."""
+        return f" of {self.name}" if self.name else ""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a quantity gives: one number per seed, and the sides that it was made of."""
+
+    #: A Series indexed by seed; a DataFrame with ``part`` and ``whole`` for a ratio of means.
+    numbers: Any
+    sides: Sequence[Side] = ()
+    #: The numbers of both sides, whose runs are not paired: ``numbers`` is then empty.
+    unpaired: tuple[pd.Series, pd.Series] | None = None
+
+    def map(self, function: Callable[[Any], Any]) -> Scores:
+        """The same runs with other numbers."""
+        return replace(self, numbers=function(self.numbers))
+
+    @property
+    def by_seed(self) -> pd.Series:
+        """One number per seed, NaN where one is missing; a ratio's parts are added."""
+        of_two = isinstance(self.numbers, pd.DataFrame)
+        return self.numbers.sum(axis=1, skipna=False) if of_two else self.numbers
+
+    @property
+    def both_diverged(self) -> list[Any]:
+        """The seeds without a number in which runs of both sides diverged, or never got there.
+
+        Such a seed lacks no run and no value, and has at least two infinite values.
+        """
+        lost = self._lost
+        if not lost:
+            return []
+        runs = self._runs
+        lost -= self._lacking_a_run(lost) | set(runs.loc[runs["value"].isna(), "seed"])
+        infinite = runs.loc[np.isinf(runs["value"]), "seed"].value_counts()
+        return sorted(seed for seed in lost if infinite.get(seed, 0) > 1)
+
+    def told(
+        self, value: Value | None = None, *, logs: bool = False, seeds: pd.Index | None = None
+    ) -> list[str]:
+        """Which runs and seeds do not count, and why; in which of the ``seeds`` runs diverged.
+
+        ``value`` is what the numbers are about, and ``logs`` says whether logarithms are taken.
+        """
+        what = "" if value is None else said(value)
+        if self.unpaired is not None:
+            each = (Scores(of, [side]) for of, side in zip(self.unpaired, self.sides, strict=True))
+            parts = ((one.sides[0].name, text) for one in each for text in one.told(value))
+            return [f"{name}: {text}" for name, text in parts]
+        numbers = self.by_seed if seeds is None else self.by_seed[seeds]
+        return [
+            *self._infinite(numbers, what),
+            *self._left_out(what, logs=logs),
+            *self._other_ends(),
+        ]
+
+    @property
+    def _lost(self) -> set[Any]:
+        return set(self.by_seed.index[self.by_seed.isna()])
+
+    @property
+    def _runs(self) -> pd.DataFrame:
+        names = ["seed", "run", "value", "diverged", "left_out"]
+        if not self.sides:
+            return pd.DataFrame({name: [] for name in names})
+        return pd.concat([side.runs[names] for side in self.sides]).drop_duplicates(["seed", "run"])
+
+    def _lacking_a_run(self, seeds: Iterable[Any]) -> set[Any]:
+        """The ``seeds`` in which a side has fewer runs than in other seeds."""
+        counts = [side.runs["seed"].value_counts() for side in self.sides]
+        return {s for s in seeds if any(len(c) and c.get(s, 0) < c.max() for c in counts)}
+
+    def _seeds_with(self, which: Callable[[pd.Series], pd.Series]) -> set[Any]:
+        """The seeds with a run of such a value."""
+        runs = self._runs
+        return set(runs.loc[which(runs["value"]), "seed"])
+
+    @property
+    def _ended(self) -> str:
+        """What is said of runs with infinite values."""
+        runs = self._runs[np.isinf(self._runs["value"].astype(float))]
+        late = not runs["diverged"].astype(bool).all()
+        return "diverged or never got there" if late else "diverged"
+
+    def _infinite(self, numbers: pd.Series, what: str) -> Iterator[str]:
+        """The number of seeds with an infinite number, and why: a run diverged, or log 0."""
+        infinite = set(numbers.index[np.isinf(numbers)])
+        ended = infinite & self._seeds_with(np.isinf)
+        zero = (infinite - ended) & self._seeds_with(lambda values: values == 0)
+        for seeds, why in (
+            (ended, f"runs {self._ended}, and count against their side{self._worst}"),
+            (zero, f"{what or 'the value'} is 0, and its logarithm (−∞) decides the seed"),
+            (infinite - ended - zero, "the number is infinite"),
+        ):
+            if seeds:
+                yield f"in {len(seeds)} of {numbers.count()} seeds {why}"
+
+    @property
+    def _worst(self) -> str:
+        """Which end of the value is the best, by what a diverged run counts for."""
+        runs = self._runs
+        worst = set(runs.loc[runs["diverged"].astype(bool), "value"]) & {math.inf, -math.inf}
+        if len(worst) != 1:
+            return ""
+        return f" ({'low' if worst == {math.inf} else 'high'} is best)"
+
+    def _left_out(self, what: str, *, logs: bool) -> Iterator[str]:
+        """The seeds without a number, and why; and the runs that do not count."""
+        lost, both, runs = self._lost, self.both_diverged, self._runs
+        if both:
+            yield f"{are_left_out(both)}: both sides {self._ended}"
+        lost -= set(both)
+        empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
+        if what and len(empty):
+            rows = "1 row" if len(empty) == 1 else f"{len(empty)} rows"
+            yield f"{are_left_out(empty['seed'])}: no {what} in {rows}"
+        lost -= set(empty["seed"])
+        for side in self.sides:
+            if side.absent and (alone := lost & set(side.runs["seed"])):
+                cells = ", ".join(" ".join(map(str, cell)) for cell in side.absent[:MOST_FIELDS])
+                more = " …" * (len(side.absent) > MOST_FIELDS)
+                yield f"{are_left_out(alone)}: no run{side.whose} at {cells}{more}"
+                lost -= alone
+        if alone := self._lacking_a_run(lost):
+            yield f"{are_left_out(alone)}: a run to compare with is missing"
+        lost -= alone
+        zero = lost & self._seeds_with(lambda values: values == 0) if logs else set()
+        if zero:
+            yield f"{are_left_out(zero)}: {what or 'the value'} is 0 on both sides"
+        if rest := lost - zero:
+            yield f"{are_left_out(rest)}: {'it has' if len(rest) == 1 else 'they have'} no number"
+        unused = runs[runs["left_out"].astype(bool)]
+        if len(unused):
+            seeds = unused["seed"].nunique()
+            count = f"{len(unused)} run{'s' * (len(unused) > 1)} of {seeds} seed{'s' * (seeds > 1)}"
+            yield f"{count} left out: diverged, or a value without a logarithm"
+
+    def _other_ends(self) -> Iterator[str]:
+        """The sides whose runs end at other steps in some seeds, diverged ones aside."""
+        for side in self.sides:
+            whole = side.runs[~side.runs["diverged"].astype(bool)]
+            if CELL in whole and "step" in whole:
+                ends = whole.groupby(CELL)["step"].agg(["min", "max"])
+                if len(other := ends[ends["min"] < ends["max"]]):
+                    first, last = other.iloc[0].astype(int)
+                    yield f"runs{side.whose} end at steps {first} to {last}"
+
+
+def are_left_out(seeds: Iterable[Any]) -> str:
+    """``seeds 3, 4 are left out``."""
+    listed = sorted(set(seeds))
+    told = [str(seed) for seed in listed[:MOST_SEEDS]]
+    more = f" and {len(listed) - MOST_SEEDS:,} more" if len(listed) > MOST_SEEDS else ""
+    many = len(listed) > 1
+    return f"seed{'s' * many} {', '.join(told)}{more} {'are' if many else 'is'} left out"
+
+
+def sides(
+    rows: pd.DataFrame,
+    wheres: Sequence[Selection],
+    value: Value,
+    over: Sequence[str] = (),
+    *,
+    paired: bool = True,
+    best: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+) -> list[Side]:
+    """The numbers of the runs that each of ``wheres`` selects, on the union of their cells.
+
+    ``best`` chooses among the rows of a side.
+
+    A cell is a combination of the fields ``over``. A side without a run in a cell of another side
+    has NaN there, so that it has no mean over cells. A side whose only cell is of missing values
+    (centralized training has no topology) counts for every cell of the others.
+
+    Unless ``paired``, a table may have no column ``seed``: each run then has one of its own. Raises
+    a UserError if two runs of a seed have the same cell, without a column, and for a column that
+    may be meant as the seed.
+    """
+    named = [*over, *(name for where in wheres for name in where)]
+    if (meant := meant_as_seed(rows, [*named, value])) is not None:
+        raise UserError(f"there is no column 'seed'. Did you mean {meant!r}? Rename it to 'seed'.")
+    if paired:
+        need(rows, ["seed"])
+    elif over:
+        need(rows, ["seed"], "over: ")
+    chosen = [selected(rows, where) for where in wheres]
+    chosen = [best(of) for of in chosen] if best else chosen
+    found = [
+        _side(described(where), of, value, over) for where, of in zip(wheres, chosen, strict=True)
+    ]
+    keyed = [side for side in found if not _without_key(side.values)] or found[:1]
+    cells = list(dict.fromkeys(cell for side in keyed for cell in side.values.columns))
+    return [_on_cells(side, cells) for side in found]
+
+
+def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> Side:
+    fields = list(over)
+    if not (seeded := "seed" in rows):
+        rows = rows.assign(seed=pd.factorize(rows.get("run", rows.index))[0])
+    complete(rows, ["seed"])
+    need(rows, fields, "over: ")
+    runs = per_run(rows, value)
+    keys = [
+        tuple(None if pd.isna(part) else part for part in key)
+        for key in runs[fields].itertuples(index=False, name=None)
+    ]
+    runs[CELL] = pd.Series(keys or None, index=runs.index, dtype=object)
+    same = runs[runs.duplicated(["seed", CELL], keep=False)].sort_values(["seed", "run"])
+    if len(same):
+        raise UserError(_same_seed(rows, same))
+    columns = {k: of.set_index("seed")["value"] for k, of in runs.groupby(CELL, sort=False)}
+    table = _table(columns, sorted(runs["seed"].unique()))
+    return Side(name, table, noted(runs), seeded=seeded)
+
+
+def compared(found: Sequence[Side], *, log: bool = False, test: str = "") -> Scores:
+    """The first side − the second, seed by seed; of logarithms, the log of their ratio.
+
+    With a ``test`` of runs that are not paired, and where the sides share no seed, the numbers of
+    both apart.
+    """
+    tables = [logs(side.values) if log else side.values for side in found]
+    common = set.intersection(*(set(table.index) for table in tables))
+    if test or not common or not all(side.seeded for side in found):
+        of, minus = map(mean_over, tables)
+        return Scores(pd.Series(dtype=float), found, (of, minus))
+    return Scores(mean_over(weighted_sum(list(zip((1, -1), tables, strict=True)))), found)
+
+
+def evidence_of(scores: Scores, expectation: Expectation, test: str = "") -> Evidence:
+    """The evidence in a comparison of two sides, paired or not."""
+    if scores.unpaired is None:
+        return evidence(scores.numbers.to_numpy(), expectation)
+    of, minus = (side.dropna().to_numpy() for side in scores.unpaired)
+    return unpaired_evidence(of, minus, expectation, test or WELCH)
+
+
+def noted(runs: pd.DataFrame, left_out: pd.Series | bool = False) -> pd.DataFrame:
+    """What a side keeps of its runs, with which of them a quantity leaves out."""
+    lost = runs["diverged"].astype(bool) if "diverged" in runs else False
+    kept = [name for name in ("seed", "run", "value", CELL, "step") if name in runs]
+    return runs[kept].assign(diverged=lost, left_out=left_out)
+
+
+def _on_cells(side: Side, cells: Sequence[Any]) -> Side:
+    """The side with a column for each of the cells."""
+    if _without_key(side.values):
+        columns = dict.fromkeys(cells, side.values.iloc[:, 0])
+        return replace(side, values=_table(columns, list(side.values.index)))
+    known = dict(side.values.items())
+    absent = tuple(cell for cell in cells if cell not in known)
+    missing = pd.Series(np.nan, index=side.values.index)
+    columns = {cell: known.get(cell, missing) for cell in cells}
+    return replace(side, values=_table(columns, list(side.values.index)), absent=absent)
+
+
+def _without_key(table: pd.DataFrame) -> bool:
+    return table.shape[1] == 1 and all(part is None for part in table.columns[0])
+
+
+def _table(columns: Mapping[Any, pd.Series], seeds: list[Any]) -> pd.DataFrame:
+    """Seeds × cells, from one Series of each cell; a missing seed is NaN."""
+    data = np.array([column.reindex(seeds).to_numpy(float) for column in columns.values()]).T
+    frame = pd.DataFrame(data, index=pd.Index(seeds, name="seed"))
+    frame.columns = pd.Index(list(columns), tupleize_cols=False)
+    return frame
+
+
+def _same_seed(rows: pd.DataFrame, same: pd.DataFrame) -> str:
+    """What to do about two runs of a seed, the first of ``same``: how they differ."""
+    same = same if "run" in rows else same.sort_index()
+    first = same.iloc[0]
+    alike = (same["seed"] == first["seed"]) & same[CELL].map(lambda cell: cell == first[CELL])
+    pair = same[alike].iloc[:2]
+    which = "runs {} and {}".format(*pair["run"])
+    if "run" not in rows:
+        which = "rows {} and {}".format(*(place + 1 for place in pair.index))
+    known = {"run", CELL, "value", "seed"}
+    differing = pair.columns[pair.nunique(dropna=False) > 1]
+    names = [str(column) for column in rows if column in differing and column not in known]
+    if not names:
+        return f"{which} are the same (seed {first['seed']}); remove one."
+    told = f"{which} have the same seed and differ in {', '.join(names[:MOST_FIELDS])}"
+    return f"{told}; add what tells them apart to 'over' or 'where', or keep one of them."
+
+
+def weighted_sum(parts: Sequence[tuple[float, pd.DataFrame]]) -> pd.DataFrame:
+    """Σ weight · table, seed by seed and cell by cell, of sides on the same cells.
+
+    What one table lacks is NaN. Infinities are added as in ``total``.
+    """
+    seeds = sorted({seed for _, table in parts for seed in table.index})
+    values = [weight * table.reindex(seeds).to_numpy() for weight, table in parts]
+    cells = parts[0][1].columns
+    return pd.DataFrame(total(np.array(values)), pd.Index(seeds, name="seed"), cells)
+
+
+def total(values: np.ndarray) -> np.ndarray:
+    """The sum along the first axis, and with it the one rule of diverged runs.
+
+    A diverged run has an infinite value (``per_run``). If runs of one side diverged, the sum is
+    infinite, against that side. If runs of both did, it is NaN, as with a missing value: there is
+    no comparison (``Scores.both_diverged``).
+    """
+    with np.errstate(invalid="ignore"):
+        return np.sum(values, axis=0)
+
+
+def mean_over(table: pd.DataFrame) -> pd.Series:
+    """The mean of each seed over the cells, with infinities as in ``total``; NaN if one is NaN."""
+    values = total(table.to_numpy().T) / table.shape[1]
+    return pd.Series(values, index=table.index, dtype=float)
+
+
+def logs(table: pd.DataFrame) -> pd.DataFrame:
+    """Natural logarithms; −inf for 0. Raises a UserError for a negative value."""
+    if (table < 0).any(axis=None):
+        raise UserError("value: a negative one has no logarithm; choose another value.")
+    with np.errstate(divide="ignore"):
+        return pd.DataFrame(np.log(table.to_numpy()), index=table.index, columns=table.columns)
+
+
+#: A column of the judge's: whether a row's seed is one of those of a claim's first look.
+FIRST_LOOK = "first_look"
+
+_PLACE = "place_in_the_table"
+
+
+def at_best(
+    rows: pd.DataFrame,
+    choose: Sequence[str],
+    apart: Sequence[str],
+    value: Value = "accuracy",
+    by: str | None = None,
+    best_is: str = "max",
+) -> pd.DataFrame:
+    """The evaluations of the runs at the best values of ``choose``, for each value of ``apart``.
+
+    The best mean over seeds: of the column ``by`` at the end of runs, the highest or the lowest
+    (``best_is``: ``max`` or ``min``); without ``by``, of held-out accuracy for an accuracy, and of
+    log ``value`` for any other. Values at which a run diverged come last. For ties, see ``best``.
+
+    In rows with the column ``FIRST_LOOK``, the seeds of the first look choose for all; in rows with
+    the column ``universe``, each universe has its own best values. The index stays.
+    """
+    one_of("best_is", best_is, ("max", "min"))
+    apart = [*apart, *([UNIVERSE] if UNIVERSE in rows else [])]
+    fields = [*apart, *choose]
+    need(rows, fields, "best: ")
+    choosing = rows[rows[FIRST_LOOK]] if FIRST_LOOK in rows else rows
+    if by is not None:
+        runs = per_run(choosing, by, worst=math.nan)
+        runs["score"] = runs["value"] if best_is == "max" else -runs["value"]
+    elif highest_is_best(value):
+        runs = final(choosing)
+        runs["score"] = as_numbers(runs["holdout_accuracy"], "holdout_accuracy")
+        whole = ~runs["diverged"].astype(bool) if "diverged" in runs else slice(None)
+        scores = runs.loc[whole, "score"]
+        if len(scores) and scores.isna().all():
+            raise UserError("best: no run has a held-out accuracy to choose by.")
+    else:
+        runs = per_run(choosing, value)
+        with np.errstate(divide="ignore"):
+            runs["score"] = -np.log(runs["value"])
+    by_fields = runs.groupby(fields, dropna=False)["score"]
+    means = by_fields.agg(lambda scores: scores.mean(skipna=False))
+    chosen = best(means.reset_index(), choose, apart)[fields]
+    kept = rows.assign(**{_PLACE: rows.index}).merge(chosen, on=fields)
+    return kept.set_index(_PLACE).rename_axis(None)
+
+
+def best(scores: pd.DataFrame, choose: Sequence[str], apart: Sequence[str]) -> pd.DataFrame:
+    """The row with the highest ``score`` for each value of ``apart``; NaN comes last.
+
+    Ties go to the smaller value of the first field in ``choose``, then of the next; for p, to the
+    larger.
+    """
+    ascending = [False, *(name != "p" for name in choose)]
+    order = scores.fillna({"score": -np.inf}).sort_values(["score", *choose], ascending=ascending)
+    return order.drop_duplicates(list(apart)) if apart else order.head(1)

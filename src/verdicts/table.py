@@ -1,0 +1,524 @@
+"""Tables of results: one row for each run, evaluation or case, with columns that have roles.
+
+``run``, ``seed``, ``step`` and ``diverged`` are reserved; every other column is a setting or a
+metric. What a table must be, whatever is read of it, is checked here, and here it is decided what
+is missing and what has diverged.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from verdicts.files import content_of, opened, regular_file
+from verdicts.lazy import compute, pa, pd, types
+from verdicts.registry import TableError, UserError, nearest, shown
+
+#: Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column.
+Selection = Mapping[str, object]
+
+#: The name of a column of a table.
+Column = str
+
+#: Tidy tables by name.
+Tables = Mapping[str, "pd.DataFrame"]
+
+#: The column with the universe of a row.
+UNIVERSE = "universe"
+
+#: How the names of the columns with settings start.
+SETTING = "universe_"
+
+#: The most that a table may take in memory (Parquet) or on disk (CSV).
+MOST_BYTES = 2**30
+
+KINDS = (".parquet", ".csv")
+
+#: The spellings of true and false, in lower case.
+BOOLEANS = {"true": True, "t": True, "yes": True, "y": True, "1": True, "1.0": True} | {
+    "false": False, "f": False, "no": False, "n": False, "0": False, "0.0": False
+}  # fmt: skip
+
+
+class Folder(dict[str, "pd.DataFrame"]):
+    """Tables of a folder, by name; ``files`` are the names of all files with tables in it."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        super().__init__()
+        self.files = files
+
+
+def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
+    """The tables in ``folder`` with these names; a name without a file is left out.
+
+    A table is the file NAME.parquet or NAME.csv. Raises a UserError if there is no such folder,
+    for two files of one name, for a link to a file elsewhere, and like ``read_table``.
+    """
+    place = Path(folder)
+    try:
+        paths = [path for path in place.iterdir() if path.suffix in KINDS]
+    except (NotADirectoryError, FileNotFoundError):
+        raise UserError(f"tables: {str(folder)!r} is not a folder.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"tables: {shown(str(folder))} can't be read: {reason}.") from None
+    tables = Folder({path.stem: path.name for path in paths})
+    for name in names:
+        files = [path for kind in KINDS for path in paths if path.name == f"{name}{kind}"]
+        if len(files) > 1:
+            both = f"{files[0].name} and {files[1].name}"
+            raise UserError(f"tables: {both} are both there; keep one.")
+        if files:
+            path = regular_file(files[0], "tables", MOST_BYTES)
+            if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place)):
+                told = f"{str(path)!r} is a link to a file elsewhere; copy it to the folder."
+                raise UserError(f"tables: {told}")
+            tables[name] = read_table(path)
+    return tables
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The table in a file, with its roles (``with_roles``). A column of lists has their type as
+    text.
+
+    Raises a UserError for a file that is not regular, too large, or can't be read, for two columns
+    of one name, and like ``with_roles``.
+    """
+    try:
+        regular_file(path, "tables", MOST_BYTES)
+        table = _parquet(path) if path.suffix == ".parquet" else read_csv(path)
+    except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"tables: {str(path)!r} can't be read: {reason}") from None
+    return with_roles(table, path.name)
+
+
+def of_frame(frame: pd.DataFrame, name: str = "table") -> pd.DataFrame:
+    """A DataFrame as ``read_table`` gives the table in a file; its index does not count.
+
+    Raises a UserError, which calls it ``name``, for two columns of one name, and like
+    ``with_roles``.
+    """
+    table = frame.reset_index(drop=True).set_axis(map(str, frame.columns), axis=1)
+    check_columns(table, name)
+    for column in table:
+        kind = table[column].dtype
+        if isinstance(kind, pd.CategoricalDtype):
+            table[column] = table[column].astype(kind.categories.dtype)
+        elif pd.api.types.is_extension_array_dtype(kind) and pd.api.types.is_numeric_dtype(kind):
+            table[column] = table[column].astype(float if kind.kind != "b" else object)
+    return with_roles(table, name)
+
+
+#: The columns with a role; every other one is a setting or a metric.
+RESERVED = ("run", "seed", "step", "diverged")
+
+
+def check_roles(columns: Iterable[object], file: str) -> None:
+    """Raise a UserError for a name that is a reserved one but for case, spaces or underscores."""
+    for name in map(str, columns):
+        role = re.sub(r"[\s_]", "", name).lower()
+        if role in RESERVED and name != role:
+            raise UserError(f"{file}: the column {name!r} must be called {role!r}; rename it.")
+
+
+def with_roles(table: pd.DataFrame, file: str) -> pd.DataFrame:
+    """The table, in which ``diverged`` is boolean, and ``seed`` and ``step`` are whole numbers, or
+    missing.
+
+    Raises a UserError, which names the ``file``, for another value in these columns, and for a
+    name that is nearly one of theirs (``check_roles``).
+    """
+    check_roles(table, file)
+    if "diverged" in table:
+        table["diverged"] = _booleans(table["diverged"], f"{file}: diverged")
+    for name in ("seed", "step"):
+        if name in table:
+            table[name] = _whole(table[name], f"{file}: {name}")
+    return table
+
+
+def meant_as_seed(rows: pd.DataFrame, named: Iterable[object] = ()) -> str | None:
+    """The column that may be meant as the seed, of a table without one; None if none may.
+
+    Such as ``random_seed`` or ``sead``, not ``speed``. It has whole numbers, and is not ``named``.
+    """
+    for name in map(str, rows if "seed" not in rows else ()):
+        word = name.strip().lower()
+        is_short = word[:1] == "s" and len(word) <= 4  # not speed, and not used
+        near = "seed" in word or (is_short and nearest(word, ["seed"], cutoff=0.75))
+        values = rows[name].dropna() if near and name not in [*named] else pd.Series(dtype=object)
+        if values.dtype.kind in "iuf" and len(values) and (values % 1 == 0).all():
+            return name
+    return None
+
+
+def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
+    """Whether each run has diverged: booleans, indexed by run.
+
+    A column ``diverged`` decides alone: a run that is true in any row has. Else each of the
+    ``metrics`` is looked at. A run has diverged if, after its last finite value, it has a row
+    without one at a step at which a peer has one. A peer is a run with finite values at the same
+    steps up to there; for a run without any finite value, another seed of its combination. Gaps of
+    a table without steps are no divergence.
+    """
+    runs = pd.Index(rows["run"].unique(), name="run")
+    if "diverged" in rows:
+        return rows.groupby("run", sort=False)["diverged"].any().reindex(runs)
+    lost: set[object] = set()
+    for metric in metrics if "step" in rows else ():
+        values = rows[metric] if metric in rows else pd.Series(dtype=object)
+        if values.dtype.kind in "fiu" and not np.isfinite(values).all():
+            lost |= _lost(rows, metric)
+    return pd.Series(runs.isin(list(lost)), runs)
+
+
+def _lost(rows: pd.DataFrame, metric: str) -> set[object]:
+    """The runs that have diverged, by one metric."""
+    finite = np.isfinite(rows[metric])
+    at: dict[object, list[int]] = rows[finite].groupby("run")["step"].agg(sorted).to_dict()
+    lacking: dict[object, list[int]] = rows[~finite].groupby("run")["step"].agg(list).to_dict()
+    combination = _combinations(rows, metric)
+    lost = set()
+    #: The later steps of all runs with the same finite values up to a step, by that step and them.
+    later: dict[int | None, dict[object, set[int]]] = {}
+    for run, steps in lacking.items():
+        end = at[run][-1] if run in at else None
+        if end not in later:
+            later[end] = {}
+            for peer, known in at.items():
+                upto = [step for step in known if end is not None and step <= end]
+                key = tuple(upto) if end is not None else combination[peer]
+                later[end].setdefault(key, set()).update(known[len(upto) :])
+        key = tuple(at[run]) if run in at else combination[run]
+        after = (step for step in steps if end is None or step > end)
+        if not later[end].get(key, set()).isdisjoint(after):
+            lost.add(run)
+    return lost
+
+
+def _combinations(rows: pd.DataFrame, metric: str) -> dict[object, object]:
+    """The combination of each run: the settings that it shares with its other seeds."""
+    others = rows.drop(columns=[name for name in (*RESERVED, metric) if name in rows])
+    counts = others.groupby(rows["run"]).nunique(dropna=False)
+    several = rows["run"].duplicated().any()
+    settings = [
+        name
+        for name in others
+        if (counts[name] == 1).all() and (several or others[name].dtype.kind != "f")
+    ]
+    first = rows.drop_duplicates("run").set_index("run")[settings].astype(str)
+    return dict(zip(first.index, map(tuple, first.to_numpy()), strict=True))
+
+
+def _whole(values: pd.Series, key: str) -> pd.Series:
+    numbers = pd.to_numeric(values, errors="coerce")
+    wrong = values.notna() & (~(numbers.astype(float) % 1 == 0) | (values.dtype.kind in "bmM"))
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        value = shown(values.astype(object)[row])
+        raise UserError(f"{key}: {value} in row {row + 1} is not a whole number.")
+    return numbers
+
+
+def _booleans(values: pd.Series, key: str) -> pd.Series:
+    if values.dtype == bool:
+        return values
+    values = values.astype(object)
+    truths = values.map(lambda value: BOOLEANS.get(str(value).strip().lower()))
+    if truths.isna().any():
+        row = int(truths.isna().to_numpy().argmax())
+        what = "is empty" if pd.isna(values[row]) else f"is {shown(values[row])}"
+        raise UserError(f"{key} {what} in row {row + 1}; it must be true or false in all rows.")
+    return truths.astype(bool)
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    content = content_of(path, "tables", MOST_BYTES)
+    file = opened(content)
+    groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
+    declared = 8 * file.metadata.num_rows * file.metadata.num_columns  # decoded
+    _check_size(path, max(declared, sum(group.total_byte_size for group in groups)))
+    schema = file.schema_arrow
+    check_columns(schema.names, path.name)
+    flat = [field.name for field in schema if not types.is_nested(field.type)]
+    texts = [field.name for field in schema if _is_text(field.type)]
+    table = opened(content, read_dictionary=texts).read(flat)
+    _check_size(path, sum(_decoded(table[name]) for name in flat))
+    columns = [
+        _plain(table[field.name]) if field.name in flat else pa.repeat(str(field.type), len(table))
+        for field in schema
+    ]
+    # without the metadata of pandas, which makes columns an index, and gaps a type of their own
+    return pa.table(columns, schema.names).to_pandas(ignore_metadata=True)
+
+
+def _is_text(kind: Any) -> bool:
+    kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def _decoded(column: Any) -> int:
+    """The bytes of a column's texts, which its file may have once for many rows."""
+    if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+        return 0
+    texts = (compute.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
+    return sum(compute.sum(lengths).as_py() or 0 for lengths in texts)
+
+
+def _plain(column: Any) -> Any:
+    """A column as numbers, text, booleans or times: without a dictionary, decimals as floats."""
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.float64()) if types.is_decimal(column.type) else column
+
+
+def read_csv(path: Path, **options: Any) -> pd.DataFrame:
+    """The table in a CSV file, for which pandas has ``options``; no column is an index.
+
+    In a column of text only an empty field is missing: None, NA and nan are names. A column whose
+    other fields are numbers is one of numbers, in which NA and NaN are missing, too.
+
+    Raises a UserError for a row that has not as many fields as the header, for two columns of one
+    name, and for a number that is too large for a float; an OSError, ValueError or csv.Error for a
+    file that can't be read.
+    """
+    before = csv.field_size_limit(MOST_BYTES)
+    try:
+        _check_fields(path)
+    finally:
+        csv.field_size_limit(before)
+    given = {"index_col": False, "low_memory": False, "keep_default_na": False, "na_values": [""]}
+    table = pd.read_csv(path, **{**given, **options})
+    for place, name in enumerate(table if "dtype" not in options else ()):
+        if not (pd.api.types.is_numeric_dtype(table[name]) or table[name].isna().all()):
+            table[name] = numbers_or_text(table[name])
+        if table[name].dtype.kind == "f" and np.isinf(table[name]).any():
+            texts = pd.read_csv(path, dtype=str, usecols=[place], **given).iloc[:, 0]
+            check_finite(texts[np.isinf(table[name])], f"{path.name}: {name}")
+    return table
+
+
+#: What stands in a column of numbers where there is none.
+NO_NUMBER = ("NA", "NaN", "nan", "NAN")
+
+
+def numbers_or_text(values: pd.Series) -> pd.Series:
+    """A column of texts as numbers, if all are numbers or missing; else as it is."""
+    texts = values[values.notna()]
+    if not texts.map(lambda value: isinstance(value, str)).all():
+        return values
+    known = texts[~texts.str.strip().isin(NO_NUMBER)]
+    numbers = pd.to_numeric(known, errors="coerce")
+    if not len(known) or numbers.isna().any():
+        return values
+    return numbers.astype(float).reindex(values.index)
+
+
+def check_finite(texts: pd.Series, key: str) -> None:
+    """Raise a UserError, under ``key``, for the first text of an infinite number with digits."""
+    too_large = texts[texts.astype(str).str.contains(r"\d")]
+    if len(too_large):
+        row = int(too_large.index[0]) + 1  # type: ignore[call-overload]
+        told = f"{shown(too_large.iloc[0])} in row {row} is too large for a number"
+        raise UserError(f"{key}: {told}; infinity is written inf.")
+
+
+def _check_fields(path: Path) -> None:
+    """Check that each row has as many fields as the header, which names no column twice."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = filter(_has_a_field, csv.reader(_lines(file), strict=True))
+        header = next(rows, [])
+        if len(header) == 1 and (separators := {";", "\t", "|"} & set(header[0])):
+            mark = separators.pop()
+            raise UserError(f"{path.name}: columns are separated by {mark!r}; use commas.")
+        check_columns(filter(None, header), path.name)
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(header):
+                fields = f"{len(row)} field{'' if len(row) == 1 else 's'}"
+                told = f"row {number} has {fields}, and the header has {len(header)}."
+                raise UserError(f"{path.name}: {told}")
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    try:
+        for line in file:
+            if "\0" in line:
+                raise ValueError("it has a NUL character")
+            yield line
+    except UnicodeDecodeError:
+        raise ValueError("it is not text in UTF-8") from None
+
+
+def _has_a_field(row: list[str]) -> bool:
+    """Whether a line is a row: blank lines are not."""
+    return len(row) > 1 or bool(row and row[0].strip())
+
+
+def check_columns(names: Iterable[str], file: str) -> None:
+    """Raise a UserError for a file without columns, and if two columns have one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise UserError(f"{file}: two columns are called {shown(name)}; rename one.")
+        seen.add(name)
+    if not seen:
+        raise UserError(f"{file}: it has no columns.")
+
+
+def _check_size(path: Path, size: int) -> None:
+    if size > MOST_BYTES:
+        raise UserError(f"tables: {str(path)!r} has {size:,} bytes; at most {MOST_BYTES:,}.")
+
+
+def no_table(name: str, tables: Tables) -> str:
+    """That a table is not there; with what is, and the nearest match, if that is known."""
+    known = sorted(tables.files) if isinstance(tables, Folder) else []
+    only = f", only {', '.join(known)}" if known else ""
+    return f"there is no table {shown(name)}{only}.{nearest(name, known)}"
+
+
+def need(rows: pd.DataFrame, names: Iterable[object], key: str = "") -> None:
+    """Raise a UserError for the first column that the rows lack."""
+    for name in names:
+        if name not in rows:
+            raise UserError(f"{key}there is no column {name!r}.{nearest(name, rows)}")
+
+
+def complete(rows: pd.DataFrame, names: Iterable[str]) -> None:
+    """Raise a TableError for the first of these columns that lacks a value."""
+    for name in names:
+        if rows[name].hasnans:
+            raise TableError(f"a row has no {name}.")
+
+
+def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
+    """The rows of all named tables, each evaluation of a run once, or once in each universe.
+
+    An evaluation that two tables share is a row with equal values in all columns that both have;
+    rows that differ are both kept. The runs of a table without the column ``diverged`` have not
+    diverged, beside one that has it. Raises a UserError if there is no table of a name.
+    """
+    for name in names:
+        if name not in tables:
+            raise UserError(no_table(name, tables))
+    rows = tables[names[0]]
+    for name in names[1:]:
+        rows = _joined(rows, tables[name])
+    return rows
+
+
+def _joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    columns = list(dict.fromkeys([*one, *other]))
+    both = [name for name in one if name in other]
+    parts = [part.dropna(axis=1, how="all") for part in (one, other)]
+    rows = pd.concat(parts, ignore_index=True).reindex(columns=columns)
+    if "diverged" in rows:
+        rows["diverged"] = rows["diverged"].eq(True)
+    evaluation = [name for name in (UNIVERSE, "run", "step") if name in rows]
+    alike = {"run", "step"} <= set(both) and (UNIVERSE in both or UNIVERSE not in rows)
+    if alike and rows.duplicated(evaluation).any():
+        rows = rows[~rows.duplicated(both)].reset_index(drop=True)
+    return rows
+
+
+def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
+    """The rows that meet all conditions; a UserError, with the reason, if there are none."""
+    kept = pd.Series(True, index=rows.index)
+    for column, wanted in where.items():
+        need(rows, [column])
+        met = matches(rows[column], wanted)
+        if not met.any():
+            raise UserError(_absent(column, wanted, rows))
+        kept &= met
+    if not kept.any():
+        pairs = described(where)
+        raise UserError(f"no runs with {pairs}" if pairs else "the table is empty")
+    return rows[kept]
+
+
+#: Texts that mean a truth in a column of truths.
+TRUTHS = {"True": True, "False": False}
+
+
+def matches(values: pd.Series, wanted: object) -> pd.Series:
+    """Whether each value meets a condition: the value, one of the values, or in the range.
+
+    In a column of numbers, text that is a number means that number: YAML reads ``1e-3`` as text.
+    Numbers are compared in the column's precision; true and false are no numbers. The texts True
+    and False mean the same as true and false.
+    """
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    if isinstance(wanted, Mapping):
+        low, high = wanted.get("min", -float("inf")), wanted.get("max", float("inf"))
+        if not is_numeric_dtype(values):
+            raise UserError(f"{values.name}: it has text; {_said(wanted)} is for numbers.")
+        return values.between(low, high)
+    wanted = wanted if isinstance(wanted, list) else [wanted]
+    given = [value for value in wanted if value is not None]
+    truths = [value for value in given if isinstance(value, bool | np.bool_)]
+    others = [value for value in given if not isinstance(value, bool | np.bool_)]
+    truths += [TRUTHS[value] for value in others if isinstance(value, str) and value in TRUTHS]
+    if is_bool_dtype(values):
+        met = values.isin(truths)
+    elif is_numeric_dtype(values):
+        numbers = [_number(value) if isinstance(value, str) else value for value in others]
+        met = _one_of(values, numbers)
+    else:
+        met = values.isin([*others, *map(str, truths)])
+        if values.dtype == object and (truths or any(value in (0, 1) for value in given)):
+            is_truth = values.map(lambda value: isinstance(value, bool | np.bool_)).astype(bool)
+            met = (met & ~is_truth) | (values.isin(truths) & is_truth)  # 1 == True
+    return met | values.isna() if None in wanted else met
+
+
+def _one_of(values: pd.Series, wanted: Sequence[Any]) -> pd.Series:
+    """Whether each number is one of those ``wanted``, whole numbers not by way of floats."""
+    whole = [int(value) for value in wanted if isinstance(value, int | np.integer)]
+    floats = [value for value in wanted if isinstance(value, float | np.floating)]
+    if values.dtype.kind == "f":
+        exact = [float(value) for value in whole if abs(value) < 2**1000 and float(value) == value]
+        with np.errstate(over="ignore"):
+            return values.isin(np.array([*exact, *floats]).astype(str(values.dtype).lower()))
+    return values.isin(whole) | values.isin([int(value) for value in floats if value % 1 == 0])
+
+
+def _number(text: str) -> float | str:
+    """The number that a text is: as YAML writes it, but for 1e-3, which YAML reads as text."""
+    if re.fullmatch(r"[+-]?\d+", text, re.ASCII):
+        return int(text)
+    plain = re.fullmatch(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|\.?inf)", text, re.ASCII | re.I)
+    return float(text.replace(".inf", "inf")) if plain else text
+
+
+def _absent(column: str, wanted: object, rows: pd.DataFrame) -> str:
+    """Why no row has the wanted value."""
+    if column == "dataset" and {"run", "step"} <= set(rows):
+        return f"not trained on {_said(wanted)}, but on {distinct(rows[column])}"
+    return f"no rows with {column} {_said(wanted)}, only {distinct(rows[column])}"
+
+
+def described(where: Selection) -> str:
+    """A selection in words: ``method ngo, p 0.8``."""
+    return ", ".join(f"{column} {_said(wanted)}" for column, wanted in where.items())
+
+
+def _said(wanted: object) -> str:
+    if isinstance(wanted, Mapping):
+        return " ".join(f"{end} {limit}" for end, limit in wanted.items())
+    wanted = wanted if isinstance(wanted, list) else [wanted]
+    return " or ".join("none" if value is None else str(value) for value in wanted)
+
+
+def distinct(values: pd.Series) -> str:
+    """The distinct values, the first few of them."""
+    texts = sorted(str(value) for value in values.dropna().unique())
+    more = f" and {len(texts) - 5} more" if len(texts) > 5 else ""
+    return (", ".join(texts[:5]) or "without one") + more
