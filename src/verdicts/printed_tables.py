@@ -1,4 +1,4 @@
-"""Tables of printed numbers as people have them: CSV, Markdown, LaTeX or frames, ``87.3 ± 0.4``.
+"""Tables of printed numbers as people have them: CSV, Markdown, LaTeX, frames: ``87.3 ± 0.4``.
 
 A tidy table has a row for each number, in the column ``value``. Any other has its numbers in its
 last columns: it becomes tidy, with their names in ``COLUMN``.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from verdicts.files import regular_file
 from verdicts.lazy import pd
-from verdicts.registry import UserError, check, shown
+from verdicts.registry import UserError, check, in_a_line, shown
 from verdicts.table import check_columns, read_csv
 
 #: The most bytes of a file of printed numbers, its most columns, and characters of a number.
@@ -82,45 +82,45 @@ rounding=0.05, percent=False))
     return read if not any(map(math.isinf, read)) else None
 
 
-def read_printed(path: str | Path) -> pd.DataFrame:
-    """The tidy table in a file that ends in ``.csv``, ``.md`` or ``.tex``; see ``printed_table``.
+def read_printed(
+    printed: str | Path | pd.DataFrame | Mapping[str, Any], value: str = "value"
+) -> pd.DataFrame:
+    """The tidy table of printed numbers in a file (``.csv``, ``.md``, ``.tex``) or a table.
 
-    Raises a UserError, in one line, for another file, and for one that can't be read.
+    ``value`` is the column that has them, unless one is called so. The columns ``value``,
+    ``rounding`` (half of the last digit; 0 of a float), ``sd``, ``se`` and ``seeds`` are numbers;
+    ``unit`` is ``%`` where a % follows; all else is as it was. Rows without a value are left out.
+    Raises a UserError, in one line, for another file, for one that can't be read or has no numbers,
+    and for a text where a number must be.
     """
-    file = regular_file(Path(path), "printed", MOST_BYTES)
+    if isinstance(printed, str | Path):
+        table, name = _read(Path(printed)), Path(printed).name
+    else:
+        name = "printed"
+        try:
+            table = pd.DataFrame(printed).reset_index(drop=True)
+        except ValueError as error:
+            raise UserError(f"{name}: it is no table: {in_a_line(error)}.") from None
+    names = list(map(str, table.columns))
+    check_columns(names, name)
+    check(len(names) <= MOST_COLUMNS, f"{name}: columns", len(names), f"at most {MOST_COLUMNS}")
+    if table.empty:
+        raise UserError(f"{name}: it has no rows.")
+    table.columns = pd.Index(["value" if n == value and "value" not in names else n for n in names])
+    return _with_numbers(table if "value" in table else _tidy(table, name), name)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """The texts of the table in a file."""
+    file = regular_file(path, "printed", MOST_BYTES)
     readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
     told = f"name a file that ends in {', '.join(readers)}"
     check(file.suffix in readers, "printed", str(path), told)
     try:
-        table = readers[file.suffix](file)
+        return readers[file.suffix](file)
     except (OSError, ValueError, csv.Error) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"printed: {str(path)!r} can't be read: {reason}.") from None
-    return printed_table(table, file.name)
-
-
-def printed_table(
-    table: pd.DataFrame | Mapping[str, Any], name: str = "printed", value: str = "value"
-) -> pd.DataFrame:
-    """The tidy table of printed numbers, texts or floats; ``value`` is the column that has them.
-
-    The columns ``value``, ``rounding`` (half of the last digit; 0 for a float), ``sd``, ``se`` and
-    ``seeds`` are numbers, and ``unit`` is ``%`` where a % follows; all else is as it was. Rows
-    without a value are left out. Raises a UserError, in one line, for a table without numbers, and
-    for a text where a number must be.
-    """
-    try:
-        table = pd.DataFrame(table).reset_index(drop=True)
-    except ValueError as error:
-        raise UserError(f"{name}: it is no table: {error}; give lists of one length.") from None
-    table.columns = list(map(str, table.columns))
-    check_columns(table, name)
-    check(table.shape[1] <= MOST_COLUMNS, f"{name}: columns", table.shape[1], f"≤ {MOST_COLUMNS}")
-    if table.empty:
-        raise UserError(f"{name}: it has no rows.")
-    if "value" not in table:
-        table = table.rename(columns={value: "value"}) if value in table else _tidy(table, name)
-    return _with_numbers(table, name)
 
 
 def _csv(path: Path) -> pd.DataFrame:
@@ -204,20 +204,20 @@ def _table(rows: list[list[str]], path: Path) -> pd.DataFrame:
 
 def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
     """A row for each number of a table whose last columns have them; a header may have their %."""
-    names = [name for name in table if name not in OF_NUMBERS]
-    read = {name: [_parsed(value) for value in table[name]] for name in names}
-    printed = [
-        all(numbers) and any(number.value == number.value for number in numbers)
-        for numbers in read.values()
-    ]
+    names = [name for name in map(str, table.columns) if name not in OF_NUMBERS]
+    printed = []
+    for name in names:
+        read = [_parsed(value) for value in table[name]]
+        told = [number for number in read if number and not math.isnan(number.value)]
+        printed.append(all(read) and bool(told))
     labels = 1 + next((k for k, right in enumerate(printed[1:]) if right), len(names) - 1)
     if labels >= len(names):
         raise UserError(
             f"{file}: it has neither a column 'value' nor one of numbers after a label."
         )
-    kept = names[:labels] + [name for name in table if name in OF_NUMBERS]
+    kept = [*names[:labels], *(name for name in OF_NUMBERS if name in table)]
     long = table.melt(kept, var_name=COLUMN, value_name="value", ignore_index=False)
-    if "unit" not in long and any("%" in name for name in names[labels:]):
+    if "unit" not in long:
         long["unit"] = ["%" if "%" in name else "" for name in long[COLUMN]]
     return long.sort_index(kind="stable")
 
