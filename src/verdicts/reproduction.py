@@ -672,11 +672,8 @@ def as_markdown(content: Iterable[Section], title: str = TITLE, picture: str = "
     """The page in Markdown; ``picture`` is the name of its file, or empty."""
     parts = [f"# {escaped(title)}", f"![Printed against ours]({picture})" if picture else ""]
     for heading, text, table in content:
-        parts += [
-            f"## {heading}",
-            escaped(text),
-            pipe_table(as_strings(table)) if len(table) else "",
-        ]
+        of = pipe_table(as_strings(table)) if len(table) else ""
+        parts += [f"## {heading}", escaped(text), of]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -700,19 +697,19 @@ def write(
     title: str = TITLE,
     inputs: Iterable[Path] = (),
 ) -> None:
-    """Write the page, its picture and all rows: ``md``, ``.html``, ``.png``, ``.csv``.
+    """Write the page, its picture and all rows: ``reproduction.md``, ``.html``, ``.png``, ``.csv``.
 
     ``more`` are further sections; ``inputs`` are files that are not written over.
     """
     content, drawn = [*sections(found), *more], _png(found)
     texts = {
-        "md": as_markdown(content, title, "png" if drawn else ""),
+        "md": as_markdown(content, title, "reproduction.png" if drawn else ""),
         "html": as_page(content, title, drawn),
         "csv": found.frame.to_csv(index=False, lineterminator="\n"),
     }
     files = {name: printable(text, keep="\n").encode() for name, text in texts.items()}
     files |= {"png": drawn} if drawn else {}
-    write_together(folder, {f"{name}": files[name] for name in files}, inputs)
+    write_together(folder, {f"reproduction.{name}": files[name] for name in files}, inputs)
 
 
 def _counted(what: str, count: Count) -> str:
