@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +30,16 @@ from verdicts.row import ABSENT, alike
 from verdicts.run_values import per_run
 from verdicts.scores import are_left_out
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
-from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, UNDECIDED
+from verdicts.statistics.judgement import (
+    CANNOT_TELL,
+    CONSISTENT,
+    NOT_MET,
+    NOT_RUN,
+    PRINTED,
+    UNDECIDED,
+    WIDE,
+    Count,
+)
 from verdicts.statistics.multiverse import share_interval
 from verdicts.table import of_frame, read_table
 
@@ -71,9 +80,6 @@ RESERVED = {
 #: The units of numbers on a scale, with its end; gaps may be negative.
 SCALES = {"%": 100.0, "percent": 100.0, "share": 1.0, "share of 1": 1.0}
 
-#: A level whose interval is wider than this share of its scale can't be told.
-WIDEST = 0.2
-
 #: From this ratio of the typical values of both sides on, one may be in percent, the other shares.
 OTHER_UNIT = 3.0
 
@@ -81,40 +87,15 @@ OTHER_UNIT = 3.0
 MOST_NAMED, MOST_DRAWN = 3, 100
 
 
-class Count(NamedTuple):
-    """How many printed numbers, or gaps, lie inside their intervals."""
-
-    number: int
-    inside: int
-    #: How many of these can be told: they are consistent.
-    consistent: int
-    #: The probability that so few or fewer lie inside, if each does with 95 %.
-    so_few: float
-    #: The p value of the one that is farthest off, by the Q test and Bonferroni's correction.
-    farthest: float
-    #: How many have no answer: no runs, too few, or a diverged one.
-    unanswered: int = 0
-
-    @property
-    def agrees(self) -> bool:
-        """Whether chance may leave out so many, and one so far off; each is tested at 2.5 %."""
-        return self.number > 0 and min(self.so_few, self.farthest) > ALPHA / 2
-
-    @property
-    def can_be_told(self) -> bool:
-        """Whether at least half of them are consistent."""
-        return self.number > 0 and 2 * self.consistent >= self.number
-
-
-def answer(levels: Count, gaps: Count) -> str:
-    """The answer in words, by the rule that the page states."""
+def answer(levels: Count, gaps: Count, *, whole: bool = True) -> str:
+    """The answer in words, by the rule that the page states; ``whole``: all numbers have one."""
     if gaps.number and not gaps.agrees:
         return NOT_REPRODUCED
     if levels.number and not levels.agrees:
         return IN_GAPS if gaps.can_be_told else NOT_REPRODUCED
     if not (gaps if gaps.number else levels).can_be_told:
         return NOT_TOLD
-    return IN_PART if levels.unanswered or gaps.unanswered else REPRODUCED
+    return REPRODUCED if whole else IN_PART
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +151,9 @@ class Reproduction(Result):
     def answer(self) -> tuple[str, Count, Count]:
         """The answer, and the counts of levels and gaps behind it."""
         levels, gaps = (counted(self.of(kind)) for kind in (LEVEL, GAP))
-        return answer(levels, gaps), levels, gaps
+        asked = self.frame[self.frame["main"] & (self.frame["apart"] == "")]
+        whole = len(asked) == levels.number + gaps.number
+        return answer(levels, gaps, whole=whole), levels, gaps
 
     def same_order(self) -> tuple[int, int]:
         """In how many rows of the printed table ours have the same order, and of how many rows.
@@ -245,18 +228,13 @@ DRAWN = {CONSISTENT: ("#12652a", "o"), NOT_MET: ("#a3201c", "X"), CANNOT_TELL: (
 
 def comparable(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that were compared, without those apart."""
-    return rows[rows["verdict"].isin([CONSISTENT, NOT_MET, CANNOT_TELL]) & (rows["apart"] == "")]
+    return rows[rows["verdict"].isin(PRINTED) & (rows["apart"] == "")]
 
 
 def counted(rows: pd.DataFrame) -> Count:
-    """How many of the rows lie inside; those apart do not count."""
-    asked = int((rows["apart"] == "").sum())
+    """How many of the rows lie inside; those that were not compared, or are apart, do not count."""
     rows = comparable(rows)
-    number, inside = len(rows), int(rows["inside"].sum())
-    consistent = int((rows["verdict"] == CONSISTENT).sum())
-    farthest = min(1.0, number * rows["q_p"].min()) if number else math.nan
-    so_few = float(special.bdtr(inside, number, 1 - ALPHA))
-    return Count(number, inside, consistent, so_few, farthest, asked - number)
+    return Count.of(rows["verdict"], rows["q_p"])
 
 
 def keys_of(printed: pd.DataFrame) -> list[str]:
@@ -493,7 +471,7 @@ def _compared(table: pd.DataFrame, margin: float | None, width: float | None) ->
     inside = judged & ~exceeds(off.abs(), half)
     low = (mean - half).clip(lower=(-table["scale"]).where(gap, 0 * table["scale"]))
     high = (mean + half).clip(upper=table["scale"])
-    widest: Any = WIDEST * table["scale"] if width is None else width
+    widest: Any = WIDE * table["scale"] if width is None else width
     wide = ~gap & exceeds(high - low, widest)
     verdict = np.select(
         [n == 0, ~judged, ~inside, (mean.abs() <= half) | wide],
@@ -654,7 +632,7 @@ def sections(found: Reproduction) -> Iterator[Section]:
     margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
     yield "By which definition?", margin, pd.DataFrame(_definitions(found))
     paired = "From the same setting, and paired by seed."
-    width = f"{WIDEST:g} of the scale" if found.width is None else f"{found.width:g}"
+    width = f"{WIDE:g} of the scale" if found.width is None else f"{found.width:g}"
     read = READ.format(width=width)
     for kind, heading, text in ((LEVEL, "Printed numbers", read), (GAP, "Gaps", paired)):
         if len(rows := found.of(kind)):
