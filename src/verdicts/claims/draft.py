@@ -9,8 +9,8 @@ from pathlib import Path
 import yaml
 
 from verdicts.registry import UserError
-from verdicts.rows.evaluations import last_evaluations, worst_of
-from verdicts.rows.tables import read_table
+from verdicts.run_values import last_evaluations, worst_of
+from verdicts.table import read_table
 
 #: Columns that are no setting and no result.
 RESERVED = ("run", "seed", "step", "diverged", "started")
