@@ -187,7 +187,7 @@ class Reproduction(Result):
         What is farther than ``EDGE`` half-widths stands at the edge.
         """
         parts = [pair for pair in self.parts() if pair[1].frame["low"].notna().any()]
-        if len(parts) > MOST_DRAWN:
+        if not 0 < len(parts) <= MOST_DRAWN:
             parts = [({}, self)]
         names = [" · ".join(filter(None, values.values())) for values, _ in parts]
         figure.set_size_inches(7, 1.6 + 0.3 * len(names))
@@ -295,7 +295,7 @@ def reproduce(
     table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
     if not table["seeds"].any():
         first = ", ".join(numbers[keys].iloc[0])
-        raise UserError(f"measured: it has no run of a printed number, such as that of {first}.")
+        raise UserError(f"measured: it has no value of a printed number, such as that of {first}.")
     table = _compared(table, margin, width)
     told += _said(table[table["main"] & (table["apart"] == "")], keys)
     return Reproduction(table[[*keys, *OF_ROWS]], keys, of_gaps, margin, width, by, told)
@@ -316,7 +316,7 @@ def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str
             f"{COLUMN!r} to {file}."
         )
     for name in (*keys, "seed", value, *settings):
-        one_of(f"{file}: column", name, map(str, table.columns))
+        one_of(f"{file}: column", name, list(map(str, table.columns)))
     if settings or "setting" not in table:
         table["setting"] = [in_words(row) for row in table[[*settings]].to_dict("records")]
     runs = per_run(table, value, math.inf)
@@ -381,7 +381,7 @@ def _in_one_unit(
         low, high = own["min"].min(), own["max"].max()
         times, factor = rows["value"].median() / own["median"].median(), 1.0
         end = float(ends[rows.index].max())
-        if low >= 0 and high <= 1 and first >= 0 and times > OTHER_UNIT:
+        if low >= 0 and 0 < high <= 1 and first >= 0 and times > OTHER_UNIT:
             factor = 100.0 if last <= 100 and (last > 1 or end == 100) else 1.0
         elif first >= 0 and last <= 1 and low >= 0 and 1 < high <= 100 and times < 1 / OTHER_UNIT:
             factor = 0.01
@@ -450,7 +450,7 @@ def left_out(runs: pd.DataFrame, by: list[str]) -> pd.Series:
 def _compared(table: pd.DataFrame, margin: float | None, width: float | None) -> pd.DataFrame:
     """The table with what the prediction interval and the other definitions say of each row."""
     n, mean, printed = table["seeds"], table["ours"], table["value"]
-    judged = (n >= FEWEST) & (table["finite"] == n)
+    judged = (n >= FEWEST) & (table["finite"] == n) & np.isfinite(table["sd"])
     gap, off, tiny = table["kind"] == GAP, mean - printed, 1e-12 * mean.abs()  # rounding
     theirs, errors, freedoms = _errors(table)
     both = np.sqrt((errors**2).sum(axis=0))
