@@ -11,17 +11,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from verdicts import replication
 from verdicts.printed_tables import COLUMN
 from verdicts.registry import UserError, check, in_a_line, one_of
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
-from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, UNDECIDED
+from verdicts.statistics.judgement import (
+    CANNOT_TELL,
+    CONSISTENT,
+    NOT_MET,
+    NOT_RUN,
+    UNDECIDED,
+    Count,
+)
 from verdicts.table import read_table
 
 LEVEL, GAP = "level", "gap"
@@ -41,29 +48,6 @@ OF_ROWS = (
     "verdict", "z", "q_p", "equivalence_p", "same_sign", "significant", "telescopes_p",
     "sceptical_p", "golden_p", "unit", "page", "note", "apart",
 )  # fmt: skip
-
-
-class Count(NamedTuple):
-    """How many printed numbers, or gaps, lie inside their intervals."""
-
-    number: int
-    inside: int
-    #: In how many of these intervals zero does not lie, too.
-    consistent: int
-    #: The probability that so few or fewer lie inside, if each does with 95 %.
-    so_few: float
-    #: The p value of the one that is farthest off, by the Q test and Bonferroni's correction.
-    farthest: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether chance may leave out so many, and one so far off; each is tested at 2.5 %."""
-        return self.number > 0 and min(self.so_few, self.farthest) > ALPHA / 2
-
-    @property
-    def can_be_told(self) -> bool:
-        """Whether at least half of them are consistent: zero does not lie inside, too."""
-        return self.number > 0 and 2 * self.consistent >= self.number
 
 
 def answer(levels: Count, gaps: Count) -> str:
@@ -150,10 +134,7 @@ def comparable(rows: pd.DataFrame) -> pd.DataFrame:
 def counted(rows: pd.DataFrame) -> Count:
     """How many of the rows lie inside; those that were not compared, or are apart, do not count."""
     rows = comparable(rows)
-    number, inside = len(rows), int(rows["inside"].sum())
-    consistent = int((rows["verdict"] == CONSISTENT).sum())
-    farthest = min(1.0, number * rows["q_p"].min()) if number else math.nan
-    return Count(number, inside, consistent, float(bdtr(inside, number, 1 - ALPHA)), farthest)
+    return Count.of(rows["verdict"], rows["q_p"])
 
 
 def keys_of(printed: pd.DataFrame) -> list[str]:

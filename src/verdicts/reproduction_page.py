@@ -15,10 +15,10 @@ from verdicts.files import write_together
 from verdicts.lazy import pd
 from verdicts.registry import printable
 from verdicts.report import escaped, html_page, html_table, pipe_table
-from verdicts.reproduction import GAP, LEVEL, Count, Reproduction, comparable
+from verdicts.reproduction import GAP, LEVEL, Reproduction, comparable
 from verdicts.row import ABSENT, alike
 from verdicts.statistics.estimates import ALPHA
-from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET
+from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, Count
 from verdicts.statistics.multiverse import share_interval
 
 TITLE = "Is this a reproduction?"
