@@ -82,7 +82,7 @@ class Comparison(Result):
             interval = ABSENT if low == ABSENT else f"{low} to {high}"
             lines.append(f"{names[k]} is {far} behind {names[0]}, interval {interval} ({how}).")
         lines.append(f"Within the noise of the best: {', '.join(self.within)}.")
-        return [*lines, *(f"{text[:1].upper()}{text[1:]}." for text in self.told)]
+        return [*lines, *(f"{text}." for text in self.told)]
 
     def shown(self) -> pd.DataFrame:
         """The ranking as a table of strings."""
@@ -187,7 +187,7 @@ def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[
     ordered = sorted(there, key=lambda name: -sign * means[name].estimate) + absent
     signed = [replace(found[name], values=sign * found[name].values) for name in ordered]
     pairs = list(combinations(range(len(ordered)), 2))
-    told = [f"with {len(pairs):,} pairs, Student's and Welch's t tests decide"] if many else []
+    told = [f"With {len(pairs):,} pairs, Student's and Welch's t tests decide"] if many else []
     tests = _t_tests(signed) if many else [_difference(signed[a], signed[b]) for a, b in pairs]
     adjusted, levels = holm([pair.p for _, pair in tests])
     rank = np.where([name in absent for name in ordered], np.nan, 1.0)

@@ -17,7 +17,7 @@ import numpy as np
 
 from verdicts.lazy import pd
 from verdicts.registry import UserError, one_of
-from verdicts.run_values import Value, as_numbers, final, highest_is_best, per_run, said
+from verdicts.run_values import Value, as_numbers, final, highest_is_best, marked, per_run, said
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.samples import WELCH
 from verdicts.table import UNIVERSE, Selection, complete, described, meant_as_seed, need, selected
@@ -234,6 +234,7 @@ def sides(
         need(rows, ["seed"])
     elif over:
         need(rows, ["seed"], "over: ")
+    rows = marked(rows, value)
     chosen = [selected(rows, where) for where in wheres]
     chosen = [best(of) for of in chosen] if best else chosen
     found = [

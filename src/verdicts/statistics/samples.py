@@ -183,7 +183,8 @@ def at_steps(test: OneSample, steps: np.ndarray, level: float) -> Interval:
     def first(way: int) -> float:
         """The first step, from the outside, that is not rejected, or behind which nothing is."""
         ordered = steps[::way]
-        behind = (ordered + np.append(ordered[1:], ordered[-1:])) / 2
+        last = ordered[-1:] + way * (1 + np.abs(ordered[-1:]))
+        behind = np.append((ordered[:-1] + ordered[1:]) / 2, last)
         outside = ordered[:1] - way * (1 + np.abs(ordered[:1]))
         if not len(steps) or test.tail(float(outside[0]), way) > level / 2:
             return -way * math.inf
