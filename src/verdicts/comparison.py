@@ -21,7 +21,7 @@ from verdicts.registry import UserError, one_of
 from verdicts.report import Result
 from verdicts.row import ABSENT, alike
 from verdicts.run_values import ENDS, worst_of
-from verdicts.scores import Scores, Side, compared, evidence_of, mean_over, sides
+from verdicts.scores import Scores, Side, are_left_out, compared, evidence_of, mean_over, sides
 from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.judgement import holm
@@ -141,6 +141,8 @@ def compare(
         raise UserError(f"metric: {told}; say it: best is highest, or lowest (--best).")
     lowest = worst == np.inf
     methods = rows[by].dropna().unique()
+    if rows.empty:
+        raise UserError("table: it has no rows, only a header.")
     if len(methods) < 2:
         raise UserError(f"by: {by!r} has {len(methods)} value; a comparison takes two.")
     value = {"last": metric, "best": ends[worst]}
@@ -149,11 +151,21 @@ def compare(
     left_out = [f"{nameless} rows have no {by}"] if nameless else []
     for side in found:
         each = Scores(mean_over(side.values), [side]).told(value)
+        if lacking := _seeds_of_others(side, found):
+            each.append(f"{are_left_out(lacking)}: a run to compare with is missing")
         left_out += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
     frame, more = _ranked(dict(zip(methods, found, strict=True)), -1.0 if lowest else 1.0)
     column = "method" if by in COLUMNS else by
     frame = frame.rename(columns={"method": column})
     return Comparison(frame, metric, lowest, (*left_out, *more))
+
+
+def _seeds_of_others(side: Side, others: Sequence[Side]) -> set[Any]:
+    """The seeds that a method lacks, and another one has with which it is paired."""
+    own = set(side.values.index) if side.seeded else set()
+    return {
+        seed for other in others if own & {*other.values.index} for seed in other.values.index
+    } - own
 
 
 def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFrame:

@@ -246,12 +246,13 @@ def sides(
 
 
 def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> Side:
-    fields = list(over)
     if not (seeded := "seed" in rows):
         rows = rows.assign(seed=pd.factorize(rows.get("run", rows.index))[0])
     complete(rows, ["seed"])
-    need(rows, fields, "over: ")
-    runs = per_run(rows, value)
+    need(rows, over, "over: ")
+    fields = [f"over {name}" for name in over]  # apart from a column ``value``, which runs have
+    kept = {field: rows[name] for field, name in zip(fields, over, strict=True)}
+    runs = per_run(rows.assign(**kept), value)
     keys = [
         tuple(None if pd.isna(part) else part for part in key)
         for key in runs[fields].itertuples(index=False, name=None)

@@ -98,8 +98,11 @@ class Difference:
         if self.paired:
             off = self.sample.x
             return np.sign(np.sum(np.sign(off) * rank(np.abs(off)) if self.infinite else off))
-        return np.sign(rank([*self.a, *self.b])[: len(self.a)].mean() * 2 - len([*self.a, *self.b]) - 1
-                       if self.infinite else self.a.mean() - self.b.mean())
+        return np.sign(
+            rank([*self.a, *self.b])[: len(self.a)].mean() * 2 - len([*self.a, *self.b]) - 1
+            if self.infinite
+            else self.a.mean() - self.b.mean()
+        )
 
     def p_at(self, theta):
         """The two-sided p value of a shift of ``theta``: Welch's, or of all choices of runs."""

@@ -1,5 +1,6 @@
 """Random tables: the judge beside a slow reference, and what must not change a verdict."""
 
+import itertools
 import json
 import re
 
@@ -9,6 +10,7 @@ import pytest
 import slow_reference as slow
 
 import verdicts
+from verdicts import reproduction
 from verdicts.claims.claims_file import read_claims
 from verdicts.comparison import compare
 from verdicts.table import of_frame, read_table
@@ -64,7 +66,11 @@ class RandomTable:
     def holes(self, table):
         """Missing rows and cells, and infinite ones."""
         table = table[self.draw.random(len(table)) > self.draw.choice([0, 0.08])].copy()
-        for hole, share in ((np.nan, 0.05), (WORST[self.metric], 0.03), (-WORST[self.metric], 0.005)):
+        for hole, share in (
+            (np.nan, 0.05),
+            (WORST[self.metric], 0.03),
+            (-WORST[self.metric], 0.005),
+        ):
             which = self.draw.random(len(table)) < share * self.draw.integers(0, 2)
             table.loc[which, self.metric] = hole
         return table
@@ -143,7 +149,7 @@ def check_comparison(found, known, runs):
         if p <= 0.05:
             ranks[b if pairs[a, b].sign > 0 else a] += 1
     estimates = [sign * means[name].estimate for name in found.names if means[name].count]
-    assert all(a >= b - 1e-9 or a == b for a, b in zip(estimates, estimates[1:], strict=False))
+    assert all(a >= b - 1e-9 or a == b for a, b in itertools.pairwise(estimates))
     for name, row in table.iterrows():
         mean, told = means[name], "; ".join(t for t in found.told if t.startswith(f"{name}: "))
         assert [row["runs"], row["mean"]] == pytest.approx([mean.count, mean.estimate], nan_ok=True)
@@ -151,7 +157,11 @@ def check_comparison(found, known, runs):
         assert holds_what_is_not_rejected(row["low"], row["high"], mean.p_at, 0.05)
         assert (f"in {mean.infinite} of {mean.count} seeds" in told) == (mean.infinite > 0)
         if seeded:
-            assert seeds_left_out(told) == mean.left_out
+            own = {*values[name].index}
+            paired = {
+                seed for side in values.values() if own & {*side.index} for seed in side.index
+            }
+            assert seeds_left_out(told) == mean.left_out | (paired - own)
         if (pair := pairs.get((found.names[0], name))) is None:
             continue
         expected = [pair.estimate, adjusted[found.names[0], name]]
@@ -173,7 +183,23 @@ def check_claim(row, known, runs):
     assert row.infinite == pair.infinite
 
 
-@pytest.mark.parametrize("start", range(0, 200, 20))
+def check_reproduction(path, known, runs):
+    """Which runs count behind each printed number, and their mean, beside the reference."""
+    keys = ["method", *known.over]
+    runs = runs.assign(value=runs["value"].replace(-np.inf, np.inf))
+    printed = runs.groupby(keys, as_index=False)["value"].count()
+    found = reproduction.reproduce(path, printed, known.metric).frame
+    for _, row in found.iterrows():
+        cell = runs[np.all([runs[key].map(str.strip) == row[key] for key in keys], axis=0)]
+        values = cell["value"].dropna()
+        ours = values[np.isfinite(values)].mean()
+        assert [row["seeds"], row["ours"]] == pytest.approx([len(values), ours], nan_ok=True)
+        assert seeds_left_out(row["note"]) == set(cell.loc[cell["value"].isna(), "seed"])
+
+
+@pytest.mark.parametrize(
+    "start", [0, *(pytest.param(start, marks=pytest.mark.slow) for start in range(20, 200, 20))]
+)
 def test_the_judge_agrees_with_a_slow_reference(tmp_path, start):
     for number in range(start, start + 20):
         known = RandomTable(number)
@@ -184,6 +210,8 @@ def test_the_judge_agrees_with_a_slow_reference(tmp_path, start):
         check_comparison(found, known, runs)
         row = judged(table, known.names, known.metric, known.over, tmp_path / "c.yaml")
         check_claim(row, known, runs)
+        if "seed" in runs and hasattr(reproduction, "reproduce"):
+            check_reproduction(path, known, runs)
 
 
 def told_of(table, known, path):
@@ -222,7 +250,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_says_nothing_changes_no_verdict(tmp_path, change):
-    for number in range(300, 306):
+    for number in range(300, 303):
         known = RandomTable(number)
         before = told_of(known.table, known, tmp_path / "c.yaml")
         table = CHANGES[change](known.table, known.over)
@@ -231,3 +259,22 @@ def test_what_says_nothing_changes_no_verdict(tmp_path, change):
         after = told_of(table, known, tmp_path / "c.yaml")
         assert after[0] == before[0]
         assert after[1] == pytest.approx(before[1], nan_ok=True, abs=1e-9)
+
+
+def test_a_peer_may_be_of_another_method(tmp_path):
+    rows = [(m, seed, step) for m in "AB" for seed in range(6) for step in (1, 2)]
+    table = pd.DataFrame(rows, columns=["method", "seed", "step"])
+    table["run"] = table["method"] + table["seed"].astype(str)
+    table["accuracy"] = table["seed"].where((table["method"] == "B") | (table["step"] == 1))
+    row = judged(table, "AB", "accuracy", [], tmp_path / "c.yaml")
+    assert (row.verdict, row.estimate, row.infinite) == ("reversed", -np.inf, 6)
+    assert compare(table, metric="accuracy").frame["mean"].tolist() == [2.5, -np.inf]
+
+
+def test_compare_tells_whose_runs_are_missing_by_their_own_names():
+    table = pd.DataFrame({"method": ["a"] * 5 + ["b"] * 4, "seed": [*range(5), *range(4)]})
+    table = table.assign(value=[*"xxxxx", *"xxxx"], score=range(9))
+    found = compare(table, over="value")
+    assert str(found).splitlines()[-1].startswith("b: seed 4 is left out: a run to compare")
+    with pytest.raises(verdicts.UserError, match="only a header"):
+        compare(table[:0])
