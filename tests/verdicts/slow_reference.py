@@ -77,10 +77,8 @@ class Difference:
             with np.errstate(invalid="ignore"):
                 values = mean_of(of.reindex(seeds) - minus.reindex(seeds))
             self.sample = Sample(values)
-            self.left_out, self.infinite = self.sample.left_out, self.sample.infinite
-            self.estimate, self.count, self.p_at = (
-                self.sample.estimate, self.sample.count, self.sample.p_at,
-            )  # fmt: skip
+            for name in ("estimate", "count", "p_at", "left_out", "infinite"):
+                setattr(self, name, getattr(self.sample, name))
             return
         means = [mean_of(side) for side in (of, minus)]
         self.left_out = {seed for side in means for seed in side.index[side.isna()]}
