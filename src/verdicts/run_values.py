@@ -159,7 +159,8 @@ def marked(rows: pd.DataFrame, value: Value | None) -> pd.DataFrame:
     if "diverged" in rows or not {"run", "step"} <= set(rows):
         return rows
     losses = [str(name) for name in rows if _whole_name(str(name)) in LOW]
-    lost = diverged_runs(rows, filter(None, [value and column_of(value), *losses]))
+    column = None if value is None else column_of(value)
+    lost = diverged_runs(rows, filter(None, [column, *losses]))
     return rows.assign(diverged=rows["run"].map(lost)) if lost.any() else rows
 
 
