@@ -139,7 +139,7 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
 
 
 #: How verdicts are printed, each with the ending of the file that ``--out`` writes.
-FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html"}
+FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html", "latex": "tex"}
 
 
 def _check(given: argparse.Namespace) -> int:
@@ -153,7 +153,7 @@ def _check(given: argparse.Namespace) -> int:
     if given.out is not None and given.out.resolve() == given.tables.resolve():
         raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")
     rows = check(given.claims, given.tables)
-    formats = (report.as_text, report.as_markdown, report.as_json, report.as_page)
+    formats = (report.as_text, report.as_markdown, report.as_json, report.as_page, report.as_latex)
     texts = {name: make(rows) for name, make in zip(FILES, formats, strict=True)}
     if given.out is not None:
         contents = {"csv": as_table(rows).to_csv(index=False, lineterminator="\n")}

@@ -20,15 +20,9 @@ from verdicts.registry import UserError
 from verdicts.report import Result
 from verdicts.row import ABSENT, alike
 from verdicts.run_values import highest_is_best
-from verdicts.scores import Scores, Side, mean_over, sides
+from verdicts.scores import Scores, Side, are_left_out, mean_over, sides
 from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
-from verdicts.statistics.evidence import (
-    Evidence,
-    Expectation,
-    evidence,
-    tested,
-    unpaired_evidence,
-)
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, tested, unpaired_evidence
 from verdicts.statistics.judgement import holm
 from verdicts.statistics.samples import DRAWS, StudentT
 from verdicts.table import Column, need, of_frame
@@ -87,7 +81,7 @@ class Comparison(Result):
             interval = ABSENT if low == ABSENT else f"{low} to {high}"
             lines.append(f"{names[k]} is {far} behind {names[0]}, interval {interval} ({how}).")
         lines.append(f"Within the noise of the best: {', '.join(self.within)}.")
-        return [*lines, *(f"{text[:1].upper()}{text[1:]}." for text in self.told)]
+        return [*lines, *(f"{text}." for text in self.told)]
 
     def shown(self) -> pd.DataFrame:
         """The ranking as a table of strings."""
@@ -142,6 +136,8 @@ def compare(
     value = {"last": metric} if best is None else {"last": metric, "best": best}
     lowest = not highest_is_best(value)
     methods = rows[by].dropna().unique()
+    if rows.empty:
+        raise UserError("table: it has no rows, only a header.")
     if len(methods) < 2:
         raise UserError(f"by: {by!r} has {len(methods)} value; a comparison takes two.")
     found = sides(rows, [{by: name} for name in methods], value, tasks, paired=False)
@@ -149,11 +145,24 @@ def compare(
     left_out = [f"{nameless} rows have no {by}"] if nameless else []
     for side in found:
         each = Scores(mean_over(side.values), [side]).told(value)
+        if lacking := _seeds_of_others(side, found):
+            each.append(f"{are_left_out(lacking)}: a run to compare with is missing")
         left_out += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
     frame, more = _ranked(dict(zip(methods, found, strict=True)), -1.0 if lowest else 1.0)
     column = "method" if by in COLUMNS else by
     frame = frame.rename(columns={"method": column})
     return Comparison(frame, metric, lowest, (*left_out, *more))
+
+
+def _seeds_of_others(side: Side, others: Sequence[Side]) -> set[Any]:
+    """The seeds that a method lacks, and another one has with which it is paired."""
+    own, theirs = _seeds(side), [_seeds(other) for other in others]
+    return set().union(*(seeds for seeds in theirs if own & seeds)) - own
+
+
+def _seeds(side: Side) -> set[Any]:
+    """The seeds of a method, by which it is paired; none in a table without seeds."""
+    return set(side.values.index) if side.seeded else set()
 
 
 def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFrame:
@@ -166,9 +175,7 @@ def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFr
     for name, values in data.items():
         array = np.asarray(values, dtype=float)
         if array.ndim not in (1, 2):
-            raise UserError(
-                f"data: {name!r} has {array.ndim} axes; give [seeds] or [seeds, tasks]."
-            )
+            raise UserError(f"data: {name!r} has {array.ndim} axes, not [seeds] or [seeds, tasks].")
         seeds, tasks = np.indices(np.atleast_2d(array.T).T.shape).reshape(2, -1)
         columns = {over[0]: tasks, "seed": seeds, metric: array.ravel(), by: name}
         parts.append(pd.DataFrame(columns))
@@ -186,7 +193,7 @@ def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[
     worst_last = {name: (not mean.pairs, -sign * mean.estimate) for name, mean in means.items()}
     ordered = sorted(found, key=lambda name: worst_last[name])
     X = sign * values[ordered].to_numpy().T
-    seeds = [set(side.values.index if (side := found[name]).seeded else ()) for name in ordered]
+    seeds = [_seeds(found[name]) for name in ordered]
     paired = [not seeds[a].isdisjoint(seeds[b]) for a, b in pairs]
     tests = [
         _difference(X[a], X[b], draws, paired=both)

@@ -101,11 +101,16 @@ class StudentT:
         error = off.std(ddof=1) / np.sqrt(len(off))
         return float(special.stdtr(len(off) - 1, -way * off.mean() / error))
 
+    def skewness(self, theta: float) -> float:
+        """That of the mean."""
+        off = self.part - theta * self.whole
+        return third(off) / float(off.std(ddof=1) / np.sqrt(len(off))) ** 3
+
     def skewed(self, theta: float, way: int) -> float:
         """``tail``, corrected for the skewness of the numbers."""
         off = self.part - theta * self.whole
         error = off.std(ddof=1) / np.sqrt(len(off))
-        t = hall(off.mean() / error, third(off) / error**3)
+        t = hall(off.mean() / error, self.skewness(theta))
         return float(special.stdtr(len(off) - 1, -way * t))
 
     def interval(self, level: float) -> Interval:
@@ -175,18 +180,24 @@ class SignedRanks:
 
 
 def at_steps(test: OneSample, steps: np.ndarray, level: float) -> Interval:
-    """The interval of a test whose p value changes at ``steps`` alone, which are sorted."""
+    """The interval of a test whose p value changes at ``steps`` alone, which are sorted.
+
+    With ties at a step, it may be rejected, and what lies between it and the next one not.
+    """
 
     def first(way: int) -> float:
-        """The first step, from the outside, that is not rejected."""
+        """The first step, from the outside, that is not rejected, or behind which nothing is."""
         ordered = steps[::way]
+        last = ordered[-1:] + way * (1 + np.abs(ordered[-1:]))
+        behind = np.append((ordered[:-1] + ordered[1:]) / 2, last)
         outside = ordered[:1] - way * (1 + np.abs(ordered[:1]))
         if not len(steps) or test.tail(float(outside[0]), way) > level / 2:
             return -way * math.inf
         low, high = -1, len(ordered)
         while high - low > 1:
             middle = (low + high) // 2
-            kept = test.tail(float(ordered[middle]), way) > level / 2
+            there = (float(ordered[middle]), float(behind[middle]))
+            kept = any(test.tail(theta, way) > level / 2 for theta in there)
             low, high = (low, middle) if kept else (middle, high)
         return float(ordered[high]) if high < len(ordered) else way * math.inf
 
@@ -218,7 +229,7 @@ def thinned(values: np.ndarray) -> np.ndarray:
     return np.sort(values)[np.linspace(0, len(values) - 1, THINNED).round().astype(int)]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def subsets(count: int, draws: int) -> list[np.ndarray]:
     """Subsets of ``count`` numbers, each [subsets, ``count``], with 1 for the chosen ones.
 
@@ -273,10 +284,13 @@ class Welch:
         """See ``OneSample``."""
         return float(special.stdtr(self.freedom, way * (theta - self.centre) / self.error))
 
+    def skewness(self, theta: float) -> float:
+        """That of the difference of means, for any θ."""
+        return (third(self.of) - third(self.minus)) / self.error**3
+
     def skewed(self, theta: float, way: int) -> float:
         """``tail``, corrected for the skewness of both sides."""
-        skewness = (third(self.of) - third(self.minus)) / self.error**3
-        t = hall((self.centre - theta) / self.error, skewness)
+        t = hall((self.centre - theta) / self.error, self.skewness(theta))
         return float(special.stdtr(self.freedom, -way * t))
 
     def interval(self, level: float) -> Interval:
