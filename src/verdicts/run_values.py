@@ -260,12 +260,9 @@ def said(value: Value) -> str:
 
 def unit_of(value: Value) -> str:
     """The unit of a value, in words; empty for an unknown one."""
-    if isinstance(value, str) and value in VALUES:
-        return VALUES[value].unit
-    column = column_of(value)
-    if column is not None:
+    if (column := column_of(value)) is not None:
         return UNITS.get(column, "")
-    name = next(iter(value))
+    name = value if isinstance(value, str) else next(iter(value))
     return VALUES[name].unit if name in VALUES else ""
 
 
@@ -338,8 +335,6 @@ def _phase(name: str, value: Mapping[str, object]) -> tuple[float, float]:
     start, end = ends = tuple(value.get(key, share) for key, share in _PHASE.items())
     numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
     if not (numbers and 0 <= start < end <= 1):  # type: ignore[operator]  # they are numbers
-        raise UserError(
-            f"value: from {start!r} to {end!r} is not allowed; a phase is from a share of the "
-            f"steps to a larger one, between 0 and 1."
-        )
+        told = "a phase is from a share of the steps to a larger one, 0 to 1"
+        raise UserError(f"value: from {start!r} to {end!r} is not allowed; {told}.")
     return ends  # type: ignore[return-value]
