@@ -325,8 +325,8 @@ def check_finite(texts: pd.Series, key: str) -> None:
 def _check_fields(path: Path) -> None:
     """Check that each row has as many fields as the header, which names no column twice."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(_lines(file), strict=True)
-        rows = (row for row in rows if len(row) > 1 or "".join(row).strip())  # none is blank
+        read = csv.reader(_lines(file), strict=True)
+        rows = (row for row in read if len(row) > 1 or "".join(row).strip())  # none is blank
         header = next(rows, [])
         if len(header) == 1 and (separators := {";", "\t", "|"} & set(header[0])):
             mark = separators.pop()
