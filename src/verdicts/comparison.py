@@ -22,9 +22,9 @@ from verdicts.row import ABSENT, alike
 from verdicts.run_values import highest_is_best
 from verdicts.scores import Scores, Side, are_left_out, mean_over, sides
 from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
-from verdicts.statistics.evidence import Evidence, Expectation, evidence, tested, unpaired_evidence
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import holm
-from verdicts.statistics.samples import DRAWS, StudentT
+from verdicts.statistics.samples import DRAWS, StudentT, Welch, two_sided
 from verdicts.table import Column, need, of_frame
 
 if TYPE_CHECKING:
@@ -216,15 +216,16 @@ def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[
 
 
 def _difference(of: np.ndarray, minus: np.ndarray, draws: int, *, paired: bool) -> Evidence:
-    """The evidence in the difference of two methods; with ``FEW_DRAWS``, by a t test."""
-    if not paired:
-        return unpaired_evidence(of, minus, ABOVE)
+    """The evidence in the difference of two methods; with ``FEW_DRAWS``, by a t test if it can."""
     with np.errstate(invalid="ignore"):  # both diverged
-        off = of - minus
-    off = off[~np.isnan(off)]
-    exact = draws > FEW_DRAWS or len(off) < FEWEST or not np.isfinite(off).all()
-    if exact or np.ptp(off) <= ROUNDING * np.abs(off).max():
-        return evidence(off, ABOVE, draws)
-    test, mean = StudentT(off, np.ones(len(off))), float(off.mean())
-    known = Evidence(ABOVE, len(off), 0, mean, float(off.std(ddof=1)), "")
-    return tested(known, test, 1 if mean >= 0 else -1, test)
+        given = [of - minus] if paired else [of, minus]
+    given = [some[~np.isnan(some)] for some in given]
+    one, other = given[0], given[-1]
+    many = draws == FEW_DRAWS and all(len(some) >= FEWEST for some in given)
+    if many and all(np.ptp(some) > ROUNDING * np.abs(some).max() for some in given):  # and finite
+        test = StudentT(one, np.ones(len(one))) if paired else Welch(one, other)
+        mean = float(one.mean() - (0 if paired else other.mean()))
+        count, side = min(len(one), len(other)), 1 if mean >= 0 else -1
+        p = two_sided(test, 0.0, side)
+        return Evidence(ABOVE, count, 0, mean, np.nan, "", side, p=p, interval=test.interval)
+    return evidence(one, ABOVE, draws) if paired else unpaired_evidence(one, other, ABOVE)

@@ -77,7 +77,8 @@ class Scores:
 
         Such a seed lacks no run and no value, and has at least two infinite values.
         """
-        lost = self._lost
+        if not (lost := self._lost):
+            return []
         lost -= self._lacking_a_run(lost) | self._seeds_with(pd.isna)
         infinite = self._runs.loc[np.isinf(self._runs["value"]), "seed"].value_counts()
         return sorted(seed for seed in lost if infinite.get(seed, 0) > 1)
@@ -96,7 +97,7 @@ class Scores:
             return [f"{name}: {text}" for name, text in parts]
         numbers = self.by_seed if seeds is None else self.by_seed[seeds]
         lost, told = self._lost, list(self._infinite(numbers, what))
-        for which, why in self._reasons(what, logs=logs):
+        for which, why in self._reasons(what, logs=logs) if lost else ():
             if alone := lost & which:
                 told.append(f"{are_left_out(alone)}: {why}")
             lost -= which
