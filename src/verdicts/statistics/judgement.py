@@ -348,7 +348,7 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, st
         return printed_verdict(p, *expected.on_scale(*evidence.interval(ALPHA)), expected), ""
     lost = "the correction for the family leaves no significant"
     skewed = abs(evidence.skewness) > SKEWED
-    doubt = "with noise as skewed as these seeds, it is false in up to 15 %" if skewed else ""
+    doubt = "with noise as skewed as these seeds, it is false in up to 24 %" if skewed else ""
     if expected.directed:
         if equivalent:
             return EQUIVALENT, doubt

@@ -20,8 +20,6 @@ Of two samples whose runs are not paired, θ shifts the first:
   many runs where only the means are equal (Janssen 1997). Where the sides differ in size, Welch's
   test must agree, which other spreads do not mislead; of more than 2 ``MANY`` runs, it decides
   alone. Where a value is infinite (a run diverged), both are of ranks.
-
-Student's t and Welch's have a form for skewed noise (``skewed``), by Hall's transform (1992).
 """
 
 from __future__ import annotations
@@ -78,15 +76,14 @@ def two_sided(test: OneSample, theta: float, side: int) -> float:
     return min(1.0, 2 * test.tail(theta, side))
 
 
-def hall(t: float, skewness: float) -> float:
-    """Student's t of a mean with this skewness, transformed so that it has less (Hall 1992)."""
-    return t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
-
-
-def third(values: np.ndarray) -> float:
-    """The third cumulant of the mean of three values or more, without bias."""
-    count = len(values)
-    return float(((values - values.mean()) ** 3).sum() / count / (count - 1) / (count - 2))
+def skewness(of: np.ndarray, *minus: np.ndarray) -> float:
+    """That of a mean of three finite values or more, or of the difference of two such means."""
+    third = square = 0.0
+    for sign, values in zip((1, -1), (of, *minus), strict=False):
+        off, count = values - values.mean(), len(values)
+        third += sign * (off**3).sum() / count / (count - 1) / (count - 2)
+        square += (off**2).sum() / count / (count - 1)
+    return float(third / square**1.5)
 
 
 class StudentT:
@@ -100,18 +97,6 @@ class StudentT:
         off = self.part - theta * self.whole
         error = off.std(ddof=1) / np.sqrt(len(off))
         return float(special.stdtr(len(off) - 1, -way * off.mean() / error))
-
-    def skewness(self, theta: float) -> float:
-        """That of the mean."""
-        off = self.part - theta * self.whole
-        return third(off) / float(off.std(ddof=1) / np.sqrt(len(off))) ** 3
-
-    def skewed(self, theta: float, way: int) -> float:
-        """``tail``, corrected for the skewness of the numbers."""
-        off = self.part - theta * self.whole
-        error = off.std(ddof=1) / np.sqrt(len(off))
-        t = hall(off.mean() / error, self.skewness(theta))
-        return float(special.stdtr(len(off) - 1, -way * t))
 
     def interval(self, level: float) -> Interval:
         """See ``OneSample``."""
@@ -272,20 +257,10 @@ class Welch:
         errors = np.array([max(side.var(ddof=1), least) / len(side) for side in (of, minus)])
         self.centre, self.error = float(of.mean() - minus.mean()), float(np.sqrt(errors.sum()))
         self.freedom = errors.sum() ** 2 / (errors**2 / [len(of) - 1, len(minus) - 1]).sum()
-        self.of, self.minus = of, minus
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
         return float(special.stdtr(self.freedom, way * (theta - self.centre) / self.error))
-
-    def skewness(self, theta: float) -> float:
-        """That of the difference of means, for any θ."""
-        return (third(self.of) - third(self.minus)) / self.error**3
-
-    def skewed(self, theta: float, way: int) -> float:
-        """``tail``, corrected for the skewness of both sides."""
-        t = hall((self.centre - theta) / self.error, self.skewness(theta))
-        return float(special.stdtr(self.freedom, -way * t))
 
     def interval(self, level: float) -> Interval:
         """See ``OneSample``."""
