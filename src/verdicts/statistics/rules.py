@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -42,15 +42,20 @@ class Rule:
 
     #: ``γ ≤ 0.3 and p > 0.9``; empty if no rule does better than the more frequent answer.
     text: str
-    #: The settings that it names.
-    settings: tuple[str, ...]
     #: The share of universes in which it is right, cross-validated.
     accuracy: float
     #: Of the null hypothesis that settings tell nothing: an exact sign test, for all sizes.
     p: float
+    #: The settings that it names, in their order, with the values that it asks for.
+    asked: Mapping[str, set[Any]] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that it names."""
+        return tuple(self.asked)
 
 
-NONE = Rule("", (), math.nan, 1.0)
+NONE = Rule("", math.nan, 1.0)
 
 
 @dataclass(frozen=True)
@@ -93,9 +98,10 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
         return NONE
     (whole,) = sums_of(inside, answers, np.ones((1, len(inside)), dtype=bool))
     boxes = _boxes(fitted(whole, owners)[best], splits)
-    named = tuple(str(name) for name in settings if any(name in box for box in boxes))
+    text = ", or ".join(" and ".join(_interval(c) for c in box.values()) for box in boxes)
+    asked = {name: {s.value for box in boxes for s, _ in box.get(name, ())} for name in settings}
     p = min(1.0, len(LEAVES) * _sign_test(right, frequent))
-    return Rule(_text(boxes), named, accuracy, p)
+    return Rule(text, accuracy, p, {str(name): values for name, values in asked.items() if values})
 
 
 def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
@@ -105,7 +111,7 @@ def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
     """
     splits, columns = [], []
     for name, values in settings.items():
-        if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        if is_number(values):
             numbers = values.to_numpy(dtype=float)
             options = [(Split(str(name), t), numbers <= t) for t in _cuts(numbers)]
         else:
@@ -121,6 +127,11 @@ def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
                 splits.append(split)
                 columns.append(true)
     return splits, np.array(columns, dtype=bool).T
+
+
+def is_number(values: pd.Series) -> bool:
+    """Whether a setting has numbers, which truth values are not."""
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
 
 
 def _cuts(values: np.ndarray) -> list[float]:
@@ -192,11 +203,6 @@ def _boxes(tree: Tree, splits: Sequence[Split]) -> list[Box]:
     return boxes
 
 
-def _text(boxes: Sequence[Box]) -> str:
-    parts = [" and ".join(_interval(conditions) for conditions in box.values()) for box in boxes]
-    return ", or ".join(parts)
-
-
 def _interval(conditions: Sequence[Condition]) -> str:
     """``0.1 < γ ≤ 0.3``, ``schedule is cosine``."""
     name = spoken(conditions[0][0].setting)
@@ -215,23 +221,15 @@ def _number(value: float | str) -> str:
     return f"{value:.12g}".replace("-", "−")
 
 
-def cut_at(values: pd.Series, rule: str) -> pd.Series:
-    """The part of each value in words: cut where a ``rule`` cuts, else numbers at their median."""
-    name = spoken(str(values.name))
-    texts = rule.replace(", or ", " and ").split(" and ") if rule else []
-    found = [match for text in texts if (match := CONDITION.fullmatch(text)) and match[2] == name]
-    if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
-        return name + " is " + values.astype(str)
-    cuts = sorted({_value(cut) for match in found for cut in (match[1], match[4]) if cut})
-    cuts = cuts or [float(f"{values.median():.2g}")]
-    edges = [-math.inf, *cuts, math.inf]
-    words = [
-        f"{name} ≤ {_number(high)}" if low == -math.inf
-        else f"{name} > {_number(low)}" if high == math.inf
-        else f"{_number(low)} < {name} ≤ {_number(high)}"
-        for low, high in pairwise(edges)
-    ]  # fmt: skip
-    return pd.Series(np.array(words)[np.searchsorted(cuts, values)], values.index)
+def cut_at(values: pd.Series, cuts: Iterable[float] = ()) -> list[str]:
+    """The part of each value in words: numbers are cut at ``cuts``, without any at their median."""
+    name = str(values.name)
+    if not is_number(values):
+        return [f"{spoken(name)} is {value}" for value in values]
+    splits = [Split(name, cut) for cut in sorted(cuts) or [float(f"{values.median():.2g}")]]
+    above, below = [[], *([(s, False)] for s in splits)], [*([(s, True)] for s in splits), []]
+    words = [_interval([*one, *other]) for one, other in zip(above, below, strict=True)]
+    return [words[k] for k in np.searchsorted([float(s.value) for s in splits], values)]
 
 
 #: A condition of a rule as text: ``0.1 < γ ≤ 0.3``, ``schedule is not cosine``.
