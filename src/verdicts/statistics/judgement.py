@@ -224,18 +224,14 @@ def judge_cases(cases: pd.DataFrame) -> Verdict:
     count, met = len(cases), int(met_in.sum())
     if not count:
         return Verdict(NOT_RUN, "there are no cases")
-    worst, broken = hardest(cases), ""
-    if met < count:
-        broken = f"met in {met} of {count} cases; not in {cases[~met_in].iloc[0]['case']}"
+    worst = hardest(cases)
+    broken = [] if met == count else [f"met in {met} of {count} cases"]
+    broken += [f"not in {case}" for case in cases.loc[~met_in, "case"][:1]]
     return Verdict(
-        FAILS if broken else HOLDS,
-        broken,
-        met=met,
-        cases=count,
-        hardest=str(worst["case"]),
-        hardest_measured=float(worst["measured"]),
-        hardest_limit=float(worst["limit"]),
-    )
+        FAILS if broken else HOLDS, "; ".join(broken),
+        met=met, cases=count, hardest=str(worst["case"]),
+        hardest_measured=float(worst["measured"]), hardest_limit=float(worst["limit"]),
+    )  # fmt: skip
 
 
 def hardest(cases: pd.DataFrame) -> pd.Series:
@@ -250,8 +246,7 @@ def hardest(cases: pd.DataFrame) -> pd.Series:
         ratio = pd.Series(np.log(table["measured"] / table["limit"]))
     distance = ratio.abs().fillna(np.inf)
     broken = ~table["met"].eq(True)
-    at = distance[broken].argmax() if broken.any() else distance.argmin()
-    return (table[broken] if broken.any() else table).iloc[int(at)]
+    return table.iloc[int((distance.where(broken) if broken.any() else -distance).argmax())]
 
 
 class Count(NamedTuple):
@@ -343,27 +338,22 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, st
     if evidence.obstacle:
         return UNDECIDED, evidence.obstacle
     expected = evidence.expectation
-    different, equivalent = p <= ALPHA, p_equivalent <= ALPHA
     if expected.relation == "paper":
         return printed_verdict(p, *expected.on_scale(*evidence.interval(ALPHA)), expected), ""
-    lost = "the correction for the family leaves no significant"
-    skewed = abs(evidence.skewness) > SKEWED
-    doubt = "with noise as skewed as these seeds, it is false in up to 24 %" if skewed else ""
+    if p_equivalent <= ALPHA:
+        doubt = "with noise as skewed as these seeds, it is false in up to 24 %"
+        told = doubt if abs(evidence.skewness) > SKEWED else ""
+        return EQUIVALENT if expected.directed else HOLDS, told
+    if p <= ALPHA:
+        right = evidence.side == (1 if expected.relation == "above" else -1)
+        return (HOLDS if right else REVERSED) if expected.directed else FAILS, ""
+    if min(evidence.p, evidence.p_equivalent) <= ALPHA:
+        lost = "difference" if expected.directed else "result"
+        return UNDECIDED, f"the correction for the family leaves no significant {lost}"
     if expected.directed:
-        if equivalent:
-            return EQUIVALENT, doubt
-        if different:
-            right = evidence.side == (1 if expected.relation == "above" else -1)
-            return (HOLDS if right else REVERSED), ""
-        why = f"the difference from {expected.value:g} is not significant"
-        return UNDECIDED, f"{lost} difference" if evidence.p <= ALPHA else why
-    if equivalent:
-        return HOLDS, doubt
-    if different:
-        return FAILS, ""
-    why = f"neither within nor outside {expected.value:g} ± {expected.margin:g} for sure"
-    either = min(evidence.p, evidence.p_equivalent) <= ALPHA
-    return UNDECIDED, f"{lost} result" if either else why
+        return UNDECIDED, f"the difference from {expected.value:g} is not significant"
+    around = f"{expected.value:g} ± {expected.margin:g}"
+    return UNDECIDED, f"neither within nor outside {around} for sure"
 
 
 def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
@@ -371,8 +361,7 @@ def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
     overall, _ = holm([evidence.p for evidence in family])
     rules, _ = holm([evidence.rule.p for evidence in family])
     return [
-        _over_universes(evidence, p, p_rule, len(family))
-        for evidence, p, p_rule in zip(family, overall, rules, strict=True)
+        _over_universes(*judged, len(family)) for judged in zip(family, overall, rules, strict=True)
     ]
 
 

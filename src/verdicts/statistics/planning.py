@@ -12,7 +12,8 @@ What a number of seeds can show follows from the noncentral t distribution.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -79,11 +80,10 @@ def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
     def interval(level: float) -> Interval:
         spent = zip(looks, shares(plan), strict=False)
         ends = np.array([look.interval(share * level) for look, share in spent])
-        ends = ends[~np.isnan(ends).any(axis=1)]
-        if not len(ends):
-            return np.nan, np.nan
-        low, high = float(ends[:, 0].max()), float(ends[:, 1].min())
-        return (low, high) if low <= high else looks[first].interval(shares(plan)[first] * level)
+        low, high = float(np.fmax.reduce(ends[:, 0])), float(np.fmin.reduce(ends[:, 1]))
+        if not low > high:  # or there are none
+            return low, high
+        return looks[first].interval(shares(plan)[first] * level)
 
     return replace(
         last,
@@ -145,7 +145,9 @@ def seeds_needed(evidence: Evidence, family: int = 1) -> float:
     if evidence.pairs < FEWEST or not evidence.spread > 0 or printed:
         return math.nan
     level = ALPHA * share_at(evidence, coming=True) / family
-    return _fewest(lambda count: chance(evidence, count, level) >= POWER)
+    counts = range(FEWEST, MOST_SEEDS + 1)
+    enough = bisect_left(counts, True, key=lambda count: chance(evidence, count, level) >= POWER)
+    return float(counts[enough]) if enough < len(counts) else math.inf
 
 
 def chance(evidence: Evidence, count: int, level: float = ALPHA) -> float:
@@ -193,16 +195,3 @@ def _beyond(level: float, count: int, *centres: float, times: float = 1.0) -> fl
     """How likely noncentral t's, added up, are beyond ``times`` the critical value of a level."""
     critical = float(special.stdtrit(count - 1, 1 - level)) * times
     return float(sum(stats.nct.sf(critical, count - 1, centre) for centre in centres))
-
-
-def _fewest(enough: Callable[[int], bool]) -> float:
-    """The smallest number of seeds that is enough; more are enough too."""
-    if not enough(MOST_SEEDS):
-        return math.inf
-    low, high = FEWEST - 1, FEWEST
-    while not enough(high):
-        low, high = high, min(2 * high, MOST_SEEDS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return float(high)

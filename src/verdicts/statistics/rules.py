@@ -99,9 +99,10 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
     (whole,) = sums_of(inside, answers, np.ones((1, len(inside)), dtype=bool))
     boxes = _boxes(fitted(whole, owners)[best], splits)
     text = ", or ".join(" and ".join(_interval(c) for c in box.values()) for box in boxes)
-    asked = {name: {s.value for box in boxes for s, _ in box.get(name, ())} for name in settings}
+    named = [str(name) for name in settings if any(name in box for box in boxes)]
+    asked = {name: {s.value for box in boxes for s, _ in box.get(name, ())} for name in named}
     p = min(1.0, len(LEAVES) * _sign_test(right, frequent))
-    return Rule(text, accuracy, p, {str(name): values for name, values in asked.items() if values})
+    return Rule(text, accuracy, p, asked)
 
 
 def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
@@ -109,24 +110,20 @@ def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
 
     At least a twentieth of the universes is on either side.
     """
-    splits, columns = [], []
+    answers: dict[Split, np.ndarray] = {}
     for name, values in settings.items():
         if is_number(values):
             numbers = values.to_numpy(dtype=float)
-            options = [(Split(str(name), t), numbers <= t) for t in _cuts(numbers)]
+            answers |= {Split(str(name), t): numbers <= t for t in _cuts(numbers)}
         else:
             every = sorted(values.unique())
             # Of two categories, one question is enough.
             other = str(every.pop()) if len(every) == 2 else ""
-            options = [
-                (Split(str(name), str(v), other), (values == v).to_numpy())
-                for v in every[:CATEGORIES]
-            ]
-        for split, true in options:
-            if min(true.sum(), (~true).sum()) >= len(true) / (CUTS + 1):
-                splits.append(split)
-                columns.append(true)
-    return splits, np.array(columns, dtype=bool).T
+            some = every[:CATEGORIES]
+            answers |= {Split(str(name), str(v), other): (values == v).to_numpy() for v in some}
+    least = len(settings) / (CUTS + 1)
+    kept = {q: true for q, true in answers.items() if min(true.sum(), (~true).sum()) >= least}
+    return list(kept), np.array(list(kept.values()), dtype=bool).T
 
 
 def is_number(values: pd.Series) -> bool:
@@ -139,16 +136,13 @@ def _cuts(values: np.ndarray) -> list[float]:
     ordered = np.sort(values)
     distinct = np.unique(ordered)
     if len(distinct) <= CATEGORIES:  # a grid: its own values
-        return [float(value) for value in distinct[:-1]]
+        return distinct[:-1].tolist()
     count = len(ordered)
     near = count // 50  # a cut may be so many universes off, for the sake of a readable number
     places = np.arange(1, CUTS + 1) * count // (CUTS + 1)
-    pairs = {
-        (float(ordered[max(0, k - 1 - near)]), float(ordered[min(count - 1, k + near)]))
-        for k in map(int, places)
-        if k
-    }
-    return sorted({readable(*pair) for pair in pairs if pair[0] < pair[1]})
+    lows = ordered[np.maximum(places - 1 - near, 0)].tolist()
+    highs = ordered[np.minimum(places + near, count - 1)].tolist()
+    return sorted({readable(*pair) for pair in zip(lows, highs, strict=True) if pair[0] < pair[1]})
 
 
 def readable(low: float, high: float) -> float:
@@ -184,22 +178,17 @@ Box = Mapping[str, Sequence[Condition]]
 
 def _boxes(tree: Tree, splits: Sequence[Split]) -> list[Box]:
     """Where the tree says yes: the boxes of its leaves, put together where they can be."""
-    root = splits[tree.root]
-    paths: list[list[Condition]] = []
+    boxes: list[Box] = []
     whole = [all(leaves) for leaves in tree.leaves]
     for side, (child, leaves) in enumerate(zip(tree.children, tree.leaves, strict=True)):
-        if whole[side]:
-            paths.append([(root, side == 0)])
-        elif any(leaves):
-            inner = (splits[child], leaves[0])
-            # "γ ≤ 0.1, or γ > 0.1 and p > 0.9" is "γ ≤ 0.1, or p > 0.9".
-            paths.append([inner] if whole[1 - side] else [(root, side == 0), inner])
-    boxes: list[Box] = []
-    for path in paths:
+        path = [(splits[child], leaves[0])] if any(leaves) and not whole[side] else []
+        # "γ ≤ 0.1, or γ > 0.1 and p > 0.9" is "γ ≤ 0.1, or p > 0.9".
+        if any(leaves) and (whole[side] or not whole[1 - side]):
+            path.insert(0, (splits[tree.root], side == 0))
         box: dict[str, list[Condition]] = {}
         for split, true in path:
             box.setdefault(split.setting, []).append((split, true))
-        boxes.append(box)
+        boxes += [box] if box else []
     return boxes
 
 
@@ -247,7 +236,7 @@ def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
                 raise UserError(f"the condition {shown(condition)} of a rule cannot be read")
             low, name, sign, value = match.groups()
             values = named[name]
-            if sign in ("is", "is not"):
+            if "is" in sign:
                 inside &= (values == value) == (sign == "is")
                 continue
             inside &= (values <= _value(value)) == (sign == "≤")
@@ -309,9 +298,9 @@ class Tree:
 def fitted(sums: Sums, owners: np.ndarray) -> list[Tree]:
     """The tree of each of the sizes ``LEAVES`` that is right most often.
 
-    ``owners`` has the setting of each split. A leaf answers what most of its universes are. With s
-    the number of those inside minus that of the others, a tree is right as often as Σ |s| over its
-    leaves is large; of two leaves, |s₁| + |s₂| = max(|s₁ + s₂|, |s₁ − s₂|).
+    ``owners`` has the setting of each split, 0, 1, …, in order. A leaf answers what most of its
+    universes are. With s the number of those inside minus that of the others, a tree is right as
+    often as Σ |s| over its leaves is large; of two leaves, |s₁| + |s₂| = max(|s₁ + s₂|, |s₁ − s₂|).
     """
     one, both, rest = sums.one[:, None], sums.both, sums.total - sums.one[:, None]
     left, right = abs(2 * both - one), abs(2 * (sums.one - both) - rest)
@@ -320,37 +309,25 @@ def fitted(sums: Sums, owners: np.ndarray) -> list[Tree]:
     root = int((abs(one) + abs(rest)).argmax())
     one_child = np.stack([left + abs(rest), right + abs(one)])
     side, first, child = map(int, np.unravel_index(one_child.argmax(), one_child.shape))
+    # Of two children, both are about one setting: settings × roots.
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    best = [np.maximum.reduceat(of, starts, axis=1).T for of in (left, right)]
+    owner, parent = map(int, np.unravel_index((best[0] + best[1]).argmax(), best[0].shape))
+    splits = np.flatnonzero(owners == owners[starts[owner]])
+    two = [int(splits[of[parent, splits].argmax()]) for of in (left, right)]
     return [
         _answered(sums, root, (-1, -1)),
         _answered(sums, first, (child, -1) if side == 0 else (-1, child)),
-        _answered(sums, *_two_children(left, right, owners)),
+        _answered(sums, parent, (two[0], two[1])),
     ]
-
-
-def _two_children(
-    left: np.ndarray, right: np.ndarray, owners: np.ndarray
-) -> tuple[int, tuple[int, int]]:
-    """The best root and its children, both about one setting; the scores are roots × children."""
-    best, chosen = -1.0, (0, (-1, -1))
-    for owner in np.unique(owners):
-        splits = np.flatnonzero(owners == owner)
-        scores = left[:, splits].max(axis=1) + right[:, splits].max(axis=1)
-        root = int(scores.argmax())
-        if scores[root] > best:
-            best = scores[root]
-            pair = splits[left[root, splits].argmax()], splits[right[root, splits].argmax()]
-            chosen = root, (int(pair[0]), int(pair[1]))
-    return chosen
 
 
 def _answered(sums: Sums, root: int, children: tuple[int, int]) -> Tree:
     """The tree with what most universes of each leaf are."""
     leaves = []
-    for true, child in zip((True, False), children, strict=True):
-        side = sums.one[root] if true else sums.total - sums.one[root]
-        if child < 0:
-            leaves.append((bool(side > 0), bool(side > 0)))
-        else:
-            inner = sums.both[root, child] if true else sums.one[child] - sums.both[root, child]
-            leaves.append((bool(inner > 0), bool(side > inner)))
+    sides = sums.one[root], sums.total - sums.one[root]
+    inner = sums.both[root, children[0]], (sums.one - sums.both[root])[children[1]]
+    for child, most, some in zip(children, sides, inner, strict=True):
+        first = most if child < 0 else some
+        leaves.append((bool(first > 0), bool((most if child < 0 else most - some) > 0)))
     return Tree(root, children, (leaves[0], leaves[1]))

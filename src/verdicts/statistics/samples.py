@@ -243,10 +243,10 @@ def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     with np.errstate(invalid="ignore"):  # −∞ and ∞ have no mean
         median = float(lower if lower == upper else (lower + upper) / 2)
     # The interval from the k-th smallest to the k-th largest misses with 2 P(Binomial < k).
-    inner = [k for k in range(1, count // 2 + 1) if 2 * special.bdtr(k - 1, count, 0.5) <= ALPHA]
-    if not inner:
-        return median, -math.inf, math.inf
-    return median, float(values[inner[-1] - 1]), float(values[-inner[-1]])
+    smallest = np.arange(count // 2)
+    inner = np.count_nonzero(2 * special.bdtr(smallest, count, 0.5) <= ALPHA)
+    ends = (values[inner - 1], values[-inner]) if inner else (-math.inf, math.inf)
+    return median, float(ends[0]), float(ends[1])
 
 
 class Welch:
