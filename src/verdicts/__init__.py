@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from verdicts.printed_tables import read_printed
     from verdicts.quantities import Quantity, cases, quantity
     from verdicts.registry import UserError
+    from verdicts.reproduction import reproduce
     from verdicts.row import Row, as_table
     from verdicts.run_values import final
     from verdicts.statistics import judgement
@@ -61,8 +62,8 @@ __all__ = [
     "registration",  # module: what was claimed before the runs
     "registry",  # module: named entries; checks that tell a mistake in one line
     "report",  # module: verdicts as text and as pages
-    "reproduction",  # module: printed numbers and yours, compared
-    "reproduction_page",  # module: what it found, as a page
+    "reproduce",  # compare printed numbers with yours
+    "reproduction",  # module: printed numbers and yours, compared, and their page
     "row",  # module: rows in words and counts
     "run_values",  # module: the numbers of runs, and their registry
     "scores",  # module: runs at their best fields
@@ -79,7 +80,7 @@ _PLACES = {
     **dict.fromkeys(("judged", "seed_numbers"), "ledger"),
     **{"UserError": "registry", "final": "run_values", "judgement": "statistics.judgement"},
     **{"read_claims": "claims.claims_file", "read_printed": "printed_tables"},
-    **{"read_tables": "table", "estimate": "statistics.estimates"},
+    **{"read_tables": "table", "estimate": "statistics.estimates", "reproduce": "reproduction"},
     **dict.fromkeys(("Expectation", "evidence"), "statistics.evidence"),
 }
 

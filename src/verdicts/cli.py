@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from verdicts.files import write_together
-from verdicts.registry import UserError, check, load_plugin, one_of, printable
+from verdicts.registry import UserError, check, load_plugin, printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,6 +102,10 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
     reproduce.add_argument("--gaps", metavar="COLUMN=VALUE", help=told)
     told = "the largest difference that does not matter"
     reproduce.add_argument("--margin", type=float, help=told)
+    told = "the widest interval that tells something (default: a fifth of the scale, if known)"
+    reproduce.add_argument("--width", type=float, help=told)
+    told = "that of printed numbers that name none: %%, share, or another"
+    reproduce.add_argument("--unit", default="", help=told)
     for name, told in (
         ("--by", "an answer for each value of these columns: COLUMN,COLUMN"),
         ("--settings", "columns of your runs that the paper leaves open: COLUMN,COLUMN"),
@@ -214,28 +218,24 @@ def names(text: str) -> list[str]:
 
 def _reproduce(given: argparse.Namespace) -> int:
     """Compare a paper's printed numbers with yours, number by number and gap by gap, and answer by
-    a stated rule: reproduced, in gaps but not in levels, not reproduced, or cannot be told with
-    what is printed. All columns of the printed numbers but value, sd, se, seeds, unit, page, note
-    and apart are keys, which your runs have, too. The first setting of a cell is the one that
-    counts.
+    a stated rule: reproduced (or in part), in gaps but not in levels, not reproduced, or cannot be
+    told with what is printed. All columns of the printed numbers but value, rounding, sd, se,
+    seeds (how many runs a spread is of), unit, page, note and apart are keys, which your runs have,
+    too. The first setting of a cell is the one that counts.
     """
-    from verdicts import reproduction, reproduction_page
-    from verdicts.printed_tables import read_printed
+    from verdicts import reproduction
 
-    printed = read_printed(given.printed)
-    keys = reproduction.keys_of(printed)
-    for name in given.by:
-        one_of("by", name, keys)
-    gaps = pair(given.gaps) if given.gaps else None
-    measured = reproduction.read_measured(given.measured, keys, given.value, given.settings)
-    found = reproduction.reproduction(printed, measured, gaps, given.margin)
+    found = reproduction.reproduce(
+        given.measured, given.printed, given.value, gaps=pair(given.gaps) if given.gaps else None,
+        margin=given.margin, width=given.width, unit=given.unit, settings=given.settings,
+        by=given.by,
+    )  # fmt: skip
     if given.out is None:
-        page = reproduction_page.as_markdown(reproduction_page.sections(found, given.by))
+        page = reproduction.as_markdown(reproduction.sections(found))
         print(printable(page, keep="\n"), end="")
         return 0
-    inputs = [given.printed, given.measured]
-    reproduction_page.write(given.out, found, given.by, inputs=inputs)
-    print(f"{found.answer()[0]}: {given.out / 'reproduction.html'}")
+    reproduction.write(given.out, found, inputs=[given.printed, given.measured])
+    print(printable(f"{found} {given.out / 'reproduction.html'}"))
     return 0
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from verdicts.claims.claim import SIDES, Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
-from verdicts.claims.units import known_unit
+from verdicts.claims.units import known_unit, scale_of
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
@@ -48,7 +48,13 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     families: dict[str, dict[str, Finding]] = {}
     for claim in claims.claims.values():
         if claim.depends_on:
-            finding: Finding = judgement.judge_depends(claim.depends_on, cells[claim.id])
+            finding: Finding = judgement.judge_depends(
+                claim.depends_on,
+                {
+                    value: [cells[claim.id][name] for name in names]
+                    for value, names in claim.open_values.items()
+                },
+            )
         elif claim.every_cell:
             finding = judgement.judge_every(list(cells[claim.id].values()))
         else:
@@ -61,9 +67,7 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     for claim in claims.claims.values():
         if decided[claim.id].verdict == NOT_RUN and claims.is_optional(claim.id):
             continue
-        # as far as there are tables
-        of_runs = all("run" in tables[name] for name in claim.tables if name in tables)
-        unit = known_unit(claim, claims.claims, of_runs=of_runs)
+        unit = known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
         row = _row(claim, "", claim.expectation, decided[claim.id], unit)
         rows.append(_gated(row, claim, {}, claims, tables))
         for name, verdict in cells[claim.id].items():
@@ -71,6 +75,11 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
             row = _row(claim, name, cell.expectation, verdict, unit)
             rows.append(_gated(row, claim, cell.where, claims, tables))
     return rows
+
+
+def _of_runs(claim: Claim, tables: Tables) -> bool:
+    """Whether the claim's tables have a column ``run``, as far as there are tables."""
+    return all("run" in tables[name] for name in claim.tables if name in tables)
 
 
 def _gated(row: Row, claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> Row:
@@ -142,6 +151,9 @@ def evidence_on(
     if quantity.cases:
         return judgement.judge_cases(numbers)
     assert expectation is not None
+    scale = scale_of(claim, of_runs=_of_runs(claim, tables))
+    if scale and numbers.between(*scale).all():  # else its unit is another
+        expectation = replace(expectation, scale=scale)
     value = quantity.value(claim.arguments)
     logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
     if result.unpaired is not None:
@@ -268,8 +280,9 @@ def _row(
     seeds = known if isinstance(known, Evidence) else None
     coming = claim.looks[seeds.looks or 0 :] if seeds and verdict.verdict == UNDECIDED else ()
     sources = (claim, OF_CLAIM), (verdict, OF_VERDICT), (known, OF_EVIDENCE)
-    low, high = verdict.interval
-    copied: dict[str, Any] = {"low": low, "high": high}
+    (low, high), (plain_low, plain_high) = verdict.interval, verdict.plain_interval
+    copied: dict[str, Any] = {"low": low, "high": high, "level": verdict.interval_level}
+    copied |= {"plain_low": plain_low, "plain_high": plain_high}
     for source, names in sources:
         copied |= {name: getattr(source, name, NAN) for name in names}
     return Row(

@@ -1,4 +1,4 @@
-"""Tables of printed numbers as people have them: CSV, Markdown or LaTeX, ``87.3 ± 0.4``.
+"""Tables of printed numbers as people have them: CSV, Markdown, LaTeX, frames: ``87.3 ± 0.4``.
 
 A tidy table has a row for each number, in the column ``value``. Any other has its numbers in its
 last columns: it becomes tidy, with their names in ``COLUMN``.
@@ -9,16 +9,22 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections.abc import Mapping
 from itertools import pairwise
+from numbers import Real
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from verdicts.files import regular_file
 from verdicts.lazy import pd
-from verdicts.registry import UserError, check, shown
+from verdicts.registry import UserError, check, in_a_line, shown
 from verdicts.table import check_columns, read_csv
 
-#: The most bytes of a file of printed numbers.
-MOST_BYTES = 2**20
+#: The most bytes of a file of printed numbers, its most columns, and characters of a number.
+MOST_BYTES, MOST_COLUMNS, LONGEST = 2**20, 1000, 100
+
+#: The columns of printed numbers that are no keys of their cells.
+OF_NUMBERS = ("value", "rounding", "sd", "se", "seeds", "unit", "page", "note", "apart")
 
 #: The key with the names of columns of numbers, in a table without ``value``.
 COLUMN = "column"
@@ -26,48 +32,95 @@ COLUMN = "column"
 #: What stands where nothing was printed.
 NOTHING = ("", "-", "--", "---", "–", "—", "−", "n/a", "N/A", "NA", "nan")
 
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_PRINTED = re.compile(rf"({_NUMBER})\s*%?\s*(?:(?:±|\+/-|\+-)\s*({_NUMBER})|\(({_NUMBER})\))?\s*%?")
+#: Digits may be in groups, but 1,234 alone may be a decimal comma.
+_DIGITS = (
+    r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
+    r"|[1-9][0-9]{0,2}(?:,[0-9]{3}\.[0-9]*|(?:,[0-9]{3}){2,}(?:\.[0-9]*)?))"
+)
+_NUMBER = rf"{_DIGITS}(?:(?:[eE]|\s?×\s?10\^)[+-]?[0-9]{{1,3}})?"
+_PRINTED = re.compile(
+    rf"([+-]?{_NUMBER})\s*(%?)\s*"
+    rf"(?:(?:±|\+/-|\+-)\s*({_NUMBER})|\(\s*(?:±\s*)?({_NUMBER})\s*%?\s*\))?\s*(%?)"
+)
 
 
-def read_printed(path: str | Path) -> pd.DataFrame:
-    """The tidy table in a file that ends in ``.csv``, ``.md`` or ``.tex``; all but numbers is text.
+class Printed(NamedTuple):
+    """A number as it is printed."""
 
-    ``value`` is a number, and so are ``rounding``, half of its last digit, and ``sd``, what follows
-    a ± or stands in brackets. Raises a UserError, in one line, for another file, for one without
-    numbers, and for a text where a number must be.
+    value: float
+    #: What follows a ±, or stands in brackets; NaN if nothing does.
+    spread: float = math.nan
+    #: Half of the last digit of the value: 0.5 for ``70 ± 0.04``, 50 for ``1.5e3``.
+    rounding: float = 0.0
+    #: Whether a % follows.
+    percent: bool = False
+
+
+def printed_number(text: str) -> Printed | None:
+    """A printed number; None for another text, for a long one, and for what no float holds.
+
+    A bracket without a point after a value with one is no spread: 70.1 (4) may be digits, or runs.
+
+    >>> printed_number("87.3 ± 0.4 %"), printed_number("−1.5")
+    (Printed(value=87.3, spread=0.4, rounding=0.05, percent=True), Printed(value=-1.5, spread=nan, \
+rounding=0.05, percent=False))
     """
-    file = regular_file(Path(path), "printed", MOST_BYTES)
+    if len(text) > LONGEST:
+        return None
+    found = _PRINTED.fullmatch(re.sub("^–", "-", text.strip()).replace("−", "-"))
+    if not found or ("." in found[1] and found[4] and "." not in found[4]):
+        return None
+    plain = (re.sub(r"\s?×\s?10\^", "e", part or "nan").replace(",", "") for part in found.groups())
+    value, percent, spread, bracket, percent_behind = plain
+    digits, _, power = value.lower().partition("e")
+    read = Printed(
+        float(value),
+        float(bracket if spread == "nan" else spread),
+        float(f"0.5e{int(power or 0) - len(digits.partition('.')[2])}"),
+        "%" in percent + percent_behind,
+    )
+    return read if not any(map(math.isinf, read)) else None
+
+
+def read_printed(
+    printed: str | Path | pd.DataFrame | Mapping[str, Any], value: str = "value"
+) -> pd.DataFrame:
+    """The tidy table of printed numbers in a file (``.csv``, ``.md``, ``.tex``) or a table.
+
+    ``value`` is the column that has them, unless one is called so. The columns ``value``,
+    ``rounding`` (half of the last digit; 0 of a float), ``sd``, ``se`` and ``seeds`` are numbers;
+    ``unit`` is ``%`` where a % follows; all else is as it was. Rows without a value are left out.
+    Raises a UserError, in one line, for another file, for one that can't be read or has no numbers,
+    and for a text where a number must be.
+    """
+    if isinstance(printed, str | Path):
+        table, name = _read(Path(printed)), Path(printed).name
+    else:
+        name = "printed"
+        try:
+            table = pd.DataFrame(printed).reset_index(drop=True)
+        except ValueError as error:
+            raise UserError(f"{name}: it is no table: {in_a_line(error)}.") from None
+    names = list(map(str, table.columns))
+    check_columns(names, name)
+    check(len(names) <= MOST_COLUMNS, f"{name}: columns", len(names), f"at most {MOST_COLUMNS}")
+    if table.empty:
+        raise UserError(f"{name}: it has no rows.")
+    table.columns = pd.Index(["value" if n == value and "value" not in names else n for n in names])
+    return _with_numbers(table if "value" in table else _tidy(table, name), name)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """The texts of the table in a file."""
+    file = regular_file(path, "printed", MOST_BYTES)
     readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
     told = f"name a file that ends in {', '.join(readers)}"
     check(file.suffix in readers, "printed", str(path), told)
     try:
-        table = readers[file.suffix](file)
+        return readers[file.suffix](file)
     except (OSError, ValueError, csv.Error) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"printed: {str(path)!r} can't be read: {reason}.") from None
-    if table.empty:
-        raise UserError(f"printed: {str(path)!r} has no rows.")
-    if "value" not in table:
-        table = _tidy(table, file.name)
-    return _with_numbers(table, file.name)
-
-
-def number_of(text: str) -> tuple[float, float] | None:
-    """A printed number with its spread, which may be NaN; None for another text.
-
-    >>> number_of("87.3 ± 0.4"), number_of("−1.5")
-    ((87.3, 0.4), (-1.5, nan))
-    """
-    found = _PRINTED.fullmatch(text.strip().replace("−", "-"))
-    if not found:
-        return None
-    return float(found[1]), float(found[2] or found[3] or "nan")
-
-
-def rounding_of(text: str) -> float:
-    """Half of the last digit of a printed number."""
-    return 0.5 / 10 ** len(re.sub(r"[^0-9].*", "", text.partition(".")[2]))
 
 
 def _csv(path: Path) -> pd.DataFrame:
@@ -83,30 +136,58 @@ def _markdown(path: Path) -> pd.DataFrame:
 
 
 def _latex(path: Path) -> pd.DataFrame:
-    """The first tabular of a LaTeX file, without its rules and what makes text bold."""
+    """The first tabular of a LaTeX file, without its rules and what makes text bold.
+
+    No pattern looks far ahead of where it starts: the time is linear in the length of the file.
+    """
     text = re.sub(r"(?<!\\)%.*", "", path.read_text("utf-8-sig"))
-    inside = re.search(r"\\begin\{(tabular[*xy]?)\}(.*?)\\end\{\1\}", text, re.DOTALL)
-    if inside is None:
-        raise ValueError("it has no tabular")
-    body = re.sub(r"^(\[[^]]*\])?(\{(?:[^{}]|\{[^{}]*\})*\})+", "", inside[2].strip())
-    lines = [re.split(r"(?<!\\)&", line) for line in re.split(r"\\\\(?:\[[^]]*\])?", body)]
+    begin = re.search(r"\\begin\{(tabular[*xy]?)\}", text)
+    end = text.find(rf"\end{{{begin[1]}}}", begin.end()) if begin else -1
+    if begin is None or end < 0:
+        raise ValueError("it has no tabular, or no end of it")
+    body = _after_arguments(text[begin.end() : end])
+    lines = [re.split(r"(?<!\\)&", line) for line in re.split(r"\\\\(?:\[[^]]{0,20}\])?", body)]
     rows = [cells for line in lines if any(cells := [c for part in line for c in _cells(part)])]
     for above, row in pairwise(rows):  # a \multirow stands above
         row[0] = row[0] or above[0]
     return _table(rows, path)
 
 
+def _after_arguments(text: str) -> str:
+    r"""What follows the arguments of a tabular: ``[t]{lcc}``, ``{\textwidth}{lX}``."""
+    depth = 0
+    for place, sign in enumerate(text):
+        if not depth and sign not in "{[":
+            return text[place:]
+        depth += (sign in "{[") - (sign in "}]")
+    return ""
+
+
+#: Rules and colours, which are left out, and what LaTeX has for signs.
+_LOOKS = (
+    r"\\(?:(?:top|mid|bottom)rule|hline)\b|\\(?:cmidrule|cline)(?:\([^)]{0,20}\))?\{[^{}]*\}"
+    r"|\\(?:text|cell|row)color(?:\[[^]]{0,20}\])?\{[^{}]*\}"
+)
+_SIGNS = {r"\pm": "±", r"\times": "×", r"\percent": "%", "{,}": ",", "~": " "} | {
+    space: "" for space in (r"\,", r"\;", r"\!")
+}
+
+
 def _cells(source: str) -> list[str]:
     """The texts of a LaTeX cell: one, or several equal ones if it spans columns."""
-    rules = r"\\(?:(?:top|mid|bottom)rule|hline)\b|\\(?:cmidrule|cline)(?:\([^)]*\))?\{[^{}]*\}"
-    source = re.sub(rules, "", source)
+    source = re.sub(_LOOKS, "", source)
     several = re.match(r"\s*\\multicolumn\{(\d{1,2})\}", source)
     source = re.sub(r"\\multi(?:column|row)\{[^{}]*\}\{[^{}]*\}", "", source)
-    source = re.sub(r"\\%|\$", "", source.replace(r"\pm", "±").replace("~", " "))
+    for sign, plain in _SIGNS.items():
+        source = source.replace(sign, plain)
+    source = re.sub(r"(?<!\\)\$", "", source)
     for _ in range(9):  # \textbf{\emph{87.3}}, from the inside
         source = re.sub(r"\\[A-Za-z]+\*?\{([^{}]*)\}", r"\1", source)
-    text = " ".join(re.sub(r"\\[A-Za-z]+|[{}\\]", " ", source).split())
-    return [text] * (int(several[1]) if several else 1)
+    source = re.sub(r"\\[A-Za-z]+", " ", source)
+    source = re.sub(r"[_^]\{\s*(±[^{}]*)\}", r" \1", source)  # 70.1_{\pm 0.4}
+    source = re.sub(r"\^\{([^{}]*)\}", r"^\1", source)  # 10^{-3}
+    source = re.sub(r"\\([&%$#_{}])|[{}\\]", lambda sign: sign[1] or " ", source)
+    return [" ".join(source.split())] * (int(several[1]) if several else 1)
 
 
 def _table(rows: list[list[str]], path: Path) -> pd.DataFrame:
@@ -122,39 +203,61 @@ def _table(rows: list[list[str]], path: Path) -> pd.DataFrame:
 
 
 def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
-    """A row for each number of a table whose last columns have them."""
-    names = list(map(str, table.columns))
-    printed = [
-        all(number_of(text) or text.strip() in NOTHING for text in table[name])
-        and any(map(number_of, table[name]))
-        for name in names
-    ]
+    """A row for each number of a table whose last columns have them; a header may have their %."""
+    names = [name for name in map(str, table.columns) if name not in OF_NUMBERS]
+    printed = []
+    for name in names:
+        read = [_parsed(value) for value in table[name]]
+        told = [number for number in read if number and not math.isnan(number.value)]
+        printed.append(all(read) and bool(told))
     labels = 1 + next((k for k, right in enumerate(printed[1:]) if right), len(names) - 1)
-    if labels == len(names):
+    if labels >= len(names):
         raise UserError(
             f"{file}: it has neither a column 'value' nor one of numbers after a label."
         )
-    long = table.melt(names[:labels], var_name=COLUMN, value_name="value", ignore_index=False)
+    kept = [*names[:labels], *(name for name in OF_NUMBERS if name in table)]
+    long = table.melt(kept, var_name=COLUMN, value_name="value", ignore_index=False)
+    if "unit" not in long:
+        long["unit"] = ["%" if "%" in name else "" for name in long[COLUMN]]
     return long.sort_index(kind="stable")
 
 
 def _with_numbers(table: pd.DataFrame, file: str) -> pd.DataFrame:
     """The table with numbers in its columns of numbers; rows without a value are left out."""
-    table = table[~table["value"].str.strip().isin(NOTHING)].reset_index(drop=True)
+    read = {
+        name: [_number(file, name, *cell) for cell in enumerate(table[name], 1)]
+        for name in ("value", "rounding", "sd", "se", "seeds")
+        if name in table
+    }
+    columns = {name: [number.value for number in numbers] for name, numbers in read.items()}
+    columns.setdefault("rounding", [number.rounding for number in read["value"]])
+    unit = table.get("unit", pd.Series("", table.index)).fillna("")
+    table = table.assign(
+        unit=[u or "%" * number.percent for u, number in zip(unit, read["value"], strict=True)],
+        **columns,
+    )
+    spreads = pd.Series([number.spread for number in read["value"]], table.index)
+    if spreads.notna().any():
+        table["sd"] = table["sd"].fillna(spreads) if "sd" in table else spreads
+    table = table[table["value"].notna()].reset_index(drop=True)
     if table.empty:
         raise UserError(f"{file}: it has no numbers in the column 'value'.")
-    names = [name for name in ("value", "sd", "se", "seeds") if name in table]
-    read = {k: [_number(file, k, *cell) for cell in enumerate(table[k], 1)] for k in names}
-    spreads = [error for _, error in read["value"]]
-    if not {"sd", "se"} & set(table) and not all(map(math.isnan, spreads)):
-        table["sd"] = spreads
-    numbers = {name: [number for number, _ in pairs] for name, pairs in read.items()}
-    return table.assign(rounding=table["value"].map(rounding_of), **numbers)
+    return table
 
 
-def _number(file: str, column: str, row: int, text: str) -> tuple[float, float]:
-    if text.strip() in NOTHING:
-        return math.nan, math.nan
-    if (found := number_of(text)) is None:
-        raise UserError(f"{file}: {column} is {shown(text)} in row {row}; it must be a number.")
+def _parsed(value: object) -> Printed | None:
+    """A printed number, without a value where nothing is printed; None if it is neither."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return None if math.isinf(value) else Printed(float(value))
+    text = "" if value is None or value is pd.NA else str(value).strip()
+    return Printed(math.nan) if text in NOTHING else printed_number(text)
+
+
+def _number(file: str, column: str, row: int, value: object) -> Printed:
+    found, least = _parsed(value), {"seeds": 1.0}.get(column, 0.0)
+    if found is None:
+        raise UserError(f"{file}: {column} is {shown(value)} in row {row}; it must be a number.")
+    if column != "value" and found.value < least:
+        told = f"it must be at least {least:g}"
+        raise UserError(f"{file}: {column} is {shown(value)} in row {row}; {told}.")
     return found

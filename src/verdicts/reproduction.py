@@ -1,36 +1,56 @@
 """Is this a reproduction? Printed numbers, and gaps between them, against one value for each run.
 
-A printed number is compared with the prediction interval for it, made from our seeds, as in
-``statistics.evidence``; the other definitions are those of ``replication``. Printed numbers and
-runs meet in *cells*: rows with the same keys, as text.
+A printed number is compared with the prediction interval for it, made from our seeds, as a claim on
+it is (``statistics.evidence``); the other definitions are those of ``replication``. Printed numbers
+and runs meet in *cells*: rows with the same keys, as text. The page *Is this a reproduction?* is
+made here, too.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from verdicts import replication
-from verdicts.printed_tables import COLUMN
-from verdicts.registry import UserError, check, in_a_line, one_of
+from verdicts.files import write_together
+from verdicts.lazy import pd, special
+from verdicts.printed_tables import COLUMN, OF_NUMBERS, read_printed
+from verdicts.registry import UserError, check, one_of, printable
+from verdicts.report import Result, as_strings, escaped, html_page, html_table, pipe_table
+from verdicts.row import ABSENT, alike
+from verdicts.run_values import per_run
+from verdicts.scores import are_left_out
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
-from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, UNDECIDED
-from verdicts.table import read_table
+from verdicts.statistics.judgement import (
+    CANNOT_TELL,
+    CONSISTENT,
+    NOT_MET,
+    NOT_RUN,
+    PRINTED,
+    UNDECIDED,
+    WIDE,
+    Count,
+)
+from verdicts.statistics.multiverse import share_interval
+from verdicts.table import of_frame, read_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LEVEL, GAP = "level", "gap"
 
-#: The columns of printed numbers that are no keys of their cells.
-OF_NUMBERS = ("value", "rounding", "sd", "se", "seeds", "unit", "page", "note", "apart")
-
 #: The answers.
 REPRODUCED = "reproduced"
+IN_PART = "reproduced in part"
 IN_GAPS = "in gaps but not in levels"
 NOT_REPRODUCED = "not reproduced"
 NOT_TOLD = "cannot be told with what is printed"
@@ -42,72 +62,98 @@ OF_ROWS = (
     "sceptical_p", "golden_p", "unit", "page", "note", "apart",
 )  # fmt: skip
 
+#: What no key may be called: columns of ours.
+RESERVED = {
+    *OF_ROWS,
+    "seed",
+    "run",
+    "step",
+    "diverged",
+    "finite",
+    "count",
+    "spread",
+    "scale",
+    "why",
+    "lost",
+}
 
-class Count(NamedTuple):
-    """How many printed numbers, or gaps, lie inside their intervals."""
+#: The units of numbers on a scale, with its end; gaps may be negative.
+SCALES = {"%": 100.0, "percent": 100.0, "share": 1.0, "share of 1": 1.0}
 
-    number: int
-    inside: int
-    #: In how many of these intervals zero does not lie, too.
-    consistent: int
-    #: The probability that so few or fewer lie inside, if each does with 95 %.
-    so_few: float
-    #: The p value of the one that is farthest off, by the Q test and Bonferroni's correction.
-    farthest: float
+#: From this ratio of the typical values of both sides on, one may be in percent, the other shares.
+OTHER_UNIT = 3.0
 
-    @property
-    def agrees(self) -> bool:
-        """Whether chance may leave out so many, and one so far off; each is tested at 2.5 %."""
-        return self.number > 0 and min(self.so_few, self.farthest) > ALPHA / 2
-
-    @property
-    def can_be_told(self) -> bool:
-        """Whether at least half of them are consistent: zero does not lie inside, too."""
-        return self.number > 0 and 2 * self.consistent >= self.number
+#: The most cells that a sentence names, and the most parts that a picture has.
+MOST_NAMED, MOST_DRAWN = 3, 100
 
 
-def answer(levels: Count, gaps: Count) -> str:
-    """The answer in words, by the rule that the page states."""
+def answer(levels: Count, gaps: Count, *, whole: bool = True) -> str:
+    """The answer in words, by the rule that the page states; ``whole``: all numbers have one."""
     if gaps.number and not gaps.agrees:
         return NOT_REPRODUCED
     if levels.number and not levels.agrees:
         return IN_GAPS if gaps.can_be_told else NOT_REPRODUCED
-    return REPRODUCED if (gaps if gaps.number else levels).can_be_told else NOT_TOLD
+    if not (gaps if gaps.number else levels).can_be_told:
+        return NOT_TOLD
+    return REPRODUCED if whole else IN_PART
 
 
-@dataclass(frozen=True)
-class Reproduction:
+@dataclass(frozen=True, repr=False)
+class Reproduction(Result):
     """Printed numbers beside ours: a row for each number or gap, and setting of our runs.
 
-    Columns of ``rows``: the keys, ``kind`` (``LEVEL`` or ``GAP``), ``setting``, ``main`` (whether
+    Columns of ``frame``: the keys, ``kind`` (``LEVEL`` or ``GAP``), ``setting``, ``main`` (whether
     it is the first of the cell), ``printed``, ``se`` (of the printed number; NaN if no spread is
     printed), ``ours``, ``sd``, ``seeds``, ``low`` and ``high`` (the prediction interval),
     ``inside``, ``verdict``, ``z``, ``q_p``, what the other definitions say, and ``unit``,
     ``page``, ``note``, ``apart``.
     """
 
-    rows: pd.DataFrame
+    frame: pd.DataFrame
     keys: list[str]
     #: The key, and its value, from which gaps are counted; None without gaps.
-    gaps: tuple[str, str] | None
-    margin: float | None
+    gaps: tuple[str, str] | None = None
+    margin: float | None = None
+    #: A level whose interval is wider can't be told; None: a fifth of its scale.
+    width: float | None = None
+    #: Keys, by whose values there is an answer for each part.
+    by: Sequence[str] = ()
+    #: What was assumed, and what was left out, in sentences.
+    told: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        """The answer, the counts behind it, and what was left out."""
+        answer, *counts = self.answer()
+        inside = " and ".join(
+            f"{count.inside} of {count.number} {what}s"
+            for what, count in zip(("printed number", "gap"), counts, strict=True)
+            if count.number
+        )
+        told = f"{inside} lie inside their prediction intervals" if inside else "nothing compared"
+        return f"{answer.capitalize()}: {'. '.join([told, *self.told])}."
+
+    def shown(self) -> pd.DataFrame:
+        """See ``Result``; the first setting of each cell."""
+        return as_strings(_listed(self.frame[self.frame["main"]], self.keys))
 
     def of(self, kind: str) -> pd.DataFrame:
         """The levels or the gaps, each at the first setting of its cell."""
-        return self.rows[self.rows["main"] & (self.rows["kind"] == kind)]
+        return self.frame[self.frame["main"] & (self.frame["kind"] == kind)]
 
-    def parts(self, by: Sequence[str]) -> list[tuple[dict[str, str], Reproduction]]:
+    def parts(self) -> list[tuple[dict[str, str], Reproduction]]:
         """The part for each value of the keys ``by``; one part, of all, without keys."""
-        groups: Any = self.rows.groupby([*by], sort=False) if by else [((), self.rows)]
+        groups: Any = self.frame.groupby([*self.by], sort=False) if self.by else [((), self.frame)]
         return [
-            (dict(zip(by, values, strict=True)), replace(self, rows=rows))
+            (dict(zip(self.by, values, strict=True)), replace(self, frame=rows))
             for values, rows in groups
         ]
 
     def answer(self) -> tuple[str, Count, Count]:
         """The answer, and the counts of levels and gaps behind it."""
         levels, gaps = (counted(self.of(kind)) for kind in (LEVEL, GAP))
-        return answer(levels, gaps), levels, gaps
+        asked = self.frame[self.frame["main"] & (self.frame["apart"] == "")]
+        whole = len(asked) == levels.number + gaps.number
+        return answer(levels, gaps, whole=whole), levels, gaps
 
     def same_order(self) -> tuple[int, int]:
         """In how many rows of the printed table ours have the same order, and of how many rows.
@@ -127,7 +173,7 @@ class Reproduction:
         ``distance`` is the root mean square of ours − printed. Rows are settings of at least half
         of the numbers, and each number at its nearest. Empty if no level has several.
         """
-        rows = self.rows[(self.rows["kind"] == LEVEL) & self.rows["ours"].notna()]
+        rows = self.frame[(self.frame["kind"] == LEVEL) & self.frame["ours"].notna()]
         rows = rows[rows.groupby(self.keys)["setting"].transform("nunique") > 1]
         rows = rows.assign(off=(rows["ours"] - rows["printed"]).abs())
         nearest = rows.loc[rows.groupby(self.keys)["off"].idxmin()]
@@ -141,19 +187,54 @@ class Reproduction:
         )
         return table[2 * table["numbers"] >= len(nearest)].sort_values("distance")
 
+    def draw(self, figure: Figure) -> None:
+        """How far printed numbers are from ours, a line for each part: inside is grey.
+
+        What is farther than ``EDGE`` half-widths stands at the edge.
+        """
+        parts = [pair for pair in self.parts() if pair[1].frame["low"].notna().any()]
+        if len(parts) > MOST_DRAWN:
+            parts = [({}, self)]
+        names = [" · ".join(filter(None, values.values())) for values, _ in parts]
+        figure.set_size_inches(7, 1.6 + 0.3 * len(names))
+        for axes, kind in zip(figure.subplots(1, 2, sharey=True), (LEVEL, GAP), strict=True):
+            axes.axvspan(-1, 1, color="0.9", zorder=0)
+            for place, (_, part) in enumerate(parts):
+                for verdict, (colour, marker) in DRAWN.items():
+                    rows = part.of(kind).query("verdict == @verdict")
+                    off = rows["printed"] - rows["ours"]
+                    far = off / (rows["high"] - rows["ours"]).where(
+                        off > 0, rows["ours"] - rows["low"]
+                    )
+                    label = verdict if place == 0 else ""
+                    look = {"color": colour, "marker": marker, "alpha": 0.7, "label": label}
+                    axes.scatter(far.fillna(0).clip(-EDGE, EDGE), [place] * len(far), **look)
+            axes.set_xlim(-EDGE - 0.5, EDGE + 0.5)
+            axes.set_title(f"printed {kind}s")
+            axes.set_xticks([-4, -2, 0, 2, 4])
+        axes.set_yticks(range(len(names)), names, parse_math=False)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        told = "printed − ours, in half-widths of our prediction interval"
+        figure.supxlabel(told, fontsize="medium")
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+
+
+#: How far the picture goes, in half-widths of intervals.
+EDGE = 5
+
+#: The colour and the marker of each verdict in the picture.
+DRAWN = {CONSISTENT: ("#12652a", "o"), NOT_MET: ("#a3201c", "X"), CANNOT_TELL: ("#7a7a7a", "s")}
+
 
 def comparable(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that were compared, without those apart."""
-    return rows[rows["verdict"].isin([CONSISTENT, NOT_MET, CANNOT_TELL]) & (rows["apart"] == "")]
+    return rows[rows["verdict"].isin(PRINTED) & (rows["apart"] == "")]
 
 
 def counted(rows: pd.DataFrame) -> Count:
     """How many of the rows lie inside; those that were not compared, or are apart, do not count."""
     rows = comparable(rows)
-    number, inside = len(rows), int(rows["inside"].sum())
-    consistent = int((rows["verdict"] == CONSISTENT).sum())
-    farthest = min(1.0, number * rows["q_p"].min()) if number else math.nan
-    return Count(number, inside, consistent, float(bdtr(inside, number, 1 - ALPHA)), farthest)
+    return Count.of(rows["verdict"], rows["q_p"])
 
 
 def keys_of(printed: pd.DataFrame) -> list[str]:
@@ -161,16 +242,78 @@ def keys_of(printed: pd.DataFrame) -> list[str]:
     return [str(name) for name in printed if name not in OF_NUMBERS]
 
 
-def read_measured(
-    path: str | Path, keys: Sequence[str], value: str = "value", settings: Sequence[str] = ()
-) -> pd.DataFrame:
-    """Our runs: a table (CSV or Parquet) with the ``keys``, ``seed``, ``value`` and ``settings``.
+@np.errstate(divide="ignore", invalid="ignore")
+def reproduce(
+    measured: pd.DataFrame | Mapping[str, Any] | str | Path,
+    printed: pd.DataFrame | Mapping[str, Any] | str | Path,
+    value: str = "value",
+    *,
+    gaps: tuple[str, object] | None = None,
+    margin: float | None = None,
+    width: float | None = None,
+    unit: str = "",
+    settings: Sequence[str] = (),
+    by: Sequence[str] = (),
+) -> Reproduction:
+    """Compare printed numbers with the runs ``measured``, number by number and gap by gap.
 
-    A run with true in ``diverged`` has no finite value. Columns of the result: the keys,
-    ``setting``, ``seed`` and ``value``. Raises a UserError, in one line, for a column that is not
-    there, and for a text where a number must be.
+    Both are tables (a DataFrame, a mapping of columns) or files. ``printed`` has a column ``value``
+    and, as it likes, ``sd`` or ``se`` with ``seeds`` (how many runs of the paper it is of),
+    ``unit``, ``page``, ``note`` and ``apart`` (why a number does not count); its other columns are
+    keys, which ``measured`` has, too, with ``seed`` and the column ``value``. ``settings`` are
+    columns of ours that the paper leaves open; the first setting of a cell counts.
+
+    ``gaps`` has a key and the value of it from which gaps are counted: ``("method", "gossip")``.
+    ``margin`` is the largest difference that does not matter; without it, nothing is said of
+    equivalence. A level whose interval is wider than ``width`` can't be told (default: a fifth of
+    the scale, where the unit is % or share). ``unit`` is that of printed numbers that name none.
+
+    Raises a UserError, in one line, for a column that is not there, for two numbers of one cell
+    (and setting and seed), for an unknown key or value, if no cell is in both tables, and if one
+    side may be in percent and the other not.
     """
-    table, file = read_table(Path(path)), Path(path).name
+    for name, number in {"margin": margin, "width": width}.items():
+        check(number is None or 0 < number < math.inf, name, number, "it must be above 0")
+    numbers = read_printed(printed, value)
+    keys = keys_of(numbers)
+    check(keys, "printed", list(numbers), "it needs columns that name the cells, such as method")
+    for name in RESERVED & {*keys}:
+        check(False, "printed: column", name, "ours has this name; choose another")
+    for name in by:
+        one_of("by", name, keys)
+    numbers = _numbers(_told_apart("printed", numbers, keys), keys, unit)
+    runs = _told_apart("measured", _runs(measured, keys, value, settings), keys, "setting", "seed")
+    numbers, runs, told = _in_one_unit(numbers, runs, keys)
+    runs["why"] = f"no {value}"
+    of_gaps = None
+    if gaps:
+        of_gaps = gaps[0], text_of(gaps[1])
+        numbers, runs = _with_gaps(numbers, runs, keys, *of_gaps)
+    runs["finite"] = runs["value"].where(np.isfinite(runs["value"]))
+    ours = runs.groupby([*keys, "setting"], sort=False).agg(
+        ours=("finite", "mean"), sd=("finite", "std"),
+        seeds=("value", "count"), finite=("finite", "count"),
+    )  # fmt: skip
+    ours = ours.join(left_out(runs, [*keys, "setting"])).reset_index()
+    absent = {"setting": "", "seeds": 0, "finite": 0, "lost": ""}
+    table = numbers.merge(ours, on=keys, how="left").fillna(absent)
+    table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
+    if not table["seeds"].any():
+        first = ", ".join(numbers[keys].iloc[0])
+        raise UserError(f"measured: it has no run of a printed number, such as that of {first}.")
+    table = _compared(table, margin, width)
+    told += _said(table[table["main"] & (table["apart"] == "")], keys)
+    return Reproduction(table[[*keys, *OF_ROWS]], keys, of_gaps, margin, width, by, told)
+
+
+def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str]) -> pd.DataFrame:
+    """Our runs: the keys, ``setting``, ``seed`` and ``value``, which is inf where a run diverged,
+    and NaN where it is missing.
+    """
+    if isinstance(measured, str | Path):
+        file, table = Path(measured).name, read_table(Path(measured))
+    else:
+        file, table = "measured", of_frame(pd.DataFrame(measured), "measured")
     if COLUMN in keys and COLUMN not in table:
         raise UserError(
             f"printed: it has no column 'value', so the names of its columns of numbers are in "
@@ -178,15 +321,11 @@ def read_measured(
             f"{COLUMN!r} to {file}."
         )
     for name in (*keys, "seed", value, *settings):
-        one_of(f"{file}: column", name, list(map(str, table)))
-    try:
-        numbers = pd.to_numeric(table[value])
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{file}: {value} must be numbers: {in_a_line(error)}.") from None
-    if "diverged" in table:
-        numbers = numbers.where(~table["diverged"], math.inf)
-    setting = [in_words(row) for row in table[[*settings]].to_dict("records")]
-    return table[[*keys, "seed"]].assign(setting=setting, value=numbers).dropna(subset="value")
+        one_of(f"{file}: column", name, map(str, table.columns))
+    if settings or "setting" not in table:
+        table["setting"] = [in_words(row) for row in table[[*settings]].to_dict("records")]
+    runs = per_run(table, value, math.inf)
+    return runs[[*keys, "setting", "seed", "value"]]
 
 
 def in_words(setting: Mapping[Any, object]) -> str:
@@ -198,46 +337,13 @@ def text_of(value: object) -> str:
     """A key as text: a whole number has no point, and what is missing is empty."""
     if value is None or value != value:
         return ""
-    try:
-        return f"{float(str(value)):.12g}"
-    except ValueError:
-        return str(value).strip()
-
-
-def reproduction(
-    printed: pd.DataFrame,
-    measured: pd.DataFrame,
-    gaps: tuple[str, str] | None = None,
-    margin: float | None = None,
-) -> Reproduction:
-    """Compare printed numbers (``read_printed``) with ours (``read_measured``).
-
-    ``gaps`` has a key and the value of it from which gaps are counted: ``("method", "gossip")``.
-    ``margin`` is the largest difference that does not matter; without it, nothing is said of
-    equivalence. Raises a UserError, in one line, for two numbers of one cell (and setting and
-    seed), for an unknown key or value of ``gaps``, and if no cell is in both tables.
-    """
-    keys = keys_of(printed)
-    check(keys, "printed", list(printed), "it needs columns that name the cells, such as method")
-    for name in {*OF_ROWS, "seed"} & {*keys}:
-        check(False, "printed: column", name, "ours has this name; choose another")
-    check(margin is None or margin > 0, "margin", margin, "it must be above 0")
-    numbers = _numbers(_told_apart("printed", printed, keys), keys)
-    runs = _told_apart("measured", measured, keys, "setting", "seed")
-    if gaps:
-        numbers, runs = _with_gaps(numbers, runs, keys, *gaps)
-    runs["finite"] = runs["value"].where(np.isfinite(runs["value"]))
-    ours = runs.groupby([*keys, "setting"], sort=False, as_index=False).agg(
-        ours=("finite", "mean"), sd=("finite", "std"),
-        seeds=("value", "size"), finite=("finite", "count"),
-    )  # fmt: skip
-    absent = {"setting": "", "seeds": 0, "finite": 0}
-    table = numbers.merge(ours, on=keys, how="left").fillna(absent)
-    table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
-    if not table["seeds"].any():
-        told = ", ".join(numbers[keys].iloc[0])
-        raise UserError(f"measured: it has no run of a printed number, such as that of {told}.")
-    return Reproduction(_compared(table, margin)[[*keys, *OF_ROWS]], keys, gaps, margin)
+    text = str(value).strip()
+    if not re.fullmatch(
+        r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:e[+-]?[0-9]{1,3})?", text, re.I
+    ):
+        return text
+    number = float(text)
+    return f"{number:.12g}" if abs(number) < 1e12 else f"{number:.0f}"
 
 
 def _told_apart(name: str, table: pd.DataFrame, keys: list[str], *more: str) -> pd.DataFrame:
@@ -251,14 +357,56 @@ def _told_apart(name: str, table: pd.DataFrame, keys: list[str], *more: str) -> 
     return table
 
 
-def _numbers(printed: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The printed numbers: ``se`` is NaN without a spread, ``count`` that of their seeds."""
+def _numbers(printed: pd.DataFrame, keys: list[str], unit: str) -> pd.DataFrame:
+    """The printed numbers with all columns; ``count`` and ``spread`` are of the paper's runs."""
     table = printed.reindex(columns=[*keys, *OF_NUMBERS])
-    table = table.rename(columns={"seeds": "count"}).fillna({"rounding": 0.0})
-    texts = table[["unit", "page", "note", "apart"]].map(text_of)
-    count = table["count"].clip(lower=1).fillna(1)
-    se = table["se"].where(table["se"] > 0, table.pop("sd") / np.sqrt(count))
-    return table.assign(**texts, count=count, se=se.where(se > 0), kind=LEVEL)
+    table = table.rename(columns={"seeds": "count", "sd": "spread"})
+    names = ["value", "rounding", "spread", "se", "count"]
+    table[names] = table[names].astype(float).fillna({"rounding": 0.0})
+    texts = ["unit", "page", "note", "apart"]
+    table[texts] = table[texts].astype(object).map(text_of)
+    return table.assign(unit=table["unit"].where(table["unit"] != "", unit), kind=LEVEL)
+
+
+def _in_one_unit(
+    numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Both tables in the units of the printed one, and what was done to ours, in a sentence.
+
+    Printed numbers of one metric (a column, and a unit but percent and shares) have one unit.
+    ``scale`` is the end of its scale; NaN if it has none, or a number lies outside.
+    """
+    finite = runs.assign(value=runs["value"].where(np.isfinite(runs["value"])))
+    ours = finite.groupby(keys)["value"].agg(["min", "max", "median"]).reset_index()
+    cells, told = pd.MultiIndex.from_frame(runs[keys]), []
+    ends = numbers["unit"].str.lower().map({**SCALES, "": np.nan})
+    other = numbers["unit"].where(ends.isna(), "")
+    metric = [numbers[key] for key in (COLUMN, "metric") if key in keys]
+    for _, rows in numbers.groupby([*metric, other], sort=False):
+        own = rows[keys].merge(ours, on=keys)
+        first, last = rows["value"].min(), rows["value"].max()
+        low, high = own["min"].min(), own["max"].max()
+        times, factor = rows["value"].median() / own["median"].median(), 1.0
+        end = float(ends[rows.index].max())
+        if low >= 0 and high <= 1 and first >= 0 and times > OTHER_UNIT:
+            factor = 100.0 if last <= 100 and (last > 1 or end == 100) else 1.0
+        elif first >= 0 and last <= 1 and low >= 0 and 1 < high <= 100 and times < 1 / OTHER_UNIT:
+            factor = 0.01
+        if factor != 1 and math.isnan(end) and not other[rows.index].any():
+            sides = f"printed ones are {first:g} to {last:g}, measured ones {low:g} to {high:g}"
+            raise UserError(
+                f"unit: of the values, {sides}: one side may be in percent. Say the unit of the "
+                "printed ones, in a column 'unit' or by --unit: %, share, or another."
+            )
+        if factor != 1 and end == max(factor, 1.0):
+            of = cells.isin(pd.MultiIndex.from_frame(rows[keys]))
+            runs["value"] = runs["value"].where(~of, runs["value"] * factor)
+            unit = "percent" if end > 1 else "shares of 1"
+            told.append(f"Printed numbers are in {unit}: measured ones are taken × {factor:g}")
+            low, high = low * factor, high * factor
+        is_on = min(first, low) >= 0 and max(last, high) <= end
+        numbers.loc[rows.index, "scale"] = end if is_on else np.nan
+    return numbers, runs, told
 
 
 def _with_gaps(
@@ -266,64 +414,98 @@ def _with_gaps(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both tables with the gaps from the cells whose key ``name`` is ``reference`` below.
 
-    Ours are paired by setting and seed.
+    Ours are paired by setting and seed. A seed that one side of a gap lacks has no value.
     """
-    reference = text_of(reference)
     one_of("gaps", name, keys)
     one_of(f"gaps: {name}", reference, set(numbers[name]))
+    rest = [key for key in keys if key != name]
 
-    def gaps(table: pd.DataFrame, *pair: str) -> pd.DataFrame:
+    def sides(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         base = table[name] == reference
-        by = [*(key for key in keys if key != name), *pair]
-        both = table[~base].merge(table[base].drop(columns=name), on=by, suffixes=("", "_base"))
-        value = both["value"] - both["value_base"]
-        return both.assign(value=value.round(12), **{name: both[name] + f" − {reference}"})
+        return table[~base], table[base].drop(columns=name)
 
-    ours, both = gaps(runs, "setting", "seed").dropna(subset="value"), gaps(numbers, "kind")
+    def gaps(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+        of, minus = sides(table)
+        both = of.merge(minus, on=by, suffixes=("", "_base"))
+        value = both["value"] - both["value_base"]
+        return both.assign(value=value.round(12))
+
+    ours, both = gaps(runs, [*rest, "setting", "seed"]), gaps(numbers, [*rest, "kind"])
+    lost = np.isinf(ours["value_base"]) & ours["value"].isna()
+    ours["why"] = ours["why"].mask(lost, "both sides diverged")
+    of, minus = sides(runs)
+    cells = of[[*keys, "setting"]].drop_duplicates().merge(minus, on=[*rest, "setting"])
+    of = of.merge(cells[[*keys, "setting"]].drop_duplicates())
+    alone = pd.concat([of, cells]).drop_duplicates([*keys, "setting", "seed"], keep=False)
+    alone = alone.assign(value=np.nan, why="a run to compare with is missing")
+    ours = pd.concat([ours, alone])
     both["kind"] = GAP
-    both["se"] = np.hypot(both["se"], both["se_base"])
-    both["count"] = both[["count", "count_base"]].min(axis=1)
     both["rounding"] += both["rounding_base"]
     both["apart"] = both["apart"].where(both["apart_base"] != "", "")
-    return pd.concat([numbers, both], join="inner"), pd.concat([runs, ours], join="inner")
+    for table in (ours, both):
+        table[name] += f" − {reference}"
+    return pd.concat([numbers, both]), pd.concat([runs, ours], join="inner")
 
 
-def _compared(table: pd.DataFrame, margin: float | None) -> pd.DataFrame:
+def left_out(runs: pd.DataFrame, by: list[str]) -> pd.Series:
+    """Of each group of runs with a missing value, which seeds are left out, and ``why``."""
+    told: dict[Any, list[str]] = {}
+    missing: Any = runs[runs["value"].isna()].groupby([*by, "why"])["seed"]
+    for (*group, why), seeds in missing:
+        rows = "1 row" if len(seeds) == 1 else f"{len(seeds)} rows"
+        of = f" in {rows}" if why.startswith("no ") else ""
+        told.setdefault(tuple(group), []).append(f"{are_left_out(seeds)}: {why}{of}")
+    index = pd.MultiIndex.from_tuples(list(told) or [("",) * len(by)], names=by)
+    return pd.Series(["; ".join(parts) for parts in told.values()] or [""], index, name="lost")
+
+
+def _compared(table: pd.DataFrame, margin: float | None, width: float | None) -> pd.DataFrame:
     """The table with what the prediction interval and the other definitions say of each row."""
     n, mean, printed = table["seeds"], table["ours"], table["value"]
-    error, assumed = table["sd"] / np.sqrt(n), table["se"].isna()
-    theirs = table["se"].fillna(table["sd"] / np.sqrt(table["count"]))  # as so many of our seeds
-    both, off = np.hypot(theirs, error), mean - printed
-    normal, student = ndtri(1 - ALPHA / 2), stdtrit(n - 1, 1 - ALPHA / 2)
-    half = np.where(assumed, student, normal) * both + table["rounding"]
     judged = (n >= FEWEST) & (table["finite"] == n)
+    gap, off, tiny = table["kind"] == GAP, mean - printed, 1e-12 * mean.abs()  # rounding
+    theirs, errors, freedoms = _errors(table)
+    both = np.sqrt((errors**2).sum(axis=0))
+    quantile = replication.student_quantile(ALPHA, errors, freedoms)
+    half = quantile * both + table["rounding"]
     inside = judged & ~exceeds(off.abs(), half)
+    low = (mean - half).clip(lower=(-table["scale"]).where(gap, 0 * table["scale"]))
+    high = (mean + half).clip(upper=table["scale"])
+    widest: Any = WIDE * table["scale"] if width is None else width
+    wide = ~gap & exceeds(high - low, widest)
     verdict = np.select(
-        [n == 0, ~judged, ~inside, mean.abs() <= half],
+        [n == 0, ~judged, ~inside, (mean.abs() <= half) | wide],
         [NOT_RUN, UNDECIDED, NOT_MET, CANNOT_TELL], CONSISTENT,
     )  # fmt: skip
-    counted = "finite in " + table["finite"].astype(str) + " of " + n.astype(str) + " seeds"
-    spread = judged & (error > 1e-12 * mean.abs())  # less is rounding
-    least = -(off.abs() - table["rounding"]).clip(lower=0) / both
-    q_p = pd.Series(2 * np.where(assumed, stdtr(n - 1, least), ndtr(least)), table.index)
-    table = table.assign(
-        printed=printed, inside=inside, verdict=verdict,
-        note=table["note"].where(judged | (n == 0), counted),
-        low=(mean - half).where(judged), high=(mean + half).where(judged),
-        z=(off / both).where(spread), q_p=q_p.where(spread, inside.astype(float)).where(judged),
+    infinite = (n - table["finite"]).astype(str) + " of " + n.astype(str) + " seeds"
+    why = np.select(
+        [(n == 0) | judged, n < FEWEST],
+        ["", "too few seeds: " + n.astype(str) + f"; a verdict takes {FEWEST}"],
+        "the number is infinite in " + infinite,
     )  # fmt: skip
-    wider = student / normal  # so that the normal interval of 95 % is Student's
+    notes = zip(table["note"], why, table["lost"], strict=True)
+    beyond = (off.abs() - table["rounding"]).clip(lower=0) / both
+    spread = judged & (both > tiny)
+    q_p = replication.student_p(beyond, errors, freedoms)
+    table = table.assign(
+        printed=printed, se=theirs, inside=inside, verdict=verdict, why=why,
+        note=["; ".join(filter(None, note)) for note in notes],
+        low=low.where(judged), high=high.where(judged), z=(np.sign(off) * beyond).where(spread),
+        q_p=pd.Series(q_p, table.index).where(spread, inside.astype(float)).where(judged),
+    )  # fmt: skip
+    # so that normal intervals of 95 % are Student's
+    wider = errors * special.stdtrit(freedoms, 1 - ALPHA / 2) / special.ndtri(1 - ALPHA / 2)
     studies = pd.DataFrame({
-        "original": printed, "original_se": theirs * np.where(assumed, wider, 1),
-        "replication": mean, "replication_se": error * wider,
-    })[spread]  # fmt: skip
+        "original": printed, "original_se": np.hypot(wider[0], wider[1]),
+        "replication": mean, "replication_se": wider[2],
+    })[judged & (errors[2] > tiny)]  # fmt: skip
 
     def said(by: Callable[..., Any], studies: pd.DataFrame, **more: Any) -> pd.Series:
         rows: dict[Any, Any] = studies.to_dict("index")
-        return pd.Series({k: by(**study, **more) for k, study in rows.items()})
+        return pd.Series({k: by(**study, **more) for k, study in rows.items()}, dtype=object)
 
     near = np.nan if margin is None else said(replication.equivalence, studies, margin=margin)
-    of_gaps = studies[(table["kind"] == GAP)[spread] & (studies["original"] != 0)]
+    of_gaps = studies[gap[studies.index] & (studies["original"] != 0)]
     vote = replication.same_sign_and_significant
     return table.assign(
         equivalence_p=near,
@@ -333,3 +515,247 @@ def _compared(table: pd.DataFrame, margin: float | None) -> pd.DataFrame:
         sceptical_p=said(replication.sceptical_p, of_gaps),
         golden_p=said(replication.sceptical_p, of_gaps, type="golden"),
     )
+
+
+def _errors(table: pd.DataFrame) -> tuple[pd.Series, np.ndarray, np.ndarray]:
+    """The standard error of each printed number, NaN without a printed spread that counts.
+
+    With it those behind the interval, [of the number, of the other one of a gap, of ours], and
+    their degrees of freedom. Without a spread, the number is a mean of runs with the spread of
+    ours. A spread is that of as many runs as ours if their number is not printed.
+    """
+    n, gap, alone = table["seeds"], table["kind"] == GAP, table["sd"] / np.sqrt(table["seeds"])
+    names = [f"{name}{end}" for end in ("", "_base") for name in ("se", "spread", "count")]
+    of = table.reindex(columns=names).astype(float)
+    printed = []
+    for k in (0, 3):
+        se, spread, runs = of[names[k]], of[names[k + 1]], of[names[k + 2]].fillna(n)
+        error = se.where(se > 0, spread / np.sqrt(runs))
+        printed.append((error.where((error > 0) & (runs >= FEWEST)), runs - 1))
+    (first, of_first), (second, of_second) = printed
+    second = second.where(gap, 0.0)
+    theirs = (first**2 + second**2) ** 0.5
+    assumed, count = theirs.isna(), of[["count", "count_base"]].min(axis=1).fillna(1.0)
+    errors = [first.mask(assumed, table["sd"] / np.sqrt(count)), second.mask(assumed, 0.0), alone]
+    freedoms = [of_first.mask(assumed, n - 1), of_second.where(gap & ~assumed, n - 1), n - 1]
+    return theirs, np.array(errors, dtype=float), np.array(freedoms, dtype=float)
+
+
+def _said(table: pd.DataFrame, keys: list[str]) -> list[str]:
+    """What is assumed of spreads, and which cells have no answer, or one of fewer runs."""
+    cells = pd.Series([in_words(row) for row in table[keys].to_dict("records")], table.index)
+
+    def named(which: pd.Series, what: str, why: str = "") -> list[str]:
+        """A sentence on these rows, if there are any; ``why`` is the column with the reason."""
+        texts = cells + (": " + table[why] if why else "")
+        first = "; ".join(texts[which][:MOST_NAMED])
+        more = f"; and {which.sum() - MOST_NAMED} more" if which.sum() > MOST_NAMED else ""
+        return [f"{what} ({which.sum()}): {first}{more}"] if which.any() else []
+
+    none, spread = table["verdict"] == NOT_RUN, table["se"].notna() & table["count"].isna()
+    return [
+        *named(none, "Without a run"),
+        *named(table["verdict"] == UNDECIDED, "Undecided", "why"),
+        *named(~none & (table["lost"] != ""), "With fewer runs", "lost"),
+        *named(spread, "A spread of as many runs as ours is assumed"),
+    ]
+
+
+TITLE = "Is this a reproduction?"
+
+RULE = (
+    "Levels agree, or gaps do, if neither their count nor the farthest one is a surprise at 2.5 "
+    "%: the count inside the intervals, of which each holds its number with 95 %, and the p value "
+    "of the farthest (Cochran's Q, times their number). They can be told if at least half of them "
+    "are consistent. Without gaps, the levels decide. Where a number has no answer (no run, too "
+    "few, or a diverged one), nothing is reproduced but in part. Cells share seeds and data, so "
+    "that a count is less certain than its interval says."
+)
+
+#: The rule, case by case: of levels, of gaps, and the answer.
+CASES = (
+    ("agree", "agree, and can be told", REPRODUCED),
+    ("agree, some without an answer", "agree, and can be told", IN_PART),
+    ("do not agree", "agree, and can be told", IN_GAPS),
+    ("do not agree", "agree, and cannot be told", NOT_REPRODUCED),
+    ("agree, or not", "do not agree", NOT_REPRODUCED),
+    ("agree", "agree, and cannot be told", NOT_TOLD),
+)
+
+READ = (
+    "Interval: where the printed number lies with probability 95 %, if it is of runs like ours. "
+    "Consistent: it does; not met: it does not; cannot be told: it does, and so does zero, or the "
+    "interval of a level is wider than {width}. An interval ends where the scale does (0 to 100 %, "
+    "0 to 1). z: how far ours is beyond the rounding of the printed number, in standard errors."
+)
+
+ASSUMED = (
+    "Where no spread (± a standard error) is printed, a number counts as one run, or as the mean "
+    "of the stated number of runs, with the spread of ours; the two of a gap are then paired by "
+    "seed. With printed spreads, they are independent, and each counts with its number of runs; "
+    "without one, as of as many runs as ours. A spread of fewer than 3 runs does not count. The "
+    "interval has where p, the mean of Student's with each number of runs, weighted by the "
+    "variances, is above 5 %. A number may be off by half of its last digit. For the definitions "
+    "but the first, standard errors are widened to Student's intervals."
+)
+
+#: The definitions: the name, what it asks, its source, the column of rows, and what meets it.
+DEFINITIONS: tuple[tuple[str, str, str, str, Callable[[Any], bool]], ...] = (
+    ("prediction interval", "does the printed number lie where ours lets expect it?",
+     "Patil, Peng and Leek 2016", "inside", bool),
+    ("same sign", "is our gap on the side of the paper's?", ABSENT, "same_sign", bool),
+    ("same sign and significant", "is it, with p ≤ 5 %?",
+     "Open Science Collaboration 2015", "significant", bool),
+    ("small telescopes", "could the paper have seen a gap like ours? (p ≥ 5 %)",
+     "Simonsohn 2015", "telescopes_p", lambda p: p >= 0.05),
+    ("sceptical p", "do both convince a sceptic? (two-sided p ≤ 5 %)",
+     "Held 2020", "sceptical_p", lambda p: p <= 0.05),
+    ("sceptical p, golden level", "do both, on one side? (p ≤ 2.5 %)",
+     "Held, Micheloud and Pawel 2022", "golden_p", lambda p: p <= 0.025),
+    ("equivalence", "do both differ by less than the margin? (p ≤ 5 %)",
+     "Schuirmann 1987", "equivalence_p", lambda p: p <= 0.05),
+)  # fmt: skip
+
+
+#: A heading, a text and a table; each may be empty.
+Section = tuple[str, str, pd.DataFrame]
+
+
+def sections(found: Reproduction) -> Iterator[Section]:
+    """What the page says."""
+    answer, levels, gaps = found.answer()
+    told = [f"{answer.capitalize()}.", _counted("printed number", levels), _counted("gap", gaps)]
+    told += [f"{sentence}." for sentence in found.told]
+    yield "Answer", " ".join(filter(None, told)), pd.DataFrame()
+    if found.by:
+        yield "Part by part", "The same rule for each part.", pd.DataFrame(_parts(found))
+    margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
+    yield "By which definition?", margin, pd.DataFrame(_definitions(found))
+    paired = "From the same setting, and paired by seed."
+    width = f"{WIDE:g} of the scale" if found.width is None else f"{found.width:g}"
+    read = READ.format(width=width)
+    for kind, heading, text in ((LEVEL, "Printed numbers", read), (GAP, "Gaps", paired)):
+        if len(rows := found.of(kind)):
+            yield heading, text, _listed(rows, found.keys)
+    near = [part.settings().assign(**values) for values, part in found.parts()]
+    if any(map(len, near)):
+        text = "Distance: the root mean square of ours − printed, where there are several settings."
+        table = pd.concat(near)
+        yield "Other settings", text, table[[*found.by, *table.columns.drop([*found.by])]]
+    yield "The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"])
+    yield "What is assumed", ASSUMED, pd.DataFrame()
+
+
+def as_markdown(content: Iterable[Section], title: str = TITLE, picture: str = "") -> str:
+    """The page in Markdown; ``picture`` is the name of its file, or empty."""
+    parts = [f"# {escaped(title)}", f"![Printed against ours]({picture})" if picture else ""]
+    for heading, text, table in content:
+        of = pipe_table(as_strings(table)) if len(table) else ""
+        parts += [f"## {heading}", escaped(text), of]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def as_page(content: Iterable[Section], title: str = TITLE, picture: bytes = b"") -> str:
+    """The page as one HTML file, with the picture inside. All text is escaped."""
+    parts = [f"<h1>{escape(title)}</h1>"]
+    for heading, text, table in content:
+        parts += [f"<h2>{escape(heading)}</h2>", f"<p>{escape(text)}</p>"]
+        parts += [html_table(as_strings(table), heading)] if len(table) else []
+    if picture:
+        data = base64.b64encode(picture).decode()
+        look = 'alt="Printed against ours" style="max-width: 100%"'
+        parts.insert(3, f'<img {look} src="data:image/png;base64,{data}">')
+    return html_page(title, parts)
+
+
+def write(
+    folder: Path,
+    found: Reproduction,
+    more: Iterable[Section] = (),
+    title: str = TITLE,
+    inputs: Iterable[Path] = (),
+) -> None:
+    """Write the page, its picture and all rows: ``reproduction.md``, ``.html``, ``.png``, ``.csv``.
+
+    ``more`` are further sections; ``inputs`` are files that are not written over.
+    """
+    content, drawn = [*sections(found), *more], _png(found)
+    texts = {
+        "md": as_markdown(content, title, "reproduction.png" if drawn else ""),
+        "html": as_page(content, title, drawn),
+        "csv": found.frame.to_csv(index=False, lineterminator="\n"),
+    }
+    files = {name: printable(text, keep="\n").encode() for name, text in texts.items()}
+    files |= {"png": drawn} if drawn else {}
+    write_together(folder, {f"reproduction.{name}": files[name] for name in files}, inputs)
+
+
+def _counted(what: str, count: Count) -> str:
+    if not count.number:
+        return ""
+    shares = count.inside / count.number, *share_interval(count.inside, count.number, ALPHA)
+    share, low, high = (f"{100 * share:.0f}" for share in shares)
+    return (
+        f"{count.inside} of {count.number} {what}s lie inside the prediction interval "
+        f"({share} % [{low}, {high}]; 95 % are expected; so few by chance: p "
+        f"{_p(count.so_few)}; the farthest: p {_p(count.farthest)}). Of these, "
+        f"{count.inside - count.consistent} cannot be told."
+    )
+
+
+def _png(found: Reproduction) -> bytes:
+    """The picture as PNG; empty if matplotlib is not installed."""
+    stream = io.BytesIO()
+    try:
+        found.plot().savefig(stream, format="png", dpi=150)
+    except UserError:
+        return b""
+    return stream.getvalue()
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.2g}"
+
+
+def _parts(found: Reproduction) -> Iterator[dict[str, str]]:
+    for values, part in found.parts():
+        answer, levels, gaps = part.answer()
+        if levels.number or gaps.number:
+            yield {
+                **values,
+                "levels inside": f"{levels.inside} of {levels.number}",
+                "gaps inside": f"{gaps.inside} of {gaps.number}",
+                "gaps consistent": f"{gaps.consistent} of {gaps.number}",
+                "answer": answer,
+            }
+
+
+def _definitions(found: Reproduction) -> Iterator[dict[str, str]]:
+    for name, asks, source, column, met in DEFINITIONS:
+        line = {"definition": name, "asks": asks, "source": source}
+        for kind in (LEVEL, GAP):
+            values = comparable(found.of(kind)).get(column, pd.Series(dtype=float)).dropna()
+            line[f"{kind}s"] = f"{values.map(met).sum()} of {len(values)}" if len(values) else ""
+        yield line
+    if found.gaps:
+        same, rows = found.same_order()
+        asks, told = f"is the order of {found.gaps[0]}s the paper's?", f"{same} of {rows} rows"
+        yield {"definition": "order", "asks": asks, "source": ABSENT, "levels": told}
+
+
+def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The rows as the page shows them."""
+    told = rows[["note", "apart", "setting"]].to_numpy()
+    spread = ("\u00a0±\u00a0" + rows["se"].map("{:.4g}".format)).where(rows["se"].notna(), "")
+    printed = rows["printed"].map("{:g}".format).str.replace("-", "−") + spread
+    ours = rows[["ours", "low", "high"]].astype(float).to_numpy()
+    same = [alike(*row) for row in ours]
+    table = rows.assign(
+        printed=printed + "\u00a0" + rows["unit"],
+        ours=[value for value, _, _ in same],
+        interval=[f"{low}\u00a0to\u00a0{high}" if low != ABSENT else "" for _, low, high in same],
+        z=rows["z"].round(2),
+        note=["; ".join(filter(None, row)) for row in told],
+    )
+    shown = ("page", "printed", "ours", "seeds", "interval", "verdict", "z", "note")
+    return table[[*keys, *shown]]

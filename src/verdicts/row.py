@@ -104,6 +104,11 @@ class Row:
     next_look: int | None = None
     #: The author's own words; may be empty.
     quote: str = ""
+    #: The level of the interval: it is of 1 − level. Two one-sided tests have one of 0.1.
+    level: float = NAN
+    #: The ends of the interval of 95 % of the last look, as if the claim were the only one.
+    plain_low: float = NAN
+    plain_high: float = NAN
 
     def __post_init__(self) -> None:
         """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""

@@ -20,6 +20,7 @@ from verdicts.registry import UserError, check, one_of
 @click.option("--tier", help="Tier whose results have the runs, in place of an archive.")
 @click.option("--gaps", default="method=gossip", show_default=True, metavar="COLUMN=VALUE")
 @click.option("--margin", type=float, help="The largest difference that does not matter.")
+@click.option("--width", type=float, help="The widest interval that tells something.")
 @click.option("--by", default="table", show_default=True, help="An answer for each: COLUMN,COLUMN.")
 @click.option("--from", "table", help="For init: a table in CSV, Markdown or LaTeX.")
 @click.option("--out", type=FOLDER, help="Folder  [default: results/reproduction/PAPER]")
@@ -30,6 +31,7 @@ def reproduce(
     tier: str | None,
     gaps: str,
     margin: float | None,
+    width: float | None,
     by: str,
     table: str | None,
     out: Path | None,
@@ -50,9 +52,7 @@ def reproduce(
         return
     one_of("paper", paper, paths.paper_names())
     from ngo.pipeline import printed_numbers
-    from verdicts import read_tables
-    from verdicts.reproduction import reproduction
-    from verdicts.reproduction_page import write
+    from verdicts import read_tables, reproduction
 
     root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
     claims = printed_numbers.on_numbers(root / paths.reference_folder(paper) / "claims.yaml")
@@ -63,14 +63,14 @@ def reproduce(
         tables = printed_numbers.archived_tables(archive, claims, click.echo)
     else:
         tables = read_tables(f"{paths.tier_folder(tier or of_paper)}/metrics", claims.tables)
-    numbers = printed_numbers.printed_and_measured(claims, tables)
-    found = reproduction(*numbers, gaps=pair(gaps), margin=margin)
-    for key in names(by):
-        one_of("by", key, found.keys)
+    printed, measured = printed_numbers.printed_and_measured(claims, tables)
+    found = reproduction.reproduce(
+        measured, printed, gaps=pair(gaps), margin=margin, width=width, by=names(by)
+    )
     more = [printed_numbers.nearest_calibrated(root)] if paper == paths.NGO else []
     folder = out or Path("results/reproduction") / paper
-    write(folder, found, names(by), more, f"Is this a reproduction? {paper}")
-    click.echo(f"{found.answer()[0]} → {folder}/reproduction.html")
+    reproduction.write(folder, found, more, f"Is this a reproduction? {paper}")
+    click.echo(f"{found} {folder}/reproduction.html")
 
 
 def _init(name: str | None, table: str | None) -> None:

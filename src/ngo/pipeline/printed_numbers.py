@@ -19,10 +19,9 @@ from ngo.pipeline.shipped_board import tables_of
 from ngo.training import tidy
 from verdicts import read_claims, seed_numbers
 from verdicts.claims import Claim, ClaimsFile
-from verdicts.printed_tables import rounding_of
+from verdicts.printed_tables import OF_NUMBERS, printed_number
 from verdicts.registry import UserError
-from verdicts.reproduction import OF_NUMBERS, in_words, keys_of, text_of
-from verdicts.reproduction_page import Section
+from verdicts.reproduction import Section, in_words, keys_of, text_of
 from verdicts.table import Selection, Tables, joined, selected
 
 #: The archive with the runs behind docs/calibration.md.
@@ -61,8 +60,9 @@ def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFra
             keys = {"table": claim.place} | {k: text_of(v) for k, v in source["where"].items()}
             row = {**keys, **{name: source["row"].get(name) or "" for name in OF_NUMBERS}}
             row["value"] = text = source["row"][source["column"]]
-            row["rounding"] = row["rounding"] or rounding_of(text)
-            row |= {"unit": row["unit"] or claim.unit, "apart": row["apart"] or claim.mark_reason}
+            row["rounding"] = row["rounding"] or printed_number(text).rounding
+            unit = row["unit"] or {"points": "%"}.get(claim.unit, claim.unit)
+            row |= {"unit": unit, "apart": row["apart"] or claim.mark_reason}
             row = printed.setdefault(tuple(keys.items()), row)
             try:
                 for setting, values in _settings(claim, where, claims, tables):

@@ -14,6 +14,7 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import one_of
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.planning import Plan
+from verdicts.statistics.rules import spoken
 from verdicts.table import Selection
 
 #: The mark of a claim that its author may have meant in another way.
@@ -94,6 +95,32 @@ class Claim:
     def has_sides(self) -> bool:
         """Whether it can be judged by the runs of two sides that are not paired."""
         return self.quantity in SIDES and not (self.looks or self.universes or self.exact)
+
+    @property
+    def open_values(self) -> dict[str, list[str]]:
+        """The values of the setting that the author leaves open, and the names of their cells.
+
+        The setting is the field of the cells that has its name, or the fields whose values all have
+        the same cells, with the same expectations: an author who leaves it open has one number for
+        all. Without such a field, each cell is a value.
+        """
+        fields = sorted({name for cell in self.cells.values() for name in cell.where})
+        named = [name for name in fields if self.depends_on in (name, spoken(name))]
+        chosen = named or [name for name in fields if self._is_open(name)] or fields
+        cells_of: dict[str, list[str]] = {}
+        for cell, of in self.cells.items():
+            value = ", ".join(str(of.where.get(name)) for name in chosen)
+            cells_of.setdefault(value, []).append(cell)
+        return {cells[0] if len(cells) == 1 else v: cells for v, cells in cells_of.items()}
+
+    def _is_open(self, name: str) -> bool:
+        expected: dict[str, dict[str, Expectation | None]] = {}
+        for cell in self.cells.values():
+            rest = {field: value for field, value in cell.where.items() if field != name}
+            of_value = expected.setdefault(str(cell.where.get(name)), {})
+            of_value[str(sorted(rest.items()))] = cell.expectation
+        first, *others = expected.values()
+        return all(other == first for other in others)
 
     @property
     def added(self) -> str:

@@ -6,6 +6,7 @@ A value in points is 100 times the share of 1 in its column, and so is a margin.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from verdicts.claims.claim import Claim
 from verdicts.quantity_registry import QUANTITIES
@@ -14,6 +15,9 @@ from verdicts.run_values import SHARE, UNITS, column_of, unit_of
 
 #: How the unit of a quantity starts that has the unit of its value.
 OF_THE_VALUE = "that of the value"
+
+#: Where the scales of units end.
+SCALES = {SHARE: (0.0, 1.0), "points": (0.0, 100.0)}
 
 #: The least margin that is taken for points if a claim is about a share of 1.
 LEAST = 0.1
@@ -39,6 +43,13 @@ def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = Tru
     per = f"a factor e of {along}" if claim.arguments.get("log_along") else f"1 of {along}"
     rest = quantity.unit.removeprefix(OF_THE_VALUE).replace("1 of the field", per)
     return unit + rest.replace(",", "")
+
+
+def scale_of(claim: Claim, *, of_runs: bool = True) -> tuple[float, float] | None:
+    """Where the scale of a claim's number ends, if it is a level of a known unit; None if not."""
+    if claim.quantity != "level":
+        return None
+    return SCALES.get(known_unit(replace(claim, unit=""), {}, of_runs=of_runs))
 
 
 def check_shares(

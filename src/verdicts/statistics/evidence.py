@@ -39,6 +39,10 @@ class Expectation:
     margin: float | None = None
     #: The standard error of a printed value, if it is printed, too; else it counts as one seed.
     error: float | None = None
+    #: Where the scale of the quantity ends: (0, 100) for points of a level; None: nowhere.
+    scale: tuple[float, float] | None = None
+    #: Half of the last digit of a printed value, if that is known.
+    rounding: float = 0.0
 
     @property
     def directed(self) -> bool:
@@ -48,6 +52,10 @@ class Expectation:
     def toward(self, values: pd.Series) -> pd.Series:
         """How far values are from the expected one, on the side of the direction."""
         return values - self.value if self.relation == "above" else self.value - values
+
+    def on_scale(self, low: float, high: float) -> samples.Interval:
+        """An interval, cut where the scale ends."""
+        return (low, high) if self.scale is None else tuple(np.clip([low, high], *self.scale))
 
     def __str__(self) -> str:
         text = f"{self.relation} {self.value:g}"
@@ -98,8 +106,8 @@ class Evidence:
     p_equivalent: float = NAN
     #: What the test that decides does not reject; of ``paper``, the prediction interval.
     interval: Intervals = field(default=lambda level: (NAN, NAN), compare=False, repr=False)
-    #: The same of the last look alone; None without a plan.
-    at_last_look: Intervals | None = field(default=None, compare=False, repr=False)
+    #: The same of the last look alone, at the whole level; None without a plan.
+    last: Intervals | None = field(default=None, compare=False, repr=False)
     #: The numbers of seeds at which the claim is judged (``sequential``); empty: at any. Then the
     #: p values ``p`` and ``p_equivalent`` are those over all looks taken.
     plan: tuple[int, ...] = ()

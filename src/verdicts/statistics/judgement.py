@@ -1,17 +1,18 @@
 """Verdicts: the classes, and the rule for each.
 
-Of a claim at a setting, by p values that are adjusted within its family (Holm); those of a
-difference (``p``) and of equivalence (``p_equivalent``) apart, each at 5 %:
+A correction makes success harder, never easier: what is claimed is adjusted within its family
+(Holm), and what speaks against it is not. Of a claim at a setting, each at 5 %:
 
-- ``equivalent``: a side is claimed, and the number is within the margin, which counts as none;
+- ``equivalent``: a side is claimed, and the number is within the margin, which counts as none (not
+  adjusted);
 - ``holds``: the number is on the side that is claimed, or within the margin of ``near``;
 - ``reversed``: it is on the other side; ``fails``: it is not within the margin of ``near``, or a
   case of a theorem is not met;
 - ``consistent``, ``not met``: a printed number is in the prediction interval for one more run, or
-  is not; ``cannot be told``: it is, and so is zero;
+  is not (not adjusted); ``cannot be told``: it is, and so is zero, or the interval is ``WIDE``;
 - ``depends``: of the values of a setting that the author does not state, it holds at some, and at
   others its opposite is shown, or no difference;
-- ``undecided``: none of these; ``not run``.
+- ``undecided``: none of these; ``out of scale``: what was run is not what is claimed; ``not run``.
 
 Over universes, the first that applies. Shares of universes have simultaneous exact intervals, of
 97.5 % each:
@@ -27,16 +28,18 @@ Over universes, the first that applies. Shares of universes have simultaneous ex
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from verdicts.lazy import pd
+from verdicts.lazy import pd, special
 from verdicts.statistics import multiverse as universes
 from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
 from verdicts.statistics.evidence import Evidence, Expectation
 from verdicts.statistics.multiverse import LEAST, MOST, SIDES, SOME, Multiverse, MultiverseEvidence
+from verdicts.statistics.planning import share_at
 from verdicts.statistics.rules import spoken
 from verdicts.statistics.samples import Interval
 
@@ -49,6 +52,7 @@ NOT_MET = "not met"
 CANNOT_TELL = "cannot be told"
 DEPENDS = "depends"
 UNDECIDED = "undecided"
+OUT_OF_SCALE = "out of scale"
 NOT_RUN = "not run"
 ROBUST = "robust"
 NO_EFFECT = "no effect"
@@ -59,7 +63,8 @@ MIXED = "mixed"
 #: All verdicts, in the order in which they are counted.
 VERDICTS = (
     *(HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET, DEPENDS),
-    *(ROBUST, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, MIXED, UNDECIDED, CANNOT_TELL, NOT_RUN),
+    *(ROBUST, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, MIXED),
+    *(UNDECIDED, CANNOT_TELL, OUT_OF_SCALE, NOT_RUN),
 )
 #: Counted where there are none, too.
 ALWAYS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
@@ -70,8 +75,14 @@ DECIDED = (HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET)
 #: Verdicts on a cell that say yes, and no.
 RIGHT, WRONG = {HOLDS, CONSISTENT}, {FAILS, REVERSED, EQUIVALENT, NOT_MET}
 
+#: Verdicts on printed numbers.
+PRINTED = (CONSISTENT, NOT_MET, CANNOT_TELL)
+
+#: A prediction interval of more than this share of its scale (20 points of 100) tells nothing.
+WIDE = 0.2
+
 #: Verdicts with which ``verdicts check --strict`` has the exit status 1.
-STRICT = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED, NOT_RUN)
+STRICT = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED, OUT_OF_SCALE, NOT_RUN)
 
 #: Verdicts over universes.
 OVER_UNIVERSES = (ROBUST, REVERSED, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, DEPENDS, MIXED)
@@ -89,13 +100,13 @@ class Verdict:
     verdict: str
     reason: str = ""
     evidence: Evidence | MultiverseEvidence | None = None
-    #: Of a difference: ``Evidence.p``, adjusted.
+    #: Of a difference: ``Evidence.p``, adjusted if it is claimed.
     p_adjusted: float = float("nan")
     p_equivalent_adjusted: float = float("nan")
-    #: The levels that Holm's method leaves to the two tests.
+    #: The levels that are left to the two tests.
     level: float = ALPHA
     level_equivalent: float = ALPHA
-    #: Number of claims whose p values were adjusted together.
+    #: Number of claims whose p values were adjusted together; 1 for a printed number.
     family: int = 1
     #: Number of cases in which the claim is met; NaN for a claim that is not judged by cases.
     met: float = float("nan")
@@ -110,21 +121,39 @@ class Verdict:
 
     @property
     def interval(self) -> Interval:
-        """What the test behind the verdict does not reject, at the level that is left to it.
+        """What the test behind the verdict does not reject, at ``interval_level``."""
+        return self._ends(self.interval_level, last=self.verdict == UNDECIDED)
 
-        If nothing is decided, the wider one of both tests, at the last look.
+    @property
+    def interval_level(self) -> float:
+        """The level that is left to the test behind the verdict; over universes, and plain, 5 %.
+
+        If nothing is decided, that of the wider interval of both tests, at the last look.
         """
+        found = self.evidence
+        if not isinstance(found, Evidence):
+            return ALPHA if found else math.nan
+        near = self.verdict == HOLDS and found.expectation.relation == "near"
+        if near or self.verdict == EQUIVALENT:
+            return 2 * self.level_equivalent
+        if self.verdict != UNDECIDED:
+            return self.level
+        without = found.expectation.margin is None
+        level = self.level if without else min(self.level, 2 * self.level_equivalent)
+        return level * (share_at(found) if found.last else 1)
+
+    @property
+    def plain_interval(self) -> Interval:
+        """The interval of 95 % of the last look alone, as if the claim were the only one."""
+        return self._ends(ALPHA, last=True)
+
+    def _ends(self, level: float, *, last: bool) -> Interval:
         if isinstance(self.evidence, MultiverseEvidence):
             return self.evidence.low, self.evidence.high
         if self.evidence is None:
-            return float("nan"), float("nan")
-        margin, relation = self.evidence.expectation.margin, self.evidence.expectation.relation
-        if self.verdict == EQUIVALENT or (self.verdict == HOLDS and relation == "near"):
-            return self.evidence.interval(2 * self.level_equivalent)
-        if self.verdict != UNDECIDED:
-            return self.evidence.interval(self.level)
-        level = self.level if margin is None else min(self.level, 2 * self.level_equivalent)
-        return (self.evidence.at_last_look or self.evidence.interval)(level)
+            return math.nan, math.nan
+        intervals = (last and self.evidence.last) or self.evidence.interval
+        return self.evidence.expectation.on_scale(*intervals(level))
 
 
 def holm(p: Sequence[float]) -> tuple[list[float], list[float]]:
@@ -145,16 +174,27 @@ def holm(p: Sequence[float]) -> tuple[list[float], list[float]]:
 
 
 def judge(family: Sequence[Evidence]) -> list[Verdict]:
-    """A verdict for each evidence of a family of claims."""
-    differences, levels = holm([evidence.p for evidence in family])
-    equivalences, other_levels = holm([evidence.p_equivalent for evidence in family])
+    """A verdict for each evidence of a family of claims.
+
+    What is claimed is adjusted within the family: differences, and that a number is ``near``.
+    """
+    relations = np.array([evidence.expectation.relation for evidence in family], dtype=str)
+    claimed = relations != "paper"
+    p, level = _adjusted([evidence.p for evidence in family], claimed)
+    other_p = [evidence.p_equivalent for evidence in family]
+    other_p, other_level = _adjusted(other_p, relations == "near")
     verdicts = []
     for k, evidence in enumerate(family):
-        p, p_equivalent = differences[k], equivalences[k]
-        verdict, reason = _decided(evidence, p, p_equivalent, levels[k])
-        tests = (p, p_equivalent, levels[k], other_levels[k])
-        verdicts.append(Verdict(verdict, reason, evidence, *tests, len(family)))
+        tests = (p[k], other_p[k], level[k], other_level[k])
+        size = int(claimed.sum()) if claimed[k] else 1
+        verdicts.append(Verdict(*_decided(evidence, *tests[:2]), evidence, *tests, size))
     return verdicts
+
+
+def _adjusted(p: Sequence[float], claimed: np.ndarray) -> tuple[list[float], list[float]]:
+    """The p values and their levels, by Holm's method where they are ``claimed``."""
+    adjusted, levels = holm(np.where(claimed, p, np.nan).tolist())
+    return np.where(claimed, adjusted, p).tolist(), levels
 
 
 def judge_exact(evidence: Evidence) -> Verdict:
@@ -214,49 +254,98 @@ def hardest(cases: pd.DataFrame) -> pd.Series:
     return (table[broken] if broken.any() else table).iloc[int(at)]
 
 
-def judge_every(cells: Sequence[Verdict]) -> Verdict:
+class Count(NamedTuple):
+    """How many printed numbers, or gaps, lie inside their intervals, of 95 % each."""
+
+    number: int
+    inside: int
+    #: How many of these are consistent: they can be told.
+    consistent: int
+    #: The probability that so few or fewer lie inside, if each does with 95 %.
+    so_few: float
+    #: The p value of the one that is farthest off, by Bonferroni's correction.
+    farthest: float
+
+    @classmethod
+    def of(cls, verdicts: Iterable[str], p: Iterable[float]) -> Count:
+        """The count of verdicts on printed numbers, and the p values behind them.
+
+        Without a p value (NaN), what is not met is so for sure.
+        """
+        judged = [pair for pair in zip(verdicts, p, strict=True) if pair[0] in PRINTED]
+        number, said = len(judged), [verdict for verdict, _ in judged]
+        inside = number - said.count(NOT_MET)
+        least = min((float(v != NOT_MET) if p != p else p for v, p in judged), default=1.0)
+        so_few = float(special.bdtr(inside, number, 1 - ALPHA))
+        return cls(number, inside, said.count(CONSISTENT), so_few, min(1.0, number * least))
+
+    @property
+    def agrees(self) -> bool:
+        """Whether chance may leave out so many, and one so far off; each is tested at 2.5 %."""
+        return self.number > 0 and min(self.so_few, self.farthest) > ALPHA / 2
+
+    @property
+    def can_be_told(self) -> bool:
+        """Whether at least half of them are consistent."""
+        return self.number > 0 and 2 * self.consistent >= self.number
+
+
+def judge_every(cells: Sequence[Verdict], each: str = "cells") -> Verdict:
     """The verdict on a claim about each of its cells.
 
     It fails (or is not met) if a cell does or is reversed. It holds, is equivalent, … if all cells
-    are; of printed numbers it cannot be told if one cannot.
+    are. Of printed numbers, the ``Count`` of those outside decides: some are so by chance.
     """
     verdicts = [cell.verdict for cell in cells]
     numbers = [f"{name} in {verdicts.count(name)}" for name in VERDICTS if name in verdicts]
-    reason = f"of {len(cells)} cells: {', '.join(numbers)}"
+    reason = f"of {len(cells)} {each}: {', '.join(numbers)}"
     if len(only := set(verdicts)) == 1:
-        told = only & {UNDECIDED, NOT_RUN}
-        reason = cells[0].reason if told else f"in all {len(cells)} cells"
+        told = only & {UNDECIDED, OUT_OF_SCALE, NOT_RUN}
+        reason = cells[0].reason if told else f"in all {len(cells)} {each}"
         return Verdict(verdicts[0], reason)
-    for worst, verdict in ((NOT_MET, NOT_MET), (FAILS, FAILS), (REVERSED, FAILS)):
-        if worst in verdicts:
-            return Verdict(verdict, reason)
-    return Verdict(CANNOT_TELL if CANNOT_TELL in verdicts else UNDECIDED, reason)
+    if FAILS in verdicts or REVERSED in verdicts:
+        return Verdict(FAILS, reason)
+    printed = [cell.evidence.p for cell in cells if isinstance(cell.evidence, Evidence)]
+    if len(printed) == len(cells) and only & {*PRINTED}:
+        count = Count.of(verdicts, printed)
+        if count.agrees and count.number == len(cells):
+            why = "; by chance, so many may be outside" if NOT_MET in only else ""
+            return Verdict(CONSISTENT if count.can_be_told else CANNOT_TELL, reason + why)
+        return Verdict(UNDECIDED if count.agrees else NOT_MET, reason)
+    worst = [verdict for verdict in (NOT_MET, CANNOT_TELL) if verdict in only]
+    return Verdict([*worst, UNDECIDED][0], reason)
 
 
-def judge_depends(setting: str, cells: Mapping[str, Verdict]) -> Verdict:
-    """The verdict on a claim whose author leaves a ``setting`` open, by its cells: its values.
+def judge_depends(setting: str, values: Mapping[str, Sequence[Verdict]]) -> Verdict:
+    """The verdict on a claim whose author leaves a ``setting`` open, by the cells of its values.
 
-    It depends if it holds (or is consistent) in some cells, and others show no difference, or the
-    opposite.
+    Each value is judged over its own cells. It depends if the claim holds (or is consistent) at
+    some values, and others show no difference, or the opposite.
     """
-    every = judge_every(list(cells.values()))
-    verdicts = {cell.verdict for cell in cells.values()}
+    found = {name: judge_every(cells) for name, cells in values.items()}
+    verdicts = {value.verdict for value in found.values()}
     if not (verdicts & RIGHT and verdicts & WRONG):
-        return every
-    at = [(v, [name for name, cell in cells.items() if cell.verdict == v]) for v in VERDICTS]
+        return judge_every(list(found.values()), f"values of {setting}")
+    at = [(v, [name for name, value in found.items() if value.verdict == v]) for v in VERDICTS]
     told = "; ".join(f"{verdict} at {', '.join(names)}" for verdict, names in at if names)
     return Verdict(DEPENDS, f"on {setting}: {told}")
 
 
-def _decided(evidence: Evidence, p: float, p_equivalent: float, level: float) -> tuple[str, str]:
-    """The verdict by adjusted p values, and the reason if undecided."""
+def printed_verdict(p: float, low: float, high: float, expected: Expectation) -> str:
+    """The verdict on a printed number, by its p value and the ends of the prediction interval."""
+    most = WIDE * np.ptp(expected.scale) if expected.scale else math.inf
+    told = high - low <= most and not low <= 0 <= high
+    return NOT_MET if p <= ALPHA else CONSISTENT if told else CANNOT_TELL
+
+
+def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, str]:
+    """The verdict by p values that are adjusted where they must be, and why it is undecided."""
     if evidence.obstacle:
         return UNDECIDED, evidence.obstacle
     expected = evidence.expectation
     different, equivalent = p <= ALPHA, p_equivalent <= ALPHA
     if expected.relation == "paper":
-        low, high = evidence.interval(level)
-        return NOT_MET if different else CANNOT_TELL if low <= 0 <= high else CONSISTENT, ""
+        return printed_verdict(p, *expected.on_scale(*evidence.interval(ALPHA)), expected), ""
     lost = "the correction for the family leaves no significant"
     if expected.directed:
         if equivalent:

@@ -92,7 +92,7 @@ def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
         side=looks[first].side,
         obstacle=last.obstacle if all(look.obstacle for look in looks) else "",
         interval=interval,
-        at_last_look=lambda level: last.interval(shares(plan)[len(looks) - 1] * level),
+        last=last.interval,
         plan=plan,
         looks=len(looks),
     )

@@ -271,3 +271,36 @@ def test_mistakes_are_one_line(tmp_path, claims, message):
     with pytest.raises(UserError, match=message) as error:
         read(tmp_path, {"a-1": {}, **claims})
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "expected"),
+    [
+        ("p", {"a": {"p": 1}, "b": {"p": 0.5}}, {"a": ["a"], "b": ["b"]}),
+        (
+            "γ",
+            {"a": {"gamma": 1, "d": "x"}, "b": {"gamma": 1, "d": "y"}, "c": {"gamma": 2, "d": "x"}},
+            {"1": ["a", "b"], "c": ["c"]},
+        ),
+        (  # one printed number for both ways of training
+            "the way of training",
+            {
+                f"{method} {rule}": {"method": method, "graph": graph, "rule": rule, "above": value}
+                for method, graph, value in (("sgd", "none", 3), ("x", "ring", 4), ("y", "ring", 4))
+                for rule in ("plain", "momentum")
+            },
+            {
+                "plain": ["sgd plain", "x plain", "y plain"],
+                "momentum": ["sgd momentum", "x momentum", "y momentum"],
+            },
+        ),
+        (
+            "a word",
+            {"a": {"d": 1, "above": 3}, "b": {"d": 2, "above": 4}},
+            {"a": ["a"], "b": ["b"]},
+        ),
+    ],
+)
+def test_the_values_of_a_setting_that_is_open_have_their_own_cells(tmp_path, name, cells, expected):
+    claims = {"a": {"kind": "bound", "cells": cells, "depends_on": name}}
+    assert read_claims(write(tmp_path / "c.yaml", claims)).claims["a"].open_values == expected

@@ -135,9 +135,63 @@ def test_the_family_is_corrected_for():
     first, _ = judge([near_five_percent, nothing])
     assert (alone.verdict, first.verdict, first.family) == ("holds", "undecided", 2)
     assert first.p_adjusted == pytest.approx(2 * near_five_percent.p)
+
+
+def test_a_correction_makes_success_harder_never_easier():
+    """What is claimed is adjusted; what speaks against it is not."""
     close, far = (evidence(mean + NOISE, Expectation("above", 0, 3)) for mean in (2, 9))
-    assert judge([close])[0].verdict == "equivalent"
-    assert judge([close, far, far])[0].verdict == "holds"
+    assert judge([close, far, far])[0].verdict == judge([close])[0].verdict == "equivalent"
+    near, other = (evidence(NOISE, Expectation("near", 0, margin)) for margin in (1.0, 9.0))
+    assert 0.025 < near.p_equivalent < 0.05
+    assert judge([near])[0].verdict == "holds"
+    assert judge([near, evidence(NOISE, Expectation("near", 0, 0.1))])[0].verdict == "undecided"
+    printed = evidence(9 + NOISE, Expectation("paper", 12.2))
+    assert 0.02 < printed.p < 0.05
+    for family in ([printed], [printed, other, far]):
+        found = judge(family)[0]
+        assert (found.verdict, found.family, found.level) == ("not met", 1, 0.05)
+    assert judge([far, printed, other])[0].family == 2
+
+
+def test_the_interval_has_the_level_of_its_test_and_the_plain_one_is_of_95_percent():
+    values = np.concatenate([NOISE, NOISE + 0.1, NOISE - 0.1, NOISE]) + 1
+    looked = sequential(values, Expectation("above", 0, 0.1), (10, 20))
+    holds, other = judge([looked, sequential(-values, Expectation("above", 0), (10, 20))])
+    assert (holds.verdict, other.verdict, holds.interval_level) == ("holds", "reversed", 0.025)
+    assert holds.interval == looked.interval(0.025)
+    plain = evidence(values, Expectation("above", 0, 0.1)).interval(0.05)
+    assert holds.plain_interval == plain != holds.interval
+    (within,) = judge([evidence(NOISE, Expectation("above", 0, 3))])
+    assert (within.verdict, within.interval_level) == ("equivalent", 0.1)
+
+
+def test_a_wide_interval_of_a_level_tells_nothing_and_ends_with_the_scale():
+    for scale, noise, expected in (((0, 100), 6, "cannot be told"), ((0, 100), 1, "consistent")):
+        (found,) = judge([evidence(95 + noise * NOISE, Expectation("paper", 94, scale=scale))])
+        assert found.verdict == expected
+        assert found.interval[1] == (100 if noise == 6 else found.evidence.interval(0.05)[1])
+    (found,) = judge([evidence(95 + 6 * NOISE, Expectation("paper", 94))])
+    assert (found.verdict, found.interval[1] > 100) == ("consistent", True)
+
+
+@pytest.mark.parametrize(
+    ("off", "expected"),
+    [
+        ([0] * 6 + [3], "consistent"),  # one of seven is outside by chance
+        ([0] * 6 + [30], "not met"),  # not so far
+        ([0] * 4 + [3] * 3, "not met"),  # nor so many
+        ([0], "consistent"),
+        ([3], "not met"),
+    ],
+)
+def test_some_printed_numbers_are_outside_by_chance(off, expected):
+    cells = [evidence(9 + NOISE, Expectation("paper", 9 + each)) for each in off]
+    found = judge_every(judge(cells))
+    assert found.verdict == expected
+    zero = evidence(NOISE, Expectation("paper", 0))
+    told = [evidence(9 + NOISE, Expectation("paper", 9)), zero, zero]
+    assert judge_every(judge(told)).verdict == "cannot be told"
+    assert judge_every([*judge(cells), Verdict("not run")]).verdict in ("undecided", "not met")
 
 
 def test_cases_must_all_be_met():
@@ -190,7 +244,14 @@ def test_a_claim_about_every_cell(cells, expected):
     ],
 )
 def test_a_claim_whose_author_leaves_a_setting_open(cells, expected):
-    found = judge_depends("γ", {f"γ = {k}": Verdict(name) for k, name in enumerate(cells)})
+    found = judge_depends("γ", {f"γ = {k}": [Verdict(name)] for k, name in enumerate(cells)})
     assert found.verdict == expected
     if expected == "depends":
         assert found.reason.startswith(f"on γ: {cells[0]} at γ = 0; ")
+
+
+def test_values_of_an_open_setting_are_compared_and_not_its_cells():
+    some = [Verdict("consistent"), Verdict("not met")]
+    assert judge_depends("rule", {"a": some, "b": some[::-1]}).verdict == "not met"
+    found = judge_depends("rule", {"a": some, "b": some[:1]})
+    assert found == Verdict("depends", "on rule: consistent at b; not met at a")
