@@ -103,7 +103,7 @@ def read_printed(
             raise UserError(f"{name}: it is no table: {in_a_line(error)}.") from None
     names = list(map(str, table.columns))
     check_columns(names, name)
-    check(len(names) <= MOST_COLUMNS, f"{name}: columns", len(names), f"at most {MOST_COLUMNS}")
+    _check_columns(len(names))
     if table.empty:
         raise UserError(f"{name}: it has no rows.")
     table.columns = pd.Index(["value" if n == value and "value" not in names else n for n in names])
@@ -124,6 +124,8 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _csv(path: Path) -> pd.DataFrame:
+    with path.open("rb") as file:
+        _check_columns(1 + file.readline().count(b","))
     return read_csv(path, dtype=str, keep_default_na=False)
 
 
@@ -147,6 +149,7 @@ def _latex(path: Path) -> pd.DataFrame:
         raise ValueError("it has no tabular, or no end of it")
     body = _after_arguments(text[begin.end() : end])
     lines = [re.split(r"(?<!\\)&", line) for line in re.split(r"\\\\(?:\[[^]]{0,20}\])?", body)]
+    _check_columns(max(map(len, lines)))
     rows = [cells for line in lines if any(cells := [c for part in line for c in _cells(part)])]
     for above, row in pairwise(rows):  # a \multirow stands above
         row[0] = row[0] or above[0]
@@ -175,6 +178,8 @@ _SIGNS = {r"\pm": "±", r"\times": "×", r"\percent": "%", "{,}": ",", "~": " "}
 
 def _cells(source: str) -> list[str]:
     """The texts of a LaTeX cell: one, or several equal ones if it spans columns."""
+    if not re.search(r"[\\{}$~^_]", source):
+        return [" ".join(source.split())]
     source = re.sub(_LOOKS, "", source)
     several = re.match(r"\s*\\multicolumn\{(\d{1,2})\}", source)
     source = re.sub(r"\\multi(?:column|row)\{[^{}]*\}\{[^{}]*\}", "", source)
@@ -195,11 +200,16 @@ def _table(rows: list[list[str]], path: Path) -> pd.DataFrame:
     if not rows:
         raise ValueError("it has no table")
     header, *rest = rows
+    check_columns(header, path.name)
+    _check_columns(len(header))
     for number, row in enumerate(rest, 1):
         if len(row) != len(header):
             raise ValueError(f"row {number} has {len(row)} cells, and the header has {len(header)}")
-    check_columns(header, path.name)
     return pd.DataFrame(rest, columns=header)
+
+
+def _check_columns(count: int) -> None:
+    check(count <= MOST_COLUMNS, "printed: columns", count, f"it may have {MOST_COLUMNS:,}")
 
 
 def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:

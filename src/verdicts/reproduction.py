@@ -295,6 +295,7 @@ def reproduce(
         seeds=("value", "count"), finite=("finite", "count"),
     )  # fmt: skip
     ours = ours.join(left_out(runs, [*keys, "setting"])).reset_index()
+    ours["lost"] = ours["lost"].astype(object)
     absent = {"setting": "", "seeds": 0, "finite": 0, "lost": ""}
     table = numbers.merge(ours, on=keys, how="left").fillna(absent)
     table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))

@@ -11,7 +11,7 @@ from ngo.cli.cli import main
 from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.printed_numbers import printed_and_measured
 from verdicts import check, read_claims
-from verdicts.reproduction import LEVEL, reproduction
+from verdicts.reproduction import LEVEL, reproduce
 
 CLAIMS = """
 claims:
@@ -54,14 +54,14 @@ def paper(tmp_path):
 def test_numbers_have_the_runs_and_the_verdicts_of_the_claims_on_them(paper):
     folder, claims, tables = paper
     printed, measured = printed_and_measured(claims, tables)
-    found = reproduction(printed, measured).of(LEVEL).set_index("method")
+    found = reproduce(measured, printed).of(LEVEL).set_index("method")
     judged = {row.cell: row.verdict for row in check(folder / "claims.yaml", folder)}
     assert found["verdict"]["b"] == judged["b"] == "not met"
     assert found["verdict"][["a", "c", "d"]].to_list() == ["consistent", "consistent", "not run"]
     assert found["se"]["a"] == 0.5  # four seeds
     assert found["apart"]["c"] == "fitted"
     assert "absent" in found["note"]["d"]
-    ours = reproduction(printed, measured).rows.set_index(["method", "setting"])["ours"]
+    ours = reproduce(measured, printed).frame.set_index(["method", "setting"])["ours"]
     accuracy = tables["runs"]["consensus_accuracy"]
     assert ours["a", ""] == pytest.approx(100 * accuracy[:8].mean())
     # the values among which a claim chooses are settings

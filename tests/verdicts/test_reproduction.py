@@ -1,31 +1,34 @@
 """Printed numbers against ours: intervals, gaps, answers, and what a stranger may hand over."""
 
+import contextlib
 import os
 import sys
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from verdicts import replication
 from verdicts.cli import main
-from verdicts.printed_tables import read_printed
+from verdicts.printed_tables import printed_number, read_printed
+from verdicts.registry import UserError
 from verdicts.reproduction import (
     GAP,
     IN_GAPS,
+    IN_PART,
     LEVEL,
     NOT_REPRODUCED,
     NOT_TOLD,
     REPRODUCED,
-    Count,
     answer,
-    reproduction,
+    reproduce,
 )  # fmt: skip
-from verdicts.reproduction_page import picture
 from verdicts.statistics.evidence import Expectation, evidence
-from verdicts.statistics.judgement import judge
+from verdicts.statistics.judgement import CANNOT_TELL, NOT_RUN, UNDECIDED, Count, judge
 
 PRINTED = "data,method,value\nx,a,70.0\nx,b,72.0\ny,a,50.0\ny,b,50.5\n"
+GAPS = ("method", "a")
 CELLS = [("x", "a"), ("x", "b"), ("y", "a"), ("y", "b")]
 
 
@@ -47,7 +50,7 @@ def printed(values=(70.0, 72.0, 50.0, 50.5), **more):
 
 def test_the_interval_of_a_number_is_that_of_a_claim_on_it():
     measured = runs()
-    found = reproduction(printed(), measured).of(LEVEL)
+    found = reproduce(measured, printed()).of(LEVEL)
     groups = measured.groupby(["data", "method"])
     for row, (_, values) in zip(found.to_dict("records"), groups, strict=True):
         seen = evidence(values["value"].to_numpy(), Expectation("paper", row["printed"]))
@@ -59,16 +62,54 @@ def test_a_gap_is_paired_by_seed_and_printed_spreads_count():
     measured = runs()
     sides = measured.pivot(index=["data", "seed"], columns="method", values="value")
     ours = (sides["b"] - sides["a"])["x"]
-    gap = reproduction(printed(), measured, ("method", "a")).of(GAP).iloc[0]
+    gap = reproduce(measured, printed(), gaps=GAPS).of(GAP).iloc[0]
     assert gap[["printed", "ours", "sd"]].to_list() == pytest.approx([2, ours.mean(), ours.std()])
-    told = reproduction(printed(se=0.2), measured, ("method", "a")).of(GAP).iloc[0]
-    study = 2, 0.08**0.5, ours.mean(), ours.std() / 8**0.5
-    low, _ = replication.prediction_interval(study[2], study[1], study[3])
-    assert told["low"] == pytest.approx(low)
-    assert told["q_p"] == pytest.approx(replication.q_test(*study))
-    # four printed seeds with a standard deviation of 0.4 are a standard error of 0.2
-    four = reproduction(printed(sd=0.4, seeds=4.0), measured, ("method", "a")).of(GAP).iloc[0]
-    assert four["low"] == pytest.approx(told["low"])
+    told = reproduce(measured, printed(se=0.2), gaps=GAPS).of(GAP).iloc[0]
+    error = np.hypot(0.08**0.5, ours.std() / 8**0.5)
+    assert told["z"] == pytest.approx((ours.mean() - 2) / error)
+    half = stats.t.ppf(0.975, 7) * error  # of as many seeds as ours: 8
+    assert told["low"] == pytest.approx(ours.mean() - half)
+    # eight printed seeds with this standard deviation have a standard error of 0.2
+    eight = reproduce(measured, printed(sd=0.2 * 8**0.5, seeds=8), gaps=GAPS).of(GAP).iloc[0]
+    assert eight["low"] == pytest.approx(told["low"])
+
+
+def test_a_printed_spread_counts_with_its_number_of_runs():
+    """The p value is the mean of Student's with both numbers, weighted by the variances."""
+    measured = runs(seeds=5)
+    cell = measured["value"][:5]
+    theirs, ours = 0.3**2 / 3, cell.var() / 5
+    row = reproduce(measured, printed(sd=0.3, seeds=3)).of(LEVEL).iloc[0]
+    t = abs(cell.mean() - 70) / (theirs + ours) ** 0.5
+    p = 2 * (theirs * stats.t.sf(t, 2) + ours * stats.t.sf(t, 4)) / (theirs + ours)
+    assert row["q_p"] == pytest.approx(p)
+    edge = (row["high"] - row["ours"]) / (theirs + ours) ** 0.5
+    tails = 2 * (theirs * stats.t.sf(edge, 2) + ours * stats.t.sf(edge, 4)) / (theirs + ours)
+    assert tails == pytest.approx(0.05)
+    # without a number of runs, as of ours; a spread of two is none
+    told = reproduce(measured, printed(sd=0.3))
+    assert "A spread of as many runs as ours is assumed (4)" in str(told)
+    assert told.of(LEVEL)["se"].iloc[0] == pytest.approx(0.3 / 5**0.5)
+    assert reproduce(measured, printed(sd=0.3, seeds=2)).of(LEVEL)["se"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "spread"),
+    [(3, 3, 1), (20, 3, 3), (3, 100, 1)],
+)
+def test_true_copies_with_printed_spreads_are_seldom_not_reproduced(ours, theirs, spread):
+    """Of 200 tables of 12 cells, at most 5 %, and what chance adds; by normal quantiles, 49 %."""
+    random, tables, cells = np.random.default_rng(0), 200, 12
+    index = pd.MultiIndex.from_product([range(tables), range(cells)], names=["draw", "cell"])
+    cell = index.to_frame(index=False)
+    paper = spread * random.normal(size=(len(cell), theirs))
+    numbers = cell.assign(value=70 + paper.mean(1), sd=paper.std(1, ddof=1), seeds=theirs)
+    measured = cell.loc[cell.index.repeat(ours)].assign(
+        seed=np.tile(range(ours), len(cell)), value=random.normal(70, 1, len(cell) * ours)
+    )
+    found = reproduce(measured, numbers, by=["draw"])
+    refused = sum(part.answer()[0] == NOT_REPRODUCED for _, part in found.parts())
+    assert refused <= stats.binom.ppf(0.999, tables, 0.05)
 
 
 def test_one_more_run_of_ours_lies_inside_in_95_percent_and_is_seldom_not_reproduced():
@@ -76,9 +117,9 @@ def test_one_more_run_of_ours_lies_inside_in_95_percent_and_is_seldom_not_reprod
     whole = pd.concat(draws, ignore_index=True)
     one, rest = whole[whole["seed"] == 8], whole[whole["seed"] < 8]
     keys = ["draw", "data", "method", "value"]
-    found = reproduction(one[keys], rest, ("method", "a"))
-    assert found.rows["inside"].mean() == pytest.approx(0.95, abs=0.02)
-    answers = [part.answer()[0] for _, part in found.parts(["draw"])]
+    found = reproduce(rest, one[keys], gaps=GAPS, by=["draw"])
+    assert found.frame["inside"].mean() == pytest.approx(0.95, abs=0.02)
+    answers = [part.answer()[0] for _, part in found.parts()]
     refused = sum(told in (NOT_REPRODUCED, IN_GAPS) for told in answers)
     assert refused < 0.12 * 150  # levels and gaps, each at 5 %; their cells share seeds
 
@@ -98,17 +139,100 @@ def test_the_answer_follows_the_rule(levels, gaps, expected):
 
 
 def test_answers_for_levels_that_are_off_and_gaps_that_are_not():
-    shifted = reproduction(printed(), runs((60, 62.05, 30, 36)), ("method", "a"))
-    assert [part.answer()[0] for _, part in shifted.parts(["data"])] == [IN_GAPS, NOT_REPRODUCED]
+    shifted = reproduce(runs((60, 62.05, 30, 36)), printed(), gaps=GAPS, by=["data"])
+    assert [part.answer()[0] for _, part in shifted.parts()] == [IN_GAPS, NOT_REPRODUCED]
     assert shifted.same_order() == (2, 2)
-    same = reproduction(printed(), runs(noise=0.1), ("method", "a"), margin=1)
+    same = reproduce(runs(noise=0.1), printed(), gaps=GAPS, margin=1)
     assert same.answer()[0] == REPRODUCED
     assert same.of(LEVEL)["equivalence_p"].max() < 0.05
 
 
+def test_without_an_answer_to_each_number_it_is_reproduced_in_part():
+    measured = runs()
+    diverged = (measured["method"] == "b") & (measured["data"] == "y") & (measured["seed"] == 3)
+    lost = reproduce(measured.assign(diverged=diverged), printed())
+    assert lost.of(LEVEL)["verdict"].iloc[3] == UNDECIDED
+    assert lost.answer()[0] == IN_PART
+    assert "Undecided (1): data=y, method=b: the number is infinite in 1 of 8 seeds" in str(lost)
+    alone = reproduce(measured[measured["data"] == "x"], printed())
+    assert alone.of(LEVEL)["verdict"].to_list()[2:] == [NOT_RUN, NOT_RUN]
+    assert alone.answer()[0] == IN_PART
+    assert "Without a run (2): data=y, method=a; data=y, method=b" in str(alone)
+    none = reproduce(measured, printed(apart=["", "", "fitted", ""]))
+    assert none.answer()[0] == REPRODUCED
+
+
+def test_runs_without_a_value_and_seeds_that_a_gap_lacks_are_told():
+    measured = runs()
+    measured.loc[[1, 2], "value"] = np.nan
+    measured = measured.drop(index=measured.index[-1])
+    found = reproduce(measured, printed(), gaps=GAPS)
+    assert found.answer()[0] == REPRODUCED
+    notes = found.frame.set_index(["data", "method"])["note"]
+    assert notes["x", "a"] == "seeds 1, 2 are left out: no value in 2 rows"
+    assert notes["x", "b − a"] == notes["x", "a"]
+    assert notes["y", "b − a"] == "seed 7 is left out: a run to compare with is missing"
+    assert "With fewer runs (3): data=x, method=a: seeds 1, 2 are left out" in str(found)
+    both = measured.assign(diverged=measured["seed"] == 0)
+    told = reproduce(both, printed(), gaps=GAPS).of(GAP)["note"].iloc[0]
+    assert told.startswith("seed 0 is left out: both sides diverged")
+
+
+def test_units_are_converted_where_they_are_stated_and_else_asked_for():
+    shares = runs().assign(value=lambda rows: rows["value"] / 100)
+    for rows, given in ((shares, printed()), (runs(), printed((0.7, 0.72, 0.5, 0.505)))):
+        with pytest.raises(UserError, match="one side may be in percent"):
+            reproduce(rows, given)
+        assert reproduce(rows, given, unit="nats").answer()[0] == NOT_REPRODUCED
+    texts = printed(("70.0%", "72.0", "50.0", "50.5"))
+    for found in (reproduce(shares, texts), reproduce(shares, printed(unit="%"))):
+        assert found.answer()[0] == REPRODUCED
+        assert "Printed numbers are in percent: measured ones are taken × 100" in str(found)
+    found = reproduce(runs(), printed((0.7, 0.72, 0.5, 0.505)), unit="share")
+    assert found.answer()[0] == REPRODUCED
+    assert found.of(LEVEL)["ours"].iloc[0] == pytest.approx(runs()["value"][:8].mean() / 100)
+    # losses beside accuracies, and a metric whose numbers are not of one size
+    assert reproduce(runs((2, 2, 2, 2), 0.1), printed((1.0, 1.5, 1.2, 0.9))).frame["seeds"].all()
+
+
+def test_an_interval_ends_at_the_scale_and_a_wide_one_tells_nothing():
+    measured = runs((97, 96, 60, 50), noise=3).assign(value=lambda of: of["value"].clip(upper=100))
+    wide = reproduce(measured, printed((97.0, 96, 60, 50)), unit="%")
+    rows = wide.of(LEVEL)
+    assert rows["high"].max() == 100
+    assert (rows["high"] - rows["low"])[2:].min() > 20
+    assert rows["verdict"].to_list()[2:] == [CANNOT_TELL] * 2
+    measured = runs()
+    assert (reproduce(measured, printed(), width=1.0).of(LEVEL)["verdict"] == CANNOT_TELL).all()
+    assert (reproduce(measured, printed()).of(LEVEL)["verdict"] != CANNOT_TELL).all()
+
+
+def test_names_that_look_like_nothing_are_names(tmp_path):
+    cells = {"nan,None": 70.0, "nan,NA": 72.0, "null,None": 50.0, "null,NA": 50.5}
+    measured = [f"{cell},{k},{cells[cell] + k - 1}" for cell in cells for k in range(3)]
+    numbers = [f"{cell},{value}" for cell, value in cells.items()]
+    for name, header, rows in (("runs", "seed,value", measured), ("printed", "value", numbers)):
+        text = "\n".join([f"data,method,{header}", *rows, ""])
+        (tmp_path / f"{name}.csv").write_text(text)
+    found = reproduce(tmp_path / "runs.csv", tmp_path / "printed.csv", gaps=("method", "None"))
+    assert str(found).startswith("Reproduced: 4 of 4 printed numbers and 2 of 2 gaps lie inside")
+
+
+def test_it_takes_frames_and_dicts_and_shows_what_it_found(tmp_path):
+    numbers = {"data": ["x", "y"], "method": ["a", "b"], "accuracy": ["70.0 ± 0.5", 50.5]}
+    measured = runs().rename(columns={"value": "accuracy"})
+    found = reproduce(measured.to_dict("list"), numbers, "accuracy")
+    assert found.frame["printed"].to_list() == [70.0, 50.5]
+    assert found.to_markdown().startswith("| Data | Method | Printed | Ours |")
+    assert found._repr_html_().startswith("<p>Reproduced: 2 of 2")
+    assert "toprule" in found.to_latex()
+    found.plot(tmp_path / "x.png")
+    assert (tmp_path / "x.png").exists()
+
+
 def test_cells_apart_and_settings():
     two = pd.concat([runs().assign(setting="s=1"), runs((60,) * 4, 0.01).assign(setting="s=2")])
-    found = reproduction(printed(apart=["fitted", "", "", ""]), two)
+    found = reproduce(two, printed(apart=["fitted", "", "", ""]))
     assert [count.number for count in found.answer()[1:]] == [3, 0]
     nearest = found.settings().set_index("setting")
     assert nearest.index.to_list() == ["each at its nearest", "s=1", "s=2"]
@@ -119,8 +243,8 @@ def test_cells_apart_and_settings():
 def test_a_number_is_rounded_where_it_is_printed():
     exact = pd.DataFrame({"m": "a", "seed": range(5), "setting": "", "value": 0.0014})
     number = pd.DataFrame({"m": ["a"], "value": [0.0], "rounding": 0.005})
-    assert reproduction(number, exact).rows["inside"].all()
-    assert not reproduction(number.assign(rounding=0.0005), exact).rows["inside"].any()
+    assert reproduce(exact, number).frame["inside"].all()
+    assert not reproduce(exact, number.assign(rounding=0.0005)).frame["inside"].any()
 
 
 LATEX = r"""\begin{tabular}{l l c c} \toprule
@@ -155,6 +279,60 @@ def test_tables_are_read_as_people_have_them(tmp_path, name, text):
     assert table["rounding"].to_list() == [0.05, 0.05, 0.05, 0.5, 0.05]
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "spread", "rounding", "percent"),
+    [("70 ± 0.04", 70, 0.04, 0.5, False), ("1.5e3", 1500, None, 50, False),
+     ("70.1%", 70.1, None, 0.05, True), ("70.1 (0.4)", 70.1, 0.4, 0.05, False),
+     ("70.1 ± 0.4 %", 70.1, 0.4, 0.05, True), ("1,234.5", 1234.5, None, 0.05, False),
+     ("−1.5 × 10^−3", -0.0015, None, 5e-5, False), ("–.5", -0.5, None, 0.05, False)],
+)  # fmt: skip
+def test_a_printed_number(text, value, spread, rounding, percent):
+    found = printed_number(text)
+    assert (found.value, found.percent) == (value, percent)
+    assert found.rounding == pytest.approx(rounding)
+    assert found.spread == spread if spread else np.isnan(found.spread)
+
+
+@pytest.mark.parametrize(
+    "text", ["1,234", "1e400", "70–80", "70.1 (4)", "70.1 (+1.2)", "1_000", "inf", "٣", "1" * 101]
+)
+def test_what_is_no_printed_number(text):
+    assert printed_number(text) is None
+
+
+def test_latex_signs_are_read(tmp_path):
+    (tmp_path / "t.tex").write_text(
+        r"\begin{tabular}[t]{l@{\hspace{1em}}S[table-format=2.1]c}"
+        r"Method & Acc.\ (\%) & CIFAR\_10 \\"
+        r"Ours & $70.1_{\pm 0.4}$ & \cellcolor{gray!20}$1.5 \times 10^{-3}$ \\\end{tabular}"
+    )
+    table = read_printed(tmp_path / "t.tex")
+    assert table["column"].to_list() == ["Acc. (%)", "CIFAR_10"]
+    assert table["value"].to_list() == [70.1, 0.0015]
+    assert table["sd"].iloc[0] == 0.4
+    assert table["unit"].to_list() == ["%", ""]
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["1", "1,", ".", "9 ", "±1", "(", "%", "e1", "{", "[", r"\begin{tabular}", r"\a{", "\\[", "|",
+     "&", r"\cmidrule(", r"\multirow{", "*", "$", "-", "\\\\"],
+)  # fmt: skip
+def test_long_texts_end_at_once(tmp_path, part):
+    text = part * (10**5 // len(part))
+    start = time.process_time()
+    assert printed_number(text + "x") is None
+    for name, table in {
+        "a.csv": f'm,value\na,"{text}x"\n', "b.md": f"| m | v |\n| a | {text}x |\n",
+        "c.tex": text, "d.tex": f"\\begin{{tabular}}{{ll}} {text} \\end{{tabular}}",
+        "e.tex": f"\\begin{{tabular}}{text}\\end{{tabular}}",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_text(table)
+        with contextlib.suppress(UserError):
+            read_printed(tmp_path / name)
+    assert time.process_time() - start < 3
+
+
 @pytest.fixture
 def files(tmp_path):
     (tmp_path / "printed.csv").write_text(PRINTED)
@@ -178,7 +356,8 @@ def test_the_command_writes_a_page_with_its_picture_and_all_rows(files, monkeypa
     assert (files / "out/reproduction.png").read_bytes().startswith(b"\x89PNG")
     assert "<script" not in (files / "out/reproduction.html").read_text()
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # not installed
-    assert picture(reproduction(printed(), runs())) == b""
+    assert command(files, "--out", f"{files / 'plain'}", printed="evil.csv") == 0
+    assert not (files / "plain/reproduction.png").exists()
 
 
 BAD = {
@@ -214,7 +393,8 @@ def test_a_table_without_a_column_value_is_to_blame_for_it(files, capsys):
 @pytest.mark.parametrize(
     "more",
     [["--gaps", "method"], ["--gaps", "methods=a"], ["--gaps", "method=c"], ["--by", "date"],
-     ["--margin", "0"], ["--value", "values"], ["--settings", "lr"], ["--out", "runs.csv"]],
+     ["--margin", "0"], ["--width", "-1"], ["--margin", "nan"], ["--value", "values"],
+     ["--settings", "lr"], ["--out", "runs.csv"]],
 )  # fmt: skip
 def test_an_option_that_fits_nothing_ends_in_one_line(files, capsys, monkeypatch, more):
     monkeypatch.chdir(files)

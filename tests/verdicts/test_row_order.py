@@ -8,7 +8,7 @@ from scipy import stats
 from verdicts.claims.claims_file import read_claims
 from verdicts.comparison import compare
 from verdicts.ledger import judged
-from verdicts.reproduction import GAP, reproduction
+from verdicts.reproduction import GAP, reproduce
 from verdicts.row import as_table
 
 SEEDS = 7
@@ -93,15 +93,15 @@ def test_gaps_are_paired_by_seed_and_may_be_off_by_both_roundings():
     )
     half = stats.t.ppf(0.975, SEEDS - 1) * gap.std() * (1 + 1 / SEEDS) ** 0.5
     for given in (rows, *shuffled(rows)):
-        found = reproduction(printed, given, ("m", "A")).of(GAP).iloc[0]
+        found = reproduce(given, printed, gaps=("m", "A")).of(GAP).iloc[0]
         assert (found["ours"], found["sd"]) == pytest.approx((gap.mean(), gap.std()))
         assert found["high"] - found["ours"] == pytest.approx(half + 0.55)
     spread = printed.assign(rounding=0.0, sd=[3.0, 4.0], seeds=[9.0, 4.0])
-    found = reproduction(spread, rows, ("m", "A")).of(GAP).iloc[0]
+    found = reproduce(rows, spread, gaps=("m", "A")).of(GAP).iloc[0]
     error = np.hypot(np.hypot(1.0, 2.0), gap.std() / SEEDS**0.5)
     assert found["z"] == pytest.approx((gap.mean() - 1) / error)
     alone = printed.assign(rounding=0.0, seeds=[5.0, 2.0])  # as so few of our seeds
-    found = reproduction(alone, rows, ("m", "A")).of(GAP).iloc[0]
+    found = reproduce(rows, alone, gaps=("m", "A")).of(GAP).iloc[0]
     half = stats.t.ppf(0.975, SEEDS - 1) * gap.std() * (1 / 2 + 1 / SEEDS) ** 0.5
     assert found["high"] - found["ours"] == pytest.approx(half)
 

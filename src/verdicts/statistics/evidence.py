@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import comb
 
 import numpy as np
 
-from verdicts.lazy import pd, special
+from verdicts import replication
+from verdicts.lazy import pd
 from verdicts.statistics import samples
 from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
 
@@ -39,6 +39,8 @@ class Expectation:
     margin: float | None = None
     #: The standard error of a printed value, if it is printed, too; else it counts as one seed.
     error: float | None = None
+    #: Of how many seeds that standard error is; None: of as many as ours.
+    seeds: int | None = None
     #: Where the scale of the quantity ends: (0, 100) for points of a level; None: nowhere.
     scale: tuple[float, float] | None = None
     #: Half of the last digit of a printed value, if that is known.
@@ -236,24 +238,23 @@ def _agreeing(test: samples.OneSample, asked: Sequence[float]) -> Intervals:
 
 
 def of_printed(found: Evidence) -> Evidence:
-    """The evidence with what the prediction interval says of a printed value."""
-    of, freedom = found.expectation, found.pairs - 1
-    below: Callable[[float], float]
-    quantile: Callable[[float], float]
-    if of.error is None:
-        error = found.spread * np.sqrt(1 + 1 / found.pairs)
-        below, quantile = partial(special.stdtr, freedom), partial(special.stdtrit, freedom)
-    else:
-        error = np.hypot(of.error, found.spread / np.sqrt(found.pairs))
-        below, quantile = special.ndtr, special.ndtri
-    off = abs(found.estimate - of.value)
-    if not error:
+    """The evidence with what the prediction interval says of a printed value.
+
+    The errors of both sides have Student's distributions with their numbers of seeds
+    (``replication.student_p``); a printed one without its number has ours.
+    """
+    of, count = found.expectation, found.pairs
+    theirs, runs = (found.spread, count) if of.error is None else (of.error, of.seeds or count)
+    errors = np.array([theirs, found.spread / np.sqrt(count)])
+    freedoms, both = np.array([runs - 1.0, count - 1.0]), float(np.hypot(*errors))
+    off = max(0.0, abs(found.estimate - of.value) - of.rounding)
+    if not both:
         p = float(off <= ROUNDING * max(abs(found.estimate), abs(of.value)))
     else:
-        p = float(2 * below(-off / error))
+        p = float(replication.student_p(np.array(off / both), errors, freedoms))
 
     def interval(level: float) -> samples.Interval:
-        half = float(error * quantile(1 - level / 2))
+        half = both * float(replication.student_quantile(level, errors, freedoms)) + of.rounding
         return found.estimate - half, found.estimate + half
 
     return replace(found, p=p, interval=interval)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from verdicts.replication import prediction_interval
 from verdicts.statistics.evidence import Expectation, evidence
 from verdicts.statistics.samples import signed_ranks
 
@@ -54,13 +53,21 @@ def test_the_papers_value_has_the_spread_of_a_seed():
     assert math.isnan(found.p_equivalent)
 
 
-def test_a_printed_standard_error_counts_instead():
-    printed = Expectation("paper", 0.2, error=0.3)
-    found = evidence(FEW, printed)
-    ours = FEW.std(ddof=1) / 2
-    low, high = prediction_interval(0.2, 0.3, ours)
-    assert np.subtract(found.interval(0.05), FEW.mean()) == pytest.approx([low - 0.2, high - 0.2])
-    assert found.p == pytest.approx(2 * stats.norm.sf((FEW.mean() - 0.2) / math.hypot(0.3, ours)))
+def test_a_printed_standard_error_counts_instead_with_its_number_of_seeds():
+    found = evidence(FEW, Expectation("paper", 0.2, error=0.3))
+    error = math.hypot(0.3, FEW.std(ddof=1) / 2)
+    t = (FEW.mean() - 0.2) / error
+    ends = stats.t.interval(0.95, 3, FEW.mean(), error)  # as many seeds as ours
+    assert found.interval(0.05) == pytest.approx(ends)
+    many = evidence(FEW, Expectation("paper", 0.2, error=0.3, seeds=1000))
+    share = (0.3 / error) ** 2
+    expected = 2 * (share * stats.t.sf(t, 999) + (1 - share) * stats.t.sf(t, 3))
+    assert many.p == pytest.approx(expected)
+    end = many.interval(many.p)[0]  # the interval has what its test does not reject
+    assert end == pytest.approx(0.2)
+    rounded = evidence(FEW, Expectation("paper", 0.2, error=0.3, seeds=1000, rounding=0.1))
+    assert rounded.interval(0.05)[0] == pytest.approx(many.interval(0.05)[0] - 0.1)
+    assert rounded.p > many.p
 
 
 def test_a_diverged_run_is_the_most_extreme_value():
