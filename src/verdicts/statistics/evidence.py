@@ -12,7 +12,7 @@ spread of our seeds, or by both standard errors where its own is printed, too (P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import comb
 
@@ -144,20 +144,20 @@ def evidence(values: np.ndarray, expectation: Expectation, draws: int = samples.
     if constant:
         part = np.where(_rounding(off, size), value * whole, part)
     test: samples.OneSample
+    student = None if infinite or constant else samples.StudentT(part, whole)
     if infinite:
-        test = samples.SignedRanks(part, whole, draws)
-    elif count >= EXACT_FROM or constant:
-        test = samples.SignFlips(part, whole, draws)
-    else:
-        test = samples.StudentT(part, whole)
+        test = samples.SignedRanks(part, whole)
+    elif student and not EXACT_FROM <= count <= samples.MANY:
+        test = student
+    else:  # of many equal numbers, some say as much as all
+        test = samples.SignFlips(part[: samples.MANY], whole[: samples.MANY], draws)
     signed = samples.signed_ranks(off) if infinite else part - value * whole
     side = 1 if signed.sum() >= 0 else -1
-    if not (infinite or constant):
-        student = samples.StudentT(part, whole)
+    if student:
         found = replace(found, p_t=samples.two_sided(student, value, side))
     if isinstance(test, samples.SignFlips):
         found = replace(found, p_sign_flip=samples.two_sided(test, value, side))
-    return tested(found, test, side)
+    return tested(found, test, side, student)
 
 
 def unpaired_evidence(
@@ -176,8 +176,11 @@ def unpaired_evidence(
     given = len(of) + len(minus)
     of, minus = (np.asarray(side, float)[~np.isnan(side)] for side in (of, minus))
     counts, infinite = (len(of), len(minus)), int(np.isinf([*of, *minus]).sum())
-    pairs, spread = samples.differences(of, minus), np.nan
-    estimate = float(np.median(pairs) if infinite else pairs.mean()) if len(pairs) else np.nan
+    estimate, spread = np.nan, np.nan
+    if infinite and len(pairs := samples.differences(of, minus)):
+        estimate = float(np.median(pairs))
+    elif min(counts) and not infinite:
+        estimate = float(of.mean() - minus.mean())
     if min(counts) > 1 and not infinite:
         spread = float(np.hypot(of.std(ddof=1), minus.std(ddof=1)))
         spread *= spread > ROUNDING * float(np.abs([*of, *minus]).max())
@@ -194,47 +197,56 @@ def unpaired_evidence(
         return replace(found, obstacle=told) if infinite else of_printed(found)
     if permuted and 2 / comb(sum(counts), counts[0]) > ALPHA:
         found = replace(found, obstacle=f"too few runs for a permutation test: {told}")
-    ranks = bool(infinite)
+    welch = samples.Welch(of, minus) if spread > 0 else None
     one: samples.OneSample = (
-        samples.Permutation(of, minus, ranks, splits) if permuted else samples.Welch(of, minus)
+        welch if welch and not permuted else samples.Permutation(of, minus, bool(infinite), splits)
     )
     side = 1 if one.tail(expectation.value, 1) <= one.tail(expectation.value, -1) else -1
-    found = tested(found, one, side)
-    return (
-        found if permuted else replace(found, p_t=samples.two_sided(one, expectation.value, side))
-    )
+    if one is welch:
+        found = replace(found, p_t=samples.two_sided(one, expectation.value, side))
+    return tested(found, one, side, welch)
 
 
-def tested(found: Evidence, test: samples.OneSample, side: int) -> Evidence:
-    """The evidence with what a test says of the expected value, and of the margin around it."""
+def tested(
+    found: Evidence,
+    test: samples.OneSample,
+    side: int,
+    student: samples.StudentT | samples.Welch | None,
+) -> Evidence:
+    """The evidence with what a test says of the expected value, and of the margin around it.
+
+    At the nearer end of the margin, equivalence must also be shown by Student's test, corrected for
+    skewness, where there is one.
+    """
     value, margin = found.expectation.value, found.expectation.margin
+    low, high = (value, value) if margin is None else (value - margin, value + margin)
+
+    def tail(theta: float, way: int) -> float:
+        p = test.tail(theta, way)
+        nearer = (theta, way) == ((high, -1) if side == 1 else (low, 1))
+        return max(p, student.skewed(theta, way)) if student and margin and nearer else p
+
     p, p_equivalent, asked = samples.two_sided(test, value, side), NAN, [value]
     if margin is not None:
-        low, high = value - margin, value + margin
-        p_equivalent = max(test.tail(low, 1), test.tail(high, -1))
+        p_equivalent = max(tail(low, 1), tail(high, -1))
         if found.expectation.relation == "near":
-            p, asked = min(1.0, 2 * min(test.tail(high, 1), test.tail(low, -1))), []
+            p, asked = min(1.0, 2 * min(tail(high, 1), tail(low, -1))), []
         asked += [low, high]
-    interval = _agreeing(test, asked)
-    return replace(found, side=side, p=p, p_equivalent=p_equivalent, interval=interval)
-
-
-def _agreeing(test: samples.OneSample, asked: Sequence[float]) -> Intervals:
-    """The intervals of a test; whether they have the values ``asked`` is as it says of these."""
 
     def interval(level: float) -> samples.Interval:
-        low, high = test.interval(level)
+        """What the test does not reject; whether it has the values ``asked`` is as it says."""
+        ends = test.interval(level)
         for theta in asked:
-            above, below = (test.tail(theta, way) <= level / 2 for way in (1, -1))
+            above, below = (tail(theta, way) <= level / 2 for way in (1, -1))
             if not above and not below:
-                low, high = min(low, theta), max(high, theta)
-            elif above and low <= theta:
-                low = float(np.nextafter(theta, np.inf))
-            elif below and high >= theta:
-                high = float(np.nextafter(theta, -np.inf))
-        return low, high
+                ends = min(ends[0], theta), max(ends[1], theta)
+            elif above and ends[0] <= theta:
+                ends = float(np.nextafter(theta, np.inf)), ends[1]
+            elif below and ends[1] >= theta:
+                ends = ends[0], float(np.nextafter(theta, -np.inf))
+        return ends
 
-    return interval
+    return replace(found, side=side, p=p, p_equivalent=p_equivalent, interval=interval)
 
 
 def of_printed(found: Evidence) -> Evidence:

@@ -4,20 +4,24 @@ A sample has one number per seed, or a part and a whole, whose ratio of means is
 test asks about any θ: it is one of the numbers part − θ · whole, with wholes of 1 for plain numbers
 (Fieller 1954). The interval of a test has all θ that it does not reject.
 
-- ``StudentT``: for few seeds;
+- ``StudentT``: for few seeds, and for more than ``MANY``;
 - ``SignFlips``: counts the choices of signs whose sum is at least the observed one. Under the null
   hypothesis each number could as well have had the other sign; it assumes symmetry and no
   distribution. Flipping the signs of a subset lowers the sum iff the subset's mean is above θ, so
   the interval's ends are order statistics of the means of subsets (Hartigan 1969);
-- ``SignedRanks``: Wilcoxon's, where a number is infinite (a run diverged).
+- ``SignedRanks``: Wilcoxon's, where a number is infinite (a run diverged); of more than ``MANY``
+  numbers, their sum is taken as normal.
 
 Of two samples whose runs are not paired, θ shifts the first:
 
 - ``Welch``: Welch's t test, which does not take both spreads to be equal;
 - ``Permutation``: counts the choices of as many runs for the first side whose Welch's t is at least
   the observed one, ties included. It is exact where both sides have one distribution, and with
-  many runs where only the means are equal (Janssen 1997). Where a value is infinite (a run
-  diverged), it is of ranks.
+  many runs where only the means are equal (Janssen 1997). Where the sides differ in size, Welch's
+  test must agree, which other spreads do not mislead; of more than 2 ``MANY`` runs, it decides
+  alone. Where a value is infinite (a run diverged), both are of ranks.
+
+Student's t and Welch's have a form for skewed noise (``skewed``), by Hall's transform (1992).
 """
 
 from __future__ import annotations
@@ -44,6 +48,12 @@ MOST_NUMBERS = 2**23
 #: Of this many choices of signs all are counted, and of more, so many random ones.
 DRAWS = 2**18
 
+#: The most numbers of which signs are flipped, or ranks added up exactly.
+MANY = 200
+
+#: Of a larger side, so many order statistics stand for all in differences and means of pairs.
+THINNED = 1000
+
 #: Sums count as equal if they differ by this share of the sum of absolute values.
 EQUAL_SUMS = 1e-12
 
@@ -68,6 +78,17 @@ def two_sided(test: OneSample, theta: float, side: int) -> float:
     return min(1.0, 2 * test.tail(theta, side))
 
 
+def hall(t: float, skewness: float) -> float:
+    """Student's t of a mean with this skewness, transformed so that it has less (Hall 1992)."""
+    return t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
+
+
+def third(values: np.ndarray) -> float:
+    """The third cumulant of the mean of three values or more, without bias."""
+    count = len(values)
+    return float(((values - values.mean()) ** 3).sum() / count / (count - 1) / (count - 2))
+
+
 class StudentT:
     """Student's t test of three numbers or more that are finite and differ."""
 
@@ -79,6 +100,13 @@ class StudentT:
         off = self.part - theta * self.whole
         error = off.std(ddof=1) / np.sqrt(len(off))
         return float(special.stdtr(len(off) - 1, -way * off.mean() / error))
+
+    def skewed(self, theta: float, way: int) -> float:
+        """``tail``, corrected for the skewness of the numbers."""
+        off = self.part - theta * self.whole
+        error = off.std(ddof=1) / np.sqrt(len(off))
+        t = hall(off.mean() / error, third(off) / error**3)
+        return float(special.stdtr(len(off) - 1, -way * t))
 
     def interval(self, level: float) -> Interval:
         """See ``OneSample``."""
@@ -119,23 +147,29 @@ class SignFlips:
 
 
 class SignedRanks:
-    """Wilcoxon's signed-rank test, exact with ties; ``draws`` as ``DRAWS``."""
+    """Wilcoxon's signed-rank test, exact with ties up to ``MANY`` numbers."""
 
-    def __init__(self, part: np.ndarray, whole: np.ndarray, draws: int = DRAWS) -> None:
-        self.part, self.whole, self.draws = part, whole, draws
+    def __init__(self, part: np.ndarray, whole: np.ndarray) -> None:
+        self.part, self.whole = part, whole
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
         off = self.part - (theta * self.whole if theta else 0.0)  # 0 · ∞ is no number
-        ranks = signed_ranks(off)
-        return SignFlips(ranks, np.ones(len(ranks)), self.draws).tail(0.0, way)
+        twice = np.rint(2 * signed_ranks(off)).astype(int)  # ties have halves of ranks
+        if len(twice) > MANY:
+            size = np.sqrt(float(np.square(twice, dtype=float).sum()))
+            return float(special.ndtr(-way * twice.sum() / size)) if size else 1.0
+        chance = np.ones(1)  # of each sum of the ranks whose sign is the claimed one
+        for rank in np.abs(twice):
+            chance = (np.pad(chance, (0, rank)) + np.pad(chance, (rank, 0))) / 2
+        return float(chance[np.maximum(way * twice, 0).sum() :].sum())
 
     def interval(self, level: float) -> Interval:
         """See ``OneSample``; all numbers, unless all wholes are above 0."""
         if not (self.whole > 0).all():
             return -math.inf, math.inf
         values = self.part / self.whole
-        finite = values[np.isfinite(values)]
+        finite = thinned(values[np.isfinite(values)])
         steps = np.unique(np.add.outer(finite, finite) / 2)  # p changes at means of pairs alone
         return at_steps(self, steps, level)
 
@@ -177,26 +211,39 @@ def searched(test: OneSample, centre: float, step: float, level: float) -> Inter
     return end(-1), end(1)
 
 
-@lru_cache(maxsize=4)
+def thinned(values: np.ndarray) -> np.ndarray:
+    """At most ``THINNED`` order statistics, evenly spaced."""
+    if len(values) <= THINNED:
+        return values
+    return np.sort(values)[np.linspace(0, len(values) - 1, THINNED).round().astype(int)]
+
+
+@lru_cache(maxsize=2)
 def subsets(count: int, draws: int) -> list[np.ndarray]:
     """Subsets of ``count`` numbers, each [subsets, ``count``], with 1 for the chosen ones.
 
     All but the empty one if that are fewer than ``draws``, else ``draws`` random ones of a fixed
     stream. In parts, so that few are in memory as floats.
     """
-    if 2**count <= draws:
-        chosen = np.arange(1, 2**count)[:, None] >> np.arange(count) & 1
-    else:
-        chosen = np.random.default_rng(0).integers(0, 2, (draws, count))
-    return np.array_split(chosen.astype(np.int8), 1 + len(chosen) // 20_000)
+    stream, most = np.random.default_rng(0), 20_000
+    if 2**count > draws:
+        sizes = [min(most, draws - start) for start in range(0, draws, most)]
+        return [stream.integers(0, 2, (size, count)).astype(np.int8) for size in sizes]
+    chosen = np.arange(1, 2**count)[:, None] >> np.arange(count) & 1
+    return np.array_split(chosen.astype(np.int8), 1 + len(chosen) // most)
 
 
 def signed_ranks(values: np.ndarray) -> np.ndarray:
-    """The ranks of the absolute values, with the signs of the values; ties share their mean.
+    """The ranks of the absolute values, with the signs of the values."""
+    return np.sign(values) * ranks_of(np.abs(values))
 
-    Values that differ by rounding alone are ties.
-    """
-    return np.sign(values) * stats.rankdata([float(f"{size:.9e}") for size in np.abs(values)])
+
+def ranks_of(values: np.ndarray) -> np.ndarray:
+    """The ranks of values; those that agree in ten digits are ties, and share their mean."""
+    given = np.isfinite(values) & (values != 0)
+    exponent = np.floor(np.log10(np.abs(values), where=given, out=np.zeros(len(values))))
+    scale = 10.0 ** np.clip(9 - exponent, -300, 300)
+    return stats.rankdata(np.where(given, np.rint(values * scale) / scale, values))
 
 
 def median_interval(values: np.ndarray) -> tuple[float, float, float]:
@@ -213,21 +260,29 @@ def median_interval(values: np.ndarray) -> tuple[float, float, float]:
 
 
 class Welch:
-    """Welch's t test of samples that do not both lack a spread."""
+    """Welch's t test; sides without a spread have one of rounding."""
 
     def __init__(self, of: np.ndarray, minus: np.ndarray) -> None:
-        errors = np.array([side.var(ddof=1) / len(side) for side in (of, minus)])
-        freedom = errors.sum() ** 2 / (errors**2 / [len(of) - 1, len(minus) - 1]).sum()
-        self.centre = stats.t(freedom, of.mean() - minus.mean(), np.sqrt(errors.sum()))
+        least = (ROUNDING * float(np.abs([*of, *minus]).max())) ** 2 or 1.0
+        errors = np.array([max(side.var(ddof=1), least) / len(side) for side in (of, minus)])
+        self.centre, self.error = float(of.mean() - minus.mean()), float(np.sqrt(errors.sum()))
+        self.freedom = errors.sum() ** 2 / (errors**2 / [len(of) - 1, len(minus) - 1]).sum()
+        self.of, self.minus = of, minus
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
-        return float(self.centre.cdf(theta) if way == 1 else self.centre.sf(theta))
+        return float(special.stdtr(self.freedom, way * (theta - self.centre) / self.error))
+
+    def skewed(self, theta: float, way: int) -> float:
+        """``tail``, corrected for the skewness of both sides."""
+        skewness = (third(self.of) - third(self.minus)) / self.error**3
+        t = hall((self.centre - theta) / self.error, skewness)
+        return float(special.stdtr(self.freedom, -way * t))
 
     def interval(self, level: float) -> Interval:
         """See ``OneSample``."""
-        low, high = self.centre.interval(1 - level)
-        return float(low), float(high)
+        half = float(special.stdtrit(self.freedom, 1 - level / 2)) * self.error
+        return self.centre - half, self.centre + half
 
 
 class Permutation:
@@ -237,15 +292,20 @@ class Permutation:
         self, of: np.ndarray, minus: np.ndarray, ranks: bool = False, splits: int = SPLITS
     ) -> None:
         self.of, self.minus, self.ranks = of, minus, ranks
-        self.chosen = choices(len(of), len(minus), splits)
+        self.few = len(of) + len(minus) <= 2 * MANY
+        self.chosen = choices(len(of), len(minus), splits) if self.few else np.ones((1, 1))
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
         values = np.concatenate([self.of - theta, self.minus])
         if self.ranks:
-            values = stats.rankdata([float(f"{value:.9e}") for value in values])
-        t = way * self._t(values)
-        return float(np.mean(t >= t[0] - ROUNDING * max(1.0, abs(t[0]))))
+            values = ranks_of(values)
+        n, p = len(self.of), 0.0
+        if self.few:
+            t = way * self._t(values)
+            p = float(np.mean(t >= t[0] - ROUNDING * max(1.0, abs(t[0]))))
+        alike = self.few and n == len(self.minus)
+        return p if alike else max(p, Welch(values[:n], values[n:]).tail(0.0, way))
 
     def _t(self, values: np.ndarray) -> np.ndarray:
         """Welch's t of each choice, the observed one first; a large number without a spread."""
@@ -293,5 +353,5 @@ def choices(count: int, others: int, most: int) -> np.ndarray:
 def differences(of: np.ndarray, minus: np.ndarray) -> np.ndarray:
     """The differences of all pairs of runs; those of two infinite runs are none."""
     with np.errstate(invalid="ignore"):
-        pairs = np.subtract.outer(of, minus).ravel()
+        pairs = np.subtract.outer(thinned(of), thinned(minus)).ravel()
     return pairs[~np.isnan(pairs)]

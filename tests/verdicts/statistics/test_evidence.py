@@ -1,13 +1,14 @@
 """From one number per seed to p values."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from verdicts.statistics.evidence import Expectation, evidence
-from verdicts.statistics.samples import signed_ranks
+from verdicts.statistics.evidence import Expectation, evidence, unpaired_evidence
+from verdicts.statistics.samples import SignedRanks, Welch, signed_ranks
 
 ABOVE = Expectation("above", 0.5)
 FEW = np.array([1.0, 2.0, 0.5, 1.7])
@@ -34,11 +35,70 @@ def test_from_eight_seeds_the_sign_flip_test_decides():
     assert math.isnan(evidence(MANY[:7], ABOVE).p_sign_flip)
 
 
+def transformed(values, end, way):
+    """The one-sided p value by Hall's transform, with the unbiased skewness."""
+    n, k = len(values), stats.skew(values, bias=False)
+    w = (values.mean() - end) / values.std(ddof=1)
+    return stats.t.sf(way * np.sqrt(n) * (w + k * w**2 / 3 + k**2 * w**3 / 27 + k / (6 * n)), n - 1)
+
+
+def test_skewed_noise_makes_equivalence_harder_and_nothing_else():
+    skewed = np.array([-0.6, -0.5, -0.4, -0.2, 1.7]) + 0.1
+    found = evidence(skewed, Expectation("near", 0, 1))
+    plain = max(stats.ttest_1samp(skewed, end, alternative=way).pvalue for end, way in ENDS)
+    assert found.p_equivalent == pytest.approx(transformed(skewed, 1, -1))
+    assert found.p_equivalent > plain
+    other = evidence(-skewed, Expectation("near", 0, 1))
+    assert (other.p, other.p_equivalent) == (found.p, pytest.approx(found.p_equivalent))
+    of, minus = np.r_[skewed, skewed * 1.1], -np.r_[skewed, skewed[:3]]
+    both = unpaired_evidence(of, minus, Expectation("near", 0.3, 1))
+    assert both.p_equivalent > Welch(of, minus).tail(1.3, -1)
+
+
+@pytest.mark.parametrize("infinite", [False, True])
+@pytest.mark.parametrize("count", [500, 5_000])
+def test_many_seeds_are_judged_by_limits(infinite, count):
+    """Student's t and the normal limit of ranks agree with a reference."""
+    values = np.random.default_rng(count).standard_t(5, count) + 0.3
+    values[0] = -np.inf if infinite else values[0]
+    found = evidence(values, Expectation("above", 0.25, 0.5))
+    low, high = found.interval(0.05)
+    if infinite:
+        theirs = stats.wilcoxon(values - 0.25, method="asymptotic", correction=False).pvalue
+        ends = np.quantile(values, [0.5 - 1 / np.sqrt(count), 0.5 + 1 / np.sqrt(count)])
+    else:
+        theirs = stats.ttest_1samp(values, 0.25).pvalue
+        ends = stats.t.interval(0.95, count - 1, values.mean(), stats.sem(values))
+    assert found.p == pytest.approx(theirs, rel=1e-6)
+    assert (low, high) == pytest.approx(tuple(ends), abs=2 / np.sqrt(count))
+    sides = unpaired_evidence(values, -values, Expectation("above", 0.4), "permutation")
+    if infinite:
+        ranks = stats.rankdata(np.r_[values - 0.4, -values])
+        theirs = stats.ttest_ind(ranks[:count], ranks[count:], equal_var=False)
+    else:
+        theirs = stats.ttest_ind(values - 0.4, -values, equal_var=False)
+    assert sides.p == pytest.approx(theirs.pvalue, rel=1e-6)
+    assert sides.estimate == pytest.approx(2 * found.estimate, abs=0.2)
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_signed_ranks_are_those_of_all_choices(way):
+    values = np.array([0.3, -0.1, 0.2, 0.2, -np.inf, np.inf, 0.7, 0.0])
+    one = SignedRanks(values, np.ones(8))
+    ranks = signed_ranks(values)
+    sums = [np.dot(signs, ranks) for signs in product((1, -1), repeat=8)]
+    expected = np.mean([way * each >= way * ranks.sum() for each in sums])
+    assert one.tail(0.0, way) == pytest.approx(expected)
+
+
+ENDS = ((-1, "greater"), (1, "less"))
+
+
 def test_the_margin_is_tested_from_both_sides():
     found = evidence(FEW, Expectation("near", 1, 2))
     low = stats.ttest_1samp(FEW, -1, alternative="greater").pvalue
     high = stats.ttest_1samp(FEW, 3, alternative="less").pvalue
-    assert found.p_equivalent == pytest.approx(max(low, high))
+    assert found.p_equivalent == pytest.approx(max(low, high, transformed(FEW, 3, -1)))
     outside = evidence(FEW + 5, Expectation("near", 1, 2))
     assert outside.p == pytest.approx(2 * stats.ttest_1samp(FEW + 5, 3, alternative="greater")[1])
     assert evidence(FEW, Expectation("near", 1, 2)).p == 1
@@ -136,7 +196,9 @@ def test_a_ratio_of_means_has_its_own_test_and_interval():
     assert found.p == pytest.approx(stats.ttest_1samp(part - whole, 0).pvalue)
     upper = stats.ttest_1samp(part - 1.1 * whole, 0, alternative="less").pvalue
     lower = stats.ttest_1samp(part - 0.9 * whole, 0, alternative="greater").pvalue
-    assert found.p_equivalent == pytest.approx(max(upper, lower))
+    assert found.p_equivalent == pytest.approx(
+        max(upper, lower, transformed(part - 0.9 * whole, 0, 1))
+    )
 
 
 def test_the_interval_of_a_ratio_is_what_the_sign_flip_test_does_not_reject():

@@ -108,7 +108,7 @@ def test_no_verdict_contradicts_its_interval(plan):
             low, high = judged.interval
             of = judged.evidence.expectation
             edge = of.margin or 0.0
-            inside = -edge <= low <= high <= edge
+            inside = -edge < low <= high < edge
             seen.add(judged.verdict)
             if judged.verdict == "undecided":
                 assert not inside
