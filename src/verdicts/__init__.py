@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from verdicts.claims import ClaimsFile
     from verdicts.claims.claims_file import read_claims
+    from verdicts.comparison import compare
     from verdicts.lazy import pd
-    from verdicts.ledger import judged, seed_numbers
+    from verdicts.ledger import judge, judged, seed_numbers
     from verdicts.printed_tables import read_printed
     from verdicts.quantities import Quantity, cases, quantity
     from verdicts.registry import UserError
@@ -46,10 +47,12 @@ __all__ = [
     "check",  # judge the claims of a file on the tables in a folder
     "claims",  # module: what a claims file holds
     "cli",  # module: the command, and its standard streams
+    "compare",  # rank methods by a metric
     "estimate",  # the mean over seeds, with Student's t interval
     "evidence",  # what numbers by seed say of an expectation
     "files",  # module: files that a stranger may have made, and files that appear whole
     "final",  # the last evaluation of each run
+    "judge",  # judge one claim on a DataFrame
     "judged",  # judge claims and tables that are read already
     "judgement",  # module: the words of verdicts
     "lazy",  # module: libraries that are imported when they are first used
@@ -77,7 +80,8 @@ __all__ = [
 _PLACES = {
     **dict.fromkeys(("Quantity", "cases", "quantity"), "quantities"),
     **dict.fromkeys(("Row", "as_table"), "row"),
-    **dict.fromkeys(("judged", "seed_numbers"), "ledger"),
+    **dict.fromkeys(("judge", "judged", "seed_numbers"), "ledger"),
+    "compare": "comparison",
     **{"UserError": "registry", "final": "run_values", "judgement": "statistics.judgement"},
     **{"read_claims": "claims.claims_file", "read_printed": "printed_tables"},
     **{"read_tables": "table", "estimate": "statistics.estimates", "reproduce": "reproduction"},
@@ -143,7 +147,7 @@ def specification_curve(
 
 def _checked_tables(claims: ClaimsFile, folder: str | Path) -> Folder:
     """The tables that claims read, with the columns that they name."""
-    from verdicts.claims.checks import check_names
+    from verdicts.claims.conditions import check_names
     from verdicts.table import read_tables
 
     tables = read_tables(folder, claims.tables)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ABOVE = Expectation("above", 0.0)
 
-#: From this number of pairs on, t tests decide, and intervals of means take so few choices of signs.
+#: From this number of pairs on t tests decide, and means have so few choices of signs.
 MANY, FEW_DRAWS = 1000, 2**12
 
 #: The columns of ``Comparison.frame``, behind the method.
@@ -88,13 +88,14 @@ class Comparison(Result):
         """The ranking as a table of strings."""
         means = self.frame[["mean", "low", "high"]].itertuples(index=False, name=None)
         texts = [alike(*values) for values in means]
+        ends = [" to ".join(both) for _, *both in texts]
+        unknown = (f"{ABSENT} to {ABSENT}", "−∞ to ∞")
         return pd.DataFrame({
             "rank": [ABSENT if np.isnan(rank) else f"{rank:.0f}" for rank in self.frame["rank"]],
             self.frame.columns[0]: self.names,
             "runs": self.frame["runs"].astype(str),
             self.metric: [mean for mean, _, _ in texts],
-            "interval": [ABSENT if low in (ABSENT, "−∞") and high in (ABSENT, "∞") else f"{low} to {high}"
-                for _, low, high in texts],
+            "interval": [ABSENT if interval in unknown else interval for interval in ends],
         })  # fmt: skip
 
     def __str__(self) -> str:
@@ -130,31 +131,29 @@ def compare(
     the metric must say which. Raises a UserError for a column that is not there, for a single
     method, and if it is not known which end is better.
     """
-    over = [over] if isinstance(over, str) else list(over)
-    rows = of_frame(data) if isinstance(data, pd.DataFrame) else _of_arrays(data, by, metric, over)
-    need(rows, [by, metric, *over])
-    if best is None:
-        if (worst := worst_of(metric)) not in ENDS.values():
-            told = f"whether a high or a low {metric!r} is better is not known"
-            raise UserError(f"metric: {told}; say it: best is highest, or lowest (--best).")
-    else:
-        worst = ENDS[one_of("best", best, ENDS)]
+    tasks = [over] if isinstance(over, str) else list(over)
+    rows = of_frame(data) if isinstance(data, pd.DataFrame) else _of_arrays(data, by, metric, tasks)
+    need(rows, [by, metric, *tasks])
+    worst = worst_of(metric) if best is None else ENDS[one_of("best", best, ENDS)]
+    ends = {value: end for end, value in ENDS.items()}
+    if worst is None or worst not in ends:
+        told = f"whether a high or a low {metric!r} is better is not known"
+        raise UserError(f"metric: {told}; say it: best is highest, or lowest (--best).")
     lowest = worst == np.inf
-    ends = {worst: end for end, worst in ENDS.items()}
     methods = rows[by].dropna().unique()
     if len(methods) < 2:
         raise UserError(f"by: {by!r} has {len(methods)} value; a comparison takes two.")
     value = {"last": metric, "best": ends[worst]}
-    found = sides(rows, [{by: name} for name in methods], value, over, paired=False)
-    told = [f"{count} rows have no {by}" for count in [int(rows[by].isna().sum())] if count]
+    found = sides(rows, [{by: name} for name in methods], value, tasks, paired=False)
+    nameless = int(rows[by].isna().sum())
+    left_out = [f"{nameless} rows have no {by}"] if nameless else []
     for side in found:
         each = Scores(mean_over(side.values), [side]).told(value)
-        told += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
-    named = {name: replace(side, name=str(name)) for name, side in zip(methods, found, strict=True)}
-    frame, more = _ranked(named, -1.0 if lowest else 1.0)
+        left_out += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
+    frame, more = _ranked(dict(zip(methods, found, strict=True)), -1.0 if lowest else 1.0)
     column = "method" if by in COLUMNS else by
     frame = frame.rename(columns={"method": column})
-    return Comparison(frame, metric, lowest, (*told, *more))
+    return Comparison(frame, metric, lowest, (*left_out, *more))
 
 
 def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFrame:

@@ -3,34 +3,41 @@
 A claim selects rows (``from``, ``where``) and reduces them to one number per seed, or to cases
 (``quantity_registry``). Statistics judge the numbers (``evidence``, ``judgement``); all cases must
 be met. The claim is ``not run`` if its table or rows are missing (of a data set that was not
-trained, for example), or if the rows do not pass a gate. p values are adjusted within the claim's
-family; those of its cells within the claim.
+trained, for example), and ``out of scale``, with its numbers, if the rows do not pass a gate. p
+values are adjusted within the claim's family; those of its cells within the claim. What misses a
+gate is alone, but for late gates: they came after all verdicts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from verdicts.claims.claim import SIDES, Claim, ClaimsFile
-from verdicts.claims.gates import check_gate
-from verdicts.claims.units import known_unit, scale_of
-from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
+from verdicts.claims.claims_file import claims_of
+from verdicts.claims.conditions import check_gate, check_names, known_unit, scale_of
+from verdicts.claims.universes import BOTH_DIVERGED, none_counts, settings_in, universes_of
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
-from verdicts.row import NAN, Row
+from verdicts.report import Result, lines_of, print_board
+from verdicts.row import ABSENT, NAN, Row, as_table
+from verdicts.run_values import Value
 from verdicts.scores import FIRST_LOOK, Scores, compared, evidence_of, sides
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.judgement import NOT_RUN, UNDECIDED, Verdict
+from verdicts.statistics.judgement import NOT_RUN, OUT_OF_SCALE, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.planning import detectable, seeds_needed, sequential
-from verdicts.table import Selection, Tables, joined, selected
+from verdicts.table import Selection, Tables, joined, of_frame, selected
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
 Finding = Evidence | MultiverseEvidence | Verdict
@@ -44,36 +51,46 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
 
     An optional claim that is not run has none.
     """
-    cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
-    families: dict[str, dict[str, Finding]] = {}
-    for claim in claims.claims.values():
+    missed: dict[str, dict[str, Missed]] = {}
+    cells: dict[str, dict[str, Verdict]] = {}
+    findings: dict[str, Finding] = {}
+    for id, claim in claims.claims.items():
+        wheres = {"": {}, **{name: cell.where for name, cell in claim.cells.items()}}
+        gates = {name: _missed(claim, where, claims, tables) for name, where in wheres.items()}
+        found = {
+            name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
+            for name, cell in claim.cells.items()
+        }
+        alone = {name: gates[name].alone and name for name in found}
+        missed[id], cells[id] = gates, _adjusted(found, alone, dict.fromkeys(found, claim))
+        scaled = {
+            name: Verdict(OUT_OF_SCALE, gates[name].why)
+            if gates[name].alone and verdict.verdict != NOT_RUN
+            else verdict
+            for name, verdict in cells[id].items()
+        }
         if claim.depends_on:
-            finding: Finding = judgement.judge_depends(
-                claim.depends_on,
-                {
-                    value: [cells[claim.id][name] for name in names]
-                    for value, names in claim.open_values.items()
-                },
-            )
+            values = {
+                value: [scaled[name] for name in names]
+                for value, names in claim.open_values.items()
+            }
+            findings[id] = judgement.judge_depends(claim.depends_on, values)
         elif claim.every_cell:
-            finding = judgement.judge_every(list(cells[claim.id].values()))
+            findings[id] = judgement.judge_every(list(scaled.values()))
         else:
-            finding = evidence_on(claim, {}, claim.expectation, claims, tables)
-        families.setdefault(claim.family, {})[claim.id] = finding
-    decided: dict[str, Verdict] = {}
-    for family in families.values():
-        decided |= _decided(family, claims.claims)
+            findings[id] = evidence_on(claim, {}, claim.expectation, claims, tables)
+    families = {
+        id: (claim.family, missed[id][""].alone and id) for id, claim in claims.claims.items()
+    }
+    decided = _adjusted(findings, families, claims.claims)
     rows = []
-    for claim in claims.claims.values():
-        if decided[claim.id].verdict == NOT_RUN and claims.is_optional(claim.id):
+    for id, claim in claims.claims.items():
+        if decided[id].verdict == NOT_RUN and claims.is_optional(id):
             continue
         unit = known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
-        row = _row(claim, "", claim.expectation, decided[claim.id], unit)
-        rows.append(_gated(row, claim, {}, claims, tables))
-        for name, verdict in cells[claim.id].items():
-            cell = claim.cells[name]
-            row = _row(claim, name, cell.expectation, verdict, unit)
-            rows.append(_gated(row, claim, cell.where, claims, tables))
+        for name, verdict in {"": decided[id], **cells[id]}.items():
+            expectation = claim.cells[name].expectation if name else claim.expectation
+            rows.append(_gated(_row(claim, name, expectation, verdict, unit), missed[id][name]))
     return rows
 
 
@@ -82,32 +99,61 @@ def _of_runs(claim: Claim, tables: Tables) -> bool:
     return all("run" in tables[name] for name in claim.tables if name in tables)
 
 
-def _gated(row: Row, claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> Row:
-    """The row; not run if a late gate is missed, with its numbers and the verdict without it.
+@dataclass(frozen=True)
+class Missed:
+    """The gate that the rows of a claim or a cell miss; empty if they miss none."""
 
-    Late gates come after all verdicts: families are adjusted as if there were none.
-    """
-    late = [gate for name in claim.gates if (gate := claims.gates[name]).late]
-    if row.verdict == NOT_RUN or not late:
-        return row
+    why: str = ""
+    #: Its day, if it was set after the results.
+    late: str = ""
+
+    @property
+    def alone(self) -> bool:
+        """Whether no p values are adjusted together with those of the claim."""
+        return bool(self.why and not self.late)
+
+
+def _missed(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> Missed:
+    """The first gate that is missed, late ones last. A pooled claim asks those of its members."""
+    members = [claims.claims[name] for name in claim.pooled]
+    gates = [(claims.gates[name], each) for each in (claim, *members) for name in each.gates]
+    late = of = ""
     try:
-        rows = _read(claim, {**claim.where, **where}, tables)
-        for gate in late:
-            check_gate(gate, rows, tables)
+        for gate, each in sorted(gates, key=lambda pair: bool(pair[0].late)):
+            late, of = gate.late, f" ({each.id})" if each is not claim else ""
+            check_gate(gate, _read(each, {**each.where, **where}, tables), tables)
+        if claim.universes and (why := none_counts(claim, where, tables)):
+            return Missed(f"no universe counts: {why}")
+    except TableError as error:
+        raise TableError(f"claims.{claim.id}: {error}") from None
     except UserError as error:
+        return Missed(f"{error}{of}", late)
+    return Missed()
+
+
+def _gated(row: Row, missed: Missed) -> Row:
+    """The row; out of scale, with its numbers, if a gate is missed.
+
+    If the gate is late, with the verdict without it.
+    """
+    if not missed.why or row.verdict == NOT_RUN:
+        return row
+    told = missed.why
+    if missed.late:
         before = row.verdict + (f" ({row.reason})" if row.reason else "")
-        told = f"{error}; without this gate, set on {gate.late} after the results: {before}"
-        return replace(row, verdict=NOT_RUN, reason=told, next_look=None)
-    return row
+        told += f"; without this gate, set on {missed.late} after the results: {before}"
+    return replace(row, verdict=OUT_OF_SCALE, reason=told, next_look=None)
 
 
-def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdict]:
-    """The verdicts on the cells of a claim, adjusted within it."""
-    evidence_by_cell = {
-        name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
-        for name, cell in claim.cells.items()
-    }
-    return _decided(evidence_by_cell, {name: claim for name in evidence_by_cell})
+def _adjusted(
+    findings: Mapping[str, Finding], families: Mapping[str, object], claims: Mapping[str, Claim]
+) -> dict[str, Verdict]:
+    """Verdicts on all evidence; p values are adjusted within families."""
+    together: dict[object, dict[str, Finding]] = {}
+    for name, finding in findings.items():
+        together.setdefault(families[name], {})[name] = finding
+    verdicts = [_decided(family, claims) for family in together.values()]
+    return {name: verdict for family in verdicts for name, verdict in family.items()}
 
 
 def _decided(family: dict[str, Finding], claims: Mapping[str, Claim]) -> dict[str, Verdict]:
@@ -196,8 +242,8 @@ def seed_numbers(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tab
         result = _result(claim, where, claims, tables)
     except _NotRun as error:
         raise UserError(str(error)) from None
-    for gate in (claims.gates[name] for name in claim.gates):
-        check_gate(gate, _read(claim, {**claim.where, **where}, tables), tables)
+    if why := _missed(claim, where, claims, tables).why:
+        raise UserError(why)
     if result.unpaired is not None:
         raise UserError("its runs are not paired")
     return result.numbers
@@ -217,9 +263,6 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
             rows = _numbers(claim, claims, tables)
         else:
             rows = _read(claim, {**claim.where, **where}, tables)
-        for gate in (claims.gates[name] for name in claim.gates):
-            if not gate.late:
-                check_gate(gate, rows, tables)
         if claim.universes is not None:
             return universes_of(claim, where, tables)
         if claim.has_sides:
@@ -310,3 +353,88 @@ OF_VERDICT = (
 )
 #: What a row has of the claim, of the verdict and of the evidence.
 OF_EVIDENCE = (*("estimate", "pairs", "infinite"), *("p_t", "p_sign_flip", "p", "p_equivalent"))
+
+
+@dataclass(frozen=True)
+class Judged(Result):
+    """Verdicts on claims: ``str`` has a line or two on each."""
+
+    rows: Sequence[Row]
+
+    @property
+    def frame(self) -> pd.DataFrame:  # type: ignore[override]
+        """A row for each claim (``as_table``)."""
+        return as_table(self.rows)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the first claim."""
+        return self.rows[0].verdict
+
+    def __str__(self) -> str:
+        return "\n".join(lines_of(row) for row in self.rows)
+
+    def shown(self) -> pd.DataFrame:
+        """The claims as the pages show them."""
+        board = print_board(self.rows)
+        return board.loc[:, ~board.isin(["", ABSENT]).all()]
+
+    def draw(self, figure: Figure) -> None:
+        """Estimates and intervals, with what is expected; grey is within the margin."""
+        figure.set_size_inches(6, 1.2 + 0.4 * len(self.rows))
+        axes = figure.subplots()
+        for place, row in enumerate(self.rows):
+            ends = (place - 0.4, place + 0.4)
+            if not np.isnan(row.margin):
+                left, right = row.expected - row.margin, row.expected + row.margin
+                axes.fill_betweenx(ends, left, right, color="0.9")
+            axes.vlines(row.expected, *ends, color="0.4", linestyle="dotted")
+            axes.hlines(place, row.low, row.high, color="tab:blue")
+            axes.plot(row.estimate, place, "o", color="tab:blue")
+        named = [f"{row.says}\n{row.verdict}" for row in self.rows]
+        axes.set_yticks(range(len(named)), named, parse_math=False)
+        axes.set_ylim(len(named) - 0.5, -0.5)
+        axes.set_xlabel(self.rows[0].unit or "difference")
+
+
+def judge(
+    data: pd.DataFrame,
+    says: str = "",
+    *,
+    of: Selection | None = None,
+    minus: Selection | None = None,
+    value: Value = "accuracy",
+    over: Sequence[str] = (),
+    best: str | None = None,
+    margin: float | None = None,
+    **expected: float,
+) -> Judged:
+    """Judge one claim on a table: ``above``, ``below`` or ``near`` a number.
+
+    It is about the ``value`` of the runs ``of`` less that of the runs ``minus``, or about its level
+    without these; a mean over the columns ``over``, by seed. ``margin`` is the largest difference
+    that counts as none. ``best`` is ``highest`` or ``lowest``, where the name of the value does not
+    say it. Raises a UserError, in one line.
+
+    >>> rows = pd.DataFrame({"m": [*"AAABBB"], "seed": [0, 1, 2] * 2, "loss": [5, 6, 8, 1, 2, 3]})
+    >>> judge(rows, "B is better", of={"m": "B"}, minus={"m": "A"}, value="loss", below=0).verdict
+    'holds'
+    """
+    if len(expected) != 1:
+        raise UserError("judge: give one of above, below, near.")
+    ((relation, number),) = expected.items()
+    given: dict[str, Any] = {"value": {"last": value, "best": best} if best else value}
+    given |= {"over": list(over)} if over else {}
+    given |= {"of": of or {}, "minus": minus} if minus is not None else {}
+    rows = of_frame(data)
+    if minus is None and of:
+        rows = selected(rows, of)
+    entry = {
+        "place": "", "says": says or f"{relation} {number:g}", "from": "table",
+        "kind": "equality" if relation == "near" else "order",
+        "quantity": "level" if minus is None else "difference", "with": given, relation: number,
+        **({} if margin is None else {"margin": margin}),
+    }  # fmt: skip
+    claims = claims_of({"claims": {"claim": entry}}, Path())
+    check_names(claims, tables := {"table": rows})
+    return Judged(judged(claims, tables))

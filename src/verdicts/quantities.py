@@ -10,7 +10,7 @@ import numpy as np
 
 from verdicts.claims.claim import POOLED
 from verdicts.lazy import pd, stats
-from verdicts.quantity_registry import QUANTITIES, Quantity, cases, quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity, cases, quantity, within
 from verdicts.registry import UserError
 from verdicts.run_values import Value, per_run
 from verdicts.scores import (
@@ -27,7 +27,16 @@ from verdicts.scores import (
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.table import Column, Selection
 
-__all__ = ["QUANTITIES", "Quantity", "best_difference", "cases", "difference", "level", "quantity"]
+__all__ = [
+    "QUANTITIES",
+    "Quantity",
+    "best_difference",
+    "cases",
+    "difference",
+    "level",
+    "quantity",
+    "within",
+]
 
 OF_VALUE = "that of the value"
 over_universes = partial(quantity, many_universes=True)

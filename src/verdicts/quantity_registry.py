@@ -27,10 +27,9 @@ functions.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -70,9 +69,10 @@ class Quantity:
         return list(inspect.signature(self.function).parameters.values())[1:]
 
     @property
-    def kinds(self) -> dict[str, set[str]]:
-        """The words in the annotation of each argument."""
-        return {e.name: set(re.findall(r"\w+", str(e.annotation))) for e in self.parameters}
+    def types(self) -> dict[str, object]:
+        """The type of each argument; the text of an annotation with a name that is not there."""
+        names = getattr(inspect.unwrap(self.function), "__globals__", {})
+        return {each.name: _type(each.annotation, names) for each in self.parameters}
 
     @property
     def arguments(self) -> dict[str, bool]:
@@ -88,10 +88,15 @@ class Quantity:
         """The number of a run that a claim with these ``arguments`` is about; None if none is."""
         return {**self.defaults, **arguments}.get("value")  # type: ignore[return-value]
 
-    def given(self, kind: str, arguments: Mapping[str, object]) -> list[tuple[str, object]]:
-        """The arguments with the word ``kind`` in their annotation, by name, defaults included."""
-        values = {**self.defaults, **arguments}
-        known = [(name, values.get(name)) for name, kinds in self.kinds.items() if kind in kinds]
+    def given(
+        self, kind: object, arguments: Mapping[str, object], *, defaults: bool = True
+    ) -> list[tuple[str, object]]:
+        """The arguments of a type, or of several of it, by name, without None.
+
+        ``kind`` is ``Selection``, ``Column`` or ``Value``, for example.
+        """
+        values = {**(self.defaults if defaults else {}), **arguments}
+        known = [(name, values.get(name)) for name, of in self.types.items() if within(kind, of)]
         return [(name, value) for name, value in known if value is not None]
 
     @property
@@ -121,6 +126,18 @@ class Quantity:
         what = "a part and a whole per seed" if self.ratio else "one number per seed"
         what = f"a table with the columns {', '.join(COLUMNS)}" if self.cases else what
         raise UserError(f"{key}: {self.name!r} must return {what}.")
+
+
+def _type(annotation: Any, names: Mapping[str, Any]) -> object:
+    try:
+        return eval(annotation, dict(names)) if isinstance(annotation, str) else annotation
+    except NameError:  # one that only type checkers import
+        return annotation
+
+
+def within(kind: object, of: object) -> bool:
+    """Whether a type is ``kind``, or has it inside: ``kind | None``, ``Sequence[kind]``."""
+    return kind == of or any(within(kind, part) for part in get_args(of))
 
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")

@@ -94,10 +94,11 @@ def as_text(rows: Sequence[Row]) -> str:
     """Two lines for each claim or cell, and the counts."""
     told = filter(None, [counted(counts(rows)), registered(rows)])
     width = max([WIDTH, *(len(row.verdict) + 2 for row in rows)])
-    return "\n".join([*(_lines(row, width) for row in rows), "", *told]) + "\n"
+    return "\n".join([*(lines_of(row, width) for row in rows), "", *told]) + "\n"
 
 
-def _lines(row: Row, width: int) -> str:
+def lines_of(row: Row, width: int = WIDTH) -> str:
+    """A claim with its verdict, and below it what was found."""
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
     look = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
     measured = "" if row.measured == ABSENT else row.measured
@@ -228,7 +229,7 @@ th { white-space: nowrap; }
 .fails, .reversed, .mostly-reversed, .not-met { color: light-dark(#a3201c, #ff8f88); }
 .equivalent, .no-effect { color: light-dark(#0b5394, #82b8f0); }
 .depends, .mixed { color: light-dark(#7a4b00, #e3b25c); }
-.undecided, .not-run, .cannot-be-told { color: light-dark(#5b5b5b, #b5b5b5); }
+.undecided, .out-of-scale, .not-run, .cannot-be-told { color: light-dark(#5b5b5b, #b5b5b5); }
 """
 
 

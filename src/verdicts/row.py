@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import get_type_hints
 
 from verdicts.claims.claim import MARKS
 from verdicts.files import regular_file
@@ -224,12 +225,6 @@ class Row:
         return REGISTERED.get(self.registered or "", "")
 
     @property
-    def withdrawn(self) -> str:
-        """The reason of a late gate that took the verdict back, up to its colon; or empty."""
-        numbers_kept = self.verdict == judgement.NOT_RUN and (self.pairs > 0 or self.cases > 0)
-        return self.reason.partition(":")[0] if numbers_kept else ""
-
-    @property
     def remarks(self) -> list[str]:
         """The reason for the verdict, and the mark with its reason; those that there are."""
         mark = f"{self.mark}: {self.mark_reason}" if self.mark else ""
@@ -258,9 +253,10 @@ LARGEST = 700.0
 #: The columns of a table of rows.
 COLUMNS = [field.name for field in fields(Row)]
 
-_TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
-_NUMBERS = {field.name: float for field in fields(Row) if field.type in ("float", "int | None")}
-_OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
+_TYPES = get_type_hints(Row)
+_TEXTS = {name: str for name, of in _TYPES.items() if of in (str, str | None)}
+_NUMBERS = {name: float for name, of in _TYPES.items() if of in (float, int | None)}
+_OPTIONAL = [name for name, of in _TYPES.items() if isinstance(None, of)]
 
 
 #: The digits of an exponent.
@@ -328,7 +324,7 @@ def read_rows(path: str | Path) -> list[Row]:
     """
     try:
         file = regular_file(Path(path), "claims", MOST_BYTES)
-        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS})
+        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS}, na_values=[""])
         if absent := [name for name in COLUMNS if name not in table]:
             raise UserError(f"claims: {str(path)!r} has no column {absent[0]!r}.")
         return rows_of(table)

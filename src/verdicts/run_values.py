@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from verdicts.lazy import pd
 from verdicts.registry import Registry, TableError, UserError, one_of, shown, unknown
@@ -71,7 +71,7 @@ def final(metrics: pd.DataFrame) -> pd.DataFrame:
 #: by the steps since the one before. It may be that of a phase, by shares of a run's steps:
 #: ``{mean: loss, from: 0.5, to: 1}``. ``best`` says which end of it is the best, where its name
 #: does not: ``{last: rounds, best: lowest}``.
-Value = str | Mapping[str, object]
+Value = Annotated[str | Mapping[str, object], "value"]
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
     column = column_of(value, of_runs="run" in metrics)
     if "run" not in metrics:
         if column is None:
-            raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
+            raise UserError(f"value: {value!r} needs the column 'run', which the rows lack.")
         need(metrics, [column], "value: ")
         last = metrics.assign(run=metrics.index.astype(str))
         numbers, known = as_numbers(metrics[column], column), worst_of(column)
@@ -206,7 +206,7 @@ def with_diverged(
 
 def _with_best(value: Value) -> str:
     """How a claim says which end of a value is the best."""
-    given = {"last": value} if isinstance(value, str) else dict(value)
+    given: Mapping[str, object] = {"last": value} if isinstance(value, str) else value
     return f"{{{', '.join(f'{name}: {part}' for name, part in given.items())}, best: lowest}}"
 
 

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from verdicts.lazy import compute, pa, pd, types
 from verdicts.registry import TableError, UserError, nearest, shown
 
 #: Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column.
-Selection = Mapping[str, object]
+Selection = Annotated[Mapping[str, object], "rows"]
 
 #: The name of a column of a table.
-Column = str
+Column = Annotated[str, "column"]
 
 #: Tidy tables by name.
 Tables = Mapping[str, "pd.DataFrame"]
@@ -105,8 +105,8 @@ def of_frame(frame: pd.DataFrame, name: str = "table") -> pd.DataFrame:
     Raises a UserError, which calls it ``name``, for two columns of one name, and like
     ``with_roles``.
     """
-    table = frame.reset_index(drop=True).set_axis(map(str, frame.columns), axis=1)
-    check_columns(table, name)
+    table = frame.reset_index(drop=True).set_axis([str(column) for column in frame], axis=1)
+    check_columns(map(str, table), name)
     for column in table:
         kind = table[column].dtype
         if isinstance(kind, pd.CategoricalDtype):
@@ -280,7 +280,7 @@ def _plain(column: Any) -> Any:
 
 
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
-    """The table in a CSV file, for which pandas has ``options``; no column is an index.
+    """The table in a CSV file; no column is an index. With ``options``, it is as pandas reads it.
 
     In a column of text only an empty field is missing: None, NA and nan are names. A column whose
     other fields are numbers is one of numbers, in which NA and NaN are missing, too.
@@ -294,9 +294,11 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
         _check_fields(path)
     finally:
         csv.field_size_limit(before)
-    given = {"index_col": False, "low_memory": False, "keep_default_na": False, "na_values": [""]}
-    table = pd.read_csv(path, **{**given, **options})
-    for place, name in enumerate(table if "dtype" not in options else ()):
+    given: dict[str, Any] = {"index_col": False, "low_memory": False, "keep_default_na": False}
+    if options:
+        return pd.read_csv(path, **{**given, **options})
+    table = pd.read_csv(path, na_values=[""], **given)
+    for place, name in enumerate(table):
         if not (pd.api.types.is_numeric_dtype(table[name]) or table[name].isna().all()):
             table[name] = numbers_or_text(table[name])
         if table[name].dtype.kind == "f" and np.isinf(table[name]).any():
@@ -325,7 +327,7 @@ def check_finite(texts: pd.Series, key: str) -> None:
     """Raise a UserError, under ``key``, for the first text of an infinite number with digits."""
     too_large = texts[texts.astype(str).str.contains(r"\d")]
     if len(too_large):
-        row = int(too_large.index[0]) + 1  # type: ignore[call-overload]
+        row = int(too_large.index[0]) + 1
         told = f"{shown(too_large.iloc[0])} in row {row} is too large for a number"
         raise UserError(f"{key}: {told}; infinity is written inf.")
 

@@ -33,7 +33,7 @@ def answered(*rows):
 def test_the_first_word_follows_from_the_verdicts(verdicts, word):
     assert first_word([KINDS[verdict] for verdict in verdicts]) == word
     assert first_word([KINDS[verdict] for verdict in reversed(verdicts)]) == word
-    assert {*judgement.VERDICTS} - {*KINDS} == {judgement.NOT_RUN}
+    assert {*judgement.VERDICTS} - {*KINDS} == {judgement.NOT_RUN, judgement.OUT_OF_SCALE}
 
 
 FAILS = {"verdict": "fails", "estimate": -3.0, "low": -4.0, "high": -2.0}
@@ -88,14 +88,15 @@ def test_claims_that_were_not_run_have_one_word_and_unknown_ones_no_answer():
     assert answer("Is it so?", {"A": "there"}, {}) is None
 
 
-def test_what_a_late_gate_took_back_is_told_in_the_words_of_its_reason():
-    late = {"verdict": judgement.NOT_RUN, "reason": "too short: 2 epochs; without this gate: holds"}
-    made = answered(row("A", **late))
-    assert (made.sentence, made.left_out) == ("Too short.", "")
-    made = answered(row("A", **late), row("B"), row("C", **ABSENT))
-    assert (made.word, made.left_out) == ("Yes, where decided", "Too short: on A. Not run: on C.")
-    made = answered(row("A", **late), row("C", **ABSENT))
-    assert (made.sentence, made.left_out) == ("Not run.", "Too short: on A. Not run: on C.")
+def test_what_is_out_of_scale_is_told_with_its_number():
+    small = {"verdict": judgement.OUT_OF_SCALE, "reason": "too short: 2 epochs"}
+    made = answered(row("A", **small))
+    assert (made.sentence, made.left_out) == ("Out of scale.", "")
+    left_out = "Out of scale: on A (4.1 points). Not run: on C."
+    made = answered(row("A", **small), row("B"), row("C", **ABSENT))
+    assert (made.word, made.left_out) == ("Yes, where decided", left_out)
+    made = answered(row("A", **small), row("C", **ABSENT))
+    assert (made.sentence, made.left_out) == ("Not run.", left_out)
 
 
 RATIO = {"unit": "log ratio", "estimate": -0.6931, "low": -1.3863, "high": 0.0}

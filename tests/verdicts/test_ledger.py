@@ -12,7 +12,7 @@ from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged as judge
 from verdicts.quantity_registry import QUANTITIES, Quantity
 from verdicts.registry import UserError
-from verdicts.row import as_table, rows_of
+from verdicts.row import as_table
 
 pytestmark = pytest.mark.usefixtures("quantities")
 
@@ -149,16 +149,53 @@ def test_the_seeds_of_a_claim_say_which_look_it_is_at(tmp_path):
     ("change", "reason"),
     [
         ({"where": {"dataset": "cifar10"}}, "not trained on cifar10, but on mnist"),
-        ({"gate": "high"}, "untrained: min score is 1.8, must be above 2"),
         ({"with": {"value": "V"}}, "there is no column 'V'"),
     ],
 )
 def test_what_cannot_be_decided_is_not_run(tmp_path, change, reason):
-    gates = {"high": {"column": "score", "take": "min", "above": 2, "else": "untrained"}}
-    row = judged(tmp_path, runs(3), {"a": change}, gates).loc["a", ""]
+    row = judged(tmp_path, runs(3), {"a": change}).loc["a", ""]
     assert row["verdict"] == "not run"
     assert row["reason"].startswith(reason)
     assert math.isnan(row["estimate"])
+
+
+HIGH = {"column": "score", "take": "min", "above": 2, "else": "untrained"}
+
+
+def test_what_misses_a_gate_is_out_of_scale_with_its_numbers_and_without_its_family(tmp_path):
+    tables = pd.concat([runs(3), runs(-3, "complete")], ignore_index=True)
+    ring, complete = {"topology": "ring"}, {"topology": "complete"}
+    claims = {
+        "a": {"family": "f", "where": ring, "cells": {"mnist": {"dataset": "mnist"}}},
+        "b": {"family": "f", "where": complete},
+    }
+    plain = judged(tmp_path, tables, {"a": {**claims["a"], "family": "a"}, "b": {}})
+    claims["a"]["gate"] = "high"
+    claims["pool"] = pool(**{"with": {"claims": ["a"]}})
+    found = judged(tmp_path, tables, claims, {"high": HIGH})
+    numbers = ["estimate", "low", "high", "pairs", "p_adjusted"]
+    for key in (("a", ""), ("a", "mnist")):
+        row = found.loc[key]
+        told = "untrained: min score is 1.8, must be above 2"
+        assert (row["verdict"], row["reason"]) == ("out of scale", told)
+        assert row[numbers].tolist() == plain.loc[key][numbers].tolist()
+    assert found.loc[("b", ""), "family_size"] == 1
+    pooled = found.loc["pool", ""]
+    assert (pooled["verdict"], pooled["reason"]) == ("out of scale", f"{told} (a)")
+    assert pooled["estimate"] == pytest.approx(3)
+
+
+def test_cells_that_miss_a_gate_do_not_count_in_a_claim_about_every_cell(tmp_path):
+    tables = pd.concat([runs(3), runs(9, "complete")], ignore_index=True)
+    cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
+    claim = {"cells": cells, "every_cell": True, "gate": "g"}
+    gates = {"g": {**HIGH, "take": "mean", "above": 4}}
+    found = judged(tmp_path, tables, {"a": claim}, gates)
+    assert found["verdict"].tolist() == ["undecided", "out of scale", "holds"]
+    assert found.loc[("a", ""), "reason"] == "of 2 cells: holds in 1, out of scale in 1"
+    found = judged(tmp_path, tables, {"a": claim}, {"g": {**HIGH, "above": 99}})
+    assert set(found["verdict"]) == {"out of scale"}
+    assert found["reason"].str.startswith("untrained: min score is ").all()
 
 
 def test_a_late_gate_shows_the_verdict_without_it_and_leaves_its_family_alone(tmp_path):
@@ -175,14 +212,12 @@ def test_a_late_gate_shows_the_verdict_without_it_and_leaves_its_family_alone(tm
     numbers = ["estimate", "low", "high", "p_adjusted", "family_size"]
     for cell in ("", "mnist"):
         row, before = found.loc["a", cell], plain.loc[("a", cell)]
-        assert row["verdict"] == "not run"
+        assert row["verdict"] == "out of scale"
         assert row["reason"].startswith("small: min score is 1.8, must be above 2; without this ga")
         assert row["reason"].endswith(f"after the results: {before['verdict']}")
         assert row[numbers].tolist() == before[numbers].tolist()
     assert found.loc[("b", ""), "p_adjusted"] == plain.loc[("b", ""), "p_adjusted"]
     assert found.loc[("c", ""), "verdict"] == "holds"
-    withdrawn = {row.claim: row.withdrawn for row in rows_of(found.reset_index())}
-    assert withdrawn == {"a": "small", "b": "", "c": ""}
 
 
 def test_cases_are_met_or_not(tmp_path):

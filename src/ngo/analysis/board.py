@@ -12,7 +12,7 @@ from ngo.analysis.budgets import at_equal
 from verdicts import Expectation, evidence
 from verdicts.quantities import best_difference, level
 from verdicts.registry import UserError
-from verdicts.scores import at_best
+from verdicts.scores import Scores, at_best
 from verdicts.statistics import ALPHA
 from verdicts.table import Selection, selected
 
@@ -146,8 +146,8 @@ def setting_facts(setting: str, runs: pd.DataFrame) -> dict[str, object]:
     }
 
 
-def _evidence(values: pd.Series) -> SimpleNamespace:
-    known = evidence(values.to_numpy(dtype=float), Expectation("above", 0))
+def _evidence(found: Scores) -> SimpleNamespace:
+    known = evidence(found.numbers.to_numpy(dtype=float), Expectation("above", 0))
     low, high = known.interval(ALPHA)
     return SimpleNamespace(estimate=known.estimate, low=low, high=high, pairs=known.pairs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
+from typing import Annotated
 
 import numpy as np
 
@@ -22,7 +23,7 @@ TUNED = ["p", "gamma"]
 VALUES = ["V", "V_early", "V_settled"]
 
 #: A way to mix without learning: ``linear``, ``NGO`` or another coupling.
-Mixer = str
+Mixer = Annotated[str, "mixer"]
 
 LINEAR, NGO = "linear", "NGO"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 
+from ngo.analysis.mixers import Mixer
 from ngo.analysis.universes import ACCURACY_OF, CHOSEN, DERIVED, columns
 from ngo.common.fields import Field, checked, fields_of
 from ngo.data.partition import PARTITIONS
@@ -18,9 +19,10 @@ from ngo.pipeline.experiments import PREFIX
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts.claims import Claim, ClaimsFile, Gate, selections
-from verdicts.quantities import QUANTITIES
+from verdicts.quantities import QUANTITIES, within
 from verdicts.registry import UserError, one_of, shown, unknown
-from verdicts.run_values import parsed
+from verdicts.run_values import Value, parsed
+from verdicts.table import Column
 
 # The columns of an experiment's tidy table, other than the fields of its runs.
 OF_RUNS = {
@@ -97,15 +99,15 @@ def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
         return
     for place, where in selections(key, entry):
         _check_rows(place, where, tables)
-    kinds = QUANTITIES[entry.quantity].kinds
+    types = QUANTITIES[entry.quantity].types
     for name, value in entry.arguments.items():
         place = f"{key}.with.{name}"
-        if "Column" in kinds[name]:
+        if within(Column, types[name]):
             for column in value if isinstance(value, list) else [value]:
                 _check_column(place, column, tables)
-        elif "Value" in kinds[name]:
+        elif within(Value, types[name]):
             _check_number(place, value, tables)
-        elif "Mixer" in kinds[name] and value not in (known := {*MIXERS, *COUPLINGS}):
+        elif within(Mixer, types[name]) and value not in (known := {*MIXERS, *COUPLINGS}):
             raise unknown(place, value, known)
         elif name in FIELDS and FIELDS[name].names is not None:
             checked(place, value, FIELDS[name])

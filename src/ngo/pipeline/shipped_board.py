@@ -99,14 +99,16 @@ def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str
 
 
 def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:
-    run = row.verdict != judgement.NOT_RUN or bool(row.withdrawn)
+    run = row.verdict != judgement.NOT_RUN
+    out = row.verdict == judgement.OUT_OF_SCALE
+    missed = row.reason.partition(":")[0] if out else ""
     return BoardClaim(
         tier=planned.tier,
         claim=row.claim,
         statement=row.statement,
         place=row.place,
         verdict=row.verdict,
-        remark="; ".join(filter(None, [row.mark or "", row.withdrawn])),
+        remark="; ".join(filter(None, [row.mark or "", missed])),
         effect=row.measured,
         interval=row.interval,
         seeds=row.counted,

@@ -6,7 +6,7 @@ A claim says yes where it holds. The first word follows from all verdicts:
 - Yes: all hold. No: none does. "Yes, where decided" and "No, where decided": others are undecided.
 - It depends: a claim holds at some values of a setting, or in a part of its universes.
 - Partly: some claims hold, and others do not.
-- Undecided: none is decided. Not run: none was run.
+- Undecided: none is decided. Not run: none was run. Out of scale: none meets its gates.
 
 Claims over universes may have another word: "At the settings of the runs yes; over others
 undecided". The rest of the sentence has the labels and numbers of the claims.
@@ -25,7 +25,7 @@ from itertools import groupby
 
 from verdicts import judgement
 from verdicts.claims import ALTERNATIVE
-from verdicts.row import WORDS, Row, alike
+from verdicts.row import ABSENT, WORDS, Row, alike
 from verdicts.statistics import Multiverse, spoken
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
@@ -39,6 +39,9 @@ KINDS = {
     **dict.fromkeys((judgement.FAILS, judgement.REVERSED, judgement.MOSTLY_REVERSED), NO),
     **dict.fromkeys((judgement.EQUIVALENT, judgement.NO_EFFECT, judgement.NOT_MET), NO),
 }
+
+#: Verdicts that say nothing to it.
+NOT_DECIDED = (judgement.OUT_OF_SCALE, judgement.NOT_RUN)
 
 #: In which claims are told.
 ORDER = (DEPENDS, YES, NO, OPEN)
@@ -145,21 +148,21 @@ def answer(
     absent: dict[str, list[str]] = {}
     for row, label in known:
         name = f"{label} ({row.mark})" if row.mark else label
-        if row.verdict == judgement.NOT_RUN:
-            absent.setdefault(row.withdrawn.capitalize() or "Not run", []).append(label)
+        if row.verdict in NOT_DECIDED:
+            told = f" ({row.measured})" if row.measured != ABSENT else ""
+            absent.setdefault(row.verdict.capitalize(), []).append(label + told)
         elif row.mark in (None, ALTERNATIVE):
             parts.append(Part(row, name, finding(row)))
         else:
             marked.append(name)
     parts.sort(key=lambda part: ORDER.index(part.kind))
-    further = [
-        rows[claim] for claim in also if claim in rows and rows[claim].verdict != judgement.NOT_RUN
-    ]
+    run = [rows[claim] for claim in also if claim in rows]
+    further = [row for row in run if row.verdict not in NOT_DECIDED]
     counted = [*parts, *(Part(row, "", "") for row in further if not row.mark)]
     out, word = {**absent, "By construction": marked}, _word(counted)
     if len(absent) == 1 and not parts and not marked:
         out, word = {}, next(iter(absent))  # the word says so
-    elif word in ("Yes", "No") and any(row.withdrawn for row, _ in known):
+    elif word in ("Yes", "No") and judgement.OUT_OF_SCALE in {row.verdict for row, _ in known}:
         word += ", where decided"
     left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
     changed = [

@@ -22,7 +22,9 @@ from verdicts.row import counted, counts_of
 
 #: The verdicts with a column of counts.
 COLUMNS = tuple(
-    verdict for verdict in judgement.VERDICTS if verdict in (*judgement.ALWAYS, judgement.REVERSED)
+    verdict
+    for verdict in judgement.VERDICTS
+    if verdict in (*judgement.ALWAYS, judgement.REVERSED, judgement.OUT_OF_SCALE)
 )
 
 

@@ -222,10 +222,9 @@ def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]
 
     ``key`` is the place of the claim or gate. Raises a UserError for an argument of another type.
     """
-    kinds = QUANTITIES[str(entry.quantity)].kinds
-    for name, value in entry.arguments.items():
+    quantity = QUANTITIES[str(entry.quantity)]
+    for name, value in quantity.given(Selection, entry.arguments, defaults=False):
         place = f"{key}.with.{name}"
         for term in value if isinstance(value, list) else [value]:
-            if "Selection" in kinds[name] and term is not None:
-                fields = mapping(place, term).items()
-                yield place, {column: wanted for column, wanted in fields if column != "weight"}
+            fields = mapping(place, term).items()
+            yield place, {column: wanted for column, wanted in fields if column != "weight"}

@@ -6,30 +6,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 from verdicts.claims import claim as schema
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
+from verdicts.claims.conditions import check_shares
 from verdicts.claims.resolved import forms, resolved
-from verdicts.claims.units import check_shares
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
 from verdicts.quantity_registry import QUANTITIES, load_quantities
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
+from verdicts.run_values import Value
 from verdicts.statistics.evidence import RELATIONS, Expectation
 from verdicts.statistics.planning import Plan, checked_plan
 from verdicts.statistics.samples import TESTS
-from verdicts.table import Selection
+from verdicts.table import Column, Selection
 
 CLAIM_KEYS = (
     *("place", "says", "quote", "kind", "from", "where", "quantity", "with"),
     *(*RELATIONS, "margin", "unit", "exact", "standard_error", "test", *schema.MARKS),
     *("family", "gate", "shows", "cells", "every_cell", "depends_on", "universes", "looks"),
 )
-SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
+#: ``shared`` is not read: it has what claims name by YAML's anchors.
+SECTIONS = ("looks", "optional", "shared", "gates", "claims")
 GATE_KEYS = (
     *("from", "where", "column", "quantity", "with", "take"),
     *("above", "below", "else", "late"),
@@ -279,31 +282,33 @@ def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str,
         if required and argument not in arguments:
             raise UserError(f"{key}.with: {argument!r} is missing; {name!r} needs it.")
     for argument, value in arguments.items():
-        _check_argument(f"{key}.with.{argument}", QUANTITIES[name].kinds[argument], value)
+        _check_argument(f"{key}.with.{argument}", QUANTITIES[name].types[argument], value)
     return name, arguments
 
 
-def _check_argument(key: str, kinds: set[str], value: object) -> None:
-    """Check an argument whose annotation has the words ``kinds``: selections, lists and scalars."""
-    if value is None and "None" in kinds:
-        return
-    words = kinds - {"None"}
-    if words in ({"Sequence", "Column"}, {"Sequence", "Selection"}):
+def _check_argument(key: str, kind: object, value: object) -> None:
+    """Check an argument by its type: selections, lists and scalars; any of them may be optional."""
+    if NoneType in get_args(kind):
+        if value is None:
+            return
+        others = [part for part in get_args(kind) if part is not NoneType]
+        kind = others[0] if len(others) == 1 else kind
+    if kind in (Sequence[Column], Sequence[Selection]):
         check(isinstance(value, list), key, value, "it must be a list")
-    if "Selection" in words:
+    if kind in (Selection, Sequence[Selection]):
         for item in value if isinstance(value, list) else [value]:
             term = dict(mapping(key, item))
             if isinstance(value, list) and "weight" in term:
                 number(f"{key}.weight", term.pop("weight"))
             _where(key, term)
-    elif "Value" in words and not isinstance(value, str):
+    elif kind == Value and not isinstance(value, str):
         for item in mapping(key, value).values():
             check(isinstance(item, str | int | float), key, item, "name a column, or a number")
-    elif words == {"bool"}:
+    elif kind is bool:
         boolean(key, value)
-    elif words in ({"float"}, {"int"}):
+    elif kind in (float, int):
         number(key, value)
-    elif words == {"str"}:
+    elif kind in (str, Column):
         check(isinstance(value, str), key, value, "it must be text")
 
 

@@ -1,4 +1,4 @@
-"""The entries of a claims file written out: defaults, ``for_each`` and printed numbers in place.
+"""The entries of a claims file written out: ``for_each`` and printed numbers in place.
 
 The form of a claim is a hash of what decides it: its entry, written out, with its gates, its plan
 and the forms of the claims that it pools. Words do not count (``WORDS``), nor the reason of a mark;
@@ -17,13 +17,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from verdicts.claims.claim import MARKS, POOLED, alike
 from verdicts.files import mapping, regular_file
 from verdicts.registry import UserError, check, in_a_line, one_of, shown
 
-FOR_EACH, ALL = "for_each", "all"
+FOR_EACH = "for_each"
 
 #: Values and characters that a file may have with its entries written out.
 MOST = 10**7
@@ -48,55 +48,25 @@ def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
 
     Raises a one-line UserError for a mistake in what is written out.
     """
-    names = ("values", "defaults", "gates", "claims")
-    values, defaults, given, short = (mapping(name, content.get(name, {})) for name in names)
-    named = {
-        name: {
-            value: mapping(f"values.{name}.{value}", entry)
-            for value, entry in mapping(f"values.{name}", mappings).items()
-        }
-        for name, mappings in values.items()
-    }
-    gates = expanded("gates", given, named)
-    short = _with_defaults(short, defaults)
+    sections = (mapping(name, content.get(name, {})) for name in ("gates", "claims"))
+    gates, claims = map(expanded, ("gates", "claims"), sections)
     printed = PrintedNumbers(folder)
-    claims = {
-        name: printed.numbers(f"claims.{name}", entry)
-        for name, entry in expanded("claims", short, named).items()
-    }
+    claims = {name: printed.numbers(f"claims.{name}", entry) for name, entry in claims.items()}
     return Resolved(
         claims, gates, content.get("looks"), tuple(sorted(printed.files)), printed.sources
     )
 
 
-def _with_defaults(
-    claims: Mapping[Any, object], defaults: Mapping[Any, object]
-) -> dict[object, object]:
-    """The claims, with the keys that they leave to their defaults."""
-    written = dict(claims)
-    for name, entry in claims.items():
-        if isinstance(entry, Mapping) and "defaults" in entry:
-            chosen = one_of(f"claims.{name}.defaults", entry["defaults"], defaults)
-            given = {key: value for key, value in entry.items() if key != "defaults"}
-            written[name] = {**mapping(f"defaults.{chosen}", defaults[chosen]), **given}
-    return written
-
-
-def expanded(
-    section: str,
-    entries: Mapping[object, object],
-    named: Mapping[str, Mapping[str, Mapping[str, object]]] | None = None,
-) -> dict[object, object]:
+def expanded(section: str, entries: Mapping[Any, object]) -> dict[object, object]:
     """The entries of a section; one with ``for_each`` occurs for each combination of its values.
 
     ``for_each: {data: [mnist, digits]}`` puts ``mnist`` and then ``digits`` in place of ``{data}``
     in the id and in all texts of the entry. A text that is ``{data}`` alone becomes the value
     itself, so a number stays one. A value may be a mapping: ``{data.label}`` is its entry.
-    ``named`` has the mappings of some names by value; ``{data: all}`` is all of its values.
     Entries inside an entry (a claim's cells) may have a ``for_each`` too. Raises a UserError for a
     name without a value, and for two entries with one id.
     """
-    return _Writer(named or {}).mapping(section, entries, {})
+    return _Writer().mapping(section, entries, {})
 
 
 #: The value of each name in scope.
@@ -104,9 +74,8 @@ Chosen = Mapping[Any, Any]
 
 
 class _Writer:
-    def __init__(self, named: Mapping[str, Mapping[str, Mapping[str, object]]]) -> None:
-        self.named = named
-        self.written = 0
+    #: The values and characters so far.
+    written = 0
 
     def mapping(
         self, key: str, entries: Mapping[Any, object], chosen: Chosen
@@ -133,20 +102,14 @@ class _Writer:
             return
         place, names = f"{key}.{FOR_EACH}", entry[FOR_EACH]
         check(isinstance(names, Mapping) and names, place, names, "give NAME: [values]")
-        given = {name: self.filled(place, values, chosen) for name, values in names.items()}
-        lists = [self.listed(f"{place}.{name}", name, values) for name, values in given.items()]
-        for values in product(*lists):
-            yield {**chosen, **dict(zip(names, values, strict=True))}
-
-    def listed(self, key: str, name: object, values: Any) -> list[Any]:
-        """The values of a name."""
-        known = self.named.get(str(name), {})
-        if known and values == ALL:
-            return list(known)
-        check(isinstance(values, list) and values, key, values, "give a list of values")
-        for value in values if known else ():
-            one_of(key, value, known)
-        return values
+        lists = []
+        for name, given in names.items():
+            values = self.filled(f"{place}.{name}", given, chosen)
+            right = isinstance(values, list) and values
+            check(right, f"{place}.{name}", values, "give a list of values")
+            lists.append(cast("list[Any]", values))
+        for together in product(*lists):
+            yield {**chosen, **dict(zip(names, together, strict=True))}
 
     def filled(self, key: str, value: object, chosen: Chosen) -> object:
         """A value with all names replaced."""
@@ -158,30 +121,35 @@ class _Writer:
             value = [self.filled(key, item, chosen) for item in value]
         elif isinstance(value, str) and chosen:
             if alone := re.fullmatch(NAMED, value):
-                value = self.value(key, alone[1], chosen)
+                value = self.filled(key, _named(key, alone[1], chosen), {})  # counted
             else:
-                value = re.sub(NAMED, lambda match: str(self.value(key, match[1], chosen)), value)
+                value = re.sub(NAMED, lambda match: _text(key, match[1], chosen), value)
                 self.written += len(value)
         if self.written > MOST:
             raise UserError(f"{key}: {FOR_EACH} writes out more than {MOST:,} values.")
         return value
 
-    def value(self, key: str, path: str, chosen: Chosen) -> object:
-        """The value of a name, or of an entry of it (``data.label``)."""
-        name, *parts = path.split(".")
-        value: object = chosen.get(name)
-        if parts and name in chosen and name in self.named:
-            value = self.named[name][chosen[name]]
-        for part in parts:
-            value = value[part] if isinstance(value, Mapping) and part in value else _NONE
-        if name not in chosen or value is _NONE:
-            raise UserError(f"{key}: {{{path}}} has no value in {FOR_EACH}.")
-        return value
-
-
-_NONE = object()
 
 NAMED = r"\{([\w.]+)\}"
+
+
+def _named(key: str, path: str, chosen: Chosen) -> object:
+    """The value of a name, or of an entry of it (``data.label``)."""
+    value: Any = chosen
+    for part in path.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            raise UserError(f"{key}: {{{path}}} has no value in {FOR_EACH}.")
+        value = value[part]
+    return value
+
+
+def _text(key: str, path: str, chosen: Chosen) -> str:
+    """The value as text; a UserError for a mapping, of which the text must name an entry."""
+    value = _named(key, path, chosen)
+    if isinstance(value, Mapping):
+        one = ", ".join(f"{{{path}.{name}}}" for name in value)
+        raise UserError(f"{key}: {{{path}}} is a mapping; name one of {one}.")
+    return str(value)
 
 
 #: The most that a file of printed numbers may have.

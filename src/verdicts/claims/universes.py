@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from verdicts.claims.claim import Claim, Gate
-from verdicts.claims.gates import check_gate, passing
+from verdicts.claims.conditions import check_gate, passing
 from verdicts.lazy import pd
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
@@ -29,7 +29,8 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
 
     The universes are those of the claim's rows that also meet ``where``. The effect of a universe
     is the mean of the claim's quantity over its seeds. ``why`` says why a universe does not count;
-    it is empty for one that does. The gate of universes is asked of all rows of a universe.
+    it is empty for one that does. The gate of universes is asked of all rows of a universe; where
+    none passes it, it is not asked (see ``none_counts``).
     Settings are those that the claim names, or all that differ between universes. Raises a
     UserError if a column is absent, for rows of no universe, and for a universe with two values of
     a setting.
@@ -48,7 +49,8 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
             raise UserError(f"universe {two.idxmax()} has more than one value of {name!r}")
     universes = rows.drop_duplicates(UNIVERSE).set_index(UNIVERSE)[wanted].sort_index()
     universes["seeds"], universes["effect"] = 0, np.nan
-    universes["why"] = _missed(claim.universes.gate, universes.index, everything, tables)
+    why = _missed(claim.universes.gate, universes.index, everything, tables)
+    universes["why"] = why if why.eq("").any() else ""
     numbers = _numbers(claim, rows[rows[UNIVERSE].map(universes["why"]) == ""])
     universes.loc[universes["why"] == "", "why"] = NO_NUMBER
     for universe, effects in numbers.groupby(UNIVERSE):
@@ -58,6 +60,19 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
         universes[name] = _setting(name, universes[name])
     same = [name for name in wanted if named is None and universes[name].nunique() < 2]
     return universes.drop(columns=same)
+
+
+def none_counts(claim: Claim, where: Selection, tables: Tables) -> str:
+    """Why no universe of the claim's rows passes the gate of universes; empty if one does.
+
+    A UserError like that of ``universes_of``.
+    """
+    assert claim.universes is not None
+    everything = joined(tables, claim.tables)
+    rows = selected(everything, {**claim.where, **where})
+    need(rows, [UNIVERSE])
+    why = _missed(claim.universes.gate, pd.Index(rows[UNIVERSE].unique()), everything, tables)
+    return "" if why.eq("").any() else str(why.iloc[0])
 
 
 def _missed(

@@ -50,19 +50,21 @@ def runs(*, seed=0, lost=False, u=0.2):
 def test_accuracy_is_compared_at_the_bytes_of_the_more_frugal_run():
     # 20,000 bytes: step 20 of NGO, at 30 + 60/9 %, and the end of local SGD, at 60 %.
     found = difference_at_bytes(table(*runs()), EVERY, RARE)
-    assert found[0] == pytest.approx(30 + 60 / 9 - 60)
+    assert found.numbers[0] == pytest.approx(30 + 60 / 9 - 60)
 
 
 def test_a_share_of_the_budget():
     # 10,000 bytes: step 10 of NGO, at 30 %, and step 50 of local SGD, at 35 %.
-    assert difference_at_bytes(table(*runs()), EVERY, RARE, share=0.5)[0] == pytest.approx(-5)
+    assert difference_at_bytes(table(*runs()), EVERY, RARE, share=0.5).numbers[0] == pytest.approx(
+        -5
+    )
     with pytest.raises(UserError, match="share: 2 is not allowed"):
         difference_at_bytes(table(*runs()), EVERY, RARE, share=2)
 
 
 def test_divergence_counts_against_its_method():
-    assert difference_at_bytes(table(*runs(lost=True)), EVERY, RARE)[0] == -math.inf
-    assert difference_at_bytes(table(*runs(lost=True)), RARE, EVERY)[0] == math.inf
+    assert difference_at_bytes(table(*runs(lost=True)), EVERY, RARE).numbers[0] == -math.inf
+    assert difference_at_bytes(table(*runs(lost=True)), RARE, EVERY).numbers[0] == math.inf
 
 
 def test_gamma_is_chosen_by_held_out_accuracy_at_the_budget():
@@ -88,7 +90,7 @@ def test_gamma_is_chosen_by_held_out_accuracy_at_the_budget():
     ]
     rows = table(*ngo, evaluations(rare, method="local_sgd", gamma=0.3))
     found = difference_at_bytes(rows, EVERY, RARE, choose=["gamma"])
-    assert found.tolist() == pytest.approx([50 - 60])
+    assert found.numbers.tolist() == pytest.approx([50 - 60])
 
 
 def test_accuracy_is_compared_after_equally_many_seconds():
@@ -108,10 +110,10 @@ def test_accuracy_is_compared_after_equally_many_seconds():
     )  # fmt: skip
     sides = {"topology": "ring"}, {"topology": "complete"}
     # 90 s: the end of the ring's run, at 40 %, and step 18 of the other, at 46 %.
-    assert difference_at_seconds(rows, *sides, network)[0] == pytest.approx(40 - 46)
+    assert difference_at_seconds(rows, *sides, network).numbers[0] == pytest.approx(40 - 46)
     # 9 s: step 2 of the ring, at 13 %, and step 1.8 of the other, at 13.6 %.
     found = difference_at_seconds(rows, *sides, network, share=0.1)
-    assert found[0] == pytest.approx(13 - 13.6)
+    assert found.numbers[0] == pytest.approx(13 - 13.6)
 
 
 def waiting_or_not(seconds):
@@ -136,10 +138,10 @@ def test_virtual_seconds_are_those_of_the_runs():
     sides = {"clock": "asynchronous"}, {"clock": "waiting"}
     rows = waiting_or_not(5.0)  # 10 s: the end of the one, step 2 of the other
     found = difference_at_seconds(rows, *sides, choose=["gamma"])
-    assert found[0] == pytest.approx(80 - (10 + 70 / 5))
+    assert found.numbers[0] == pytest.approx(80 - (10 + 70 / 5))
     own = {"value": "workers_accuracy", "by": "workers_accuracy_mean"}
     found = difference_at_seconds(rows, *sides, choose=["gamma"], **own)
-    assert found[0] == pytest.approx(60 - (10 + 50 / 5))
+    assert found.numbers[0] == pytest.approx(60 - (10 + 50 / 5))
     with pytest.raises(UserError, match="value: 'loss' is unknown; allowed: accuracy, workers_acc"):
         difference_at_seconds(rows, *sides, value="loss")
 

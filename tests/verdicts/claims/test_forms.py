@@ -1,11 +1,15 @@
 """The form of a claim: what decides it, and no more."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from quantities_for_tests import CLAIM, quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
 from verdicts.claims.resolved import forms, resolved
+from verdicts.files import read_mapping
+from verdicts.registration import read_registration, registration_path
 
 pytestmark = pytest.mark.usefixtures("quantities")
 
@@ -56,8 +60,8 @@ def test_a_gate_counts_without_its_words_and_the_plan_of_the_file_counts(tmp_pat
 
 def test_how_a_claim_is_written_does_not_count(tmp_path):
     short = yaml.safe_load("""
-        defaults: {d: {place: here, says: "{x}", kind: order, from: t, quantity: end, above: 0}}
-        claims: {"{x}": {for_each: {x: [a, b]}, defaults: d}}
+        shared: {d: &d {place: here, says: "{x.id}", kind: order, from: t, quantity: end}}
+        claims: {"{x.id}": {<<: *d, for_each: {x: [{id: a, n: 0}, {id: b, n: 0}]}, above: "{x.n}"}}
     """)
     found = forms(resolved(short, tmp_path))
     assert found == {"a": form(tmp_path), "b": form(tmp_path)}
@@ -81,3 +85,16 @@ def test_a_pooled_claim_changes_with_those_that_it_pools(tmp_path):
 
     assert pooled(says="other words") == pooled()
     assert pooled(above=1) != pooled()
+
+
+ROOT = Path(__file__).parents[3]
+REGISTERED = sorted(
+    [*ROOT.glob("config/reference/claims.yaml"), *ROOT.glob("papers/*/claims.yaml")]
+)
+
+
+@pytest.mark.parametrize("path", REGISTERED, ids=lambda path: path.parent.name)
+def test_shipped_claims_have_the_forms_that_were_registered_last(path):
+    known = read_registration(registration_path(path))
+    found = forms(resolved(read_mapping(path, "claims"), path.parent))
+    assert found == {claim: known[claim][-1].form for claim in found}

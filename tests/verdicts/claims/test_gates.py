@@ -7,7 +7,7 @@ import pytest
 from quantities_for_tests import quantities  # noqa: F401
 
 from verdicts.claims import Gate
-from verdicts.claims.gates import check_gate, passing
+from verdicts.claims.conditions import check_gate, passing
 from verdicts.registry import UserError
 
 pytestmark = pytest.mark.usefixtures("quantities")

@@ -5,7 +5,7 @@ import yaml
 
 import ngo.analysis  # noqa: F401 (registers the values of runs, with their units)
 from verdicts.claims.claims_file import read_claims
-from verdicts.claims.units import known_unit
+from verdicts.claims.conditions import known_unit
 from verdicts.registry import UserError
 
 CLAIM = {"place": "here", "says": "a", "kind": "order", "from": "t", "above": 0}

@@ -148,9 +148,10 @@ def test_all_universes_at_once_are_as_each_alone(tmp_path, score, quantity, monk
     assert {"", "both sides diverged"} < set(at_once["why"])
 
 
-def test_a_claim_that_can_not_be_judged_is_not_run(tmp_path):
+def test_a_claim_whose_universes_all_miss_their_gate_is_out_of_scale(tmp_path):
     row = judged(tmp_path, lambda settings: 3.0, UNIVERSES.replace("above: 60", "above: 99"))
-    assert row.verdict == "not run"
+    assert (row.verdict, row.pairs) == ("out of scale", 60)
+    assert row.estimate == pytest.approx(3, abs=0.3)
     assert row.reason.startswith("no universe counts: the universe does not count: ")
 
 

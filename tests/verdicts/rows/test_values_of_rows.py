@@ -9,7 +9,7 @@ from measured_runs import ended, pairs, table
 
 from verdicts.registry import UserError
 from verdicts.run_values import final, per_run, worst_of
-from verdicts.scores import FIRST_LOOK, at_best, total, weighted_sum
+from verdicts.scores import FIRST_LOOK, at_best, sides, total, weighted_sum
 
 CURVES = pd.DataFrame(
     {

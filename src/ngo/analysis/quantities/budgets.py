@@ -7,9 +7,10 @@ from typing import Any
 
 from ngo.analysis.budgets import at_equal
 from ngo.analysis.network_time import network_seconds, read_network
-from ngo.common.lazy import Numbers, Table, pd
+from ngo.common.lazy import Table, pd
 from verdicts.quantities import best_difference, difference, quantity
 from verdicts.registry import UserError, check, one_of
+from verdicts.scores import Scores
 from verdicts.table import Column, Selection, selected
 
 # The accuracies that are compared, and their columns.
@@ -28,7 +29,7 @@ def difference_at_bytes(
     over: Sequence[Column] = (),
     share: float = 1.0,
     choose: Sequence[Column] = (),
-) -> Numbers:
+) -> Scores:
     """Test accuracy of ``of`` − that of ``minus`` after equally many bytes, in points, by seed.
 
     The budget is ``share`` of what the most frugal run of the seed, of either side, has sent at its
@@ -57,7 +58,7 @@ def difference_at_seconds(
     choose: Sequence[Column] = (),
     value: str = "accuracy",
     by: Column | None = None,
-) -> Numbers:
+) -> Scores:
     """The same after equally many seconds: the run's virtual ones, or modelled ones.
 
     Modelled seconds are those on ``network`` (see ``network_time``). ``value`` is ``accuracy`` or
@@ -87,7 +88,7 @@ def _difference(
     share: float,
     value: str = "accuracy",
     **best: Any,
-) -> Numbers:
+) -> Scores:
     check(0 < share <= 1, "share", share, "it must be above 0, at most 1")
     one_of("value", value, COLUMNS)
     columns = [COLUMNS[value], *([best.get("by") or "holdout_accuracy"] if best["choose"] else [])]

@@ -132,6 +132,17 @@ def _lag1(rows: Table, last: Table) -> Numbers:
     return _by_run(rows, lag1)
 
 
+def _late_fall(rows: Table, last: Table, column: str) -> Numbers:
+    """How much the column x falls in the last fifth of a run; linear between evaluations."""
+
+    def fall(run: Table) -> float:
+        steps, values = run["step"].to_numpy(float), run[column].to_numpy(float)
+        return float(np.interp(0.8 * steps[-1], steps, values) - values[-1])
+
+    return _by_run(rows, fall)
+
+
+VALUES.add("late_fall", RunValue(_late_fall, math.inf, True))
 VALUES.add("fluctuation", RunValue(_fluctuation, math.inf, unit=POINTS))
 VALUES.add("lag1", RunValue(_lag1, math.nan))
 

@@ -1,0 +1,231 @@
+"""What tables must have, and what runs must meet, before they can decide a claim.
+
+The columns and values that claims name are there (the pipeline checks names before there are
+tables); margins fit the units of numbers; and runs pass the gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
+from verdicts.lazy import pd
+from verdicts.quantity_registry import QUANTITIES
+from verdicts.registry import UserError, one_of, shown
+from verdicts.run_values import (
+    SHARE,
+    UNITS,
+    Value,
+    as_numbers,
+    column_of,
+    last_evaluations,
+    parsed,
+    unit_of,
+    with_diverged,
+    worst_of,
+)
+from verdicts.statistics.estimates import exceeds
+from verdicts.table import (
+    SETTING,
+    UNIVERSE,
+    Column,
+    Tables,
+    joined,
+    matches,
+    need,
+    selected,
+)
+
+#: How the unit of a quantity starts that has the unit of its value.
+OF_THE_VALUE = "that of the value"
+
+#: Where the scales of units end.
+SCALES = {SHARE: (0.0, 1.0), "points": (0.0, 100.0)}
+
+#: The least margin that is taken for points if a claim is about a share of 1.
+LEAST = 0.1
+
+
+def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = True) -> str:
+    """The unit that the claim states, or else the one that follows; empty if none is known.
+
+    Without ``of_runs``, its table has no column ``run``: values are columns.
+    """
+    if claim.unit:
+        return claim.unit
+    if claim.is_pooled:
+        return known_unit(claims[claim.pooled[0]], claims, of_runs=of_runs)
+    quantity = QUANTITIES[claim.quantity]
+    if not quantity.unit.startswith(OF_THE_VALUE):
+        return quantity.unit
+    value = quantity.value(claim.arguments)
+    unit = unit_of(value) if of_runs and value is not None else UNITS.get(str(value), "")
+    if not unit or claim.arguments.get("log"):
+        return ""
+    along = claim.arguments.get("along")
+    per = f"a factor e of {along}" if claim.arguments.get("log_along") else f"1 of {along}"
+    rest = quantity.unit.removeprefix(OF_THE_VALUE).replace("1 of the field", per)
+    return unit + rest.replace(",", "")
+
+
+def scale_of(claim: Claim, *, of_runs: bool = True) -> tuple[float, float] | None:
+    """Where the scale of a claim's number ends, if it is a level of a known unit; None if not."""
+    if claim.quantity != "level":
+        return None
+    return SCALES.get(known_unit(replace(claim, unit=""), {}, of_runs=of_runs))
+
+
+def check_shares(
+    key: str, claim: Claim, shares: Collection[str] = (), *, of_runs: bool = True
+) -> None:
+    """Raise a UserError for a margin of ``LEAST`` or more about a column that is a share of 1.
+
+    ``shares`` are such columns beside those of which it is known. ``of_runs``: see ``known_unit``.
+    """
+    quantity = QUANTITIES[claim.quantity]
+    value = quantity.value(claim.arguments)
+    if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_THE_VALUE):
+        return
+    column = column_of(value, of_runs=of_runs)
+    if column not in shares and UNITS.get(str(column)) != SHARE:
+        return
+    expectations = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
+    for place, expectation in {key: claim.expectation, **expectations}.items():
+        if expectation and expectation.margin and expectation.margin >= LEAST:
+            margin = expectation.margin
+            raise UserError(
+                f"{place}.margin: {margin:g} is not allowed, it would be {100 * margin:g} points: "
+                f"{column!r} is a {SHARE}; {margin:g} points are {margin / 100:g}."
+            )
+
+
+def check_names(claims: ClaimsFile, tables: Tables) -> None:
+    """Raise a one-line UserError for the first column or value that the tables lack.
+
+    Claims that are optional, or whose table is not there, are not checked.
+    """
+    for claim in claims.claims.values():
+        for place, entry in claims.conditions(claim).items():
+            names = entry.tables or claim.tables
+            if not claims.is_optional(claim.id) and all(name in tables for name in names):
+                columns = dict.fromkeys(str(column) for name in names for column in tables[name])
+                for at, column in _columns(place, entry, columns):
+                    one_of(at, column, columns)
+                if isinstance(entry, Claim):
+                    shares = _shares([tables[name] for name in names])
+                    check_shares(place, entry, shares, of_runs="run" in columns)
+
+
+def _shares(tables: Sequence[pd.DataFrame]) -> set[str]:
+    """The columns with accuracies of at most 1."""
+    shares = set()
+    for column in {str(name) for table in tables for name in table if "accuracy" in str(name)}:
+        values = (pd.to_numeric(table[column], "coerce") for table in tables if column in table)
+        if all(part.dropna().between(0, 1).all() for part in values):
+            shares.add(column)
+    return shares
+
+
+def _columns(key: str, entry: Claim | Gate, known: Collection[str]) -> Iterator[tuple[str, object]]:
+    """The columns that a claim or a gate names, each with its place.
+
+    Raises a UserError for a number of a run that the ``known`` columns do not give.
+    """
+    selected = [(f"{key}.where", entry.where)]
+    if isinstance(entry, Gate):
+        if entry.column is not None:
+            yield f"{key}.column", entry.column
+    else:
+        selected += [(f"{key}.cells.{name}", cell.where) for name, cell in entry.cells.items()]
+        for setting in (entry.universes and entry.universes.settings) or ():
+            yield f"{key}.universes.settings", f"{SETTING}{setting}"
+    if entry.quantity is not None:
+        quantity = QUANTITIES[entry.quantity]
+        selected += selections(key, entry)
+        for name, value in quantity.given(Value, entry.arguments):
+            yield from _column_of(f"{key}.with.{name}", value, known)
+        for name, value in quantity.given(Column, entry.arguments):
+            for column in value if isinstance(value, list | tuple) else [value]:
+                yield f"{key}.with.{name}", column
+    for place, where in selected:
+        for column in where:
+            yield place, column
+
+
+def _column_of(key: str, value: Any, known: Collection[str]) -> Iterator[tuple[str, object]]:
+    """The column of a number of a run: a column, a registered value, or a mapping of one name."""
+    of_runs = "run" in known
+    if of_runs or not isinstance(value, str):
+        try:
+            parsed(value, known)
+        except UserError as error:
+            raise UserError(f"{key.rpartition('.')[0]}.{error}") from None
+        if not of_runs:
+            raise UserError(f"{key}: {shown(value)} needs the column 'run', which is not there.")
+    if (column := column_of(value, of_runs=of_runs)) is not None:
+        yield key, column
+
+
+def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
+    """Raise a UserError, with the reason, if the runs do not pass the gate.
+
+    ``rows`` are those of the claim (or of its cell), for a gate that names no tables. A missing
+    value does not pass, and a diverged run has the worst value.
+    """
+    try:
+        selection = selected(joined(tables, gate.tables) if gate.tables else rows, gate.where)
+        value = _taken(gate, selection)
+    except UserError as error:
+        raise type(error)(f"gate {gate.name}: {error}") from None
+    if not _passes(gate, value):
+        limits = {"above": gate.above, "below": gate.below}
+        wanted = [f"{side} {limit:g}" for side, limit in limits.items() if limit is not None]
+        told = f"{gate.take} {gate.column or gate.quantity} is {value:.4g}"
+        raise UserError(f"{gate.reason}: {told}, must be {' and '.join(wanted)}")
+
+
+def passing(gate: Gate, rows: pd.DataFrame) -> set[object]:
+    """The universes that pass a gate on a column: asked at once, for speed.
+
+    ``check_gate`` decides on all others: with a gate on a quantity, or with a diverged run.
+    """
+    if gate.column is None or not {gate.column, *gate.where} <= set(rows):
+        return set()
+    for column, wanted in gate.where.items():
+        rows = rows[matches(rows[column], wanted)]
+    rows = last_evaluations(rows)
+    if "diverged" in rows:
+        rows = rows[~rows["diverged"].groupby(rows[UNIVERSE]).transform("any")]
+    numbers = as_numbers(rows[gate.column], gate.column)
+    return {
+        universe
+        for universe, values in numbers.groupby(rows[UNIVERSE])
+        if _passes(gate, getattr(np, gate.take)(values.to_numpy()))
+    }
+
+
+def _passes(gate: Gate, value: float) -> bool:
+    """NaN does not."""
+    high = gate.above is None or exceeds(value, gate.above)
+    return high and (gate.below is None or exceeds(-value, -gate.below))
+
+
+def _taken(gate: Gate, rows: pd.DataFrame) -> float:
+    if gate.quantity is not None:
+        quantity = QUANTITIES[gate.quantity]
+        result = quantity.function(rows, **gate.arguments)
+        numbers = quantity.scores("quantity", result).numbers
+    else:
+        need(rows, [gate.column])
+        last, column = last_evaluations(rows), str(gate.column)
+        numbers = as_numbers(last[column], column)
+        if column != "diverged":
+            numbers = with_diverged(numbers, last, worst_of(column), column)
+    values = numbers.to_numpy()
+    if not len(values) or np.isnan(values).any():
+        return float("nan")
+    return float(getattr(np, gate.take)(values))
