@@ -119,9 +119,7 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
     told = "for each form of results (default: 1000; a slow form takes fewer)"
     rates.add_argument("--simulations", type=int, default=1000, metavar="N", help=told)
     told = "100 simulations, in a minute on two cores"
-    rates.add_argument(
-        "--quick", dest="simulations", action="store_const", const=100, help=told
-    )
+    rates.add_argument("--quick", dest="simulations", action="store_const", const=100, help=told)
     told = "what is printed (default: csv)"
     rates.add_argument("--format", choices=("csv", "markdown"), default="csv", help=told)
     told = "a module, or a Python file, that registers quantities; may be repeated"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -112,11 +112,6 @@ class Form:
     #: Why more than 5 % of our answers are false, and which rule is better.
     why: str = ""
 
-    @property
-    def printed(self) -> bool:
-        """Whether the second side is what a paper prints."""
-        return self.false is OF_PRINTED
-
 
 # How results are drawn.
 
@@ -156,15 +151,14 @@ def diverged(seeds: int) -> Draw:
 
 
 def tuned(of: int, minus: int, seeds: int = 10) -> Draw:
-    """Each side is the best of so many values, by a score that is correlated by 0.5 with it."""
+    """Each side is the best of so many values, all equally good, by the numbers that are judged."""
 
     def draw(stream: np.random.Generator, noise: Noise, effects: np.ndarray, count: int) -> Sides:
         sides = []
         for values in (of, minus):
-            runs = noise(stream, (count, values, seeds)) / np.sqrt(2)
-            scores = runs / np.sqrt(2) + stream.standard_normal(runs.shape) * np.sqrt(3 / 8)
-            best = scores.mean(axis=2).argmax(axis=1)[:, None, None]
-            sides.append(LEVEL + np.take_along_axis(runs, best, axis=1))
+            every = LEVEL + noise(stream, (count, values, seeds)) / np.sqrt(2)
+            best = every.mean(axis=2).argmax(axis=1)[:, None, None]
+            sides.append(np.take_along_axis(every, best, axis=1))
         return sides[0] + effects[:, None], sides[1]
 
     return draw
@@ -389,7 +383,8 @@ def t_test(of: np.ndarray, minus: np.ndarray, paired: bool) -> np.ndarray:
         freedom = n + m
         pooled = (first * (n + 1) * n + second * (m + 1) * m) / freedom
         error = pooled * (1 / (n + 1) + (minus.shape[-1] > 1) / (m + 1))
-    p = 2 * special.stdtr(freedom, -np.abs(_gap(of, minus)) / np.sqrt(error))
+    with np.errstate(divide="ignore", invalid="ignore"):  # numbers without a spread
+        p = 2 * special.stdtr(freedom, -np.abs(_gap(of, minus)) / np.sqrt(error))
     return np.where(p <= ALPHA, np.sign(_gap(of, minus)), NOTHING).astype(int)
 
 
@@ -417,40 +412,41 @@ def all_same(answers: np.ndarray) -> np.ndarray:
 
 
 def _of_pairs() -> list[Form]:
-    """Pairs of runs, by ``evidence``."""
-    found = [Form(f"{n} pairs", paired(n), each(pairs)) for n in (3, 5, 10, 20)]
-    found += [
-        Form(f"{n} pairs", paired(n), each(pairs), noise)
-        for noise in ("t3", "lognormal", "steps of 0.5")
-        for n in (5, 10)
-    ]
-    three_of_six = (True,) * 3 + (False,) * 3
-    return [
-        *found,
-        Form("10 pairs, near", paired(10), near_means, false=OF_NEAR),
-        Form("10 pairs, near", paired(10), near_means, "lognormal", false=OF_NEAR),
-        Form("10 pairs, a ratio", paired(10), each(ratio), cost=5),
-        Form("10 pairs, every tenth run diverged", diverged(10), each(pairs), cost=2),
-        Form("5 pairs, 3 of 6 claims true", paired(5), each(pairs), affected=three_of_six, cost=4),
-        Form("looks at 5, 10, 20 pairs", paired(20), looked((5, 10, 20)), cost=2),
-        Form("10 pairs, best of 8 against 8 values", tuned(8, 8), each(pairs)),
-        Form("10 pairs, best of 8 against 1 value", tuned(8, 1), each(pairs)),
-        Form("5 pairs, mean of 8 tasks", paired(5, 8), each(pairs), "t3"),
-        Form("5 pairs, middle half of 8 tasks", paired(5, 8, middle=True), each(pairs), "t3"),
-        Form("5 pairs in each of 4 cells", paired(5), each(pairs, every), affected=(True,) * 4,
-             whole=every_cell, cost=4),
-        Form("the same of 12, one without effect", paired(5), each(pairs, every),
-             affected=(False, *(True,) * 11), whole=every_cell, false=OF_ONE_OFF, cost=12),
-        Form("5 pairs in 2 cells, at each of 2 values", paired(5), each(pairs, depends),
-             affected=(True,) * 4, whole=every_cell, cost=4),
-        Form("ranks of 5 methods with 5 seeds", methods(5), ranked,
-             affected=(True,) * 4 + (False,) * 6, cost=100),
-    ]  # fmt: skip
+    """Pairs of runs, by ``evidence``; claims on cells, and ranks."""
+    cells: dict[str, Any] = {"whole": every_cell}
+    forms = [Form(f"{n} pairs", paired(n), each(pairs)) for n in (3, 5, 10, 20)]
+    for noise in ("t3", "lognormal", "steps of 0.5"):
+        forms += [Form(f"{n} pairs", paired(n), each(pairs), noise) for n in (5, 10)]
+    for noise in ("normal", "lognormal"):
+        forms += [Form("10 pairs, near", paired(10), near_means, noise, false=OF_NEAR)]
+    for name, draw, ours, cost in (
+        ("10 pairs, a ratio of means", paired(10), each(ratio), 2),
+        ("10 pairs, every tenth run diverged", diverged(10), each(pairs), 2),
+        ("looks at 5, 10, 20 pairs", paired(20), looked((5, 10, 20)), 2),
+        ("10 pairs, best of 8 values against best of 8", tuned(8, 8), each(pairs), 1),
+        ("10 pairs, best of 8 values against 1", tuned(8, 1), each(pairs), 1),
+    ):
+        forms.append(Form(name, draw, ours, cost=cost))
+    for name, middle in (("mean", False), ("middle half", True)):
+        draw = paired(5, 8, middle=middle)
+        forms.append(Form(f"5 pairs, {name} of 8 tasks", draw, each(pairs), "t3"))
+    for name, draw, ours, affected, more in (
+        ("5 pairs, 6 claims of which 3 are true", paired(5), each(pairs), (3, 3), {}),
+        ("5 pairs in every one of 4 cells", paired(5), each(pairs, every), (4, 0), cells),
+        ("5 pairs in every one of 12 cells, one without effect", paired(5), each(pairs, every),
+         (11, 1), {**cells, "false": OF_ONE_OFF}),
+        ("5 pairs in 2 cells of each of 2 values left open", paired(5), each(pairs, depends),
+         (4, 0), cells),
+        ("ranks of 5 methods, 5 seeds", methods(5), ranked, (4, 6), {"cost": 10}),
+    ):  # fmt: skip
+        which = (True,) * affected[0] + (False,) * affected[1]
+        forms.append(Form(name, draw, ours, affected=which, **{"cost": 4, **more}))
+    return forms
 
 
 def _of_runs() -> list[Form]:
     """Runs that are not paired, by ``unpaired_evidence``."""
-    found, permuted = [], partial(runs, test=PERMUTATION)
+    forms, permuted = [], partial(runs, test=PERMUTATION)
     for of, minus, wider, noise, seen in (
         (5, 5, 1, "normal", runs),
         (5, 5, 1, "t3", runs),
@@ -464,68 +460,58 @@ def _of_runs() -> list[Form]:
     ):
         more = ", 3 times the spread" * (wider > 1) + ", permuted" * (seen is permuted)
         name, draw = f"{of} × {minus} runs{more}", unpaired(of, minus, wider)
-        found.append(Form(name, draw, each(seen), noise, paired=False, cost=2))
-    return found
+        forms.append(Form(name, draw, each(seen), noise, paired=False))
+    return forms
 
 
 def _of_printed() -> list[Form]:
-    """Printed numbers, by claims that say them, and by ``reproduce``."""
-
-    def form(name: str, cells: int, ours: int, theirs: int, said: Ours, **more: Any) -> Form:
-        draw, affected = unpaired(ours, theirs), more.pop("affected", (True,) * cells)
-        return Form(
-            name, draw, said, paired=False, affected=affected, whole=all_same, false=OF_PRINTED,
-            **more,
-        )  # fmt: skip
-
+    """Printed numbers against our seeds: by claims on them, and by ``reproduce``."""
     with_sd, with_se = (partial(reproduced, spread=spread) for spread in ("sd", "se"))
-    numbers = [
-        *((f"{k} printed runs, 5 seeds", k, 5, 1, reproduced) for k in (1, 12)),
-        *((f"{k} printed means of 3 ± sd, 3 seeds", k, 3, 3, with_sd) for k in (1, 4, 12, 60)),
-        *((f"12 printed means of {n} ± sd, {n} seeds", 12, n, n, with_sd) for n in (5, 10)),
-        ("12 printed means of 10 ± se, 5 seeds", 12, 5, 10, with_se),
-    ]
     gaps = partial(reproduced, spread="sd", gaps=True)
-    return [
+    forms = []
+    for name, cells, seeds, theirs, ours, noise, cost in (
+        ("claim: a printed run, 5 seeds", 1, 5, 1, each(paper), "normal", 1),
+        ("claim: mean of 3 ± se, 5 seeds", 1, 5, 3, each(paper), "normal", 1),
+        ("claim: mean of 10 ± se, 5 seeds", 1, 5, 10, each(paper), "normal", 1),
         *(
-            form(
-                f"a claim: the mean of {n} ± se, 5 seeds"
-                if n > 1
-                else "a claim: a printed run, 5 seeds",
-                1,
-                5,
-                n,
-                each(paper),
-            )
-            for n in (1, 3, 10)
-        ),
-        *(
-            form(f"a claim: {k} printed runs, 5 seeds", k, 5, 1, each(paper, every), cost=k // 2)
+            (f"claim: {k} printed runs, 5 seeds", k, 5, 1, each(paper, every), "normal", 1 + k // 6)
             for k in (4, 12, 60)
         ),
-        *(form(*number) for number in numbers),
-        form("12 printed means of 3 ± sd, 3 seeds", 12, 3, 3, with_sd, noise="t3"),
-        form("12 printed means of 5 ± sd, 5 seeds", 12, 5, 5, with_sd, noise="lognormal"),
-        form("12 printed means of 5 ± sd, 5 seeds", 12, 5, 5, with_sd, noise="steps of 0.5"),
-        form(
-            "gaps of 4 methods from one, 5 ± sd, 5 seeds",
-            5,
-            5,
-            5,
-            gaps,
-            affected=(False, *(True,) * 4),
+        ("reproduce a printed run, 5 seeds", 1, 5, 1, reproduced, "normal", 4),
+        ("reproduce 12 printed runs, 5 seeds", 12, 5, 1, reproduced, "normal", 4),
+        *(
+            (f"reproduce {k} × mean of 3 ± sd, 3 seeds", k, 3, 3, with_sd, "normal", 4)
+            for k in (1, 4, 12, 60)
         ),
-    ]
+        ("reproduce 12 × mean of 3 ± sd, 3 seeds", 12, 3, 3, with_sd, "t3", 4),
+        *(
+            ("reproduce 12 × mean of 5 ± sd, 5 seeds", 12, 5, 5, with_sd, noise, 4)
+            for noise in ("normal", "lognormal", "steps of 0.5")
+        ),
+        ("reproduce 12 × mean of 10 ± sd, 10 seeds", 12, 10, 10, with_sd, "normal", 4),
+        ("reproduce 12 × mean of 10 ± se, 5 seeds", 12, 5, 10, with_se, "normal", 4),
+        ("reproduce 4 gaps of means of 5 ± sd, 5 seeds", 5, 5, 5, gaps, "normal", 4),
+    ):
+        forms.append(
+            replace(
+                Form(name, unpaired(seeds, theirs), ours, noise, paired=False, cost=cost),
+                affected=(ours is not gaps, *(True,) * (cells - 1)),
+                whole=all_same,
+                false=OF_PRINTED,
+            )
+        )
+    return forms
 
 
 def _of_universes() -> list[Form]:
-    found = []
+    """Claims over universes, by ``judge_multiverses``."""
+    forms = []
     for number in (25, 45, 134):
         for correlation in (0.0, 0.1):
             name = f"{number} universes" + ", correlated by 0.1" * (correlation > 0)
             draw = universes(number, correlation)
-            found.append(Form(name, draw, over_universes, false=OF_UNIVERSES, cost=10))
-    return found
+            forms.append(Form(name, draw, over_universes, false=OF_UNIVERSES, cost=2))
+    return forms
 
 
 FORMS = (*_of_pairs(), *_of_runs(), *_of_printed(), *_of_universes())
@@ -538,7 +524,7 @@ def shares(form: Form, simulations: int) -> list[dict[str, Any]]:
     """A record for each rule: the shares of false answers at each effect (NaN where none can be),
     ``power`` and ``same`` (shares of right answers at two margins, and at none).
     """
-    count = max(FEWEST, simulations // form.cost)
+    count = max(1, simulations // form.cost)
     records: dict[str, dict[str, Any]] = {}
     for name, effect in EFFECTS.items():
         stream = np.random.default_rng([*f"{form.name} {form.noise}".encode()])
@@ -562,15 +548,14 @@ def shares(form: Form, simulations: int) -> list[dict[str, Any]]:
     return [{**known, "simulations": count, "why": form.why} for known in records.values()]
 
 
-#: The fewest simulations of a form, and those of a quick table.
-FEWEST, QUICK = 20, 100
+#: The number of simulations of a quick table.
+QUICK = 100
 
 
-def rates(simulations: int, forms: Sequence[Form] = FORMS) -> pd.DataFrame:
+def rates(simulations: int) -> pd.DataFrame:
     """The table: a row for each form and rule, the same whatever the number of processes."""
     with ProcessPoolExecutor(2) as pool:
-        places = [FORMS.index(form) for form in forms]
-        found = list(pool.map(_shares, places, [simulations] * len(forms)))
+        found = list(pool.map(_shares, range(len(FORMS)), [simulations] * len(FORMS)))
     columns = ["form", "noise", "rule", *EFFECTS, "power", "same", "simulations", "why"]
     return pd.DataFrame([row for rows in found for row in rows])[columns]
 
@@ -586,6 +571,7 @@ def as_markdown(table: pd.DataFrame) -> str:
         numbers = 100 * rows.set_index("rule")[[*EFFECTS, "power", "same"]]
         told = numbers.map(lambda share: "–" if np.isnan(share) else f"{share:.0f}")
         cells = told[[*EFFECTS]].agg(" ".join, axis=1) + " · " + told["power"]
-        cells["ours"] = f"**{cells['ours']}** · {told.loc['ours', 'same']}"
-        records.append({"form": form, "noise": noise, **cells, "why": rows["why"].iloc[0]})
+        cells["ours"] += f" · {told.loc['ours', 'same']}"
+        more = {name: str(rows[name].iloc[0]) for name in ("simulations", "why")}
+        records.append({"form": form, "noise": noise, **cells, **more})
     return pipe_table(pd.DataFrame(records))
