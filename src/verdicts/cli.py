@@ -67,6 +67,10 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
     judge.add_argument("--format", choices=list(FILES), default="text", help=told)
     told = "also write the verdicts to this folder, in every format and as a table (CSV)"
     judge.add_argument("--out", type=Path, metavar="DIR", help=told)
+    start = add(_init, "write a first claims file for a table")
+    start.add_argument("table", type=Path, help="your results (CSV or Parquet): a row for each run")
+    told = "default: claims.yaml, where the table is"
+    start.add_argument("--out", type=Path, metavar="FILE", help=told)
     logs = add(_import, "make a table of the logs that other tools wrote")
     logs.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files, or folders")
     told = "wandb, tensorboard, mlflow, lightning, huggingface, or files: one CSV file a run"
@@ -157,6 +161,21 @@ def _check(given: argparse.Namespace) -> int:
     return 1 if given.strict and failed else 0
 
 
+def _init(given: argparse.Namespace) -> int:
+    """Write a claims file with comments from the columns of a table: one claim, on its two best
+    methods, that is judged as it stands. Nothing is overwritten.
+    """
+    from verdicts.claims.draft import draft
+
+    out = given.out or given.table.with_name("claims.yaml")
+    if out.exists():
+        raise UserError(f"out: {str(out)!r} is there; name another file with --out.")
+    content = printable(draft(given.table, out), keep="\n")
+    write_together(out.parent, {out.name: content}, [given.table])
+    print(f"{out}: change it, then: verdicts check {out} --tables {given.table.parent}")
+    return 0
+
+
 def _import(given: argparse.Namespace) -> int:
     """Read the logs of runs, tell what was understood, and write them as a table for claims."""
     from verdicts.importers import import_logs
@@ -237,9 +256,8 @@ def _reproduce(given: argparse.Namespace) -> int:
 
 def _quantities(given: argparse.Namespace) -> int:
     """List the quantities."""
-    from verdicts.quantity_registry import QUANTITIES, load_quantities
+    from verdicts.quantities import QUANTITIES
 
-    load_quantities()
     names = [given.name] if given.name else sorted(QUANTITIES)
     print("\n\n".join(QUANTITIES[name].description for name in names))
     return 0

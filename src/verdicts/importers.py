@@ -1,46 +1,52 @@
 """Logs that other tools wrote, as one tidy table: a reader for each format.
 
-A reader makes of a file what runs logged: points, each a metric at a step. The last row of a run
-has the last value of each metric, so that a claim about the end of training finds it. A run whose
-last loss, error, accuracy, score, return or reward is no finite number has diverged.
+A reader makes of a file what runs logged: points, each a metric at a step. A step at which a run
+logged anything is a row. The last row of a run has the last value of each metric, so that a claim
+about the end of training finds it. What is left out is told, and no link is followed.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import math
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from verdicts.files import read_mapping, regular_file
+from verdicts.files import content_of, read_mapping, regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, unknown
 from verdicts.run_values import worst_of
-from verdicts.table import MOST_BYTES, read_csv
+from verdicts.table import BOOLEANS, MOST_BYTES, check_roles, diverged_runs, read_csv
 
 KEY = "import"
 
-#: The most bytes of a file with JSON or of an event, and the most notes that the preview has.
-MOST_JSON, MOST_TOLD = 2**26, 5
+#: The most bytes of a file with JSON, and of a record of events; the most files in a folder, and
+#: settings; the most notes that the preview has, and runs that a note names.
+MOST_JSON, MOST_FILES, MOST_SETTINGS, MOST_TOLD = 2**26, 100_000, 10_000, 5
 
-#: Nothing was logged; NaN is a number that was.
-MISSING = ("", "na", "null", "none")
+#: What stands in the field of a metric without a value: nothing, or what R writes for nothing.
+EMPTY = ("", "NA")
 
-#: Columns with the steps of a file, in the order of preference.
-STEPS = ("step", "global_step", "_step", "iteration", "iterations", "timesteps", "epoch")
+#: What is logged as a metric, and is a setting of the run.
+SETTINGS = ("seed", "diverged")
 
-#: Columns of the table that no metric and no setting may have.
-RESERVED = ("run", "step", "diverged")
-
-POINT = ["run", "metric", "step", "value"]
-
-#: A point of a run: a metric, its step, and its value.
-Points = list[tuple[str, float, float]]
+#: Columns with the steps of a file, in the order of preference. Case does not matter, and spaces,
+#: underscores and slashes are alike.
+STEPS = (
+    *("step", "global step", "trainer global step", "steps", "total steps", "env steps"),
+    *("timestep", "total timesteps", "time total timesteps", "timesteps total", "num timesteps"),
+    *("timesteps", "frame", "total frames", "frames", "iteration", "time iterations"),
+    *("iterations", "training iteration", "round", "server round", "rounds", "epoch", "epochs"),
+)
 
 
 @dataclass
@@ -48,8 +54,11 @@ class Log:
     """What a run logged."""
 
     run: str
-    points: Points = field(default_factory=list)
-    settings: dict[str, object] = field(default_factory=dict)
+    #: Metrics, each with steps and values, in the order in which they were logged. None in place of
+    #: a metric is a row without a value; in event files, it is a restart.
+    points: list[tuple[str | None, Any, Any]] = field(default_factory=list)
+    #: By their names, each after those of the settings that it is in.
+    settings: dict[tuple[str, ...], object] = field(default_factory=dict)
     #: What was left out, and why.
     notes: list[str] = field(default_factory=list)
 
@@ -61,75 +70,205 @@ def import_logs(
 
     ``format`` is one of ``FORMATS``. ``pattern`` finds settings in the names of runs:
     ``{method}/seed{seed}.csv``, where ``*`` is any text. ``step`` is the column with steps. A
-    setting that has the name of another column gets a prefix. Raises a UserError for what can't be
-    read, if no run is found, and if none fits the pattern.
+    setting that has the name of another column gets a prefix. Of MLflow, TensorBoard and Hugging
+    Face, a file that can't be read is left out and told. Raises a UserError for any other, if no
+    run is found, if none fits the pattern, and for a name that is nearly seed or diverged.
     """
     one_of("as", format, FORMATS)
     fits = _compiled(pattern).fullmatch
     names, read = FORMATS[format]
-    files = [file for path in paths for file in _files(path, names)]
+    left: list[str] = []
+    files = sorted({file for path in paths for file in _files(path, names, left)})
     if not files:
-        raise UserError(f"{KEY}: no file there is called {names}.")
-    other = [str(file) for file in files if format == "files" and not fits(file.as_posix())]
-    logs = [log for file in files if str(file) not in other for log in read(file, step)]
-    other += [log.run for log in logs if not fits(log.run)]
+        raise UserError(f"{KEY}: {'; '.join([f'no file there is called {names}', *left[:1]])}.")
+    logs: list[Log] = []
+    for file in files:
+        try:
+            unread = format == "files" and not fits(file.as_posix())
+            logs += [Log(file.as_posix())] if unread else read(file, step)
+        except UserError as error:
+            if format in ("files", "lightning", "wandb"):
+                raise
+            left.append(f"left out: {str(error).removeprefix(f'{KEY}: ').rstrip('.')}")
+    other = [f"left out: {x.run} does not fit the pattern" for x in logs if not fits(x.run)]
     logs = [log for log in logs if fits(log.run)]
-    notes = [f"left out: {name} does not fit the pattern" for name in other]
-    notes += [note for log in logs for note in log.notes]
-    points = [(log.run, *point) for log in logs for point in log.points]
-    if not points:
-        told = f"no run fits the pattern, as {shown(other[0])}" if other else "no metric was found"
-        raise UserError(f"{KEY}: {told}.")
-    last_counts = format not in ("wandb", "files")
-    table = _tidy(pd.DataFrame(points, columns=POINT), notes, last_counts=last_counts)
-    settings = pd.DataFrame(
-        [{**log.settings, **fit.groupdict()} for log in logs if (fit := fits(log.run))],
-        index=[log.run for log in logs],
-    )
-    settings = settings[~settings.index.duplicated()].rename(
-        columns=lambda name: f"setting_{name}" if name in (*table, *RESERVED) else name
-    )
+    left += [note for log in logs for note in log.notes]
+    if not any(name and len(at) for log in logs for name, at, _ in log.points):
+        why = [*left, f"no metric is in {str(files[0])!r}"] if logs or not other else other
+        raise UserError(f"{KEY}: no run was found; {why[0]}.")
+    table, notes = _tidy(logs, format)
+    metrics = [*table.columns[2:]]
+    settings = _settings(logs, fits, metrics)
+    _check_size(table["run"].map(settings.map(lambda x: len(str(x))).sum(axis=1)).sum())
     table = table[["run"]].join(settings, on="run").join(table.drop(columns="run"))
-    return table, _preview(table, list(dict.fromkeys(notes)))
+    check_roles(table, KEY)
+    sets = [str(name) for name in settings if name not in (*SETTINGS, "run_name")]
+    ends = _ends(table, [name for name in metrics if worst_of(name) is not None], sets)
+    return table, _preview(table, [*dict.fromkeys([*ends, *notes, *left, *other])])
 
 
-def _tidy(points: pd.DataFrame, notes: list[str], *, last_counts: bool) -> pd.DataFrame:
-    """A row for each run and step, and a column for each metric.
+def _tidy(logs: list[Log], format: str) -> tuple[pd.DataFrame, list[str]]:
+    """A row for each run and step, and a column for each metric; what was left out."""
+    found = [(log.run, *point) for log in logs for point in log.points if point[0] not in SETTINGS]
+    sizes = [len(steps) for _, _, steps, _ in found]
+    of_run, runs = pd.factorize(np.array([run for run, *_ in found], object), sort=True)
+    of_metric, metrics = pd.factorize(np.array([name for _, name, *_ in found], object), sort=True)
+    points = pd.DataFrame(
+        {
+            "run": np.repeat(of_run, sizes),
+            "metric": np.repeat(of_metric, sizes),  # -1 for none
+            "step": np.concatenate([steps for _, _, steps, _ in found], dtype=float),
+            "value": np.concatenate([values for *_, values in found], dtype=float),
+        }
+    )
+    wrong = points[(points["step"] % 1 != 0) | (points["step"].abs() >= 2.0**63)]
+    for run, _, step, _ in wrong.head(1).itertuples(index=False):
+        told = f"{step:g} of run {shown(runs[run])} is not a whole number below 2^63"
+        raise UserError(f"step: {told}; --step names the column with steps.")
+    notes: list[str] = []
+    if format == "tensorboard":
+        points = _after_restarts(points, runs, notes)
+    points["row"] = points.groupby(["run", "step"]).ngroup()
+    rows = points.drop_duplicates("row").sort_values("row")
+    _check_size(8 * len(rows) * len(metrics))
+    points = points[points["metric"] >= 0]
+    again = points[points.duplicated(["row", "metric"], keep=False)]
+    again = again.drop_duplicates(["row", "metric", "value"])
+    again = again[again.duplicated(["row", "metric"])]
+    for run, metric, step, *_ in again.head(1).itertuples(index=False):
+        told = f"run {shown(runs[run])} has several values of {shown(metrics[metric])}"
+        if format in ("wandb", "files"):
+            told = f"{told} at step {step:.0f}; give each run its own file, or name"
+            raise UserError(f"{KEY}: {told}.")
+        notes.append(f"{told} at step {step:.0f}, …: the last one counts")
+    ends = points.sort_values("step", kind="stable").drop_duplicates(["run", "metric"], keep="last")
+    ends = ends.assign(row=ends["run"].map(rows.groupby("run")["row"].max()))
+    if format in ("files", "lightning"):  # empty, though another run has a value at this very step
+        at_ends = ends.assign(step=rows["step"].to_numpy()[ends["row"]])[["metric", "step"]]
+        known = points[points["step"].isin(at_ends["step"]) & points["value"].notna()]
+        known = known[["metric", "step"]].drop_duplicates()
+        at = at_ends.merge(known, how="left", indicator=True)["_merge"]
+        ends = ends[(at == "left_only").to_numpy()]
+    values = np.full((len(rows), len(metrics)), np.nan)
+    for some in (ends, points):  # of several values of a point, the last one stays
+        values[some["row"], some["metric"]] = some["value"]
+    table = pd.DataFrame(values, columns=_apart(metrics, "logged_", []))
+    table.insert(0, "run", np.array(runs, object)[rows["run"]])
+    table.insert(1, "step", rows["step"].to_numpy("int64"))
+    return table, notes
 
-    ``last_counts``: of several values at a step, as resumed runs log them, the last one counts.
+
+def _after_restarts(points: pd.DataFrame, runs: np.ndarray, notes: list[str]) -> pd.DataFrame:
+    """The points that TensorBoard shows.
+
+    A restart at a step drops all points from there on that came before. So does a point, those of
+    its metric: https://github.com/tensorflow/tensorboard, event_accumulator.py and reservoir.rs.
     """
-    points = points.drop_duplicates()
-    wrong = points[points["step"] % 1 != 0]
-    if len(wrong):
-        told = f"{wrong['step'].iloc[0]:g} of run {shown(wrong['run'].iloc[0])}"
-        raise UserError(f"step: {told} is not a whole number; --step names the column with steps.")
-    points["metric"] = points["metric"].replace({name: f"logged_{name}" for name in RESERVED})
-    points["step"] = points["step"].astype("int64")
-    key = ["run", "metric", "step"]
-    again = points.duplicated(key, keep="last")
-    for run, metric, step in points.loc[again, key].head(1).itertuples(index=False):
-        told = f"run {shown(run)} has several values of {shown(metric)} at step {step}"
-        if not last_counts:
-            raise UserError(f"{KEY}: {told}; give each run its own file, or name.")
-        notes.append(f"{told}, …: the last one counts")
-    points = points[~again].sort_values("step", kind="stable")
-    ends = points.drop_duplicates(["run", "metric"], keep="last")
-    at_ends = ends.assign(step=ends["run"].map(points.groupby("run")["step"].max()))
-    whole = pd.concat([points, at_ends]).drop_duplicates(key)
-    table = whole.pivot(index=["run", "step"], columns="metric", values="value")
-    table = table.reset_index().rename_axis(columns=None)
-    lost = ends[~np.isfinite(ends["value"])]
-    diverged = lost["run"][lost["metric"].map(worst_of).notna()]
-    return table.assign(diverged=table["run"].isin(diverged)) if len(diverged) else table
+    points = points.drop_duplicates(keep="last")
+    later = points[::-1]
+    restarts = later["step"].where(later["metric"] < 0).groupby(later["run"]).cummin()
+    restarts = restarts.groupby(later["run"]).ffill()
+    of_metric = [later["run"], later["metric"]]
+    again = later.groupby(of_metric)["step"].cummin().groupby(of_metric).shift()
+    logged = points["metric"] >= 0
+    lost = logged & ((restarts <= later["step"]) | (again <= later["step"])).reindex(points.index)
+    for run, steps in points[lost].groupby(runs[points.loc[lost, "run"]])["step"]:
+        told = f"run {shown(run)} went back to step {steps.min():.0f}"
+        notes.append(f"{told}: {len(steps)} values from there on, logged before, are left out")
+    return points[logged & ~lost]
+
+
+def _settings(
+    logs: list[Log], fits: Callable[[str], re.Match[str] | None], metrics: list[str]
+) -> pd.DataFrame:
+    """A row for each run, and a column for each setting.
+
+    A setting in another has its own name, or, if several have it, a dotted one. What the pattern
+    finds stands above what was logged. A run that says once that it diverged has.
+    """
+    uses = Counter(path[-1] for path in {path for log in logs for path in log.settings})
+    if len(uses) > MOST_SETTINGS:
+        raise UserError(f"{KEY}: there are {len(uses):,} settings; at most {MOST_SETTINGS:,}.")
+    said: dict[str, dict[str, list[Any]]] = {log.run: {} for log in logs}
+    for log in logs:
+        row, match = said[log.run], fits(log.run)
+        logged = [(str(name), values) for name, _, values in log.points if name in SETTINGS]
+        for path, value in log.settings.items():
+            logged.append((path[-1] if uses[path[-1]] == 1 else ".".join(path), [value]))
+        for name, values in logged:
+            if name not in metrics or str(values[0]).lower() not in ("na", "nan"):
+                row.setdefault(name, []).extend(values)
+        for name, value in match.groupdict().items() if match else ():
+            row[name] = [*(row.get(name, []) if name == "diverged" else []), value]
+    for run, row in said.items():
+        if words := row.get("diverged"):
+            truths = [BOOLEANS.get(str(word).strip().lower()) for word in words]
+            if None in truths:
+                told = f"{shown(words[truths.index(None)])} is neither true nor false"
+                raise UserError(f"{run}: diverged: {told}.")
+            row["diverged"] = [any(truths)]
+        if len(seeds := dict.fromkeys(map(str, row.get("seed", [])))) > 1:
+            told = f"{' and '.join([*seeds][:2])}; give each seed a run of its own"
+            raise UserError(f"{run}: its seeds are {told}.")
+    table = pd.DataFrame([{k: row[k][-1] for k in row} for row in said.values()], index=[*said])
+    if "diverged" in table:
+        table["diverged"] = table["diverged"].eq(True)
+    return table.set_axis(_apart(table.columns, "setting_", metrics), axis=1)
+
+
+def _apart(names: Iterable[object], prefix: str, taken: Iterable[str]) -> list[str]:
+    """The names, with a prefix where one is taken or, but for its spelling, the run's or step's."""
+    known, apart = {*taken}, []
+    for name in map(str, names):
+        while name in known or re.sub(r"[\s_]", "", name).lower() in ("run", "step"):
+            name = f"{prefix}{name}"
+        known.add(name)
+        apart.append(name)
+    return apart
+
+
+def _check_size(size: float) -> None:
+    if size > MOST_BYTES:
+        raise UserError(f"{KEY}: the table has {size:,.0f} bytes; at most {MOST_BYTES:,}.")
+
+
+def _ends(table: pd.DataFrame, metrics: list[str], sets: list[str]) -> list[str]:
+    """Which runs have diverged, and which end at other steps than most runs with equal ``sets``."""
+    notes = []
+    lost = diverged_runs(table, metrics)
+    if lost.any():
+        told = _some(map(shown, lost.index[lost]))
+        notes.append(f"{lost.sum()} of {len(lost)} runs have diverged: {told}")
+    last = table.drop_duplicates("run", keep="last")
+    ends = last.set_index("run")[metrics]
+    bare = ends.isna() & (table.groupby("run")[metrics].count().loc[ends.index] > 0)
+    if len(runs := ends.index[bare.any(axis=1) & ~lost.loc[ends.index]]):
+        notes.append(f"{len(runs)} runs have no number at their end: {_some(map(shown, runs))}")
+    alike = pd.Series([*map(tuple, last[sets].astype(str).to_numpy())], last.index)
+    most = last["step"].groupby(alike).transform(lambda steps: steps.mode().max())
+    other = last[last["step"] != most]
+    if len(other):
+        steps = zip(other["run"], other["step"], most[other.index], strict=True)
+        told = _some(f"{shown(run)} at {step}, not {usual}" for run, step, usual in steps)
+        notes.append(f"{len(other)} of {len(last)} runs end at another step than most: {told}")
+    return notes
+
+
+def _some(texts: Iterable[str]) -> str:
+    """The first texts, and how many more there are."""
+    known = [*texts]
+    more = f" and {len(known) - MOST_TOLD} more" if len(known) > MOST_TOLD else ""
+    return f"{'; '.join(known[:MOST_TOLD])}{more}"
 
 
 def _preview(table: pd.DataFrame, notes: list[str]) -> str:
     """The numbers of runs, rows and notes; the ends of the first and last runs; the first notes."""
     ends = table.drop_duplicates("run", keep="last")
     counts = f"{len(ends)} runs, {len(table)} rows, {len(notes)} notes"
-    runs = ends.to_string(index=False, max_rows=2 * MOST_TOLD, max_cols=2 * MOST_TOLD)
+    most = 2 * MOST_TOLD
+    shortened = ends.to_string(index=False, max_rows=most, max_cols=most, max_colwidth=80)
     told = [printable(f"note: {note}") for note in notes[:MOST_TOLD]]
-    return "\n".join([counts, printable(runs, keep="\n"), *told])
+    return "\n".join([counts, printable(shortened, keep="\n"), *told])
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str]:
@@ -145,62 +284,106 @@ def _compiled(pattern: str | None) -> re.Pattern[str]:
         raise UserError(f"pattern: {shown(pattern)} is not allowed: {error}.") from None
 
 
-def _files(path: Path, names: str) -> list[Path]:
+def _files(path: Path, names: str, notes: list[str]) -> list[Path]:
     """The file at a path, or those in the folder and its folders whose names fit; no links."""
     if not path.is_dir():
         return [regular_file(path, KEY, MOST_BYTES)]
-    files = [file for file in path.rglob(names) if not file.is_dir() and not file.is_symlink()]
-    return sorted(regular_file(file, KEY, MOST_BYTES) for file in files)
+    found: list[Path] = []
+    for folder, folders, files in os.walk(path):
+        fit = [Path(folder, name) for name in files if fnmatchcase(name, names)]
+        links = [file for file in (*fit, *(Path(folder, k) for k in folders)) if file.is_symlink()]
+        notes += [f"left out: {str(file)!r} is a link" for file in links]
+        found += [file for file in fit if file not in links]
+        if len(found) > MOST_FILES:
+            raise UserError(f"{KEY}: {str(path)!r} has over {MOST_FILES:,} files called {names}.")
+    return sorted(regular_file(file, KEY, MOST_BYTES) for file in found)
 
 
-def _csv(path: Path) -> pd.DataFrame:
-    """A CSV file, all fields as text."""
+def _number(text: str) -> float:
+    """The number that a text is, NaN for ``EMPTY``; an OverflowError if it is too large."""
+    number = math.nan if text in EMPTY else float(text)
+    if math.isinf(number) and "n" not in text.lower():
+        raise OverflowError("too large for a number")
+    return number
+
+
+def _csv(path: Path) -> dict[str, list[str]]:
+    """The columns of a CSV file, all fields as text, without spaces around them."""
     try:
-        return read_csv(path, dtype=str, keep_default_na=False).rename(columns=str)
+        table = read_csv(path, dtype=str, keep_default_na=False, na_values=[])
     except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"{KEY}: {str(path)!r} can't be read: {in_a_line(error)}.") from None
+    return {str(name): [*map(str.strip, table[name].tolist())] for name in table}
 
 
-def _columns(
-    table: pd.DataFrame, path: Path, step: str | None
-) -> Iterator[tuple[str, Points, list[str]]]:
-    """Each column of a CSV file with its points, none if it has text, and its distinct fields.
+def _steps(table: dict[str, list[str]], path: Path, step: str | None) -> np.ndarray:
+    """The steps of the rows, from the column ``step``, or one of ``STEPS``, which is taken out.
 
-    The steps are in the column ``step``, or in one of ``STEPS``; the only row is at step 0.
+    There may be none in a table of at most one row: it is at step 0.
     """
+    rows = len(next(iter(table.values())))
     if step is None:
-        known = {str(name).strip().lower(): str(name) for name in reversed(list(table))}
+        known = {re.sub(r"[\s_/]+", " ", name).strip().lower(): name for name in reversed(table)}
+        known |= {name: name for name in table}
         step = next((known[name] for name in STEPS if name in known), None)
     elif step not in table:
-        raise unknown("step", step, map(str, table))
-    if step is None and len(table) > 1:
-        told = f"which column has the steps? --step names it, of {', '.join(map(str, table))}"
+        raise unknown("step", step, table)
+    if step is None and rows > 1:
+        told = f"which column has the steps? --step names it, of {', '.join(table)}"
         raise UserError(f"{path.name}: {told}.")
-    steps = pd.to_numeric(table[step], errors="coerce") if step else pd.Series(0, table.index)
-    if steps.isna().any():
+    numbers = np.zeros(rows) if step is None else _numbers(table.pop(step), f"{path.name}: {step}")
+    if numbers is None or np.isnan(numbers).any():
         raise UserError(f"{path.name}: {step}: some row has no number.")
-    for name in (str(name) for name in table if name != step):
-        fields = table[name].str.strip()
-        fields = fields[~fields.str.lower().isin(MISSING)]
-        numbers = pd.to_numeric(fields, errors="coerce").astype(float)
-        texts = fields[numbers.isna() & (fields.str.lower() != "nan")]
-        if len(texts) > 0 and texts.index[0] != fields.index[0]:
-            told = f"{shown(texts.iloc[0])} in row {texts.index[0] + 1} is not a number"
-            raise UserError(f"{path.name}: {name}: {told}.")
-        rows = [] if len(texts) else zip(steps[numbers.index].astype(float), numbers, strict=True)
-        yield name, [(name, at, value) for at, value in rows], list(fields.unique())
+    return numbers
+
+
+def _numbers(fields: list[str], key: str) -> np.ndarray | None:
+    """The numbers in a column, NaN in an empty field; None if it has text from its first field on.
+
+    Raises a UserError for text below a number, and for a number that is too large.
+    """
+    numbers: list[float] = []
+    try:
+        for text in fields:
+            numbers.append(_number(text))
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, ValueError) and {*fields[: len(numbers)]} <= {*EMPTY}:
+            return None
+        told = "is not a number" if isinstance(error, ValueError) else "is too large for a number"
+        row = f"{shown(fields[len(numbers)])} in row {len(numbers) + 1}"
+        raise UserError(f"{key}: {row} {told}.") from None
+    return np.array(numbers)
 
 
 def _of_columns(path: Path, step: str | None) -> Iterator[Log]:
-    """A run in a CSV file: a column of one text, and a seed, is a setting, and others metrics."""
-    log = Log(path.as_posix())
-    for name, points, fields in _columns(_csv(path), path, step):
-        if (name == "seed" or not points) and len(fields) == 1:
-            log.settings[name] = fields[0]
-        elif fields and not points:
+    """A run in a CSV file: a column of one text, and a seed, is a setting, and others metrics.
+
+    A metric whose last fields are empty, more of them than before its last value, has no value at
+    the end.
+    """
+    log, table = Log(path.as_posix()), _csv(path)
+    steps = _steps(table, path, step)
+    if not len(steps):
+        log.notes.append(f"left out: {str(path)!r} has a header and no row")
+    check_roles([name for name in table if [name] == _apart([name], "-", [])], path.name)
+    log.points.append((None, steps, [math.nan] * len(steps)))
+    distinct, place = np.unique(steps, return_inverse=True)
+    for name, fields in table.items():
+        texts = [*dict.fromkeys(filter(None, fields))]
+        if not texts:
+            continue
+        if name in SETTINGS:
+            log.points.append((name, [], texts))
+        elif (numbers := _numbers(fields, f"{path.name}: {name}")) is None and len(texts) > 1:
             log.notes.append(f"left out: the text in column {name!r}")
+        elif numbers is None or np.isnan(numbers).all():
+            log.settings[(name,)] = texts[0]
         else:
-            log.points += points
+            given = np.array([text not in EMPTY for text in fields])
+            log.points.append((name, steps[given], numbers[given]))
+            at = np.flatnonzero(np.bincount(place[given]))
+            if len(distinct) - at[-1] > np.diff(at, prepend=-1)[-1]:
+                log.points.append((name, distinct[-1:], [math.nan]))
     yield log
 
 
@@ -209,111 +392,174 @@ def _lightning(path: Path, step: str | None) -> Iterator[Log]:
     (log,) = _of_columns(path, step)
     log.run = path.parent.as_posix()
     more = path.with_name("hparams.yaml")
-    if more.exists() and more.stat().st_size:
+    if more.is_symlink():
+        log.notes.append(f"left out: {str(more)!r} is a link")
+    elif more.exists() and more.stat().st_size:
         try:
-            values = read_mapping(more, KEY).items()
-            log.settings |= {str(k): v for k, v in values if isinstance(v, str | int | float)}
+            for names, value in _leaves(read_mapping(more, KEY)):
+                if isinstance(value, str | int | float):
+                    log.settings[names] = value
+                elif value is not None:
+                    log.notes.append(f"left out: {'.'.join(names)!r} of {str(more)!r}")
         except UserError as error:  # of a Python object, for example
             log.notes.append(f"left out: {error}")
     yield log
 
 
+def _leaves(values: Mapping[Any, object]) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The values in a mapping and its mappings, each with the names that lead to it."""
+    for name, value in values.items():
+        inner = _leaves(value) if isinstance(value, Mapping) else [((), value)]
+        yield from (((str(name), *names), leaf) for names, leaf in inner)
+
+
 def _wandb(path: Path, step: str | None) -> Iterator[Log]:
     """The runs of a W&B chart, exported as CSV: a column ``RUN - METRIC`` for each.
 
-    The columns ``…__MIN`` and ``…__MAX``, and those of steps, are left out.
+    The columns ``…__MIN`` and ``…__MAX``, and those of steps, are left out. An empty field is a
+    step of other runs.
     """
     table = _csv(path)
+    steps = _steps(table, path, step or next(iter(table)))
     left_out = ("__MIN", "__MAX", " - _step")
-    if not any(" - " in name and not name.endswith(left_out) for name in map(str, table)):
+    columns = [name for name in table if " - " in name and not name.endswith(left_out)]
+    if not columns:
         told = "no column is RUN - METRIC; a table with a row for each run needs no import"
         raise UserError(f"{path.name}: {told}.")
-    for name, points, fields in _columns(table, path, step or table.columns[0]):
-        run, dash, metric = name.rpartition(" - ")
-        if dash and not name.endswith(left_out):
-            is_text = fields and not points
-            notes = [f"left out: the text in column {name!r}"] if is_text else []
-            if {f"{name}__MIN", f"{name}__MAX"} <= {*table} and (
-                table[f"{name}__MIN"] != table[f"{name}__MAX"]
-            ).any():
-                notes.append(f"{name!r} is a mean of grouped runs: export the chart without groups")
-            yield Log(run, [(metric, at, value) for _, at, value in points], notes=notes)
+    for name in columns:
+        run, _, metric = name.rpartition(" - ")
+        log, fields = Log(run), table[name]
+        given = [at for at, text in enumerate(fields) if text not in EMPTY]
+        if metric in SETTINGS:
+            log.points.append((metric, [], [fields[at] for at in given]))
+        elif (numbers := _numbers(fields, f"{path.name}: {name}")) is None:
+            log.notes.append(f"left out: the text in column {name!r}")
+        else:
+            log.points.append((metric, steps[given], numbers[given]))
+        if table.get(f"{name}__MIN") != table.get(f"{name}__MAX"):
+            told = "is a mean of grouped runs: export the chart without groups"
+            log.notes.append(f"{name!r} {told}")
+        yield log
 
 
 def _huggingface(path: Path, step: str | None) -> Iterator[Log]:
     """The run of a ``trainer_state.json``; its checkpoints' files are of the same run."""
+    of_checkpoint = re.fullmatch(r"checkpoint-\d+", path.parent.name)
+    log = Log((path.parent.parent if of_checkpoint else path.parent).as_posix())
     try:
-        text = regular_file(path, KEY, MOST_JSON).read_text(encoding="utf-8")
-        history = json.loads(text, parse_int=float)["log_history"]
-        rows = [(row["step"] + 0.0, row.items()) for row in history]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        text = content_of(path, KEY, MOST_JSON).decode()
+        for row in json.loads(text, parse_int=_number, parse_float=_number)["log_history"]:
+            at = [row.pop("step") + 0.0]
+            log.points.append((None, at, [math.nan]))
+            for name, value in row.items():
+                if name in SETTINGS or isinstance(value, float | bool | None):
+                    log.points.append((name, at, [math.nan if value is None else value]))
+    except _NO_STATE as error:
         told = f"{str(path)!r} is no trainer's state: {in_a_line(error)}"
         raise UserError(f"{KEY}: {told}.") from None
-    of_checkpoint = re.fullmatch(r"checkpoint-\d+", path.parent.name)
-    folder = path.parent.parent if of_checkpoint else path.parent
-    points = [(name, at, x) for at, row in rows for name, x in row if type(x) is float]
-    yield Log(folder.as_posix(), [point for point in points if point[0] != "step"])
+    yield log
+
+
+_NO_STATE = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
-    """A run in a folder of MLflow's: ``metrics/NAME`` has lines "timestamp value step"."""
+    """A run in a folder of MLflow's: ``metrics/NAME`` has lines "timestamp value step".
+
+    Old versions wrote no step: it is 0. A last line that was cut off is left out.
+    """
     folder, meta = path.parent, read_mapping(path, KEY)
-    if "run_id" not in meta or not (folder / "metrics").is_dir():  # an experiment's, or a model's
+    if not {"run_id", "run_uuid"} & {*meta}:  # an experiment's, or a model's
         return
     log = Log(folder.as_posix())
     if meta.get("lifecycle_stage") == "deleted":
         yield Log(log.run, notes=[f"left out: run {folder.name} is deleted"])
         return
-    for name, text in _texts(folder / "metrics"):
-        try:
-            rows = [line.split() for line in text.splitlines()]
-            log.points += [(name, float(row[2]), float(row[1])) for row in rows]
-        except (ValueError, IndexError):
-            told = f"metrics/{name} has a line that is not 'timestamp value step'"
-            raise UserError(f"{KEY}: {str(folder)!r}: {told}.") from None
-    log.settings = {"run_name": str(meta.get("run_name", "")), **dict(_texts(folder / "params"))}
+    for name, text in _texts(folder / "metrics", log.notes):
+        rows = [line.split() for line in text.splitlines()]
+        fields = [2, *map(len, rows)]
+        wrong = [k for k, row in enumerate(rows) if not _is_point(row) or len(row) < fields[k]]
+        if wrong:
+            told = "is not 'timestamp value step' with a whole step below 2^63"
+            told = f"{shown(' '.join(rows[wrong[0]]))} in {str(folder / 'metrics' / name)!r} {told}"
+            if text.endswith("\n") or wrong[0] < len(rows) - 1:
+                raise UserError(f"{KEY}: {told}.")
+            log.notes.append(f"left out: {told}")
+            rows.pop()
+        steps, values = [int(*row[2:]) for row in rows], [_number(row[1]) for row in rows]
+        log.points.append((name, steps, values))
+    if not log.points:
+        log.notes.append(f"left out: run {folder.name} has no metric")
+    log.settings[("run_name",)] = str(meta.get("run_name") or "")
+    params = _texts(folder / "params", log.notes)
+    log.settings |= {(name,): text.strip() for name, text in params}
     yield log
 
 
-def _texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """The texts of the files in a folder, by name; none if it is not there."""
-    for file in _files(folder, "*") if folder.is_dir() else []:
-        text = regular_file(file, KEY, MOST_JSON).read_text(encoding="utf-8", errors="replace")
-        yield file.relative_to(folder).as_posix(), text.strip()
+def _is_point(row: list[str]) -> bool:
+    """Whether these are a time, a number, and a whole step below 2^63 or none."""
+    try:
+        time, value, *step = row
+        numbers = (int(time), _number(value), int(*step))
+        return abs(numbers[2]) < 2**63
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
+def _texts(folder: Path, notes: list[str]) -> Iterator[tuple[str, str]]:
+    """The texts of the files in a folder, by name; none if it is not there, or a link."""
+    if folder.is_symlink():
+        notes.append(f"left out: {str(folder)!r} is a link")
+    elif folder.is_dir():
+        for file in _files(folder, "*", notes):
+            text = content_of(file, KEY, MOST_JSON).decode(errors="replace")
+            yield file.relative_to(folder).as_posix(), text
 
 
 def _tensorboard(path: Path, step: str | None) -> Iterator[Log]:
-    """The scalars in an event file; its folder is the run."""
+    """The scalars in an event file, and its restarts; its folder is the run."""
     try:
         from google.protobuf.message import DecodeError
-        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.proto.event_pb2 import Event, SessionLog
     except ImportError:
         told = "event files need tensorboardX: pip install 'verdicts[tensorboard]'"
         raise UserError(f"{KEY}: {told}.") from None
     log = Log(path.parent.as_posix())
     try:
         for event in map(Event.FromString, _records(path)):
+            if event.session_log.status == SessionLog.START:
+                log.points.append((None, [event.step], [math.nan]))
             numbers = ((value.tag, _scalar(value)) for value in event.summary.value)
-            log.points += [(tag, float(event.step), x) for tag, x in numbers if x is not None]
+            log.points += [(tag, [event.step], [x]) for tag, x in numbers if x is not None]
     except (DecodeError, ValueError, OSError) as error:
-        raise UserError(f"{KEY}: {str(path)!r} is no event file: {in_a_line(error)}.") from None
+        told = f"the event file {str(path)!r} is damaged, and read up to there"
+        log.notes.append(f"{told}: {in_a_line(error)}")
     yield log
 
 
 def _records(path: Path) -> Iterator[bytes]:
-    """The records of a TFRecord file: each has a length, and checksums that are not read.
+    """The records of a TFRecord file: each has a length and its checksum, and bytes and theirs.
 
-    The last one may be cut off, where a run was killed. Raises a ValueError for a length above
-    ``MOST_JSON``.
+    The last one may be cut off, where a run was killed. Raises a ValueError for a wrong checksum,
+    and for a length above ``MOST_JSON``.
     """
+    from tensorboardX.crc32c import crc32c
+
+    def checked(content: bytes) -> bytes:
+        data, crc = content[:-4], crc32c(content[:-4])
+        mask = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+        if content[-4:] != mask.to_bytes(4, "little"):
+            raise ValueError(f"a wrong checksum before byte {file.tell():,}")
+        return data
+
     with path.open("rb") as file:
         while len(head := file.read(12)) == 12:
-            length = int.from_bytes(head[:8], "little")
+            length = int.from_bytes(checked(head), "little")
             if length > MOST_JSON:
                 raise ValueError(f"a record of {length:,} bytes")
             record = file.read(length + 4)
             if len(record) == length + 4:
-                yield record[:length]
+                yield checked(record)
 
 
 def _scalar(value: Any) -> float | None:

@@ -1,7 +1,7 @@
 """The ledger: every claim of a file, with a verdict, judged on tidy tables.
 
 A claim selects rows (``from``, ``where``) and reduces them to one number per seed, or to cases
-(``quantity_registry``). Statistics judge the numbers (``evidence``, ``judgement``); all cases must
+(``quantities``). Statistics judge the numbers (``evidence``, ``judgement``); all cases must
 be met. The claim is ``not run`` if its table or rows are missing (of a data set that was not
 trained, for example), and ``out of scale``, with its numbers, if the rows do not pass a gate. p
 values are adjusted within the claim's family; those of its cells within the claim. What misses a
@@ -22,7 +22,7 @@ from verdicts.claims.claims_file import claims_of
 from verdicts.claims.conditions import check_gate, check_names, known_unit, scale_of
 from verdicts.claims.universes import BOTH_DIVERGED, none_counts, settings_in, universes_of
 from verdicts.lazy import pd
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.report import Result, lines_of, print_board
 from verdicts.row import ABSENT, NAN, Row, as_table

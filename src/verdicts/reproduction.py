@@ -23,7 +23,7 @@ import numpy as np
 from verdicts import replication
 from verdicts.files import write_together
 from verdicts.lazy import pd, special
-from verdicts.printed_tables import COLUMN, OF_NUMBERS, read_printed
+from verdicts.printed_tables import COLUMN, LONGEST, OF_NUMBERS, read_printed
 from verdicts.registry import UserError, check, one_of, printable
 from verdicts.report import Result, as_strings, escaped, html_page, html_table, pipe_table
 from verdicts.row import ABSENT, alike
@@ -39,7 +39,7 @@ from verdicts.statistics.judgement import (
     UNDECIDED,
     WIDE,
     Count,
-)
+)  # fmt: skip
 from verdicts.statistics.multiverse import share_interval
 from verdicts.table import of_frame, read_table
 
@@ -64,24 +64,18 @@ OF_ROWS = (
 
 #: What no key may be called: columns of ours.
 RESERVED = {
-    *OF_ROWS,
-    "seed",
-    "run",
-    "step",
-    "diverged",
-    "finite",
-    "count",
-    "spread",
-    "scale",
-    "why",
-    "lost",
-}
+    *OF_ROWS, "seed", "run", "step", "diverged",
+    "finite", "count", "spread", "scale", "why", "lost",
+}  # fmt: skip
 
 #: The units of numbers on a scale, with its end; gaps may be negative.
 SCALES = {"%": 100.0, "percent": 100.0, "share": 1.0, "share of 1": 1.0}
 
 #: From this ratio of the typical values of both sides on, one may be in percent, the other shares.
 OTHER_UNIT = 3.0
+
+#: A number in a key.
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 
 #: The most cells that a sentence names, and the most parts that a picture has.
 MOST_NAMED, MOST_DRAWN = 3, 100
@@ -193,7 +187,7 @@ class Reproduction(Result):
         What is farther than ``EDGE`` half-widths stands at the edge.
         """
         parts = [pair for pair in self.parts() if pair[1].frame["low"].notna().any()]
-        if len(parts) > MOST_DRAWN:
+        if not 0 < len(parts) <= MOST_DRAWN:
             parts = [({}, self)]
         names = [" · ".join(filter(None, values.values())) for values, _ in parts]
         figure.set_size_inches(7, 1.6 + 0.3 * len(names))
@@ -301,7 +295,7 @@ def reproduce(
     table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
     if not table["seeds"].any():
         first = ", ".join(numbers[keys].iloc[0])
-        raise UserError(f"measured: it has no run of a printed number, such as that of {first}.")
+        raise UserError(f"measured: it has no value of a printed number, such as that of {first}.")
     table = _compared(table, margin, width)
     told += _said(table[table["main"] & (table["apart"] == "")], keys)
     return Reproduction(table[[*keys, *OF_ROWS]], keys, of_gaps, margin, width, by, told)
@@ -322,7 +316,7 @@ def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str
             f"{COLUMN!r} to {file}."
         )
     for name in (*keys, "seed", value, *settings):
-        one_of(f"{file}: column", name, map(str, table.columns))
+        one_of(f"{file}: column", name, list(map(str, table.columns)))
     if settings or "setting" not in table:
         table["setting"] = [in_words(row) for row in table[[*settings]].to_dict("records")]
     runs = per_run(table, value, math.inf)
@@ -339,9 +333,7 @@ def text_of(value: object) -> str:
     if value is None or value != value:
         return ""
     text = str(value).strip()
-    if not re.fullmatch(
-        r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:e[+-]?[0-9]{1,3})?", text, re.I
-    ):
+    if not re.fullmatch(NUMBER, text) or len(text) > LONGEST:
         return text
     number = float(text)
     return f"{number:.12g}" if abs(number) < 1e12 else f"{number:.0f}"
@@ -389,7 +381,7 @@ def _in_one_unit(
         low, high = own["min"].min(), own["max"].max()
         times, factor = rows["value"].median() / own["median"].median(), 1.0
         end = float(ends[rows.index].max())
-        if low >= 0 and high <= 1 and first >= 0 and times > OTHER_UNIT:
+        if low >= 0 and 0 < high <= 1 and first >= 0 and times > OTHER_UNIT:
             factor = 100.0 if last <= 100 and (last > 1 or end == 100) else 1.0
         elif first >= 0 and last <= 1 and low >= 0 and 1 < high <= 100 and times < 1 / OTHER_UNIT:
             factor = 0.01
@@ -421,28 +413,23 @@ def _with_gaps(
     one_of(f"gaps: {name}", reference, set(numbers[name]))
     rest = [key for key in keys if key != name]
 
-    def sides(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def gaps(table: pd.DataFrame, *more: str) -> tuple[pd.DataFrame, ...]:
         base = table[name] == reference
-        return table[~base], table[base].drop(columns=name)
+        of, minus = table[~base], table[base].drop(columns=name)
+        both = of.merge(minus, on=[*rest, *more], suffixes=("", "_base"))
+        return both.assign(value=(both["value"] - both["value_base"]).round(12)), of, minus
 
-    def gaps(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-        of, minus = sides(table)
-        both = of.merge(minus, on=by, suffixes=("", "_base"))
-        value = both["value"] - both["value_base"]
-        return both.assign(value=value.round(12))
-
-    ours, both = gaps(runs, [*rest, "setting", "seed"]), gaps(numbers, [*rest, "kind"])
+    (ours, of, minus), (both, *_) = gaps(runs, "setting", "seed"), gaps(numbers, "kind")
     lost = np.isinf(ours["value_base"]) & ours["value"].isna()
     ours["why"] = ours["why"].mask(lost, "both sides diverged")
-    of, minus = sides(runs)
     cells = of[[*keys, "setting"]].drop_duplicates().merge(minus, on=[*rest, "setting"])
     of = of.merge(cells[[*keys, "setting"]].drop_duplicates())
     alone = pd.concat([of, cells]).drop_duplicates([*keys, "setting", "seed"], keep=False)
     alone = alone.assign(value=np.nan, why="a run to compare with is missing")
     ours = pd.concat([ours, alone])
-    both["kind"] = GAP
-    both["rounding"] += both["rounding_base"]
-    both["apart"] = both["apart"].where(both["apart_base"] != "", "")
+    apart = both["apart"].where(both["apart_base"] != "", "")
+    both = both.assign(kind=GAP, rounding=both["rounding"] + both["rounding_base"], apart=apart)
+    both["unit"] = both["unit"].replace("%", "points")
     for table in (ours, both):
         table[name] += f" − {reference}"
     return pd.concat([numbers, both]), pd.concat([runs, ours], join="inner")
@@ -463,7 +450,7 @@ def left_out(runs: pd.DataFrame, by: list[str]) -> pd.Series:
 def _compared(table: pd.DataFrame, margin: float | None, width: float | None) -> pd.DataFrame:
     """The table with what the prediction interval and the other definitions say of each row."""
     n, mean, printed = table["seeds"], table["ours"], table["value"]
-    judged = (n >= FEWEST) & (table["finite"] == n)
+    judged = (n >= FEWEST) & (table["finite"] == n) & np.isfinite(table["sd"])
     gap, off, tiny = table["kind"] == GAP, mean - printed, 1e-12 * mean.abs()  # rounding
     theirs, errors, freedoms = _errors(table)
     both = np.sqrt((errors**2).sum(axis=0))
@@ -633,7 +620,7 @@ def sections(found: Reproduction) -> Iterator[Section]:
     margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
     yield "By which definition?", margin, pd.DataFrame(_definitions(found))
     paired = "From the same setting, and paired by seed."
-    width = f"{WIDE:g} of the scale" if found.width is None else f"{found.width:g}"
+    width = f"{100 * WIDE:g} % of the scale" if found.width is None else f"{found.width:g}"
     read = READ.format(width=width)
     for kind, heading, text in ((LEVEL, "Printed numbers", read), (GAP, "Gaps", paired)):
         if len(rows := found.of(kind)):

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from verdicts.quantity_registry import QUANTITIES, Quantity
+from verdicts.quantities import QUANTITIES, Quantity
 from verdicts.registry import UserError
 
 

@@ -80,22 +80,70 @@ def test_tensorboard(tmp_path):
     table = imported(tmp_path, "tensorboard", "{method}/seed{seed}")
     assert ends(table, "loss") == [22, 23]
     assert set(table["step"]) == {0, 10, 20}
-    # A run that was killed has half of a record at its end.
-    file = max((tmp_path / "A/seed2").iterdir())
-    write(file, file.read_bytes()[:-5])
-    assert len(imported(tmp_path, "tensorboard", "{method}/seed{seed}")) >= 5
+
+
+def event(step, start=False, **scalars):
+    made = pytest.importorskip("tensorboardX.proto.event_pb2").Event(step=step)
+    for tag, number in scalars.items():
+        made.summary.value.add(tag=tag, simple_value=number)
+    if start:
+        made.session_log.status = 1
+    return made
+
+
+def records(*events):
+    """The events of a file, each with the bitwise CRC32C of its length and of its bytes."""
+    content = b""
+    for record in (made.SerializeToString() for made in events):
+        for part in (len(record).to_bytes(8, "little"), record):
+            crc = 0xFFFFFFFF
+            for byte in part:
+                crc ^= byte
+                for _ in range(8):
+                    crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+            crc ^= 0xFFFFFFFF
+            masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32
+            content += part + masked.to_bytes(4, "little")
+    return content
+
+
+def test_a_restart_drops_what_it_repeats(tmp_path):
+    first = records(*(event(step, acc=step / 100, loss=1.0) for step in range(0, 60, 10)))
+    write(tmp_path / "r/tfevents.1", first)
+    write(tmp_path / "r/tfevents.2", records(event(20, start=True), event(20, acc=0.9)))
+    table, preview = import_logs([tmp_path], "tensorboard")
+    assert table["step"].tolist() == [0, 10, 20]
+    assert ends(table, "acc") == pytest.approx([0.9])
+    assert "went back to step 20: 8 values" in preview
+    # without that event, only the metric that is logged again goes back
+    write(tmp_path / "r/tfevents.2", records(event(20, acc=0.9)))
+    table = imported(tmp_path, "tensorboard")
+    assert table["acc"].tolist() == pytest.approx([0, 0.1, 0.9, np.nan, np.nan, 0.9], nan_ok=True)
+    assert table["loss"].tolist() == [1] * 6
+
+
+def test_damaged_events(tmp_path):
+    content = records(*(event(step, acc=0.5) for step in range(4)))
+    size = len(content) // 4
+    for at, rows in ((2 * size + 1, 2), (3 * size + 15, 3)):  # in a length; in an event
+        damaged = bytearray(content)
+        damaged[at] ^= 4
+        write(tmp_path / "r/tfevents.1", bytes(damaged))
+        table, preview = import_logs([tmp_path], "tensorboard")
+        assert len(table) == rows
+        assert "tfevents.1' is damaged, and read up to there: a wrong checksum" in preview
+    write(tmp_path / "r/tfevents.1", content[:-5])  # a run that was killed
+    table, preview = import_logs([tmp_path], "tensorboard")
+    assert (len(table), "0 notes" in preview) == (3, True)
 
 
 def test_tensors_of_tensorflow(tmp_path):
-    event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2")
-    event = event_pb2.Event(step=3)
-    value = event.summary.value.add(tag="accuracy")
+    made = event(3)
+    value = made.summary.value.add(tag="accuracy")
     value.tensor.dtype, value.tensor.tensor_content = 1, np.float32(0.5).tobytes()
-    text = event.summary.value.add(tag="note")
+    text = made.summary.value.add(tag="note")
     text.tensor.dtype = 7
-    record = event.SerializeToString()
-    content = len(record).to_bytes(8, "little") + b"crc!" + record + b"crc!"
-    write(tmp_path / "r/events.out.tfevents.1", content)
+    write(tmp_path / "r/events.out.tfevents.1", records(made))
     assert imported(tmp_path, "tensorboard")[["step", "accuracy"]].values.tolist() == [[3, 0.5]]
 
 
@@ -116,6 +164,26 @@ def test_mlflow(tmp_path):
     assert set(table["setting_loss"]) == {"mse"}
 
 
+def test_broken_runs_of_mlflow_are_told(tmp_path):
+    logged = {
+        "old": "1 0.9\n2 0.4\n",
+        "cut": "1 0.9 0\n2 0.4 1\n2 0.3",
+        "broken": "1 0.9 0\n2\n3 0.2 2\n",
+        "far": "1 0.9 9223372036854775808\n",
+        "huge": "1 1e400 0\n",
+        "near": "1 -inf 9007199254740993\n",
+    }
+    for name, text in logged.items():
+        write(tmp_path / name / "meta.yaml", f"run_uuid: {name}\n")
+        write(tmp_path / name / "metrics" / "loss", text)
+    write(tmp_path / "empty" / "meta.yaml", "")
+    table, preview = import_logs([tmp_path], "mlflow")
+    assert [Path(run).name for run in table["run"]] == ["cut", "cut", "near", "old"]
+    assert table["loss"].tolist() == [0.9, 0.4, -np.inf, 0.4]
+    for name in ("broken/metrics/loss", "far/metrics/loss", "empty/meta"):
+        assert name in preview
+
+
 def test_lightning(tmp_path):
     metrics = "epoch,step,train_loss,val_acc\n0,4,,0.5\n0,9,0.7,\n1,9,,0.6\n1,14,0.6,\n"
     for version, hparams in enumerate(("lr: 0.1\nname: x\n", "!!python/object:os.system {}", "")):
@@ -128,14 +196,31 @@ def test_lightning(tmp_path):
     assert "left out" in preview
 
 
+def test_nested_hparams(tmp_path):
+    hparams = ("run: {seed: 3, lr: 0.1}\nnet: {size: [1, 2]}", "run: {seed: 4, lr: 0.2}")
+    for version, text in enumerate(hparams):
+        write(tmp_path / f"version_{version}" / "metrics.csv", "step,loss\n0,1\n")
+        write(tmp_path / f"version_{version}" / "hparams.yaml", text)
+    table, preview = import_logs([tmp_path], "lightning")
+    assert table[["seed", "lr"]].values.tolist() == [[3, 0.1], [4, 0.2]]
+    assert "left out: 'net.size'" in preview
+    write(tmp_path / "version_1" / "hparams.yaml", "run: {lr: 0.2}\nnet: {lr: 5}")
+    assert {"seed", "run.lr", "net.lr"} <= {*imported(tmp_path, "lightning")}
+
+
 def test_huggingface(tmp_path):
     history = [{"loss": 1.5, "step": 1, "epoch": 0.1}, {"eval_loss": 1.0, "step": 2}]
     write(tmp_path / "A-0/checkpoint-1/trainer_state.json", {"log_history": history[:1]})
     write(tmp_path / "A-0/checkpoint-2/trainer_state.json", {"log_history": history})
-    write(tmp_path / "A-1/trainer_state.json", {"log_history": [{"loss": float("nan"), "step": 3}]})
-    table = imported(tmp_path, "huggingface", "{method}-{seed}")
-    assert table["step"].tolist() == [1, 2, 3]
-    assert table["diverged"].tolist() == [False, False, True]
+    write(
+        tmp_path / "A-1/trainer_state.json",
+        {"log_history": [{"loss": 1, "step": 1}, {"loss": None, "step": 2}]},
+    )
+    write(tmp_path / "A-2/trainer_state.json", "{")
+    table, preview = import_logs([tmp_path], "huggingface", "{method}-{seed}")
+    assert table["step"].tolist() == [1, 2, 1, 2]
+    assert np.isnan(table["loss"][3])
+    assert "left out: " in preview
     assert table["loss"][1] == 1.5  # its last value stands in the last row, too
 
 
@@ -151,6 +236,88 @@ def test_files(tmp_path):
     assert "notes.csv does not fit" in preview
 
 
+def logs_of(folder, **texts):
+    for name, text in texts.items():
+        write(folder / f"{name}.csv", text)
+    return import_logs([folder], "files", "{method}_{seed}.csv")
+
+
+@pytest.mark.parametrize("lacking", ["", "NA", "nan", "NaN"])
+def test_a_run_without_its_last_values_has_diverged(tmp_path, lacking):
+    lost = f"step,loss\n1,0.5\n2,{lacking}\n3,{lacking}\n"
+    table, preview = logs_of(tmp_path, A_0=lost, A_1="step,loss\n1,0.5\n2,0.4\n3,0.3\n")
+    assert table["step"].tolist() == [1, 2, 3] * 2
+    assert np.isnan(table["loss"][2])
+    assert "1 of 2 runs have diverged: " in preview
+    (tmp_path / "A_1.csv").unlink()
+    assert "1 runs have no number at their end" in logs_of(tmp_path)[1]
+
+
+def test_rare_metrics_have_their_last_value_in_the_last_row(tmp_path):
+    lines = [f"{step},1,{step if step % 3 == 0 else ''}\n" for step in range(1, 9)]
+    table, preview = logs_of(tmp_path, A_0="step,loss,acc\n" + "".join(lines))
+    assert ends(table, "acc") == [6]
+    assert "0 notes" in preview
+
+
+def test_runs_that_end_elsewhere_are_told(tmp_path):
+    long = "step,loss\n1,0.5\n2,0.4\n"
+    _, preview = logs_of(
+        tmp_path, A_0=long, A_1=long, A_2="step,loss\n1,0.5\n", B_0="round,loss\n1,2\n"
+    )
+    assert "1 of 4 runs end at another step than most: " in preview
+    assert "A_2.csv' at 1, not 2" in preview
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("True", "True"), ("1", "1"), ("False", "True"), ("0", "1.0"), ("no", "yes"), ("", "t")],
+)
+def test_diverged_is_true_in_any_row(tmp_path, words):
+    text = "step,score,diverged\n1,2,{}\n2,3,{}\n"
+    table, preview = logs_of(tmp_path, A_0=text.format(*words), A_1=text.format("0", "False"))
+    assert table["diverged"].tolist() == [True, True, False, False]
+    assert "1 of 2 runs have diverged" in preview
+    chart = (
+        'Step,"A-0 - acc","A-0 - diverged","A-1 - acc","A-1 - diverged"\n1,2,{},2,0\n2,3,{},2,0\n'
+    )
+    write(tmp_path / "chart.csv", chart.format(*words))
+    table = imported(tmp_path / "chart.csv", "wandb")
+    assert table["diverged"].tolist() == [True, True, False, False]
+
+
+def test_names_that_look_missing_survive(tmp_path):
+    text = "step,attack,score\n1,{0},2\n2,{0},3\n"
+    names = {"None": "NA", "null": "nan", "nan": "None", "NA": "null"}
+    table, _ = logs_of(tmp_path, **{f"{k}_0": text.format(v) for k, v in names.items()})
+    table.to_csv(tmp_path / "out.txt", index=False)
+    rows = pd.read_csv(tmp_path / "out.txt", keep_default_na=False)
+    assert dict(zip(rows["method"], rows["attack"], strict=True)) == names
+
+
+STEP_NAMES = ("Step", "_step", "global_step", "Timestep", "total timesteps", "time/total_timesteps")
+
+
+@pytest.mark.parametrize("name", [*STEP_NAMES, "frames", "Frame", "iteration", "round", "Epoch"])
+def test_names_of_steps(tmp_path, name):
+    table, _ = logs_of(tmp_path, A_0=f"fps,{name},loss\n1,10,1\n1,20,2\n")
+    assert table["step"].tolist() == [10, 20]
+
+
+def test_files_without_a_row_are_named(tmp_path):
+    write(tmp_path / "other.csv", "step,loss\n1,2\n")
+    with pytest.raises(verdicts.UserError, match="A_0.csv' has a header and no row"):
+        logs_of(tmp_path, A_0="step,loss\n")
+    assert "A_0.csv' has a header and no row" in logs_of(tmp_path, A_1="step,loss\n1,2\n")[1]
+
+
+@pytest.mark.parametrize("name", ["Seed", " seed", "_seed", "SEED", "Diverged", "di verged"])
+def test_names_that_are_nearly_reserved(tmp_path, name):
+    with pytest.raises(verdicts.UserError, match="must be called") as error:
+        logs_of(tmp_path, A_0=f"step,{name},loss\n1,2,0.5\n2,3,0.5\n")
+    assert repr(name) in str(error.value) or repr(name.strip()) in str(error.value)
+
+
 FILE = "step,loss\n1,0.5\n"
 
 
@@ -164,6 +331,11 @@ FILE = "step,loss\n1,0.5\n"
         ("files", "a.csv", "step,loss\n0.5,1\n", "whole"),
         ("files", "a.csv", "x,loss\n1,1\n2,1\n", "--step"),
         ("files", "a.csv", "step,loss\n1,\n", "no metric"),
+        ("files", "a.csv", "step,loss\n1,1e400\n", "too large"),
+        ("files", "a.csv", "step,loss\n1,1\n2,None\n", "'None' in row 2"),
+        ("files", "a.csv", "step,loss\n1e300,1\n", "2\\^63"),
+        ("files", "a.csv", "step,loss,diverged\n1,1,maybe\n", "'maybe'"),
+        ("files", "a.csv", "step,loss,seed\n1,1,1\n2,1,2\n", "seeds"),
         ("wandb", "a.csv", FILE, "RUN - METRIC"),
         ("huggingface", "trainer_state.json", "{", "trainer"),
         ("huggingface", "trainer_state.json", "[" * 100_000, "trainer"),
@@ -191,8 +363,32 @@ def test_pipes_and_links_are_refused(tmp_path, format):
             imported(path, format)
     pipe.unlink()
     pipe.symlink_to("/etc/passwd")
-    with pytest.raises(verdicts.UserError, match="no file"):
+    with pytest.raises(verdicts.UserError, match="no file.* is a link"):
         imported(tmp_path, format)
+
+
+def test_links_are_not_followed(tmp_path):
+    secret = write(tmp_path / "secret" / "h.yaml", "key: s3cr3t").parent
+    given = tmp_path / "given"
+    write(given / "m" / "meta.yaml", "run_id: m")
+    write(given / "m" / "metrics" / "loss", "1 2 3\n")
+    (given / "m" / "metrics" / "key").symlink_to(secret / "h.yaml")
+    (given / "m" / "params").symlink_to(secret)
+    write(given / "v" / "metrics.csv", "step,loss\n1,2\n")
+    (given / "v" / "hparams.yaml").symlink_to(secret / "h.yaml")
+    (given / "w").symlink_to(given / "v")
+    for format, links in (("mlflow", 3), ("lightning", 3)):
+        table, preview = import_logs([given], format)
+        assert (len(table), preview.count(" is a link")) == (1, links)
+        assert "s3cr3t" not in table.to_csv()
+
+
+def test_a_table_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("verdicts.importers.MOST_BYTES", 4000)
+    names = ",".join(f"m{k}" for k in range(50))
+    rows = "".join(f"{step}{',1' * 50}\n" for step in range(10))
+    with pytest.raises(verdicts.UserError, match="the table has 4,000|at most 4,000"):
+        logs_of(tmp_path, A_0=f"step,{names}\n{rows}", A_1=f"step,{names}\n{rows}")
 
 
 def test_mistakes_in_options(tmp_path):

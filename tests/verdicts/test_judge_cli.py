@@ -14,7 +14,7 @@ from foreign import CLAIMS, write
 
 from verdicts import cli
 from verdicts.cli import main
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import QUANTITIES
 
 
 def test_what_is_printed_and_written(tmp_path, capsys):

@@ -10,7 +10,7 @@ from quantities_for_tests import quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged as judge
-from verdicts.quantity_registry import QUANTITIES, Quantity
+from verdicts.quantities import QUANTITIES, Quantity
 from verdicts.registry import UserError
 from verdicts.row import as_table
 

@@ -8,7 +8,7 @@ from running import finished, start
 
 import verdicts
 from verdicts.cli import main
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import QUANTITIES
 from verdicts.registry import (
     Registry,
     UserError,

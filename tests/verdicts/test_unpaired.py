@@ -8,7 +8,7 @@ from scipy import stats
 import verdicts
 from verdicts.cli import main
 from verdicts.comparison import compare
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import QUANTITIES
 from verdicts.statistics.evidence import Expectation, unpaired_evidence
 from verdicts.statistics.samples import Permutation, Welch
 

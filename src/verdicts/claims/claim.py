@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from verdicts.files import mapping
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import POOLED, QUANTITIES
 from verdicts.registry import one_of
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.planning import Plan
@@ -24,9 +24,6 @@ ALTERNATIVE = "alternative"
 #: was fitted to the numbers that decide it.
 MARKS = ("trivial", "circular", ALTERNATIVE)
 
-
-#: The quantity of a claim whose number is the mean of those of other claims.
-POOLED = "pooled"
 
 #: The quantities that compare two sides, and the arguments with these.
 SIDES = {"difference": ("of", "minus"), "log_ratio": ("of", "to")}

@@ -18,7 +18,7 @@ from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.conditions import check_shares
 from verdicts.claims.resolved import forms, resolved
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
-from verdicts.quantity_registry import QUANTITIES, load_quantities
+from verdicts.quantities import POOLED, QUANTITIES
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
 from verdicts.run_values import Value
 from verdicts.statistics.evidence import RELATIONS, Expectation
@@ -57,6 +57,10 @@ KINDS = {
 }
 
 
+#: The kind of a claim that states none, by its relation; without one, it is a theorem.
+KIND_OF = {"above": "order", "below": "order", "near": "equality", "paper": "number"}
+
+
 def read_claims(path: str | Path) -> ClaimsFile:
     """The checked claims of a file; a one-line UserError for the first mistake in it."""
     return claims_of(read_mapping(path, "claims"), Path(path).parent)
@@ -64,7 +68,6 @@ def read_claims(path: str | Path) -> ClaimsFile:
 
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
-    load_quantities()
     check_keys("claims", content, SECTIONS, ("claims",))
     plan = checked_plan("looks", content.get("looks"))
     entries = resolved(content, folder)
@@ -91,11 +94,10 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
     read = _reader(key, values)
-    pooled = values.get("quantity") == schema.POOLED
+    pooled = values.get("quantity") == POOLED
     known = [name for name in CLAIM_KEYS if not pooled or name not in OF_ROWS]
     rows = () if pooled else ("from",)
-    check_keys(key, values, known, ("place", "says", "kind", *rows, "quantity"))
-    kind = one_of(f"{key}.kind", values["kind"], KINDS)
+    check_keys(key, values, known, ("says", *rows, "quantity"))
     quantity, arguments = _quantity(key, values)
     expectation = _expectation(key, values)
     mark = _given(key, values, schema.MARKS)
@@ -107,12 +109,14 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         for cell, more in read("cells", mapping, {}).items()
     }
     compared = (expectation, *(cell.expectation for cell in cells.values()))
+    relations = [of.relation for of in compared if of is not None]
+    usual = KIND_OF[relations[0]] if relations else "theorem"
     # More seeds do not tell whether a printed number is that of one more run.
     printed = any(of is not None and of.relation == "paper" for of in compared)
     claim = Claim(
         id=name,
         **{name: read(name, text, "") for name in ("place", "says", "quote", "unit", "shows")},
-        kind=kind,
+        kind=read("kind", lambda place, value: one_of(place, value, KINDS), usual),
         tables=read("from", _tables, ()),
         where=read("where", _where, {}),
         quantity=quantity,
@@ -294,7 +298,7 @@ def _check_argument(key: str, kind: object, value: object) -> None:
         others = [part for part in get_args(kind) if part is not NoneType]
         kind = others[0] if len(others) == 1 else kind
     if kind in (Sequence[Column], Sequence[Selection]):
-        check(isinstance(value, list), key, value, "it must be a list")
+        check(isinstance(value, list), key, value, f"it must be a list: [{shown(value)}]")
     if kind in (Selection, Sequence[Selection]):
         for item in value if isinstance(value, list) else [value]:
             term = dict(mapping(key, item))

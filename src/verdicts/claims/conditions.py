@@ -14,7 +14,7 @@ import numpy as np
 
 from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
 from verdicts.lazy import pd
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import QUANTITIES
 from verdicts.registry import UserError, one_of, shown
 from verdicts.run_values import (
     SHARE,

@@ -19,8 +19,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from verdicts.claims.claim import MARKS, POOLED, alike
+from verdicts.claims.claim import MARKS, alike
 from verdicts.files import mapping, regular_file
+from verdicts.quantities import POOLED
 from verdicts.registry import UserError, check, in_a_line, one_of, shown
 
 FOR_EACH = "for_each"

@@ -12,7 +12,7 @@ import numpy as np
 from verdicts.claims.claim import Claim, Gate
 from verdicts.claims.conditions import check_gate, passing
 from verdicts.lazy import pd
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import QUANTITIES
 from verdicts.registry import UserError
 from verdicts.scores import total
 from verdicts.statistics.evidence import Expectation

@@ -76,6 +76,9 @@ EXACT_FROM = 8
 #: Fewer ranks or signs can't have a two-sided p value below 5 %.
 RANKED_FROM = 6
 
+#: A mean whose skewness is beyond this is skewed: that of ten seeds with a skewness of 1.
+SKEWED = 0.3
+
 #: The interval at a two-sided level.
 Intervals = Callable[[float], samples.Interval]
 
@@ -106,6 +109,8 @@ class Evidence:
     p: float = NAN
     #: That the mean is within the margin: two one-sided tests. NaN without a margin.
     p_equivalent: float = NAN
+    #: The skewness of the mean.
+    skewness: float = 0.0
     #: What the test that decides does not reject; of ``paper``, the prediction interval.
     interval: Intervals = field(default=lambda level: (NAN, NAN), compare=False, repr=False)
     #: The same of the last look alone, at the whole level; None without a plan.
@@ -215,16 +220,18 @@ def tested(
 ) -> Evidence:
     """The evidence with what a test says of the expected value, and of the margin around it.
 
-    At the nearer end of the margin, equivalence must also be shown by Student's test, corrected for
-    skewness, where there is one.
+    Of skewed numbers, equivalence must also be shown by Student's test, corrected for skewness, at
+    the nearer end of the margin.
     """
     value, margin = found.expectation.value, found.expectation.margin
+    skewness = student.skewness(value) if student else 0.0
+    skewed = margin is not None and abs(skewness) > SKEWED
     low, high = (value, value) if margin is None else (value - margin, value + margin)
 
     def tail(theta: float, way: int) -> float:
         p = test.tail(theta, way)
         nearer = (theta, way) == ((high, -1) if side == 1 else (low, 1))
-        return max(p, student.skewed(theta, way)) if student and margin and nearer else p
+        return max(p, student.skewed(theta, way)) if student and skewed and nearer else p
 
     p, p_equivalent, asked = samples.two_sided(test, value, side), NAN, [value]
     if margin is not None:
@@ -246,7 +253,9 @@ def tested(
                 ends = ends[0], float(np.nextafter(theta, -np.inf))
         return ends
 
-    return replace(found, side=side, p=p, p_equivalent=p_equivalent, interval=interval)
+    return replace(
+        found, side=side, p=p, p_equivalent=p_equivalent, interval=interval, skewness=skewness
+    )
 
 
 def of_printed(found: Evidence) -> Evidence:

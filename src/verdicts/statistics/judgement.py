@@ -37,7 +37,7 @@ import numpy as np
 from verdicts.lazy import pd, special
 from verdicts.statistics import multiverse as universes
 from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
-from verdicts.statistics.evidence import Evidence, Expectation
+from verdicts.statistics.evidence import SKEWED, Evidence, Expectation
 from verdicts.statistics.multiverse import LEAST, MOST, SIDES, SOME, Multiverse, MultiverseEvidence
 from verdicts.statistics.planning import share_at
 from verdicts.statistics.rules import spoken
@@ -219,7 +219,7 @@ def judge_exact(evidence: Evidence) -> Verdict:
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
-    """The verdict of a table of cases (``quantity_registry.cases``): holds if all are met."""
+    """The verdict of a table of cases (``quantities.cases``): holds if all are met."""
     met_in = cases["met"].eq(True)
     count, met = len(cases), int(met_in.sum())
     if not count:
@@ -347,16 +347,18 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, st
     if expected.relation == "paper":
         return printed_verdict(p, *expected.on_scale(*evidence.interval(ALPHA)), expected), ""
     lost = "the correction for the family leaves no significant"
+    skewed = abs(evidence.skewness) > SKEWED
+    doubt = "with noise as skewed as these seeds, it is false in up to 15 %" if skewed else ""
     if expected.directed:
         if equivalent:
-            return EQUIVALENT, ""
+            return EQUIVALENT, doubt
         if different:
             right = evidence.side == (1 if expected.relation == "above" else -1)
             return (HOLDS if right else REVERSED), ""
         why = f"the difference from {expected.value:g} is not significant"
         return UNDECIDED, f"{lost} difference" if evidence.p <= ALPHA else why
     if equivalent:
-        return HOLDS, ""
+        return HOLDS, doubt
     if different:
         return FAILS, ""
     why = f"neither within nor outside {expected.value:g} ± {expected.margin:g} for sure"
@@ -420,6 +422,11 @@ def _sentence(multiverse: Multiverse, verdict: str, expectation: Expectation) ->
         parts.append(f"{multiverse.of - multiverse.count} more do not count{diverged}")
     p = "< 0.001" if multiverse.p < 0.001 else f"= {multiverse.p:.3f}"
     parts.append(f"over all p {p}")
+    if verdict in MOSTLY.values():
+        most = universes.tolerated(multiverse.number(first), multiverse.count)
+        parts.append(f"if universes are not correlated by more than {most:.2g}")
+    if multiverse.shares:
+        parts.append(multiverse.by_cell)
     if not multiverse.rule:
         return ", ".join(parts)
     names = " and ".join(spoken(name) for name in multiverse.rule_settings)

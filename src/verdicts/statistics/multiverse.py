@@ -12,13 +12,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from verdicts.lazy import pd, special, stats
 from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import Expectation
-from verdicts.statistics.rules import NONE, Rule, find_rule
+from verdicts.statistics.rules import NONE, Rule, cut_at, find_rule
 from verdicts.statistics.samples import median_interval, signed_ranks
 
 #: With 16 universes, no share has a lower limit of 80 %; with 20, it takes all.
@@ -73,10 +74,23 @@ class Multiverse:
     variance: Mapping[str, float]
     #: Universes that do not count because both sides diverged.
     both_diverged: int = 0
+    #: Rows of ``shares_by`` two settings: those of the rule, or that explain most variance.
+    shares: Sequence[Mapping[str, Any]] = ()
 
     def number(self, side: int) -> int:
         """The universes on a side, as in ``SIDES``."""
         return {1: self.holds, -1: self.reversed, 0: self.within}[side]
+
+    @property
+    def by_cell(self) -> str:
+        """``wins … where``: the cells of ``shares`` where it holds most, and its opposite does."""
+        told = []
+        for name, words in (("holds", "holds most"), ("reversed", "its opposite")):
+            best = max(self.shares, key=lambda cell: (cell[name], cell["count"]), default=None)
+            if best and best[name]:
+                share = f"{100 * best[name]:.0f} % of {best['count']}"
+                told.append(f"{words} with {best['where']} ({share})")
+        return ", ".join(told)
 
     def interval(self, side: int) -> tuple[float, float]:
         """The ``share_interval`` of the universes on a side."""
@@ -145,6 +159,11 @@ def examined(
         variance=variance_shares(values, settings) if enough else {},
         both_diverged=both_diverged,
     )  # fmt: skip
+    if enough and len(settings.columns):
+        most = sorted(map(str, settings), key=lambda name: -multiverse.variance[name])
+        chosen = list(dict.fromkeys([*rule.settings, *most]))[:2]
+        table: Any = shares_by(side, settings, chosen, rule.text).to_dict("records")
+        multiverse = replace(multiverse, shares=table)
     infinite = int(np.isinf(values).sum())
     median = median_interval(np.sort(values))
     return MultiverseEvidence(multiverse, expectation, rule, infinite, *median)
@@ -174,6 +193,41 @@ def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:
     off = expectation.toward(effects).to_numpy(dtype=float)
     margin = expectation.margin or 0.0
     return np.where(exceeds(off, margin), 1, np.where(exceeds(-off, margin), -1, 0))
+
+
+def shares_by(
+    side: np.ndarray, settings: pd.DataFrame, names: Sequence[str], rule: str = ""
+) -> pd.DataFrame:
+    """The shares of the universes on each ``side`` (``SIDES``), in the cells of some settings.
+
+    Numbers are cut where the ``rule`` cuts them, or else at their median. Columns: ``where`` (the
+    cell in words), ``count``; ``holds`` and ``reversed``, the shares, each with ``_low`` and
+    ``_high``, the ends of its interval (``share_interval``).
+    """
+    cells = pd.DataFrame({name: cut_at(settings[name], rule) for name in names})
+    records = []
+    for where, at in cells.groupby(list(cells), sort=True).indices.items():
+        values = where if isinstance(where, tuple) else (where,)
+        record: dict[str, Any] = {"where": " and ".join(map(str, values)), "count": len(at)}
+        for of, name in ((1, "holds"), (-1, "reversed")):
+            number = int((side[at] == of).sum())
+            record[name] = number / len(at)
+            record[f"{name}_low"], record[f"{name}_high"] = share_interval(number, len(at))
+        records.append(record)
+    return pd.DataFrame(records)
+
+
+def tolerated(number: int, count: int, least: float = 0.5) -> float:
+    """The correlation between universes up to which the lower limit of a share is above ``least``.
+
+    So many universes with this correlation ρ say as much as count / (1 + (count − 1) ρ) others.
+    """
+    share, few, many = number / count, 0.0, float(count)
+    while many - few > 1e-3:
+        half = (few + many) / 2
+        enough = special.betaincinv(share * half, half - share * half + 1, ALPHA / SHARES / 2)
+        few, many = (few, half) if enough > least else (half, many)
+    return (count / many - 1) / (count - 1)
 
 
 def share_interval(number: int, count: int, alpha: float = ALPHA / SHARES) -> tuple[float, float]:

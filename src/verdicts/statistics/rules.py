@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -212,6 +213,25 @@ def _interval(conditions: Sequence[Condition]) -> str:
 
 def _number(value: float | str) -> str:
     return f"{value:.12g}".replace("-", "−")
+
+
+def cut_at(values: pd.Series, rule: str) -> pd.Series:
+    """The part of each value in words: cut where a ``rule`` cuts, else numbers at their median."""
+    name = spoken(str(values.name))
+    texts = rule.replace(", or ", " and ").split(" and ") if rule else []
+    found = [match for text in texts if (match := CONDITION.fullmatch(text)) and match[2] == name]
+    if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
+        return name + " is " + values.astype(str)
+    cuts = sorted({_value(cut) for match in found for cut in (match[1], match[4]) if cut})
+    cuts = cuts or [float(f"{values.median():.2g}")]
+    edges = [-math.inf, *cuts, math.inf]
+    words = [
+        f"{name} ≤ {_number(high)}" if low == -math.inf
+        else f"{name} > {_number(low)}" if high == math.inf
+        else f"{_number(low)} < {name} ≤ {_number(high)}"
+        for low, high in pairwise(edges)
+    ]  # fmt: skip
+    return pd.Series(np.array(words)[np.searchsorted(cuts, values)], values.index)
 
 
 #: A condition of a rule as text: ``0.1 < γ ≤ 0.3``, ``schedule is not cosine``.

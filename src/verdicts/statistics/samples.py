@@ -101,11 +101,16 @@ class StudentT:
         error = off.std(ddof=1) / np.sqrt(len(off))
         return float(special.stdtr(len(off) - 1, -way * off.mean() / error))
 
+    def skewness(self, theta: float) -> float:
+        """That of the mean."""
+        off = self.part - theta * self.whole
+        return third(off) / float(off.std(ddof=1) / np.sqrt(len(off))) ** 3
+
     def skewed(self, theta: float, way: int) -> float:
         """``tail``, corrected for the skewness of the numbers."""
         off = self.part - theta * self.whole
         error = off.std(ddof=1) / np.sqrt(len(off))
-        t = hall(off.mean() / error, third(off) / error**3)
+        t = hall(off.mean() / error, self.skewness(theta))
         return float(special.stdtr(len(off) - 1, -way * t))
 
     def interval(self, level: float) -> Interval:
@@ -218,7 +223,7 @@ def thinned(values: np.ndarray) -> np.ndarray:
     return np.sort(values)[np.linspace(0, len(values) - 1, THINNED).round().astype(int)]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def subsets(count: int, draws: int) -> list[np.ndarray]:
     """Subsets of ``count`` numbers, each [subsets, ``count``], with 1 for the chosen ones.
 
@@ -273,10 +278,13 @@ class Welch:
         """See ``OneSample``."""
         return float(special.stdtr(self.freedom, way * (theta - self.centre) / self.error))
 
+    def skewness(self, theta: float) -> float:
+        """That of the difference of means, for any θ."""
+        return (third(self.of) - third(self.minus)) / self.error**3
+
     def skewed(self, theta: float, way: int) -> float:
         """``tail``, corrected for the skewness of both sides."""
-        skewness = (third(self.of) - third(self.minus)) / self.error**3
-        t = hall((self.centre - theta) / self.error, skewness)
+        t = hall((self.centre - theta) / self.error, self.skewness(theta))
         return float(special.stdtr(self.freedom, -way * t))
 
     def interval(self, level: float) -> Interval:

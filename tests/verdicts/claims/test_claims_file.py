@@ -30,6 +30,19 @@ def test_a_cell_has_the_claims_expectation_or_its_own(tmp_path):
     assert found["wide"].expectation == Expectation("above", 0, 3)
 
 
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [({}, "order"), ({"above": None, "near": 1, "margin": 1}, "equality"),
+     ({"above": None, "paper": 1}, "number"), ({"above": None, "cells": {"c": {"paper": 1}},
+     "every_cell": True}, "number"), ({"above": None, "quantity": "within",
+     "with": {"limit": 1}}, "theorem")],
+)  # fmt: skip
+def test_the_kind_follows_from_the_relation_and_the_place_may_be_left_out(tmp_path, change, kind):
+    claims = {"a": {"kind": None, "place": None, **change}}
+    claim = read_claims(write(tmp_path / "c.yaml", claims)).claims["a"]
+    assert (claim.kind, claim.place) == (kind, "")
+
+
 def test_the_name_of_a_network_becomes_its_numbers(tmp_path):
     claims = {"a": {"quantity": "within", "with": {"limit": "far"}, "above": None}, "b": {}}
     found = read_claims(write(tmp_path / "c.yaml", claims))

@@ -12,7 +12,7 @@ from foreign import UNIVERSES, write_universes
 import verdicts
 from verdicts.claims.universes import universes_of
 from verdicts.cli import main
-from verdicts.quantity_registry import QUANTITIES
+from verdicts.quantities import QUANTITIES
 from verdicts.row import read_rows
 from verdicts.run_values import VALUES, RunValue, at_the_end
 from verdicts.table import read_tables

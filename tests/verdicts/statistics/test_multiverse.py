@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import special
 from scipy.stats import binomtest, wilcoxon
 
 from verdicts.statistics.evidence import Expectation
@@ -11,7 +12,9 @@ from verdicts.statistics.multiverse import (
     examined,
     p_of_all,
     share_interval,
+    shares_by,
     sides,
+    tolerated,
     variance_shares,
 )
 
@@ -169,3 +172,24 @@ def test_idle_settings_explain_nothing_on_average():
         draws.append(variance_shares(STREAM.standard_normal(40), settings)["idle"])
     assert np.mean(np.array(draws) == 0) > 0.4
     assert np.mean(draws) < 0.05
+
+
+def test_shares_by_two_settings_are_cut_where_the_rule_cuts():
+    settings = pd.DataFrame({"gamma": [0.1, 0.2, 0.4, 0.5] * 10, "graph": ["a"] * 20 + ["b"] * 20})
+    side = np.where(settings["gamma"] <= 0.2, 1, -1)
+    table = shares_by(side, settings, ["gamma", "graph"], "γ ≤ 0.2 and p > 1")
+    cells = [f"γ {end} and graph is {graph}" for end in ("> 0.2", "≤ 0.2") for graph in "ab"]
+    assert table["where"].to_list() == cells
+    assert table["count"].to_list() == [10] * 4
+    assert table["holds"].to_list() == [0, 0, 1, 1]
+    assert tuple(table.loc[3, ["holds_low", "holds_high"]]) == share_interval(10, 10)
+    assert shares_by(side, settings, ["gamma"])["where"].to_list() == ["γ > 0.3", "γ ≤ 0.3"]
+
+
+def test_a_share_of_correlated_universes_says_less():
+    most = tolerated(90, 134)
+    fewer = 134 / (1 + 133 * most)
+    assert 0 < most < 0.05
+    assert share_interval(90, 134)[0] > 0.5
+    low = special.betaincinv(fewer * 90 / 134, fewer * 44 / 134 + 1, 0.0125)
+    assert low == pytest.approx(0.5, abs=1e-3)

@@ -1,0 +1,84 @@
+"""A first claims file for a table, from its columns: to be judged as it stands, and changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import yaml
+
+from verdicts.registry import UserError
+from verdicts.run_values import last_evaluations, worst_of
+from verdicts.table import read_table
+
+#: Columns that are no setting and no result.
+RESERVED = ("run", "seed", "step", "diverged", "started")
+
+#: Names of columns that say which side a run is on, and the most values of a setting.
+METHODS, MOST_VALUES = ("method", "algorithm", "algo", "model", "optimizer", "agent", "name"), 50
+
+DRAFT = """\
+# One claim to start from. The columns of {file}: {columns}.
+# `verdicts quantities` lists what claims can be about. To judge it: {command}
+# Both sides are the best of these results, so that a test of this claim takes new seeds.
+claims:
+  first-claim:
+    says: {says}
+    from: {table} # the table: {file}
+    quantity: difference # for each seed (without seeds, of all runs): one side − the other
+    with: {{{sides}{over}}}
+    {relation}: 0 # {end} values are taken for better ones
+    margin: {margin:g} # a smaller difference does not matter. Yours to state, before you look
+"""
+
+
+def draft(path: Path, out: Path) -> str:
+    """The content of a claims file ``out`` on the table at ``path``: its two best methods differ.
+
+    The method is a column of text with few values, of a known name if there is one; the value is
+    the first number whose name says which end is best, or else the last. Raises a UserError if the
+    table has none of them.
+    """
+    rows = last_evaluations(read_table(path))
+    columns = [c for c in map(str, rows) if c not in RESERVED and not c.startswith("universe")]
+    numbers = [name for name in columns if rows[name].dtype.kind in "iuf" and rows[name].any()]
+    settings = [name for name in columns if 2 <= rows[name].nunique() <= MOST_VALUES]
+    texts = [name for name in settings if name not in numbers]
+    texts.sort(key=lambda name: name.lower() not in METHODS)
+    if not texts or not numbers:
+        what = "text with two values or more, such as method" if numbers else "numbers"
+        told = f"table: {str(path)!r} has no column of {what}; a claim compares two sides."
+        raise UserError(told)
+    method, value = texts[0], next((n for n in numbers if worst_of(n) is not None), numbers[-1])
+    lowest = worst_of(value) == float("inf")
+    means = rows.groupby(method)[value].mean().sort_values(ascending=lowest)
+    pair = rows[rows[method].isin(means.index[:2])]
+    over, others = [], [name for name in settings if name in numbers and name != value]
+    if "seed" in rows:
+        over = [name for name in texts[1:] if pair[name].nunique() > 1]
+        while others and pair.duplicated(["seed", method, *over]).any():
+            over.append(others.pop(0))  # what tells runs of a seed apart
+    column, of, minus, number = map(_plain, (method, *means.index[:2], value))
+    end = "lower" if lowest else "higher"
+    return DRAFT.format(
+        file=" ".join(path.name.split()),
+        columns=" ".join(", ".join(columns).split()),
+        command=f"verdicts check {out} --tables {path.parent}".replace("\n", " "),
+        says=_plain(f"{means.index[0]} has a {end} {value} than {means.index[1]}"),
+        table=_plain(path.stem),
+        sides=f"of: {{{column}: {of}}}, minus: {{{column}: {minus}}}, value: {number}",
+        over=f", over: [{', '.join(map(_plain, over))}]" if over else "",
+        relation="below" if lowest else "above",
+        end=end,
+        margin=float(f"{abs(means.iloc[0]) / 100:.0e}") or 1,
+    )
+
+
+def _plain(value: object) -> str:
+    """A value in YAML's flow style, quoted where it must be."""
+    text = str(value)
+    if not isinstance(value, str):
+        return text.lower() if text in ("True", "False") else text
+    plain = re.fullmatch(r"[^\W\d][\w ]*", text) and yaml.safe_load(text) == text
+    return text if plain else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,71 @@
+"""A claims file that is written from a table, and judged as it stands."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import verdicts
+from verdicts.cli import main
+
+
+def table(**columns):
+    """Two methods of five seeds on two tasks; B is better by 3."""
+    rows = pd.MultiIndex.from_product([["A", "B"], range(5), ["x", "y"]])
+    rows = rows.to_frame(index=False, name=["method", "seed", "task"])
+    noise = np.random.default_rng(0).normal(0, 0.3, len(rows))
+    accuracy = 70 + 3 * (rows["method"] == "B") + noise
+    return rows.assign(accuracy=accuracy, **columns)
+
+
+def drafted(folder, rows, *options):
+    """The row of the claim that ``verdicts init`` writes; every other entry is as given."""
+    rows.to_csv(folder / "my results.csv", index=False)
+    assert main(["init", str(folder / "my results.csv"), *options]) == 0
+    (row,) = verdicts.check(folder / "claims.yaml", folder)
+    return row
+
+
+RENAMED = {"method": "on", "task": "a: b", "accuracy": "{x} #1"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "says", "estimate"),
+    [
+        (table(), "B has a higher accuracy than A", 3),
+        (table(size=7, dropped=None), "B has a higher accuracy than A", 3),
+        (table().drop(columns="seed"), "B has a higher accuracy than A", 3),
+        (table().rename(columns={"accuracy": "loss"}), "A has a lower loss than B", -3),
+        (table().rename(columns={"accuracy": "fid"}), "B has a higher fid than A", 3),
+        (table().rename(columns=RENAMED), "B has a higher {x} #1 than A", 3),
+        (table().assign(method=lambda t: t["method"] == "B"), "True has a higher acc", 3),
+        (table().assign(method=lambda t: "no, " + t["method"]), "no, B has a higher acc", 3),
+        (table().assign(task=lambda t: (t["task"] == "x") + 1), "B has a higher acc", 3),
+        (table().assign(run=lambda t: t.index, step=9), "B has a higher accuracy than A", 3),
+    ],
+)
+def test_the_file_is_judged_as_it_stands(tmp_path, rows, says, estimate):
+    row = drafted(tmp_path, rows)
+    assert (row.verdict, row.says[: len(says)]) == ("holds", says)
+    assert row.estimate == pytest.approx(estimate, abs=0.4)
+
+
+def test_a_file_that_is_there_stays(tmp_path, capsys):
+    drafted(tmp_path, table())
+    before = (tmp_path / "claims.yaml").read_bytes()
+    assert main(["init", str(tmp_path / "my results.csv")]) == 2
+    assert "claims.yaml' is there; name another file with --out." in capsys.readouterr().err
+    assert (tmp_path / "claims.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (["seed", "accuracy"], "no column of text with two"),
+        (["method", "seed"], "no column of numb"),
+    ],
+)
+def test_a_table_that_compares_nothing_is_told(tmp_path, capsys, columns, said):
+    table()[columns].to_csv(tmp_path / "t.csv", index=False)
+    assert main(["init", str(tmp_path / "t.csv")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "claims.yaml").exists()
