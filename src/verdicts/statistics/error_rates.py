@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -478,8 +478,7 @@ def _of_printed() -> list[Form]:
     """Printed numbers against our seeds: by claims on them, and by ``reproduce``."""
     with_sd, with_se = (partial(reproduced, spread=spread) for spread in ("sd", "se"))
     gaps = partial(reproduced, spread="sd", gaps=True)
-    forms = []
-    for name, cells, seeds, theirs, ours, noise, cost in (
+    numbers: list[tuple[str, int, int, int, Ours, str, int]] = [
         ("claim: a printed run, 5 seeds", 1, 5, 1, each(paper), "normal", 1),
         ("claim: mean of 3 ± se, 5 seeds", 1, 5, 3, each(paper), "normal", 1),
         ("claim: mean of 10 ± se, 5 seeds", 1, 5, 10, each(paper), "normal", 1),
@@ -501,16 +500,12 @@ def _of_printed() -> list[Form]:
         ("reproduce 12 × mean of 10 ± sd, 10 seeds", 12, 10, 10, with_sd, "normal", 4),
         ("reproduce 12 × mean of 10 ± se, 5 seeds", 12, 5, 10, with_se, "normal", 4),
         ("reproduce 4 gaps of means of 5 ± sd, 5 seeds", 5, 5, 5, gaps, "normal", 4),
-    ):
-        forms.append(
-            replace(
-                Form(name, unpaired(seeds, theirs), ours, noise, paired=False, cost=cost),
-                affected=(ours is not gaps, *(True,) * (cells - 1)),
-                whole=all_same,
-                false=OF_PRINTED,
-            )
-        )
-    return forms
+    ]
+    return [
+        Form(name, unpaired(seeds, theirs), ours, noise, paired=False, cost=cost,
+             affected=(ours is not gaps, *(True,) * (cells - 1)), whole=all_same, false=OF_PRINTED)
+        for name, cells, seeds, theirs, ours, noise, cost in numbers
+    ]  # fmt: skip
 
 
 def _of_universes() -> list[Form]:
@@ -538,9 +533,9 @@ def shares(form: Form, simulations: int) -> list[dict[str, Any]]:
         affected = np.array(form.affected)
         of, minus = form.draw(stream, NOISES[form.noise], effect * affected, count)
         said = {"ours": form.ours(of, minus)}
-        finite = [np.where(np.isfinite(side), side, np.nan) for side in (of, minus)]
+        of, minus = (np.where(np.isfinite(side), side, np.nan) for side in (of, minus))
         for rule, answer in RULES.items():
-            each = answer(*finite, form.paired)
+            each = answer(of, minus, form.paired)
             said[rule] = form.whole(each) if form.whole else each
         for rule, answers in said.items():
             false = form.false if rule == "ours" or form.whole else OF_DIFFERENCES
@@ -578,7 +573,7 @@ def as_markdown(table: pd.DataFrame) -> str:
         numbers = 100 * rows.set_index("rule")[[*EFFECTS, "power", "same"]]
         told = numbers.map(lambda share: "–" if np.isnan(share) else f"{share:.0f}")
         cells = told[[*EFFECTS]].agg(" ".join, axis=1) + " · " + told["power"]
-        cells["ours"] += f" · {told.loc['ours', 'same']}"
+        cells["ours"] += " · " + str(told.loc["ours", "same"])
         more = {name: str(rows[name].iloc[0]) for name in ("simulations", "why")}
         records.append({"form": form, "noise": noise, **cells, **more})
     return pipe_table(pd.DataFrame(records))
