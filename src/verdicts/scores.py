@@ -258,10 +258,10 @@ def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> S
         for key in runs[fields].itertuples(index=False, name=None)
     ]
     runs[CELL] = pd.Series(keys or None, index=runs.index, dtype=object)
-    same = runs[runs.duplicated(["seed", CELL], keep=False)].sort_values(["seed", "run"])
-    if len(same):
-        raise UserError(_same_seed(rows, same))
-    columns = {k: of.set_index("seed")["value"] for k, of in runs.groupby(CELL, sort=False)}
+    if (same := runs.duplicated(["seed", CELL], keep=False)).any():
+        raise UserError(_same_seed(rows, runs[same].sort_values(["seed", "run"])))
+    by_cell = runs[["seed", "value", CELL]].groupby(CELL, sort=False)
+    columns = {cell: of.set_index("seed")["value"] for cell, of in by_cell}
     table = _table(columns, sorted(runs["seed"].unique()))
     return Side(name, table, noted(runs), seeded=seeded)
 

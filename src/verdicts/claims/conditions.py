@@ -221,7 +221,8 @@ def _taken(gate: Gate, rows: pd.DataFrame) -> float:
         numbers = quantity.scores("quantity", result).numbers
     else:
         need(rows, [gate.column])
-        last, column = last_evaluations(rows), str(gate.column)
+        column, named = str(gate.column), [UNIVERSE, "run", "step", "diverged", gate.column]
+        last = last_evaluations(rows[[name for name in rows if name in named]])
         numbers = as_numbers(last[column], column)
         if column != "diverged":
             numbers = with_diverged(numbers, last, worst_of(column), column)
