@@ -106,17 +106,13 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
     reproduce("--out", type=Path, metavar="DIR", help=told)
     quantities = add(_quantities, "list what claims can be about").add_argument
     quantities("name", nargs="?", help="show this quantity only, in full")
-    rates = add(_rates, "simulate how often verdicts are false")
-    rates.add_argument("--simulations", type=int, default=500, metavar="N")
-    rates.set_defaults(of="seeds")
-    which = rates.add_mutually_exclusive_group()
-    for name, told in (
-        ("looks", "of families with a plan of looks"),
-        ("universes", "of claims over universes"),
-        ("tuned", "of sides at their best values"),
-        ("unpaired", "of sides that are not paired"),
-    ):
-        which.add_argument(f"--{name}", dest="of", action="store_const", const=name, help=told)
+    rates = add(_rates, "simulate how often answers are false").add_argument
+    told = "for each form of results (default: 1000; a slow form takes fewer)"
+    rates("--simulations", type=int, default=1000, metavar="N", help=told)
+    told = "100 simulations, in a minute on two cores"
+    rates("--quick", dest="simulations", action="store_const", const=100, help=told)
+    told = "what is printed (default: csv)"
+    rates("--format", choices=("csv", "markdown"), default="csv", help=told)
     told = "a module, or a Python file, that registers quantities; may be repeated"
     for option in (judge, register, quantities):
         option("--import", dest="imported", action="append", default=[], metavar="NAME", help=told)
@@ -124,7 +120,7 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
 
 
 #: How verdicts are printed, each with the ending of the file that ``--out`` writes.
-FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html"}
+FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html", "latex": "tex"}
 PRINTED = "what is printed (default: text)"
 
 
@@ -140,7 +136,7 @@ def _check(given: argparse.Namespace) -> int:
     if given.out is not None and given.out.resolve() == given.tables.resolve():
         raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")
     rows = check(given.claims, given.tables)
-    formats = (report.as_text, report.as_markdown, report.as_json, report.as_page)
+    formats = (report.as_text, report.as_markdown, report.as_json, report.as_page, report.as_latex)
     texts = {name: make(rows) for name, make in zip(FILES, formats, strict=True)}
     if given.out is not None:
         contents = {"csv": as_table(rows).to_csv(index=False, lineterminator="\n")}
@@ -254,11 +250,15 @@ def _quantities(given: argparse.Namespace) -> int:
 
 
 def _rates(given: argparse.Namespace) -> int:
-    """Simulate families of claims whose truth is known; print error rates as CSV."""
-    from verdicts.statistics.error_rates import SIMULATIONS
+    """Simulate results whose truth is known, in the forms in which they come; print how often the
+    answers of the judge are false, and those of simpler rules: a row for each form and rule.
+    """
+    from verdicts.statistics.error_rates import as_markdown, rates
 
     check(given.simulations >= 1, "simulations", given.simulations, "at least 1")
-    print(SIMULATIONS[given.of](given.simulations).to_csv(index=False), end="")
+    table = rates(given.simulations)
+    text = as_markdown(table) if given.format == "markdown" else table.to_csv(index=False)
+    print(text.rstrip("\n"))
     return 0
 
 

@@ -21,7 +21,7 @@ from verdicts.registry import UserError, one_of
 from verdicts.report import Result
 from verdicts.row import ABSENT, alike
 from verdicts.run_values import ENDS, worst_of
-from verdicts.scores import Scores, Side, compared, evidence_of, mean_over, sides
+from verdicts.scores import Scores, Side, are_left_out, compared, evidence_of, mean_over, sides
 from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
 from verdicts.statistics.judgement import holm
@@ -82,7 +82,7 @@ class Comparison(Result):
             interval = ABSENT if low == ABSENT else f"{low} to {high}"
             lines.append(f"{names[k]} is {far} behind {names[0]}, interval {interval} ({how}).")
         lines.append(f"Within the noise of the best: {', '.join(self.within)}.")
-        return [*lines, *(f"{text[:1].upper()}{text[1:]}." for text in self.told)]
+        return [*lines, *(f"{text}." for text in self.told)]
 
     def shown(self) -> pd.DataFrame:
         """The ranking as a table of strings."""
@@ -141,6 +141,8 @@ def compare(
         raise UserError(f"metric: {told}; say it: best is highest, or lowest (--best).")
     lowest = worst == np.inf
     methods = rows[by].dropna().unique()
+    if rows.empty:
+        raise UserError("table: it has no rows, only a header.")
     if len(methods) < 2:
         raise UserError(f"by: {by!r} has {len(methods)} value; a comparison takes two.")
     value = {"last": metric, "best": ends[worst]}
@@ -149,11 +151,21 @@ def compare(
     left_out = [f"{nameless} rows have no {by}"] if nameless else []
     for side in found:
         each = Scores(mean_over(side.values), [side]).told(value)
+        if lacking := _seeds_of_others(side, found):
+            each.append(f"{are_left_out(lacking)}: a run to compare with is missing")
         left_out += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
     frame, more = _ranked(dict(zip(methods, found, strict=True)), -1.0 if lowest else 1.0)
     column = "method" if by in COLUMNS else by
     frame = frame.rename(columns={"method": column})
     return Comparison(frame, metric, lowest, (*left_out, *more))
+
+
+def _seeds_of_others(side: Side, others: Sequence[Side]) -> set[Any]:
+    """The seeds that a method lacks, and another one has with which it is paired."""
+    own = set(side.values.index) if side.seeded else set()
+    return {
+        seed for other in others if own & {*other.values.index} for seed in other.values.index
+    } - own
 
 
 def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFrame:
@@ -187,7 +199,7 @@ def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[
     ordered = sorted(there, key=lambda name: -sign * means[name].estimate) + absent
     signed = [replace(found[name], values=sign * found[name].values) for name in ordered]
     pairs = list(combinations(range(len(ordered)), 2))
-    told = [f"with {len(pairs):,} pairs, Student's and Welch's t tests decide"] if many else []
+    told = [f"With {len(pairs):,} pairs, Student's and Welch's t tests decide"] if many else []
     tests = _t_tests(signed) if many else [_difference(signed[a], signed[b]) for a, b in pairs]
     adjusted, levels = holm([pair.p for _, pair in tests])
     rank = np.where([name in absent for name in ordered], np.nan, 1.0)

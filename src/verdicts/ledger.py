@@ -26,7 +26,7 @@ from verdicts.quantities import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.report import Result, lines_of, print_board
 from verdicts.row import ABSENT, NAN, Row, as_table
-from verdicts.run_values import Value
+from verdicts.run_values import Value, marked
 from verdicts.scores import FIRST_LOOK, Scores, compared, evidence_of, sides
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
@@ -309,7 +309,9 @@ def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
     Seeds of the first look, which choose the best values of fields, are marked (``FIRST_LOOK``).
     """
     added = [claim.added] if claim.looks and claim.added in tables else []
-    rows = selected(joined(tables, (*claim.tables, *added)), where)
+    whole = joined(tables, (*claim.tables, *added))
+    value = QUANTITIES[claim.quantity].value(claim.arguments)
+    rows = selected(marked(whole, value), where)
     if not claim.looks or "seed" not in rows:
         return rows
     first = sorted(rows["seed"].unique())[: claim.looks[0]]

@@ -178,6 +178,11 @@ LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 }  # fmt: skip
 
 
+def as_latex(rows: Sequence[Row]) -> str:
+    """The claims as a table of LaTeX."""
+    return latex_table(print_board(rows)) + "\n"
+
+
 def latex_table(printed: pd.DataFrame) -> str:
     """A table of strings as a ``tabular`` with booktabs' rules; text is escaped."""
     lines = [list(printed.columns), *printed.itertuples(index=False)]

@@ -150,10 +150,24 @@ for _how in _OVER_EVALUATIONS:
     VALUES.add(_how, _over_evaluations(_how))
 
 
+def marked(rows: pd.DataFrame, value: Value | None) -> pd.DataFrame:
+    """The rows with the column ``diverged``, if they lack it and a run has diverged.
+
+    What has is what ``diverged_runs`` says of the column asked for, and of losses, by all rows: a
+    peer may be on another side.
+    """
+    if "diverged" in rows or not {"run", "step"} <= set(rows):
+        return rows
+    losses = [str(name) for name in rows if _whole_name(str(name)) in LOW]
+    column = None if value is None else column_of(value)
+    lost = diverged_runs(rows, filter(None, [column, *losses]))
+    return rows.assign(diverged=rows["run"].map(lost)) if lost.any() else rows
+
+
 def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> pd.DataFrame:
     """The last evaluation of every run, with its number in the column ``value``.
 
-    What has diverged is what ``table.diverged_runs`` says of the column asked for, and of losses. A
+    What has diverged is what ``marked`` says, by these rows where they are not marked yet. A
     diverged run has ``worst``, by default the value's: −inf for an accuracy, inf for a loss or a
     time (``worst_of``). In a table without the column ``run``, each row is a run, and ``value`` is
     a column. Raises a UserError for an unknown name, a wrong number of arguments, and a diverged
@@ -171,10 +185,7 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
         return last.assign(value=with_diverged(numbers, last, worst or known, value))
     order = ["run", "step"] if "step" in metrics else ["run"]
     rows = metrics.sort_values(order, kind="stable")
-    if "diverged" not in rows and "step" in rows:
-        losses = [str(name) for name in rows if _whole_name(str(name)) in LOW]
-        lost = diverged_runs(rows, filter(None, [column, *losses]))
-        rows = rows.assign(diverged=rows["run"].map(lost)) if lost.any() else rows
+    rows = marked(rows, value)
     last = final(rows)
     entry, arguments = parsed(value, [str(name) for name in metrics])
     try:

@@ -17,7 +17,7 @@ import numpy as np
 
 from verdicts.lazy import pd
 from verdicts.registry import UserError, one_of
-from verdicts.run_values import Value, as_numbers, final, highest_is_best, per_run, said
+from verdicts.run_values import Value, as_numbers, final, highest_is_best, marked, per_run, said
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.samples import WELCH
 from verdicts.table import UNIVERSE, Selection, complete, described, meant_as_seed, need, selected
@@ -234,6 +234,7 @@ def sides(
         need(rows, ["seed"])
     elif over:
         need(rows, ["seed"], "over: ")
+    rows = marked(rows, value)
     chosen = [selected(rows, where) for where in wheres]
     chosen = [best(of) for of in chosen] if best else chosen
     found = [
@@ -245,12 +246,13 @@ def sides(
 
 
 def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> Side:
-    fields = list(over)
     if not (seeded := "seed" in rows):
         rows = rows.assign(seed=pd.factorize(rows.get("run", rows.index))[0])
     complete(rows, ["seed"])
-    need(rows, fields, "over: ")
-    runs = per_run(rows, value)
+    need(rows, over, "over: ")
+    fields = [f"over {name}" for name in over]  # apart from a column ``value``, which runs have
+    kept = {field: rows[name] for field, name in zip(fields, over, strict=True)}
+    runs = per_run(rows.assign(**kept), value)
     keys = [
         tuple(None if pd.isna(part) else part for part in key)
         for key in runs[fields].itertuples(index=False, name=None)

@@ -106,12 +106,6 @@ def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):
     assert "faster: B is more accurate than A" in out
 
 
-def test_error_rates_are_simulated_from_the_command(capsys):
-    assert main(["rates", "--tuned", "--simulations", "1"]) == 0
-    assert capsys.readouterr().out.startswith("of,minus,alike,false_holds,false_reversed,")
-    assert main(["rates", "--simulations", "0"]) == 2
-
-
 CONTROLS = "\x1b[2J\a\u202e"
 
 

@@ -190,6 +190,9 @@ def in_words(
             pieces.append((setting(claim, field) if setting else "", None))
         else:
             pieces.append((size(rows[claim]), rows[claim]))
+            seen = rows[claim].multiverse
+            if seen is not None and seen.by_cell:  # a total does not stand alone
+                pieces.append((f" ({seen.by_cell})", None))
     return tuple(pieces)
 
 
@@ -234,6 +237,7 @@ def finding(row: Row) -> str:
     if math.isnan(row.estimate):
         return f" ({row.reason})" if row.reason else ""
     directed = row.relation in ("above", "below") and row.expected == 0
+    row = replace(row, low=row.plain_low, high=row.plain_high)
     if row.verdict == judgement.EQUIVALENT and directed:
         return f", no difference beyond {row.with_unit(row.margin)}"
     if row.verdict == judgement.UNDECIDED or not directed:
@@ -256,6 +260,7 @@ def _in_universes(verdict: str, seen: Multiverse) -> str:
         said = ", as claimed" if verdict == judgement.UNDECIDED else ""
         said += f" in {seen.share:.0%} {universes} [{100 * seen.low:.0f}, {100 * seen.high:.0f}]"
         said += "" if verdict == judgement.ROBUST else other_way
+    said += f" ({by})" if (by := seen.by_cell) else ""
     if seen.rule:
         where = "it holds" if seen.rule_of == "holds" else "the other way"
         said += f" ({where} where {seen.rule}, which is right in {seen.rule_accuracy:.0%})"
@@ -273,7 +278,11 @@ def _told_by(variance: Mapping[str, float]) -> str:
 
 
 def _size(row: Row) -> str:
-    """How large an effect is, whatever its sign; a logarithm of a ratio as a factor."""
+    """How large an effect is, whatever its sign; a logarithm of a ratio as a factor.
+
+    The interval is the plain one of 95 %, not that which decides in a family.
+    """
+    row = replace(row, low=row.plain_low, high=row.plain_high)
     if row.estimate < 0:
         row = replace(row, estimate=-row.estimate, low=-row.high, high=-row.low)
     if row.unit.startswith("log ratio"):

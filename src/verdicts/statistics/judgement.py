@@ -166,7 +166,7 @@ def holm(p: Sequence[float]) -> tuple[list[float], list[float]]:
     values = np.asarray(p, dtype=float)
     result, levels = np.full(len(values), np.nan), np.full(len(values), ALPHA)
     order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
-    factors = np.arange(len(order), 0, -1)
+    factors = len(order) - np.searchsorted(values[order], values[order])  # equal ones share theirs
     result[order] = np.minimum(1, np.maximum.accumulate(factors * values[order]))
     significant = int(np.count_nonzero(result[order] <= ALPHA))
     levels[order] = ALPHA / np.maximum(factors, len(order) - significant)

@@ -180,18 +180,24 @@ class SignedRanks:
 
 
 def at_steps(test: OneSample, steps: np.ndarray, level: float) -> Interval:
-    """The interval of a test whose p value changes at ``steps`` alone, which are sorted."""
+    """The interval of a test whose p value changes at ``steps`` alone, which are sorted.
+
+    With ties at a step, it may be rejected, and what lies between it and the next one not.
+    """
 
     def first(way: int) -> float:
-        """The first step, from the outside, that is not rejected."""
+        """The first step, from the outside, that is not rejected, or behind which nothing is."""
         ordered = steps[::way]
+        last = ordered[-1:] + way * (1 + np.abs(ordered[-1:]))
+        behind = np.append((ordered[:-1] + ordered[1:]) / 2, last)
         outside = ordered[:1] - way * (1 + np.abs(ordered[:1]))
         if not len(steps) or test.tail(float(outside[0]), way) > level / 2:
             return -way * math.inf
         low, high = -1, len(ordered)
         while high - low > 1:
             middle = (low + high) // 2
-            kept = test.tail(float(ordered[middle]), way) > level / 2
+            there = (float(ordered[middle]), float(behind[middle]))
+            kept = any(test.tail(theta, way) > level / 2 for theta in there)
             low, high = (low, middle) if kept else (middle, high)
         return float(ordered[high]) if high < len(ordered) else way * math.inf
 

@@ -90,9 +90,6 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
     ours = {"p0.5": Expectation("paper", 98, seeds=3, rounding=0.5)}
     ours["p1"] = Expectation("paper", 97.5, rounding=0.05)
     assert expected == ours
-        Expectation("paper", 97.5, rounding=0.05),
-    )
-    assert expected == dict(zip(("p0.5", "p1"), of_both, strict=True))
     gap = Expectation("paper", 0.5, error=0.1, seeds=3, rounding=0.55)
     assert found.claims["b"].expectation == gap
     assert found.printed == (tmp_path / "printed.csv",)
