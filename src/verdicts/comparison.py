@@ -9,23 +9,22 @@ method that is truly the best is among them with a probability of at least 95 %.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verdicts.lazy import pd, special
-from verdicts.registry import UserError, one_of
+from verdicts.lazy import pd
+from verdicts.registry import UserError
 from verdicts.report import Result
 from verdicts.row import ABSENT, alike
-from verdicts.run_values import ENDS, worst_of
-from verdicts.scores import Scores, Side, are_left_out, compared, evidence_of, mean_over, sides
-from verdicts.statistics.estimates import ALPHA, FEWEST
-from verdicts.statistics.evidence import Evidence, Expectation, evidence
+from verdicts.run_values import highest_is_best
+from verdicts.scores import Scores, Side, are_left_out, mean_over, sides
+from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, tested, unpaired_evidence
 from verdicts.statistics.judgement import holm
-from verdicts.statistics.samples import DRAWS
+from verdicts.statistics.samples import DRAWS, StudentT
 from verdicts.table import Column, need, of_frame
 
 if TYPE_CHECKING:
@@ -134,18 +133,13 @@ def compare(
     tasks = [over] if isinstance(over, str) else list(over)
     rows = of_frame(data) if isinstance(data, pd.DataFrame) else _of_arrays(data, by, metric, tasks)
     need(rows, [by, metric, *tasks])
-    worst = worst_of(metric) if best is None else ENDS[one_of("best", best, ENDS)]
-    ends = {value: end for end, value in ENDS.items()}
-    if worst is None or worst not in ends:
-        told = f"whether a high or a low {metric!r} is better is not known"
-        raise UserError(f"metric: {told}; say it: best is highest, or lowest (--best).")
-    lowest = worst == np.inf
+    value = {"last": metric} if best is None else {"last": metric, "best": best}
+    lowest = not highest_is_best(value)
     methods = rows[by].dropna().unique()
     if rows.empty:
         raise UserError("table: it has no rows, only a header.")
     if len(methods) < 2:
         raise UserError(f"by: {by!r} has {len(methods)} value; a comparison takes two.")
-    value = {"last": metric, "best": ends[worst]}
     found = sides(rows, [{by: name} for name in methods], value, tasks, paired=False)
     nameless = int(rows[by].isna().sum())
     left_out = [f"{nameless} rows have no {by}"] if nameless else []
@@ -162,107 +156,76 @@ def compare(
 
 def _seeds_of_others(side: Side, others: Sequence[Side]) -> set[Any]:
     """The seeds that a method lacks, and another one has with which it is paired."""
-    own = set(side.values.index) if side.seeded else set()
-    return {
-        seed for other in others if own & {*other.values.index} for seed in other.values.index
-    } - own
+    own, theirs = _seeds(side), [_seeds(other) for other in others]
+    return set().union(*(seeds for seeds in theirs if own & seeds)) - own
+
+
+def _seeds(side: Side) -> set[Any]:
+    """The seeds of a method, by which it is paired; none in a table without seeds."""
+    return set(side.values.index) if side.seeded else set()
 
 
 def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFrame:
-    """The table of arrays [seeds] or [seeds, tasks]; ``over`` becomes ``task`` for the latter."""
+    """The table of arrays; a seed without tasks has one. ``over`` is ``task``, unless it is given.
+
+    Raises a UserError for an array with other axes.
+    """
+    over[:] = over or ["task"]
     parts = []
     for name, values in data.items():
         array = np.asarray(values, dtype=float)
         if array.ndim not in (1, 2):
-            raise UserError(
-                f"data: {name!r} has {array.ndim} axes; give [seeds] or [seeds, tasks]."
-            )
-        seeds, tasks = np.indices(array.shape if array.ndim == 2 else (*array.shape, 1))
-        columns = {by: name, "seed": seeds.ravel(), metric: array.ravel()}
-        if array.ndim == 2:
-            over[:] = over or ["task"]
-            columns[over[0]] = tasks.ravel()
+            raise UserError(f"data: {name!r} has {array.ndim} axes, not [seeds] or [seeds, tasks].")
+        seeds, tasks = np.indices(np.atleast_2d(array.T).T.shape).reshape(2, -1)
+        columns = {over[0]: tasks, "seed": seeds, metric: array.ravel(), by: name}
         parts.append(pd.DataFrame(columns))
     return of_frame(pd.concat(parts))
 
 
 def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[str]]:
     """The rows of ``Comparison.frame``, and what is said of pairs."""
-    values = {name: mean_over(side.values) for name, side in found.items()}
-    many = len(found) * (len(found) - 1) // 2 >= MANY
-    draws = FEW_DRAWS if many else DRAWS
+    values = pd.DataFrame({name: mean_over(side.values) for name, side in found.items()})
+    pairs = list(combinations(range(len(found)), 2))
+    draws = FEW_DRAWS if len(pairs) >= MANY else DRAWS
     means = {name: evidence(of.to_numpy(), ABOVE, draws) for name, of in values.items()}
     if all(np.isnan(mean.estimate) for mean in means.values()):
         raise UserError("metric: no method has a number in any seed.")
-    absent = [name for name in values if np.isnan(means[name].estimate)]
-    there = [name for name in values if name not in absent]
-    ordered = sorted(there, key=lambda name: -sign * means[name].estimate) + absent
-    signed = [replace(found[name], values=sign * found[name].values) for name in ordered]
-    pairs = list(combinations(range(len(ordered)), 2))
-    told = [f"With {len(pairs):,} pairs, Student's and Welch's t tests decide"] if many else []
-    tests = _t_tests(signed) if many else [_difference(signed[a], signed[b]) for a, b in pairs]
-    adjusted, levels = holm([pair.p for _, pair in tests])
-    rank = np.where([name in absent for name in ordered], np.nan, 1.0)
-    for (a, b), (_, pair), p in zip(pairs, tests, adjusted, strict=True):
+    worst_last = {name: (not mean.pairs, -sign * mean.estimate) for name, mean in means.items()}
+    ordered = sorted(found, key=lambda name: worst_last[name])
+    X = sign * values[ordered].to_numpy().T
+    seeds = [_seeds(found[name]) for name in ordered]
+    paired = [not seeds[a].isdisjoint(seeds[b]) for a, b in pairs]
+    tests = [
+        _difference(X[a], X[b], draws, paired=both)
+        for (a, b), both in zip(pairs, paired, strict=True)
+    ]
+    adjusted, levels = holm([pair.p for pair in tests])
+    rank = np.where([means[name].pairs for name in ordered], 1.0, np.nan)
+    for (a, b), pair, p in zip(pairs, tests, adjusted, strict=True):
         if p <= ALPHA:
             rank[b if pair.side == 1 else a] += 1
     records = []
     for k, name in enumerate(ordered):
-        mean = means[name]
-        low, high = mean.interval(ALPHA)
-        known = (name, rank[k], mean.pairs, mean.estimate, low, high)
-        behind: tuple[Any, ...] = (np.nan,) * 4 + (None,)
+        mean, behind = means[name], (np.nan,) * 4 + (None,)
         if k:  # the first pairs are those with the best
-            paired, pair = tests[k - 1]
-            behind = (pair.estimate, *pair.interval(levels[k - 1]), adjusted[k - 1], paired)
-        records.append((*known, *behind))
-    return pd.DataFrame(records, columns=["method", *COLUMNS]), told
+            ends = tests[k - 1].interval(levels[k - 1])
+            behind = (tests[k - 1].estimate, *ends, adjusted[k - 1], paired[k - 1])
+        own = (name, rank[k], mean.pairs, mean.estimate, *mean.interval(ALPHA))
+        records.append((*own, *behind))
+    told = [f"With {len(pairs):,} pairs, Student's and Welch's t tests decide"]
+    return pd.DataFrame(records, columns=["method", *COLUMNS]), told * (len(pairs) >= MANY)
 
 
-def _difference(of: Side, minus: Side) -> tuple[bool, Evidence]:
-    """Whether two methods are paired, for they have seeds in common, and the evidence."""
-    scores = compared([of, minus])
-    return scores.unpaired is None, evidence_of(scores, ABOVE)
-
-
-def _t_tests(ordered: Sequence[Side]) -> list[tuple[bool, Evidence]]:
-    """``_difference`` of all pairs, by t tests at once; by itself where a value is infinite."""
-    seeds = sorted({seed for side in ordered for seed in side.values.index})
-    X = np.array([mean_over(side.values).reindex(seeds) for side in ordered])
-    seeded, infinite = all(side.seeded for side in ordered), np.isinf(X).any(axis=1)
-    sizes = np.count_nonzero(~np.isnan(X), axis=1)
-    with np.errstate(all="ignore"):
-        means = np.nansum(X, axis=1) / sizes
-        errors = np.nansum((X - means[:, None]) ** 2, axis=1) / (sizes - 1) / sizes
-    found = []
-    for a in range(len(X) - 1):
-        with np.errstate(all="ignore"):
-            off = X[a] - X[a + 1 :]
-            n = np.count_nonzero(~np.isnan(off), axis=1) * seeded
-            mean = np.nansum(off, axis=1) / n
-            error = np.nansum((off - mean[:, None]) ** 2, axis=1) / (n - 1) / n
-            two, others = np.array([np.full(len(n), errors[a]), errors[a + 1 :]]), sizes[a + 1 :]
-            welch = two.sum(axis=0) ** 2 / (
-                two[0] ** 2 / (sizes[a] - 1) + two[1] ** 2 / (others - 1)
-            )
-            mean = np.where(n, mean, means[a] - means[a + 1 :])
-            error = np.sqrt(np.where(n, error, two.sum(axis=0)))
-            freedom = np.where(n, n - 1, welch)
-            runs = np.where(n, n, np.minimum(sizes[a], others))
-            p = np.where(runs >= FEWEST, 2 * special.stdtr(freedom, -np.abs(mean) / error), np.nan)
-        for k, estimate in enumerate(mean):
-            if infinite[a] or infinite[a + 1 + k] or not error[k] > 0:
-                found.append(_difference(ordered[a], ordered[a + 1 + k]))
-                continue
-            interval = partial(_student, estimate, error[k], freedom[k])
-            side = 1 if estimate >= 0 else -1
-            pair = Evidence(
-                ABOVE, runs[k], 0, estimate, np.nan, "", side, p=p[k], interval=interval
-            )
-            found.append((bool(n[k]), pair))
-    return found
-
-
-def _student(mean: float, error: float, freedom: float, level: float) -> tuple[float, float]:
-    half = float(special.stdtrit(freedom, 1 - level / 2) * error)
-    return float(mean) - half, float(mean) + half
+def _difference(of: np.ndarray, minus: np.ndarray, draws: int, *, paired: bool) -> Evidence:
+    """The evidence in the difference of two methods; with ``FEW_DRAWS``, by a t test."""
+    if not paired:
+        return unpaired_evidence(of, minus, ABOVE)
+    with np.errstate(invalid="ignore"):  # both diverged
+        off = of - minus
+    off = off[~np.isnan(off)]
+    exact = draws > FEW_DRAWS or len(off) < FEWEST or not np.isfinite(off).all()
+    if exact or np.ptp(off) <= ROUNDING * np.abs(off).max():
+        return evidence(off, ABOVE, draws)
+    test, mean = StudentT(off, np.ones(len(off))), float(off.mean())
+    known = Evidence(ABOVE, len(off), 0, mean, float(off.std(ddof=1)), "")
+    return tested(known, test, 1 if mean >= 0 else -1, test)

@@ -27,24 +27,14 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from verdicts.lazy import pd, stats
 from verdicts.registry import Registry, UserError
-from verdicts.run_values import Value, per_run
-from verdicts.scores import (
-    Scores,
-    Side,
-    at_best,
-    logs,
-    mean_over,
-    noted,
-    sides,
-    total,
-    weighted_sum,
-)  # fmt: skip
+from verdicts.run_values import Value, as_numbers, per_run
+from verdicts.scores import Scores, Side, at_best, combined, logs, mean_over, noted, sides, total
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.table import Column, Selection
 
@@ -53,6 +43,10 @@ COLUMNS = ("case", "measured", "limit", "met")
 
 Function = Callable[..., "Scores | pd.Series | pd.DataFrame"]
 F = TypeVar("F", bound=Function)
+Rows: TypeAlias = "pd.DataFrame"
+Columns = Sequence[Column]
+Terms = Sequence[Selection]
+OfPoints = Callable[[np.ndarray, np.ndarray], float]
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,7 @@ class Quantity:
     name: str
     function: Function
     #: Whether it returns cases, not one number per seed.
-    cases: bool
+    cases: bool = False
     #: The unit of its numbers, in words.
     unit: str = ""
     #: Its arguments in a claim, as YAML: what follows ``with:``.
@@ -112,13 +106,11 @@ class Quantity:
     @property
     def description(self) -> str:
         """Name, arguments, unit, what it is, and an example, over several lines."""
-        arguments = ", ".join(
-            each.name if each.default is each.empty else f"{each.name}={each.default!r}"
-            for each in self.parameters
-        )
+        known = self.defaults
+        named = [f"{name}={known[name]!r}" if name in known else name for name in self.arguments]
         numbers = "a ratio of means over seeds" if self.ratio else "one number per seed"
         returns = "cases" if self.cases else f"{numbers} ({self.unit or 'no unit'})"
-        lines = [f"{self.name}({arguments}): {returns}", inspect.getdoc(self.function) or ""]
+        lines = [f"{self.name}({', '.join(named)}): {returns}", inspect.getdoc(self.function) or ""]
         lines += [f"Example:  quantity: {self.name}"]
         lines += [f"          with: {self.example}"] if self.example else []
         return "\n".join(lines)
@@ -127,14 +119,14 @@ class Quantity:
         """What the function returned, numbers as floats; a UserError if it is something else."""
         found = result if isinstance(result, Scores) else Scores(result)
         numbers = found.numbers
-        columns = COLUMNS if self.cases else ("part", "whole") if self.ratio else ()
+        columns = list(COLUMNS) if self.cases else ["part", "whole"] if self.ratio else []
         if not columns and isinstance(numbers, pd.Series) and not numbers.index.has_duplicates:
             return replace(found, numbers=numbers.astype(float))
         if columns and isinstance(numbers, pd.DataFrame) and set(columns) <= set(numbers):
-            kept = numbers if self.cases else numbers[list(columns)].astype(float)
-            return replace(found, numbers=kept)
-        what = "a part and a whole per seed" if self.ratio else "one number per seed"
-        what = f"a table with the columns {', '.join(COLUMNS)}" if self.cases else what
+            return found if self.cases else replace(found, numbers=numbers[columns].astype(float))
+        what = (
+            f"a table with the columns {', '.join(columns)}" if columns else "one number per seed"
+        )
         raise UserError(f"{key}: {self.name!r} must return {what}.")
 
 
@@ -153,32 +145,22 @@ def within(kind: object, of: object) -> bool:
 QUANTITIES: Registry[Quantity] = Registry("quantity")
 
 
-def quantity(
-    name: str,
-    *,
-    cases: bool = False,
-    unit: str = "",
-    example: str = "",
-    many_universes: bool = False,
-    ratio: bool = False,
-) -> Callable[[F], F]:
+def quantity(name: str, **properties: Any) -> Callable[[F], F]:
     """Register ``f(rows, **arguments)`` as a quantity; arguments are named in its signature.
 
-    ``unit`` is that of its numbers, in words; ``example`` its arguments in a claim, as YAML.
-    ``many_universes`` makes claims over universes faster, see ``Quantity``. ``ratio``: it returns a
-    part and a whole per seed.
+    ``properties`` are those of a ``Quantity``: ``unit``, ``example``, ``ratio``, ``cases`` and
+    ``many_universes``.
     """
 
     def register(function: F) -> F:
-        entry = Quantity(name, function, cases, unit, example, many_universes, ratio)
-        QUANTITIES.add(name, entry, function)
+        QUANTITIES.add(name, Quantity(name, function, **properties), function)
         return function
 
     return register
 
 
 def cases(
-    rows: pd.DataFrame,
+    rows: Rows,
     names: Sequence[str],
     measured: pd.Series | np.ndarray,
     limit: pd.Series | np.ndarray | float,
@@ -206,28 +188,20 @@ def _shown(value: object) -> str:
 #: The quantity of a claim whose number is the mean of those of other claims.
 POOLED = "pooled"
 
-OF_VALUE = "that of the value"
-over_universes = partial(quantity, many_universes=True)
+OF_VALUE, LOG_RATIO = "that of the value", "log ratio"
+TERMS = "[{weight: 1, method: b}, {weight: -1, method: a}]"
+by_universe = partial(quantity, many_universes=True)
 
 
-@over_universes("level", unit=OF_VALUE, example="{value: accuracy, over: [topology]}")
-def level(
-    rows: pd.DataFrame, value: Value = "accuracy", over: Sequence[Column] = (), log: bool = False
-) -> Scores:
+@by_universe("level", unit=OF_VALUE, example="{value: accuracy, over: [topology]}")
+def level(rows: Rows, value: Value = "accuracy", over: Columns = (), log: bool = False) -> Scores:
     """The value of each seed's run; the mean over the fields ``over``."""
-    (side,) = sides(rows, [{}], value, over)
-    return Scores(mean_over(logs(side.values) if log else side.values), [side])
+    return combined(sides(rows, [{}], value, over), logs if log else None)
 
 
-@over_universes(
-    "difference", unit=OF_VALUE, example="{of: {method: b}, minus: {method: a}, value: accuracy}"
-)
+@by_universe("difference", unit=OF_VALUE, example="{of: {method: b}, minus: {method: a}}")
 def difference(
-    rows: pd.DataFrame,
-    of: Selection,
-    minus: Selection,
-    value: Value = "accuracy",
-    over: Sequence[Column] = (),
+    rows: Rows, of: Selection, minus: Selection, value: Value = "accuracy", over: Columns = ()
 ) -> Scores:
     """The value of the runs ``of`` − that of the runs ``minus``, by seed.
 
@@ -237,32 +211,18 @@ def difference(
     return contrast(rows, [{"weight": 1, **of}, {"weight": -1, **minus}], value, over)
 
 
-@over_universes(
-    "log_ratio", unit="log ratio", example="{of: {method: b}, to: {method: a}, value: loss}"
-)
+@by_universe("log_ratio", unit=LOG_RATIO, example="{of: {method: b}, to: {method: a}, value: loss}")
 def log_ratio(
-    rows: pd.DataFrame,
-    of: Selection,
-    to: Selection,
-    value: Value = "V",
-    over: Sequence[Column] = (),
+    rows: Rows, of: Selection, to: Selection, value: Value = "V", over: Columns = ()
 ) -> Scores:
     """The natural logarithm of value(``of``) / value(``to``), by seed; see ``difference``."""
     terms = [{"weight": 1, **of}, {"weight": -1, **to}]
     return contrast(rows, terms, value, over, log=True)
 
 
-@over_universes(
-    "contrast",
-    unit=OF_VALUE,
-    example="{terms: [{weight: 1, method: b}, {weight: -1, method: a}], value: accuracy}",
-)
+@by_universe("contrast", unit=OF_VALUE, example=f"{{terms: {TERMS}}}")
 def contrast(
-    rows: pd.DataFrame,
-    terms: Sequence[Selection],
-    value: Value = "accuracy",
-    over: Sequence[Column] = (),
-    log: bool = False,
+    rows: Rows, terms: Terms, value: Value = "accuracy", over: Columns = (), log: bool = False
 ) -> Scores:
     """Σ weight · value of the runs of each term, by seed.
 
@@ -273,10 +233,10 @@ def contrast(
 
 
 def _weighted(
-    rows: pd.DataFrame,
-    terms: Sequence[Selection],
+    rows: Rows,
+    terms: Terms,
     value: Value,
-    over: Sequence[Column],
+    over: Columns,
     log: bool = False,
     best: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
 ) -> Scores:
@@ -290,8 +250,7 @@ def _weighted(
             raise UserError(f"terms: {dict(term)!r} needs a number as its weight.") from None
         wheres.append(fields)
     found = sides(rows, wheres, value, over, best=best)
-    tables = (logs(side.values) if log else side.values for side in found)
-    return Scores(mean_over(weighted_sum(list(zip(weights, tables, strict=True)))), found)
+    return combined(found, logs if log else None, weights)
 
 
 @quantity(
@@ -301,12 +260,12 @@ def _weighted(
     ratio=True,
 )
 def remaining_gap(
-    rows: pd.DataFrame,
+    rows: Rows,
     of: Selection,
     than: Selection,
     to: Selection,
     value: Value = "accuracy",
-    over: Sequence[Column] = (),
+    over: Columns = (),
 ) -> Scores:
     """The share of a gap that remains: the mean of ``to`` − ``of`` over that of ``to`` − ``than``.
 
@@ -328,17 +287,17 @@ def remaining_gap(
     return Scores(both, [*part.sides, *whole.sides])
 
 
-@over_universes(
+@by_universe(
     "best_difference",
     unit=OF_VALUE,
     example="{of: {method: b}, minus: {method: a}, choose: [lr], by: held_out}",
 )
 def best_difference(
-    rows: pd.DataFrame,
+    rows: Rows,
     of: Selection,
     minus: Selection,
-    choose: Sequence[Column] = ("gamma", "p"),
-    over: Sequence[Column] = (),
+    choose: Columns = ("gamma", "p"),
+    over: Columns = (),
     value: Value = "accuracy",
     by: Column | None = None,
     best_is: str = "max",
@@ -354,16 +313,12 @@ def best_difference(
     return best_contrast(rows, terms, choose, over, value, by, best_is)
 
 
-@over_universes(
-    "best_contrast",
-    unit=OF_VALUE,
-    example="{terms: [{weight: 1, method: b}, {weight: -1, method: a}], choose: [lr]}",
-)
+@by_universe("best_contrast", unit=OF_VALUE, example=f"{{terms: {TERMS}, choose: [lr]}}")
 def best_contrast(
-    rows: pd.DataFrame,
-    terms: Sequence[Selection],
-    choose: Sequence[Column] = ("gamma", "p"),
-    over: Sequence[Column] = (),
+    rows: Rows,
+    terms: Terms,
+    choose: Columns = ("gamma", "p"),
+    over: Columns = (),
     value: Value = "accuracy",
     by: Column | None = None,
     best_is: str = "max",
@@ -378,7 +333,7 @@ def best_contrast(
 
 
 @quantity(POOLED, unit="that of the claims", example="{claims: [b-over-a-*, c-over-a]}")
-def pooled(rows: pd.DataFrame, claims: Sequence[str]) -> Scores:
+def pooled(rows: Rows, claims: Sequence[str]) -> Scores:
     """The mean of several claims, by seed: how far their numbers are on the claimed side.
 
     ``claims`` names them by id, or by patterns (``b-over-*``). All claim a direction, in one unit.
@@ -389,24 +344,16 @@ def pooled(rows: pd.DataFrame, claims: Sequence[str]) -> Scores:
     return Scores(mean_over(rows))
 
 
-#: Fisher's z of three points or fewer has no variance.
-LEAST_RUNS = 4
-
-
-@quantity(
-    "slope",
-    unit="that of the value, for 1 of the field",
-    example="{along: workers, value: accuracy}",
-)
+@quantity("slope", unit=f"{OF_VALUE}, for 1 of it", example="{along: workers, value: accuracy}")
 def slope(
-    rows: pd.DataFrame,
+    rows: Rows,
     along: Column,
     value: Value = "accuracy",
     log_along: bool = False,
     log: bool = False,
     of: Selection | None = None,
     minus: Selection | None = None,
-    over: Sequence[Column] = (),
+    over: Columns = (),
     best: Column | None = None,
 ) -> Scores:
     """The least-squares slope of the value on the field ``along``, by seed; mean over ``over``.
@@ -422,70 +369,57 @@ def slope(
     fields = [along, *over]
     rows = at_best(rows, [best], fields, value) if best else rows
 
-    found = sides(rows, [of or {}, *([] if minus is None else [minus])], value, fields)
-    tables = [logs(side.values) if log else side.values for side in found]
-    table = weighted_sum(list(zip((1, -1), tables, strict=False)))
-    slopes = _over_cells(table, lambda x, y: slope_of(np.log(x) if log_along else x, y))
-    return Scores(slopes, found)
+    def slopes(table: pd.DataFrame) -> pd.Series:
+        return _over_cells(table, lambda x, y: slope_of(np.log(x) if log_along else x, y))
+
+    found = sides(rows, _one_or_two(of, minus), value, fields)
+    return combined(found, logs if log else None, number=slopes)
+
+
+def _one_or_two(of: Selection | None, minus: Selection | None) -> list[Selection]:
+    """What a side, or two of them, select; without ``of``, all rows."""
+    return [of or {}, *([] if minus is None else [minus])]
 
 
 @quantity("slope_on_V", unit="that of the value, for a factor e of V", example="{value: accuracy}")
-def slope_on_V(
-    rows: pd.DataFrame, value: Value = "accuracy", log: bool = False, V: Value = "V"
-) -> Scores:
+def slope_on_V(rows: Rows, value: Value = "accuracy", log: bool = False, V: Value = "V") -> Scores:
     """The least-squares slope of the value on log V over the runs of a seed.
 
     V is that at the ends of runs, or another value, such as ``{mean: V}``. Diverged runs and runs
     with V = 0 have no log V: they are left out, and the verdict says how many. NaN for a seed with
     fewer than three other runs.
     """
-    return _on_log_V(rows, value, V, 3, lambda x, y: slope_of(x, np.log(y) if log else y))
+    return _on_log_V(rows, value, V, log, 3, slope_of)
 
 
 def _on_log_V(
-    rows: pd.DataFrame,
-    value: Value,
-    V: Value,
-    least: int,
-    number: Callable[[np.ndarray, np.ndarray], float],
-    positive: bool = False,
+    rows: Rows, value: Value, V: Value, log: bool, least: int, number: OfPoints
 ) -> Scores:
     """``number(log V, value)`` of the runs of each seed; NaN for fewer than ``least`` runs.
 
-    With ``positive``, runs whose value is not above 0 are left out, too.
+    With ``log``, of the logarithm of the value: runs without one are left out, too.
     """
     runs = per_run(rows, value)
     runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda values: values > 0))
     kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
-    kept &= (runs["value"] > 0) | (not positive)
+    kept &= (runs["value"] > 0) | (not log)
     numbers = {}
     for seed, group in runs.groupby("seed"):
         x, y = group.loc[kept[group.index], ["log_V", "value"]].to_numpy(float).T
-        numbers[seed] = number(x, y) if len(x) >= least else np.nan
+        numbers[seed] = number(x, np.log(y) if log else y) if len(x) >= least else np.nan
     series = pd.Series(numbers, dtype=float).rename_axis("seed")
     return Scores(series, [Side("", series.to_frame(), noted(runs, ~kept))])
 
 
-def _over_cells(
-    table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], float]
-) -> pd.Series:
+def _over_cells(table: pd.DataFrame, number: OfPoints) -> pd.Series:
     """``number(x, y)`` for each seed and rest of the cell, with the first part of the cell as x."""
     columns = {}
     for rest in dict.fromkeys(key[1:] for key in table.columns):
         keys = sorted(key for key in table.columns if key[1:] == rest)
-        x = _places([key[0] for key in keys])
+        x = as_numbers(pd.Series([key[0] for key in keys]), "along").to_numpy()
         Y = table[keys].to_numpy(float)
         columns[rest] = [np.nan if np.isnan(y).any() else number(x, y) for y in Y]
     return mean_over(pd.DataFrame(list(columns.values()), columns=table.index).T)
-
-
-def _places(values: Sequence[object]) -> np.ndarray:
-    """The values of the field as numbers."""
-    try:
-        return np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        text = next((value for value in values if isinstance(value, str)), values[0])
-        raise UserError(f"along: {text!r} is not a number.") from None
 
 
 def slope_of(x: np.ndarray, y: np.ndarray) -> float:
@@ -501,7 +435,7 @@ def slope_of(x: np.ndarray, y: np.ndarray) -> float:
 
 @quantity("fisher_z", unit="Fisher's z", example="{of: accuracy}")
 def fisher_z(
-    rows: pd.DataFrame,
+    rows: Rows,
     of: Value = "accuracy",
     log: bool = False,
     minus: float = 0.0,
@@ -516,16 +450,15 @@ def fisher_z(
     """
 
     def z(x: np.ndarray, y: np.ndarray) -> float:
-        y = np.log(y) if log else y
         r = np.corrcoef(x, y)[0, 1] if x.std() and y.std() else np.nan
         return float(np.arctanh(np.clip(r, -1 + ROUNDING, 1 - ROUNDING)) - minus)
 
-    return _on_log_V(rows, of, V, LEAST_RUNS, z, positive=log)
+    return _on_log_V(rows, of, V, log, 4, z)  # z of three points has no variance
 
 
 @quantity("spread", unit=OF_VALUE, example="{across: gamma, value: accuracy}")
 def spread(
-    rows: pd.DataFrame, across: Column, value: Value = "accuracy", where: Selection | None = None
+    rows: Rows, across: Column, value: Value = "accuracy", where: Selection | None = None
 ) -> Scores:
     """The largest − the smallest value over the field ``across``, by seed.
 
@@ -542,47 +475,33 @@ def _width(table: pd.DataFrame) -> pd.Series:
 
 
 @quantity(
-    "log_spread_ratio",
-    unit="log ratio",
-    example="{of: {method: b}, to: {method: a}, across: gamma}",
+    "log_spread_ratio", unit=LOG_RATIO, example="{of: {method: b}, to: {method: a}, across: gamma}"
 )
 def log_spread_ratio(
-    rows: pd.DataFrame, of: Selection, to: Selection, across: Column, value: Value = "accuracy"
+    rows: Rows, of: Selection, to: Selection, across: Column, value: Value = "accuracy"
 ) -> Scores:
     """The natural logarithm of spread(``of``) / spread(``to``), by seed.
 
     ±inf if a run of one side diverged; no number if runs of both did.
     """
     found = sides(rows, [of, to], value, [across])
-    with np.errstate(divide="ignore"):
-        widths = [np.log(_width(side.values)).to_frame() for side in found]
-    return Scores(mean_over(weighted_sum(list(zip((1, -1), widths, strict=True)))), found)
+    return combined(found, lambda table: logs(_width(table).to_frame()))
 
 
-def _over_tasks(
-    rows: pd.DataFrame,
-    value: Value,
-    over: Sequence[Column],
-    wheres: Sequence[Selection | None],
-    number: Callable[[np.ndarray], np.ndarray],
-) -> Scores:
-    """A number of each seed's scores; that of the second side is subtracted, if it is given."""
-    found = sides(
-        rows, [where or {} for where in wheres[: 1 + (wheres[1] is not None)]], value, over
-    )
-    tables = [
-        pd.DataFrame(number(side.values.to_numpy()), side.values.index).mask(
-            side.values.isna().any(axis=1), axis=0
-        )
-        for side in found
-    ]
-    return Scores(mean_over(weighted_sum(list(zip((1, -1), tables, strict=False)))), found)
+def _over_tasks(found: Sequence[Side], number: Callable[[np.ndarray], np.ndarray]) -> Scores:
+    """A number of each seed's scores; that of the second side is subtracted, if there is one."""
+
+    def of_seeds(table: pd.DataFrame) -> pd.DataFrame:
+        numbers = pd.DataFrame(number(table.to_numpy()), table.index)
+        return numbers.mask(table.isna().any(axis=1), axis=0)
+
+    return combined(found, of_seeds)
 
 
 @quantity("interquartile_mean", unit="that of the value", example="{over: [task], value: score}")
 def interquartile_mean(
-    rows: pd.DataFrame,
-    over: Sequence[Column],
+    rows: Rows,
+    over: Columns,
     value: Value = "score",
     of: Selection | None = None,
     minus: Selection | None = None,
@@ -591,16 +510,17 @@ def interquartile_mean(
 
     That of the runs ``of``, less that of the runs ``minus`` if they are given.
     """
-    return _over_tasks(rows, value, over, (of, minus), lambda s: stats.trim_mean(s, 0.25, axis=-1))
+    found = sides(rows, _one_or_two(of, minus), value, over)
+    return _over_tasks(found, lambda scores: stats.trim_mean(scores, 0.25, axis=-1))
 
 
 @quantity(
     "performance_profile", unit="share of tasks", example="{above: 0.5, over: [task], value: score}"
 )
 def performance_profile(
-    rows: pd.DataFrame,
+    rows: Rows,
     above: float,
-    over: Sequence[Column],
+    over: Columns,
     value: Value = "score",
     of: Selection | None = None,
     minus: Selection | None = None,
@@ -610,4 +530,5 @@ def performance_profile(
     Its mean over seeds is the performance profile at that score (Agarwal et al. 2021). ``of`` and
     ``minus`` as in ``interquartile_mean``.
     """
-    return _over_tasks(rows, value, over, (of, minus), lambda s: (s > above).mean(axis=-1))
+    found = sides(rows, _one_or_two(of, minus), value, over)
+    return _over_tasks(found, lambda scores: (scores > above).mean(axis=-1))

@@ -8,7 +8,7 @@ and seeds count, and ``Scores`` says which do not, in the same words for all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -98,11 +98,12 @@ class Scores:
             parts = ((one.sides[0].name, text) for one in each for text in one.told(value))
             return [f"{name}: {text}" for name, text in parts]
         numbers = self.by_seed if seeds is None else self.by_seed[seeds]
-        return [
-            *self._infinite(numbers, what),
-            *self._left_out(what, logs=logs),
-            *self._other_ends(),
-        ]
+        lost, told = self._lost, list(self._infinite(numbers, what))
+        for which, why in self._reasons(what, logs=logs):
+            if alone := lost & which:
+                told.append(f"{are_left_out(alone)}: {why}")
+            lost -= which
+        return [*told, *self._left_out_runs(), *self._other_ends()]
 
     @property
     def _lost(self) -> set[Any]:
@@ -155,32 +156,26 @@ class Scores:
             return ""
         return f" ({'low' if worst == {math.inf} else 'high'} is best)"
 
-    def _left_out(self, what: str, *, logs: bool) -> Iterator[str]:
-        """The seeds without a number, and why; and the runs that do not count."""
-        lost, both, runs = self._lost, self.both_diverged, self._runs
-        if both:
-            yield f"{are_left_out(both)}: both sides {self._ended}"
-        lost -= set(both)
-        empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
-        if what and len(empty):
-            rows = "1 row" if len(empty) == 1 else f"{len(empty)} rows"
-            yield f"{are_left_out(empty['seed'])}: no {what} in {rows}"
-        lost -= set(empty["seed"])
+    def _reasons(self, what: str, *, logs: bool) -> Iterator[tuple[set[Any], str]]:
+        """Why a seed has no number, the first reason first, and the seeds of which it is true."""
+        both = set(self.both_diverged)
+        yield both, f"both sides {self._ended}"
+        runs = self._runs
+        empty = runs.loc[runs["value"].isna() & runs["seed"].isin(self._lost - both), "seed"]
+        yield set(empty), f"no {what or 'value'} in {len(empty)} row{'s' * (len(empty) != 1)}"
         for side in self.sides:
-            if side.absent and (alone := lost & set(side.runs["seed"])):
-                cells = ", ".join(" ".join(map(str, cell)) for cell in side.absent[:MOST_FIELDS])
-                more = " …" * (len(side.absent) > MOST_FIELDS)
-                yield f"{are_left_out(alone)}: no run{side.whose} at {cells}{more}"
-                lost -= alone
-        if alone := self._lacking_a_run(lost):
-            yield f"{are_left_out(alone)}: a run to compare with is missing"
-        lost -= alone
-        zero = lost & self._seeds_with(lambda values: values == 0) if logs else set()
-        if zero:
-            yield f"{are_left_out(zero)}: {what or 'the value'} is 0 on both sides"
-        if rest := lost - zero:
-            yield f"{are_left_out(rest)}: {'it has' if len(rest) == 1 else 'they have'} no number"
-        unused = runs[runs["left_out"].astype(bool)]
+            cells = ", ".join(" ".join(map(str, cell)) for cell in side.absent[:MOST_FIELDS])
+            more = " …" * (len(side.absent) > MOST_FIELDS)
+            seeds = set(side.runs["seed"]) if side.absent else set()
+            yield seeds, f"no run{side.whose} at {cells}{more}"
+        yield self._lacking_a_run(self._lost), "a run to compare with is missing"
+        zero = self._seeds_with(lambda values: values == 0) if logs else set()
+        yield zero, f"{what or 'the value'} is 0 on both sides"
+        yield self._lost, "there is no number"
+
+    def _left_out_runs(self) -> Iterator[str]:
+        """The runs that a quantity can't use."""
+        unused = self._runs[self._runs["left_out"].astype(bool)]
         if len(unused):
             seeds = unused["seed"].nunique()
             count = f"{len(unused)} run{'s' * (len(unused) > 1)} of {seeds} seed{'s' * (seeds > 1)}"
@@ -230,10 +225,8 @@ def sides(
     named = [*over, *(name for where in wheres for name in where)]
     if (meant := meant_as_seed(rows, [*named, value])) is not None:
         raise UserError(f"there is no column 'seed'. Did you mean {meant!r}? Rename it to 'seed'.")
-    if paired:
+    if paired or over:
         need(rows, ["seed"])
-    elif over:
-        need(rows, ["seed"], "over: ")
     rows = marked(rows, value)
     chosen = [selected(rows, where) for where in wheres]
     chosen = [best(of) for of in chosen] if best else chosen
@@ -260,10 +253,10 @@ def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> S
     runs[CELL] = pd.Series(keys or None, index=runs.index, dtype=object)
     if (same := runs.duplicated(["seed", CELL], keep=False)).any():
         raise UserError(_same_seed(rows, runs[same].sort_values(["seed", "run"])))
-    by_cell = runs[["seed", "value", CELL]].groupby(CELL, sort=False)
-    columns = {cell: of.set_index("seed")["value"] for cell, of in by_cell}
-    table = _table(columns, sorted(runs["seed"].unique()))
-    return Side(name, table, noted(runs), seeded=seeded)
+    places = {cell: place for place, cell in enumerate(dict.fromkeys(keys))}
+    numbers = runs[["seed", "value"]].assign(place=[places[key] for key in keys])
+    table = numbers.pivot(index="seed", columns="place", values="value").astype(float)
+    return Side(name, table.set_axis(_cells(places), axis=1), noted(runs), seeded=seeded)
 
 
 def compared(found: Sequence[Side], *, log: bool = False, test: str = "") -> Scores:
@@ -277,7 +270,7 @@ def compared(found: Sequence[Side], *, log: bool = False, test: str = "") -> Sco
     if test or not common or not all(side.seeded for side in found):
         of, minus = map(mean_over, tables)
         return Scores(pd.Series(dtype=float), found, (of, minus))
-    return Scores(mean_over(weighted_sum(list(zip((1, -1), tables, strict=True)))), found)
+    return combined(found, logs if log else None)
 
 
 def evidence_of(scores: Scores, expectation: Expectation, test: str = "") -> Evidence:
@@ -298,36 +291,30 @@ def noted(runs: pd.DataFrame, left_out: pd.Series | bool = False) -> pd.DataFram
 def _on_cells(side: Side, cells: Sequence[Any]) -> Side:
     """The side with a column for each of the cells."""
     if _without_key(side.values):
-        columns = dict.fromkeys(cells, side.values.iloc[:, 0])
-        return replace(side, values=_table(columns, list(side.values.index)))
-    known = dict(side.values.items())
-    absent = tuple(cell for cell in cells if cell not in known)
-    missing = pd.Series(np.nan, index=side.values.index)
-    columns = {cell: known.get(cell, missing) for cell in cells}
-    return replace(side, values=_table(columns, list(side.values.index)), absent=absent)
+        values = np.repeat(side.values.to_numpy(), len(cells), axis=1)
+        return replace(side, values=pd.DataFrame(values, side.values.index, _cells(cells)))
+    absent = tuple(cell for cell in cells if cell not in set(side.values.columns))
+    return replace(side, values=side.values.reindex(columns=_cells(cells)), absent=absent)
+
+
+def _cells(cells: Iterable[Any]) -> pd.Index:
+    """The columns of a table of seeds × cells."""
+    return pd.Index(list(cells), tupleize_cols=False)
 
 
 def _without_key(table: pd.DataFrame) -> bool:
     return table.shape[1] == 1 and all(part is None for part in table.columns[0])
 
 
-def _table(columns: Mapping[Any, pd.Series], seeds: list[Any]) -> pd.DataFrame:
-    """Seeds × cells, from one Series of each cell; a missing seed is NaN."""
-    data = np.array([column.reindex(seeds).to_numpy(float) for column in columns.values()]).T
-    frame = pd.DataFrame(data, index=pd.Index(seeds, name="seed"))
-    frame.columns = pd.Index(list(columns), tupleize_cols=False)
-    return frame
-
-
 def _same_seed(rows: pd.DataFrame, same: pd.DataFrame) -> str:
     """What to do about two runs of a seed, the first of ``same``: how they differ."""
-    same = same if "run" in rows else same.sort_index()
+    of_runs = "run" in rows
+    same = same if of_runs else same.sort_index()
     first = same.iloc[0]
     alike = (same["seed"] == first["seed"]) & same[CELL].map(lambda cell: cell == first[CELL])
     pair = same[alike].iloc[:2]
-    which = "runs {} and {}".format(*pair["run"])
-    if "run" not in rows:
-        which = "rows {} and {}".format(*(place + 1 for place in pair.index))
+    one, other = pair["run"] if of_runs else pair.index + 1
+    which = f"{'runs' if of_runs else 'rows'} {one} and {other}"
     known = {"run", CELL, "value", "seed"}
     differing = pair.columns[pair.nunique(dropna=False) > 1]
     names = [str(column) for column in rows if column in differing and column not in known]
@@ -365,12 +352,23 @@ def mean_over(table: pd.DataFrame) -> pd.Series:
     return pd.Series(values, index=table.index, dtype=float)
 
 
+def combined(
+    found: Sequence[Side],
+    of: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+    weights: Sequence[float] = (1, -1),
+    number: Callable[[pd.DataFrame], pd.Series] = mean_over,
+) -> Scores:
+    """The ``number`` of each seed in Σ weight · ``of`` (the values of each side)."""
+    tables = (of(side.values) if of else side.values for side in found)
+    return Scores(number(weighted_sum(list(zip(weights, tables, strict=False)))), found)
+
+
 def logs(table: pd.DataFrame) -> pd.DataFrame:
     """Natural logarithms; −inf for 0. Raises a UserError for a negative value."""
     if (table < 0).any(axis=None):
         raise UserError("value: a negative one has no logarithm; choose another value.")
     with np.errstate(divide="ignore"):
-        return pd.DataFrame(np.log(table.to_numpy()), index=table.index, columns=table.columns)
+        return np.log(table)
 
 
 #: A column of the judge's: whether a row's seed is one of those of a claim's first look.
