@@ -206,7 +206,8 @@ def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[
             rank[b if pair.side == 1 else a] += 1
     records = []
     for k, name in enumerate(ordered):
-        mean, behind = means[name], (np.nan,) * 4 + (None,)
+        mean = means[name]
+        behind: tuple[Any, ...] = (np.nan,) * 4 + (None,)
         if k:  # the first pairs are those with the best
             ends = tests[k - 1].interval(levels[k - 1])
             behind = (tests[k - 1].estimate, *ends, adjusted[k - 1], paired[k - 1])
@@ -228,4 +229,4 @@ def _difference(of: np.ndarray, minus: np.ndarray, draws: int, *, paired: bool) 
         return evidence(off, ABOVE, draws)
     test, mean = StudentT(off, np.ones(len(off))), float(off.mean())
     known = Evidence(ABOVE, len(off), 0, mean, float(off.std(ddof=1)), "")
-    return tested(known, test, 1 if mean >= 0 else -1, test)
+    return tested(known, test, 1 if mean >= 0 else -1)

@@ -368,7 +368,7 @@ def logs(table: pd.DataFrame) -> pd.DataFrame:
     if (table < 0).any(axis=None):
         raise UserError("value: a negative one has no logarithm; choose another value.")
     with np.errstate(divide="ignore"):
-        return np.log(table)
+        return table.apply(np.log)
 
 
 #: A column of the judge's: whether a row's seed is one of those of a claim's first look.
