@@ -12,6 +12,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,10 +52,8 @@ OF_ROWS = (
 )  # fmt: skip
 
 #: What no key may be called: columns of ours.
-RESERVED = {
-    *OF_ROWS, "seed", "run", "step", "diverged",
-    "finite", "count", "spread", "scale", "why", "lost",
-}  # fmt: skip
+OTHERS = "seed", "run", "step", "diverged", "finite", "count", "spread", "scale", "why", "lost"
+RESERVED = {*OF_ROWS, *OTHERS}
 
 #: The units of numbers on a scale, with its end; gaps may be negative.
 SCALES = {"%": 100.0, "percent": 100.0, "share": 1.0, "share of 1": 1.0}
@@ -128,7 +127,8 @@ class Reproduction(Result):
 
     def answer(self) -> tuple[str, Count, Count]:
         """The answer, and the counts of levels and gaps behind it."""
-        levels, gaps = (counted(self.of(kind)) for kind in (LEVEL, GAP))
+        compared = (comparable(self.of(kind)) for kind in (LEVEL, GAP))
+        levels, gaps = (Count.of(rows["verdict"], rows["q_p"]) for rows in compared)
         asked = self.frame[self.frame["main"] & (self.frame["apart"] == "")]
         whole = len(asked) == levels.number + gaps.number
         return answer(levels, gaps, whole=whole), levels, gaps
@@ -151,9 +151,9 @@ class Reproduction(Result):
         ``distance`` is the root mean square of ours − printed. Rows are settings of at least half
         of the numbers, and each number at its nearest. Empty if no level has several.
         """
-        rows = self.frame[(self.frame["kind"] == LEVEL) & self.frame["ours"].notna()]
+        rows = self.frame.assign(off=(self.frame["ours"] - self.frame["printed"]).abs())
+        rows = rows[(rows["kind"] == LEVEL) & rows["off"].notna()]
         rows = rows[rows.groupby(self.keys)["setting"].transform("nunique") > 1]
-        rows = rows.assign(off=(rows["ours"] - rows["printed"]).abs())
         nearest = rows.loc[rows.groupby(self.keys)["off"].idxmin()]
         named = rows.assign(setting=rows["setting"].replace("", "the chosen one"))
         groups = pd.concat([nearest.assign(setting="each at its nearest"), named])
@@ -204,12 +204,6 @@ def comparable(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["verdict"].isin(judgement.PRINTED) & (rows["apart"] == "")]
 
 
-def counted(rows: pd.DataFrame) -> Count:
-    """How many of the rows lie inside; those that were not compared, or are apart, do not count."""
-    rows = comparable(rows)
-    return Count.of(rows["verdict"], rows["q_p"])
-
-
 def keys_of(printed: pd.DataFrame) -> list[str]:
     """The columns of printed numbers that name their cells."""
     return [str(name) for name in printed if name not in OF_NUMBERS]
@@ -219,15 +213,10 @@ def keys_of(printed: pd.DataFrame) -> list[str]:
 def reproduce(
     measured: pd.DataFrame | Mapping[str, Any] | str | Path,
     printed: pd.DataFrame | Mapping[str, Any] | str | Path,
-    value: str = "value",
-    *,
-    gaps: tuple[str, object] | None = None,
-    margin: float | None = None,
-    width: float | None = None,
-    unit: str = "",
-    settings: Sequence[str] = (),
+    value: str = "value", *, gaps: tuple[str, object] | None = None, margin: float | None = None,
+    width: float | None = None, unit: str = "", settings: Sequence[str] = (),
     by: Sequence[str] = (),
-) -> Reproduction:
+) -> Reproduction:  # fmt: skip
     """Compare printed numbers with the runs ``measured``, number by number and gap by gap.
 
     Both are tables (a DataFrame, a mapping of columns) or files. ``printed`` has a column ``value``
@@ -250,8 +239,8 @@ def reproduce(
     numbers = read_printed(printed, value)
     keys = keys_of(numbers)
     check(keys, "printed", list(numbers), "it needs columns that name the cells, such as method")
-    for name in RESERVED & {*keys}:
-        check(False, "printed: column", name, "ours has this name; choose another")
+    for name in keys:
+        check(name not in RESERVED, "printed: column", name, "ours has this name; choose another")
     for name in by:
         one_of("by", name, keys)
     numbers = _numbers(_told_apart("printed", numbers, keys), keys, unit)
@@ -288,11 +277,8 @@ def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str
     else:
         file, table = "measured", of_frame(pd.DataFrame(measured), "measured")
     if COLUMN in keys and COLUMN not in table:
-        raise UserError(
-            f"printed: it has no column 'value', so the names of its columns of numbers are in "
-            f"{COLUMN!r}, which {file} lacks; call the one column of numbers 'value', or add "
-            f"{COLUMN!r} to {file}."
-        )
+        told = f"the names of its columns of numbers are in {COLUMN!r}, which {file} lacks"
+        raise UserError(f"printed: it has no column 'value', so {told}; call one 'value'.")
     for name in (*keys, "seed", value, *settings):
         one_of(f"{file}: column", name, list(map(str, table.columns)))
     if settings or "setting" not in table:
@@ -345,7 +331,7 @@ def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> 
     Printed numbers of one metric (a column, and a unit but percent and shares) have one unit.
     ``scale`` is the end of its scale; NaN if it has none, or a number lies outside.
     """
-    told, cells = [], pd.MultiIndex.from_frame(runs[keys])
+    cells, told = pd.MultiIndex.from_frame(runs[keys]), list[str]()
     ends = numbers["unit"].str.lower().map({**SCALES, "": np.nan})
     other = numbers["unit"].where(ends.isna(), "")
     metric = [numbers[key] for key in (COLUMN, "metric") if key in keys]
@@ -353,20 +339,17 @@ def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> 
         mine = cells.isin(pd.MultiIndex.from_frame(rows[keys]))
         ours, end = runs["value"][mine & np.isfinite(runs["value"])], ends[rows.index].max()
         first, last, low, high = rows["value"].min(), rows["value"].max(), ours.min(), ours.max()
-        times, factor = rows["value"].median() / ours.median(), 1.0
-        if low >= 0 and 0 < high <= 1 and first >= 0 and last <= 100 and times > OTHER_UNIT:
-            factor = 100.0 if last > 1 or end == 100 else 1.0
-        elif first >= 0 and last <= 1 and low >= 0 and 1 < high <= 100 and times < 1 / OTHER_UNIT:
-            factor = 0.01
-        if factor != 1 and math.isnan(end) and not other[rows.index].any():
+        times, may_be = rows["value"].median() / ours.median(), min(first, low) >= 0
+        up = may_be and 0 < high <= 1 and last <= 100 and times > OTHER_UNIT
+        down = may_be and last <= 1 < high <= 100 and times < 1 / OTHER_UNIT
+        unstated = math.isnan(end) and not other[rows.index].any()
+        if unstated and (down or (up and last > 1)):
             sides = f"printed ones are {first:g} to {last:g}, measured ones {low:g} to {high:g}"
-            raise UserError(
-                f"unit: of the values, {sides}: one side may be in percent. Say the unit of the "
-                "printed ones, in a column 'unit' or by --unit: %, share, or another."
-            )
-        if factor != 1 and end == max(factor, 1.0):
+            why = "one side may be in percent. Say the unit of the printed ones: %, share, other"
+            raise UserError(f"unit: of the values, {sides}: {why} (column 'unit', or --unit).")
+        if (up and end == 100) or (down and end == 1):
+            factor, unit = (100.0, "percent") if up else (0.01, "shares of 1")
             runs.loc[mine, "value"] *= factor
-            unit = "percent" if end > 1 else "shares of 1"
             told.append(f"Printed numbers are in {unit}: measured ones are taken × {factor:g}")
             low, high = low * factor, high * factor
         is_on = min(first, low) >= 0 and max(last, high) <= end
@@ -570,19 +553,15 @@ def sections(found: Reproduction) -> Iterator[Section]:
         yield "Part by part", "The same rule for each part.", pd.DataFrame(_parts(found))
     margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
     yield "By which definition?", margin, pd.DataFrame(_definitions(found))
-    paired = "From the same setting, and paired by seed."
-    width = (
-        f"{100 * judgement.WIDE:g} % of the scale" if found.width is None else f"{found.width:g}"
-    )
-    read = READ.format(width=width)
-    for kind, heading, text in ((LEVEL, "Printed numbers", read), (GAP, "Gaps", paired)):
+    width = f"{found.width:g}" if found.width else f"{100 * judgement.WIDE:g} % of the scale"
+    texts = {LEVEL: READ.format(width=width), GAP: "From the same setting, and paired by seed."}
+    for kind, heading in {LEVEL: "Printed numbers", GAP: "Gaps"}.items():
         if len(rows := found.of(kind)):
-            yield heading, text, _listed(rows, found.keys)
-    near = [part.settings().assign(**values) for values, part in found.parts()]
-    if any(map(len, near)):
+            yield heading, texts[kind], _listed(rows, found.keys)
+    near = pd.concat([part.settings().assign(**values) for values, part in found.parts()])
+    if len(near):
         text = "Distance: the root mean square of ours − printed, where there are several settings."
-        table = pd.concat(near)
-        yield "Other settings", text, table[[*found.by, *table.columns.drop([*found.by])]]
+        yield "Other settings", text, near[[*found.by, *near.columns.drop([*found.by])]]
     yield "The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"])
     yield "What is assumed", ASSUMED, pd.DataFrame()
 
@@ -604,7 +583,10 @@ def write(
 
     ``more`` are further sections; ``inputs`` are files that are not written over.
     """
-    content, drawn = _in_strings([*sections(found), *more]), _png(found)
+    stream = io.BytesIO()
+    with suppress(UserError):  # matplotlib is not installed
+        found.plot().savefig(stream, format="png", dpi=150)
+    content, drawn = _in_strings([*sections(found), *more]), stream.getvalue()
     texts = {
         "md": markdown_page(title, content, "reproduction.png" if drawn else ""),
         "html": html_page(title, content, drawn),
@@ -628,31 +610,18 @@ def _counted(what: str, count: Count) -> str:
     )
 
 
-def _png(found: Reproduction) -> bytes:
-    """The picture as PNG; empty if matplotlib is not installed."""
-    stream = io.BytesIO()
-    try:
-        found.plot().savefig(stream, format="png", dpi=150)
-    except UserError:
-        return b""
-    return stream.getvalue()
-
-
 def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.2g}"
 
 
 def _parts(found: Reproduction) -> Iterator[dict[str, str]]:
     for values, part in found.parts():
-        answer, levels, gaps = part.answer()
-        if levels.number or gaps.number:
-            yield {
-                **values,
-                "levels inside": f"{levels.inside} of {levels.number}",
-                "gaps inside": f"{gaps.inside} of {gaps.number}",
-                "gaps consistent": f"{gaps.consistent} of {gaps.number}",
-                "answer": answer,
-            }
+        answer, *counts = part.answer()
+        levels, gaps = (f"{count.inside} of {count.number}" for count in counts)
+        told = f"{counts[1].consistent} of {counts[1].number}"
+        line = {"levels inside": levels, "gaps inside": gaps, "gaps consistent": told}
+        if any(count.number for count in counts):
+            yield {**values, **line, "answer": answer}
 
 
 def _definitions(found: Reproduction) -> Iterator[dict[str, str]]:
@@ -673,8 +642,7 @@ def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     told = rows[["note", "apart", "setting"]].to_numpy()
     spread = ("\u00a0±\u00a0" + rows["se"].map("{:.4g}".format)).where(rows["se"].notna(), "")
     printed = rows["printed"].map("{:g}".format).str.replace("-", "−") + spread
-    ours = rows[["ours", "low", "high"]].astype(float).to_numpy()
-    same = [alike(*row) for row in ours]
+    same = [alike(*row) for row in rows[["ours", "low", "high"]].to_numpy(float)]
     table = rows.assign(
         printed=printed + "\u00a0" + rows["unit"],
         ours=[value for value, _, _ in same],
