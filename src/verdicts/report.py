@@ -65,7 +65,7 @@ class Result:
         try:
             from matplotlib.figure import Figure
         except ImportError:
-            raise UserError("picture: it needs matplotlib (verdicts[pictures]).") from None
+            raise UserError("picture: it needs matplotlib: verdicts[pictures].") from None
         figure = Figure(layout="constrained")
         self.draw(figure)
         try:

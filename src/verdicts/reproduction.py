@@ -107,8 +107,9 @@ class Reproduction(Result):
         answer, levels, gaps = self.answer()
         inside = [f"{levels.inside} of {levels.number} printed numbers"] * bool(levels.number)
         inside += [f"{gaps.inside} of {gaps.number} gaps"] * bool(gaps.number)
-        told = [f"{' and '.join(inside) or 'none'} lie inside their prediction intervals"]
-        return f"{answer.capitalize()}: {'. '.join([*told, *self.told])}."
+        lie = " lie inside their prediction intervals"
+        told = " and ".join(inside) + lie if inside else "nothing compared"
+        return f"{answer.capitalize()}: {'. '.join([told, *self.told])}."
 
     def shown(self) -> pd.DataFrame:
         """See ``Result``; the first setting of each cell."""
