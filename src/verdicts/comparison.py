@@ -136,10 +136,9 @@ def compare(
     value = {"last": metric} if best is None else {"last": metric, "best": best}
     lowest = not highest_is_best(value)
     methods = rows[by].dropna().unique()
-    if rows.empty:
-        raise UserError("table: it has no rows, only a header.")
     if len(methods) < 2:
-        raise UserError(f"by: {by!r} has {len(methods)} value; a comparison takes two.")
+        told = "the table has only a header" if rows.empty else f"{by!r} has {len(methods)} value"
+        raise UserError(f"by: {told}; a comparison takes two.")
     found = sides(rows, [{by: name} for name in methods], value, tasks, paired=False)
     nameless = int(rows[by].isna().sum())
     left_out = [f"{nameless} rows have no {by}"] if nameless else []
@@ -149,8 +148,7 @@ def compare(
             each.append(f"{are_left_out(lacking)}: a run to compare with is missing")
         left_out += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
     frame, more = _ranked(dict(zip(methods, found, strict=True)), -1.0 if lowest else 1.0)
-    column = "method" if by in COLUMNS else by
-    frame = frame.rename(columns={"method": column})
+    frame = frame.rename(columns={"method": "method" if by in COLUMNS else by})
     return Comparison(frame, metric, lowest, (*left_out, *more))
 
 

@@ -145,6 +145,8 @@ def _at_the_end(rows: pd.DataFrame, last: pd.DataFrame, column: str) -> pd.Serie
 
 VALUES.add("last", RunValue(_at_the_end, None, True))
 _OVER_EVALUATIONS = ("max", "min", "mean")
+#: The values that are read of a column.
+OF_COLUMN = ("last", *_OVER_EVALUATIONS)
 _PHASE = {"from": 0.0, "to": 1.0}
 for _how in _OVER_EVALUATIONS:
     VALUES.add(_how, _over_evaluations(_how))
@@ -179,13 +181,11 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
             raise UserError(f"value: {value!r} needs the column 'run', which the rows lack.")
         need(metrics, [column], "value: ")
         last = metrics.assign(run=metrics.index.astype(str))
-        numbers, known = as_numbers(metrics[column], column), worst_of(column)
-        if isinstance(value, Mapping):
-            known = parsed(value, [column])[0].worst
-        return last.assign(value=with_diverged(numbers, last, worst or known, value))
+        numbers = as_numbers(metrics[column], column)
+        entry, _ = parsed(value if isinstance(value, Mapping) else {"last": column})
+        return last.assign(value=with_diverged(numbers, last, worst or entry.worst, value))
     order = ["run", "step"] if "step" in metrics else ["run"]
-    rows = metrics.sort_values(order, kind="stable")
-    rows = marked(rows, value)
+    rows = marked(metrics.sort_values(order, kind="stable"), value)
     last = final(rows)
     entry, arguments = parsed(value, [str(name) for name in metrics])
     try:
@@ -204,21 +204,14 @@ def with_diverged(
 
     A diverged run may have ±inf in the table, which tells which end is the worst.
     """
-    lost = last["diverged"].astype(bool) if "diverged" in last else None
-    if lost is None or not lost.any():
+    lost = last["diverged"].astype(bool) if "diverged" in last else pd.Series(False, last.index)
+    if worst is not None:
+        return values.mask(lost, worst)
+    if values[lost].isin([math.inf, -math.inf]).all():
         return values
-    if worst is None:
-        if values[lost].isin([math.inf, -math.inf]).all():
-            return values
-        told = f"runs diverged, and whether a high or a low {said(value)!r} is better is not known"
-        raise UserError(f"value: {told}; say it: {_with_best(value)}.")
-    return values.mask(lost, worst)
-
-
-def _with_best(value: Value) -> str:
-    """How a claim says which end of a value is the best."""
-    given: Mapping[str, object] = {"last": value} if isinstance(value, str) else value
-    return f"{{{', '.join(f'{name}: {part}' for name, part in given.items())}, best: lowest}}"
+    told = f"runs diverged, and whether a high or a low {said(value)!r} is better is not known"
+    given = {"last": value} if isinstance(value, str) else value
+    raise UserError(f"value: {told}; say it: {dict(given, best='lowest')}.")
 
 
 def worst_of(column: str) -> float | None:
@@ -260,12 +253,9 @@ def said(value: Value) -> str:
 
 def unit_of(value: Value) -> str:
     """The unit of a value, in words; empty for an unknown one."""
-    if isinstance(value, str) and value in VALUES:
-        return VALUES[value].unit
-    column = column_of(value)
-    if column is not None:
+    if (column := column_of(value)) is not None:
         return UNITS.get(column, "")
-    name = next(iter(value))
+    name = value if isinstance(value, str) else next(iter(value))
     return VALUES[name].unit if name in VALUES else ""
 
 
@@ -276,16 +266,15 @@ def column_of(value: Value, *, of_runs: bool = True) -> str | None:
     """
     if isinstance(value, str):
         return None if of_runs and value in VALUES else value
-    columns = [str(value[name]) for name in ("last", *_OVER_EVALUATIONS) if name in value]
-    return columns[0] if columns else None
+    return next((str(value[name]) for name in OF_COLUMN if name in value), None)
 
 
 def highest_is_best(value: Value) -> bool:
     """Whether a higher value is better: an accuracy. A UserError if that is not known."""
-    known = isinstance(value, Mapping) or value in VALUES
-    worst = parsed(value, [str(column_of(value))])[0].worst if known else worst_of(str(value))
+    worst = parsed(value, [str(column_of(value))])[0].worst
     if worst is None or math.isnan(worst):
-        raise UserError(f"best: whether a high or a low {value!r} is better is not known.")
+        told = f"whether a high or a low {said(value)!r} is better is not known"
+        raise UserError(f"best: {told}; it is highest, or lowest.")
     return worst == -math.inf
 
 
@@ -318,12 +307,12 @@ def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list[
     if name not in VALUES:
         if arguments or name not in columns:
             raise unknown("value", name, [*VALUES, *(() if arguments else columns)])
-        return RunValue(at_the_end(name), worst_of(name)), []
+        return replace(VALUES["last"], worst=worst_of(name)), [name]
     if VALUES[name].argument != bool(arguments):
         needs = "an argument (NAME: x)" if VALUES[name].argument else "no argument"
         raise UserError(f"value: {name!r} takes {needs}.")
     entry = VALUES[name]
-    if name in ("last", *_OVER_EVALUATIONS):
+    if name in OF_COLUMN:
         entry = replace(entry, worst=worst_of(str(arguments[0])))
     if isinstance(value, Mapping) and "best" in value:
         entry = replace(entry, worst=ENDS[one_of("value.best", value["best"], ENDS)])
@@ -338,8 +327,6 @@ def _phase(name: str, value: Mapping[str, object]) -> tuple[float, float]:
     start, end = ends = tuple(value.get(key, share) for key, share in _PHASE.items())
     numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
     if not (numbers and 0 <= start < end <= 1):  # type: ignore[operator]  # they are numbers
-        raise UserError(
-            f"value: from {start!r} to {end!r} is not allowed; a phase is from a share of the "
-            f"steps to a larger one, between 0 and 1."
-        )
+        told = "a phase is from a share of the steps to a larger one, 0 to 1"
+        raise UserError(f"value: from {start!r} to {end!r} is not allowed; {told}.")
     return ends  # type: ignore[return-value]

@@ -78,11 +78,8 @@ class Scores:
         Such a seed lacks no run and no value, and has at least two infinite values.
         """
         lost = self._lost
-        if not lost:
-            return []
-        runs = self._runs
-        lost -= self._lacking_a_run(lost) | set(runs.loc[runs["value"].isna(), "seed"])
-        infinite = runs.loc[np.isinf(runs["value"]), "seed"].value_counts()
+        lost -= self._lacking_a_run(lost) | self._seeds_with(pd.isna)
+        infinite = self._runs.loc[np.isinf(self._runs["value"]), "seed"].value_counts()
         return sorted(seed for seed in lost if infinite.get(seed, 0) > 1)
 
     def told(
@@ -103,7 +100,11 @@ class Scores:
             if alone := lost & which:
                 told.append(f"{are_left_out(alone)}: {why}")
             lost -= which
-        return [*told, *self._left_out_runs(), *self._other_ends()]
+        if len(unused := self._runs[self._runs["left_out"]]):
+            count, of = len(unused), unused["seed"].nunique()
+            runs = f"{count} run{'s' * (count > 1)} of {of} seed{'s' * (of > 1)}"
+            told.append(f"{runs} left out: diverged, or a value without a logarithm")
+        return [*told, *self._other_ends()]
 
     @property
     def _lost(self) -> set[Any]:
@@ -111,10 +112,10 @@ class Scores:
 
     @cached_property
     def _runs(self) -> pd.DataFrame:
-        names = ["seed", "run", "value", "diverged", "left_out"]
-        if not self.sides:
-            return pd.DataFrame({name: [] for name in names})
-        return pd.concat([side.runs[names] for side in self.sides]).drop_duplicates(["seed", "run"])
+        kinds = {"seed": object, "run": object, "value": float, "diverged": bool, "left_out": bool}
+        none = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in kinds.items()})
+        runs = [side.runs[[*kinds]].astype(kinds) for side in self.sides]
+        return pd.concat([none, *runs]).drop_duplicates(["seed", "run"])
 
     def _lacking_a_run(self, seeds: Iterable[Any]) -> set[Any]:
         """The ``seeds`` in which a side has fewer runs than in other seeds."""
@@ -123,14 +124,13 @@ class Scores:
 
     def _seeds_with(self, which: Callable[[pd.Series], pd.Series]) -> set[Any]:
         """The seeds with a run of such a value."""
-        runs = self._runs
-        return set(runs.loc[which(runs["value"]), "seed"])
+        return set(self._runs.loc[which(self._runs["value"]), "seed"])
 
     @property
     def _ended(self) -> str:
         """What is said of runs with infinite values."""
-        runs = self._runs[np.isinf(self._runs["value"].astype(float))]
-        late = not runs["diverged"].astype(bool).all()
+        runs = self._runs[np.isinf(self._runs["value"])]
+        late = not runs["diverged"].all()
         return "diverged or never got there" if late else "diverged"
 
     def _infinite(self, numbers: pd.Series, what: str) -> Iterator[str]:
@@ -151,7 +151,7 @@ class Scores:
     def _worst(self) -> str:
         """Which end of the value is the best, by what a diverged run counts for."""
         runs = self._runs
-        worst = set(runs.loc[runs["diverged"].astype(bool), "value"]) & {math.inf, -math.inf}
+        worst = set(runs.loc[runs["diverged"], "value"]) & {math.inf, -math.inf}
         if len(worst) != 1:
             return ""
         return f" ({'low' if worst == {math.inf} else 'high'} is best)"
@@ -173,14 +173,6 @@ class Scores:
         yield zero, f"{what or 'the value'} is 0 on both sides"
         yield self._lost, "there is no number"
 
-    def _left_out_runs(self) -> Iterator[str]:
-        """The runs that a quantity can't use."""
-        unused = self._runs[self._runs["left_out"].astype(bool)]
-        if len(unused):
-            seeds = unused["seed"].nunique()
-            count = f"{len(unused)} run{'s' * (len(unused) > 1)} of {seeds} seed{'s' * (seeds > 1)}"
-            yield f"{count} left out: diverged, or a value without a logarithm"
-
     def _other_ends(self) -> Iterator[str]:
         """The sides whose runs end at other steps in some seeds, diverged ones aside."""
         for side in self.sides:
@@ -195,10 +187,9 @@ class Scores:
 def are_left_out(seeds: Iterable[Any]) -> str:
     """``seeds 3, 4 are left out``."""
     listed = sorted(set(seeds))
-    told = [str(seed) for seed in listed[:MOST_SEEDS]]
+    told = ", ".join(map(str, listed[:MOST_SEEDS]))
     more = f" and {len(listed) - MOST_SEEDS:,} more" if len(listed) > MOST_SEEDS else ""
-    many = len(listed) > 1
-    return f"seed{'s' * many} {', '.join(told)}{more} {'are' if many else 'is'} left out"
+    return f"seed {told} is left out" if len(listed) == 1 else f"seeds {told}{more} are left out"
 
 
 def sides(
@@ -374,8 +365,6 @@ def logs(table: pd.DataFrame) -> pd.DataFrame:
 #: A column of the judge's: whether a row's seed is one of those of a claim's first look.
 FIRST_LOOK = "first_look"
 
-_PLACE = "place_in_the_table"
-
 
 def at_best(
     rows: pd.DataFrame,
@@ -405,9 +394,7 @@ def at_best(
     elif highest_is_best(value):
         runs = final(choosing)
         runs["score"] = as_numbers(runs["holdout_accuracy"], "holdout_accuracy")
-        whole = ~runs["diverged"].astype(bool) if "diverged" in runs else slice(None)
-        scores = runs.loc[whole, "score"]
-        if len(scores) and scores.isna().all():
+        if choosing["holdout_accuracy"].isna().all():
             raise UserError("best: no run has a held-out accuracy to choose by.")
     else:
         runs = per_run(choosing, value)
@@ -416,8 +403,8 @@ def at_best(
     by_fields = runs.groupby(fields, dropna=False)["score"]
     means = by_fields.agg(lambda scores: scores.mean(skipna=False))
     chosen = best(means.reset_index(), choose, apart)[fields]
-    kept = rows.assign(**{_PLACE: rows.index}).merge(chosen, on=fields)
-    return kept.set_index(_PLACE).rename_axis(None)
+    kept = rows.reset_index(names="place in the table").merge(chosen, on=fields)
+    return kept.set_index("place in the table").rename_axis(None)
 
 
 def best(scores: pd.DataFrame, choose: Sequence[str], apart: Sequence[str]) -> pd.DataFrame:

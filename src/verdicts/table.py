@@ -8,8 +8,9 @@ is missing and what has diverged.
 from __future__ import annotations
 
 import csv
-import os
+import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -63,22 +64,17 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
     place = Path(folder)
     try:
         paths = [path for path in place.iterdir() if path.suffix in KINDS]
-    except (NotADirectoryError, FileNotFoundError):
-        raise UserError(f"tables: {str(folder)!r} is not a folder.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"tables: {shown(str(folder))} can't be read: {reason}.") from None
+    except (OSError, ValueError):
+        raise UserError(f"tables: {shown(str(folder))} is not a folder to read.") from None
     tables = Folder({path.stem: path.name for path in paths})
     for name in names:
         files = [path for kind in KINDS for path in paths if path.name == f"{name}{kind}"]
         if len(files) > 1:
-            both = f"{files[0].name} and {files[1].name}"
-            raise UserError(f"tables: {both} are both there; keep one.")
-        if files:
-            path = regular_file(files[0], "tables", MOST_BYTES)
-            if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place)):
-                told = f"{str(path)!r} is a link to a file elsewhere; copy it to the folder."
-                raise UserError(f"tables: {told}")
+            raise UserError(f"tables: {name}.parquet and {name}.csv are both there; keep one.")
+        for path in files:
+            if not regular_file(path, "tables").resolve().is_relative_to(place.resolve()):
+                told = "is a link to a file elsewhere; copy it to the folder."
+                raise UserError(f"tables: {str(path)!r} {told}")
             tables[name] = read_table(path)
     return tables
 
@@ -107,12 +103,9 @@ def of_frame(frame: pd.DataFrame, name: str = "table") -> pd.DataFrame:
     """
     table = frame.reset_index(drop=True).set_axis([str(column) for column in frame], axis=1)
     check_columns(map(str, table), name)
-    for column in table:
-        kind = table[column].dtype
-        if isinstance(kind, pd.CategoricalDtype):
-            table[column] = table[column].astype(kind.categories.dtype)
-        elif pd.api.types.is_extension_array_dtype(kind) and pd.api.types.is_numeric_dtype(kind):
-            table[column] = table[column].astype(float if kind.kind != "b" else object)
+    for column, values in table.items():
+        if pd.api.types.is_extension_array_dtype(values.dtype):
+            table[column] = pd.Series(values.to_numpy(object, na_value=np.nan)).infer_objects()
     return with_roles(table, name)
 
 
@@ -180,63 +173,65 @@ def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
 
 
 def _lost(rows: pd.DataFrame, metric: str) -> set[object]:
-    """The runs that have diverged, by one metric."""
+    """The runs that have diverged, by one metric.
+
+    In the order of their steps with finite values, the runs that have a run's steps up to its last
+    one follow each other: its peers.
+    """
     finite = np.isfinite(rows[metric])
-    at: dict[object, list[int]] = rows[finite].groupby("run")["step"].agg(sorted).to_dict()
-    lacking: dict[object, list[int]] = rows[~finite].groupby("run")["step"].agg(list).to_dict()
-    combination = _combinations(rows, metric)
+    at = rows[finite].groupby("run")["step"].agg(lambda steps: tuple(sorted(steps))).to_dict()
+    order = sorted(at.values())
+    places: dict[int, list[int]] = {}  # of each step, of the runs with a finite value there
+    for place, steps in enumerate(order):
+        for step in steps:
+            places.setdefault(step, []).append(place)
+    same = _combinations(rows, metric)
+    reached = set(zip(rows["run"][finite].map(same), rows["step"][finite], strict=True))
     lost = set()
-    #: The later steps of all runs with the same finite values up to a step, by that step and them.
-    later: dict[int | None, dict[object, set[int]]] = {}
-    for run, steps in lacking.items():
-        end = at[run][-1] if run in at else None
-        if end not in later:
-            later[end] = {}
-            for peer, known in at.items():
-                upto = [step for step in known if end is not None and step <= end]
-                key = tuple(upto) if end is not None else combination[peer]
-                later[end].setdefault(key, set()).update(known[len(upto) :])
-        key = tuple(at[run]) if run in at else combination[run]
-        after = (step for step in steps if end is None or step > end)
-        if not later[end].get(key, set()).isdisjoint(after):
+    for run, steps in rows[~finite].groupby("run")["step"]:
+        if run not in at:
+            found = any((same[run], step) in reached for step in steps)
+        else:
+            low, high = bisect_left(order, at[run]), bisect_left(order, (*at[run], math.inf))
+            later = [places.get(step, []) for step in steps if step > at[run][-1]]
+            found = any(bisect_left(of, low) < bisect_left(of, high) for of in later)
+        if found:
             lost.add(run)
     return lost
 
 
 def _combinations(rows: pd.DataFrame, metric: str) -> dict[object, object]:
     """The combination of each run: the settings that it shares with its other seeds."""
-    others = rows.drop(columns=[name for name in (*RESERVED, metric) if name in rows])
-    counts = others.groupby(rows["run"]).nunique(dropna=False)
-    several = rows["run"].duplicated().any()
-    settings = [
-        name
-        for name in others
-        if (counts[name] == 1).all() and (several or others[name].dtype.kind != "f")
-    ]
-    first = rows.drop_duplicates("run").set_index("run")[settings].astype(str)
+    others = rows.drop(columns=[*RESERVED, metric], errors="ignore")
+    if rows["run"].is_unique:
+        others = others.select_dtypes(exclude="float")
+    alike = others.groupby(rows["run"]).nunique(dropna=False).eq(1).all()
+    first = rows.drop_duplicates("run").set_index("run")[alike.index[alike]].astype(str)
     return dict(zip(first.index, map(tuple, first.to_numpy()), strict=True))
 
 
 def _whole(values: pd.Series, key: str) -> pd.Series:
     numbers = pd.to_numeric(values, errors="coerce")
     wrong = values.notna() & (~(numbers.astype(float) % 1 == 0) | (values.dtype.kind in "bmM"))
-    if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        value = shown(values.astype(object)[row])
-        raise UserError(f"{key}: {value} in row {row + 1} is not a whole number.")
+    _check_rows(values, ~wrong, key, "is not a whole number")
     return numbers
 
 
 def _booleans(values: pd.Series, key: str) -> pd.Series:
     if values.dtype == bool:
         return values
-    values = values.astype(object)
-    truths = values.map(lambda value: BOOLEANS.get(str(value).strip().lower()))
-    if truths.isna().any():
-        row = int(truths.isna().to_numpy().argmax())
-        what = "is empty" if pd.isna(values[row]) else f"is {shown(values[row])}"
-        raise UserError(f"{key} {what} in row {row + 1}; it must be true or false in all rows.")
+    truths = values.astype(object).map(lambda value: BOOLEANS.get(str(value).strip().lower()))
+    _check_rows(values, truths.notna(), key, "is not true or false")
     return truths.astype(bool)
+
+
+def _check_rows(values: pd.Series, right: pd.Series, key: str, told: str) -> None:
+    """Raise a UserError for the first value that is not ``right``."""
+    if not right.all():
+        row = int(right.to_numpy().argmin())
+        value = values.astype(object).iloc[row]
+        what = "an empty field" if pd.isna(value) else shown(value)
+        raise UserError(f"{key}: {what} in row {row + 1} {told}.")
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -248,7 +243,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     schema = file.schema_arrow
     check_columns(schema.names, path.name)
     flat = [field.name for field in schema if not types.is_nested(field.type)]
-    texts = [field.name for field in schema if _is_text(field.type)]
+    texts = [field.name for field in schema if str(field.type) in TEXTS]
     table = opened(content, read_dictionary=texts).read(flat)
     _check_size(path, sum(_decoded(table[name]) for name in flat))
     columns = [
@@ -259,14 +254,13 @@ def _parquet(path: Path) -> pd.DataFrame:
     return pa.table(columns, schema.names).to_pandas(ignore_metadata=True)
 
 
-def _is_text(kind: Any) -> bool:
-    kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(is_kind(kind) for is_kind in kinds)
+#: The types of texts in Parquet files.
+TEXTS = ("string", "large_string", "binary", "large_binary")
 
 
 def _decoded(column: Any) -> int:
     """The bytes of a column's texts, which its file may have once for many rows."""
-    if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+    if not types.is_dictionary(column.type) or str(column.type.value_type) not in TEXTS:
         return 0
     texts = (compute.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
     return sum(compute.sum(lengths).as_py() or 0 for lengths in texts)
@@ -289,11 +283,7 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     name, and for a number that is too large for a float; an OSError, ValueError or csv.Error for a
     file that can't be read.
     """
-    before = csv.field_size_limit(MOST_BYTES)
-    try:
-        _check_fields(path)
-    finally:
-        csv.field_size_limit(before)
+    _check_fields(path)
     given: dict[str, Any] = {"index_col": False, "low_memory": False, "keep_default_na": False}
     if options:
         return pd.read_csv(path, **{**given, **options})
@@ -335,7 +325,8 @@ def check_finite(texts: pd.Series, key: str) -> None:
 def _check_fields(path: Path) -> None:
     """Check that each row has as many fields as the header, which names no column twice."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = filter(_has_a_field, csv.reader(_lines(file), strict=True))
+        read = csv.reader(_lines(file), strict=True)
+        rows = (row for row in read if len(row) > 1 or "".join(row).strip())  # none is blank
         header = next(rows, [])
         if len(header) == 1 and (separators := {";", "\t", "|"} & set(header[0])):
             mark = separators.pop()
@@ -343,8 +334,7 @@ def _check_fields(path: Path) -> None:
         check_columns(filter(None, header), path.name)
         for number, row in enumerate(rows, 1):
             if len(row) != len(header):
-                fields = f"{len(row)} field{'' if len(row) == 1 else 's'}"
-                told = f"row {number} has {fields}, and the header has {len(header)}."
+                told = f"the header has {len(header)} fields, and row {number} has {len(row)}."
                 raise UserError(f"{path.name}: {told}")
 
 
@@ -356,11 +346,6 @@ def _lines(file: TextIO) -> Iterator[str]:
             yield line
     except UnicodeDecodeError:
         raise ValueError("it is not text in UTF-8") from None
-
-
-def _has_a_field(row: list[str]) -> bool:
-    """Whether a line is a row: blank lines are not."""
-    return len(row) > 1 or bool(row and row[0].strip())
 
 
 def check_columns(names: Iterable[str], file: str) -> None:

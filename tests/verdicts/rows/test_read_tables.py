@@ -68,8 +68,8 @@ def test_a_csv_file_is_read_whatever_its_line_ends(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b,c\n1,2,3,\n1,2,3,\n", "a.csv: row 1 has 4 fields, and the header has 3."),
-        ("a,b,c\n\n1,2,3\n1\n", "a.csv: row 2 has 1 field, and the header has 3."),
+        ("a,b,c\n1,2,3,\n1,2,3,\n", "a.csv: the header has 3 fields, and row 1 has 4."),
+        ("a,b,c\n\n1,2,3\n1\n", "a.csv: the header has 3 fields, and row 2 has 1."),
         ("a\tb\n1\t2\n", "a.csv: columns are separated by '\\t'; use commas."),
         ("a,b,a\n1,2,3\n", "a.csv: two columns are called 'a'; rename one."),
         ("", "a.csv: it has no columns."),
@@ -136,14 +136,14 @@ def test_diverged_is_true_or_false_in_many_spellings(tmp_path, true):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [("", "is empty"), ("maybe", "is 'maybe'"), ("2", "is '2'")]
+    ("value", "said"), [("", "an empty field"), ("maybe", "'maybe'"), ("2", "'2'")]
 )
 def test_diverged_that_is_neither_is_named_with_its_row(tmp_path, value, said):
     with pytest.raises(verdicts.UserError) as caught:
         as_csv(tmp_path, f"seed,diverged\n0,False\n1,{value}\n")
-    line = f"a.csv: diverged {said} in row 2; it must be true or false in all rows."
+    line = f"a.csv: diverged: {said} in row 2 is not true or false."
     assert str(caught.value) == line
-    with pytest.raises(verdicts.UserError, match="diverged is empty in row 2"):
+    with pytest.raises(verdicts.UserError, match="diverged: an empty field in row 2"):
         as_parquet(tmp_path, diverged=pa.array([True, None]))
 
 
