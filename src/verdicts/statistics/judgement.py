@@ -200,15 +200,12 @@ def judge_exact(evidence: Evidence) -> Verdict:
     off = evidence.estimate - value
     tiny = ROUNDING * max(abs(evidence.estimate), abs(value))
     inside = not exceeds(abs(off), tiny if expected.margin is None else expected.margin)
-    if expected.relation == "paper":
-        verdict = CONSISTENT if inside else NOT_MET
-    elif expected.directed:
-        right = (off if expected.relation == "above" else -off) > tiny
-        verdict = EQUIVALENT if inside else HOLDS if right else REVERSED
-    else:
-        verdict = HOLDS if inside else FAILS
+    right = (off if expected.relation == "above" else -off) > tiny
+    known = {"paper": (CONSISTENT, NOT_MET), "near": (HOLDS, FAILS)}
+    same, other = known.get(expected.relation, (EQUIVALENT, HOLDS if right else REVERSED))
     none = dict.fromkeys(("p", "p_t", "p_sign_flip", "p_equivalent"), float("nan"))
-    return Verdict(verdict, "exact: its value decides", replace(evidence, **none))  # type: ignore[arg-type]
+    found = replace(evidence, **none)  # type: ignore[arg-type]
+    return Verdict(same if inside else other, "exact: its value decides", found)
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
@@ -232,14 +229,12 @@ def hardest(cases: pd.DataFrame) -> pd.Series:
 
     Distances are those of logarithms. A measured value or a limit that is no number is NaN.
     """
-    table = cases.reset_index(drop=True)
-    for name in ("measured", "limit"):
-        table[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
+    numbers = cases[["measured", "limit"]].apply(pd.to_numeric, errors="coerce").astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = pd.Series(np.log(table["measured"] / table["limit"]))
-    distance = ratio.abs().fillna(np.inf)
-    broken = ~table["met"].eq(True)
-    return table.iloc[int((distance.where(broken) if broken.any() else -distance).argmax())]
+        distance = np.log(numbers["measured"] / numbers["limit"]).abs().fillna(np.inf)
+    broken = ~cases["met"].eq(True)
+    at = (distance.where(broken) if broken.any() else -distance).argmax()
+    return cases.assign(**{str(name): of for name, of in numbers.items()}).iloc[int(at)]
 
 
 class Count(NamedTuple):

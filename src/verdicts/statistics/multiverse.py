@@ -162,8 +162,7 @@ def examined(
         most = sorted(map(str, settings), key=lambda name: -multiverse.variance[name])
         chosen = list(dict.fromkeys([*rule.settings, *most]))[:2]
         multiverse = replace(multiverse, shares=shares_by(side, settings, chosen, rule))
-    infinite = int(np.isinf(values).sum())
-    median = median_interval(np.sort(values))
+    infinite, median = int(np.isinf(values).sum()), median_interval(np.sort(values))
     return MultiverseEvidence(multiverse, expectation, rule, infinite, *median)
 
 
