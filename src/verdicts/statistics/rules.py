@@ -47,12 +47,7 @@ class Rule:
     #: Of the null hypothesis that settings tell nothing: an exact sign test, for all sizes.
     p: float
     #: The settings that it names, in their order, with the values that it asks for.
-    asked: Mapping[str, set[Any]] = field(default_factory=dict)
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """The settings that it names."""
-        return tuple(self.asked)
+    settings: Mapping[str, set[Any]] = field(default_factory=dict)
 
 
 NONE = Rule("", math.nan, 1.0)
