@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -138,8 +138,7 @@ class Verdict:
             return 2 * self.level_equivalent
         if self.verdict != UNDECIDED:
             return self.level
-        without = found.expectation.margin is None
-        level = self.level if without else min(self.level, 2 * self.level_equivalent)
+        level = min(self.level, 2 * self.level_equivalent)
         return level * (share_at(found) if found.last else 1)
 
     @property
@@ -156,15 +155,16 @@ class Verdict:
         return self.evidence.expectation.on_scale(*intervals(level))
 
 
-def holm(p: Sequence[float]) -> tuple[list[float], list[float]]:
+def holm(p: Sequence[float], claimed: Any = True) -> tuple[list[float], list[float]]:
     """The p values adjusted by Holm's method, and the level of each test; NaN is no test.
 
     Tests whose adjusted p is at most α have a family-wise error rate of at most α, whatever their
     dependence. The k-th smallest of m is tested at α / (m − k + 1), if all before it are
-    significant; those from the first that is not are not significant at its level, either.
+    significant; those from the first that is not are not significant at its level, either. Those
+    that are not ``claimed`` (an array of truths) are kept, at the whole level, and do not count.
     """
-    values = np.asarray(p, dtype=float)
-    result, levels = np.full(len(values), np.nan), np.full(len(values), ALPHA)
+    result, levels = np.array(p, dtype=float), np.full(len(p), ALPHA)
+    values = np.where(claimed, result, np.nan)
     order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
     factors = len(order) - np.searchsorted(values[order], values[order])  # equal ones share theirs
     result[order] = np.minimum(1, np.maximum.accumulate(factors * values[order]))
@@ -180,21 +180,14 @@ def judge(family: Sequence[Evidence]) -> list[Verdict]:
     """
     relations = np.array([evidence.expectation.relation for evidence in family], dtype=str)
     claimed = relations != "paper"
-    p, level = _adjusted([evidence.p for evidence in family], claimed)
-    other_p = [evidence.p_equivalent for evidence in family]
-    other_p, other_level = _adjusted(other_p, relations == "near")
+    p, level = holm([evidence.p for evidence in family], claimed)
+    other_p, other_level = holm([e.p_equivalent for e in family], relations == "near")
     verdicts = []
     for k, evidence in enumerate(family):
         tests = (p[k], other_p[k], level[k], other_level[k])
         size = int(claimed.sum()) if claimed[k] else 1
         verdicts.append(Verdict(*_decided(evidence, *tests[:2]), evidence, *tests, size))
     return verdicts
-
-
-def _adjusted(p: Sequence[float], claimed: np.ndarray) -> tuple[list[float], list[float]]:
-    """The p values and their levels, by Holm's method where they are ``claimed``."""
-    adjusted, levels = holm(np.where(claimed, p, np.nan).tolist())
-    return np.where(claimed, adjusted, p).tolist(), levels
 
 
 def judge_exact(evidence: Evidence) -> Verdict:
@@ -207,15 +200,12 @@ def judge_exact(evidence: Evidence) -> Verdict:
     off = evidence.estimate - value
     tiny = ROUNDING * max(abs(evidence.estimate), abs(value))
     inside = not exceeds(abs(off), tiny if expected.margin is None else expected.margin)
-    if expected.relation == "paper":
-        verdict = CONSISTENT if inside else NOT_MET
-    elif expected.directed:
-        right = (off if expected.relation == "above" else -off) > tiny
-        verdict = EQUIVALENT if inside else HOLDS if right else REVERSED
-    else:
-        verdict = HOLDS if inside else FAILS
+    right = (off if expected.relation == "above" else -off) > tiny
+    known = {"paper": (CONSISTENT, NOT_MET), "near": (HOLDS, FAILS)}
+    same, other = known.get(expected.relation, (EQUIVALENT, HOLDS if right else REVERSED))
     none = dict.fromkeys(("p", "p_t", "p_sign_flip", "p_equivalent"), float("nan"))
-    return Verdict(verdict, "exact: its value decides", replace(evidence, **none))  # type: ignore[arg-type]
+    found = replace(evidence, **none)  # type: ignore[arg-type]
+    return Verdict(same if inside else other, "exact: its value decides", found)
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
@@ -239,14 +229,12 @@ def hardest(cases: pd.DataFrame) -> pd.Series:
 
     Distances are those of logarithms. A measured value or a limit that is no number is NaN.
     """
-    table = cases.reset_index(drop=True)
-    for name in ("measured", "limit"):
-        table[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
+    numbers = cases[["measured", "limit"]].apply(pd.to_numeric, errors="coerce").astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = pd.Series(np.log(table["measured"] / table["limit"]))
-    distance = ratio.abs().fillna(np.inf)
-    broken = ~table["met"].eq(True)
-    return table.iloc[int((distance.where(broken) if broken.any() else -distance).argmax())]
+        distance = np.log(numbers["measured"] / numbers["limit"]).abs().fillna(np.inf)
+    broken = ~cases["met"].eq(True)
+    at = (distance.where(broken) if broken.any() else -distance).argmax()
+    return cases.assign(**{str(name): of for name, of in numbers.items()}).iloc[int(at)]
 
 
 class Count(NamedTuple):

@@ -113,23 +113,17 @@ class MultiverseEvidence:
     multiverse: Multiverse
     expectation: Expectation
     rule: Rule
-    #: The number of infinite effects: runs diverged.
+    #: The number of universes that count, …
+    pairs: int
+    #: … and of infinite effects among them: runs diverged.
     infinite: int
+    #: Of: no universe has an effect.
+    p: float
     #: The median effect, …
     estimate: float
     #: … and its 95 % interval.
     low: float
     high: float
-
-    @property
-    def pairs(self) -> int:
-        """The number of universes that count."""
-        return self.multiverse.count
-
-    @property
-    def p(self) -> float:
-        """Of: no universe has an effect."""
-        return self.multiverse.p
 
 
 def examined(
@@ -154,7 +148,7 @@ def examined(
         count=count, of=sampled, holds=holds, reversed=opposite, within=within,
         share=holds / count, low=low, high=high, p=p_of_all(values - expectation.value),
         rule=rule.text, rule_of="holds" if of == 1 else "reversed",
-        rule_accuracy=rule.accuracy, rule_settings=rule.settings,
+        rule_accuracy=rule.accuracy, rule_settings=tuple(rule.settings),
         variance=variance_shares(values, settings) if enough else {},
         both_diverged=both_diverged,
     )  # fmt: skip
@@ -162,9 +156,9 @@ def examined(
         most = sorted(map(str, settings), key=lambda name: -multiverse.variance[name])
         chosen = list(dict.fromkeys([*rule.settings, *most]))[:2]
         multiverse = replace(multiverse, shares=shares_by(side, settings, chosen, rule))
-    infinite = int(np.isinf(values).sum())
-    median = median_interval(np.sort(values))
-    return MultiverseEvidence(multiverse, expectation, rule, infinite, *median)
+    infinite, median = int(np.isinf(values).sum()), median_interval(np.sort(values))
+    numbers = (count, infinite, multiverse.p, *median)
+    return MultiverseEvidence(multiverse, expectation, rule, *numbers)
 
 
 def _rule(side: np.ndarray, holds: int, opposite: int, settings: pd.DataFrame) -> tuple[int, Rule]:
@@ -197,7 +191,7 @@ def shares_by(
     cell in words), ``count``; ``holds`` and ``reversed``, the shares, each with ``_low`` and
     ``_high``, the ends of its interval (``share_interval``).
     """
-    parts = [cut_at(settings[name], rule.asked.get(name, ())) for name in names]
+    parts = [cut_at(settings[name], rule.settings.get(name, ())) for name in names]
     where = np.array([" and ".join(cell) for cell in zip(*parts, strict=True)])
     records = []
     for cell in np.unique(where):

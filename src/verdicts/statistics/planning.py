@@ -15,7 +15,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -42,7 +41,7 @@ def checked_plan(key: str, value: object) -> Plan:
     right = (
         0 < len(looks) <= MOST_LOOKS
         and all(type(look) is int and look >= FEWEST for look in looks)
-        and all(one < other for one, other in pairwise(looks))
+        and looks == sorted(set(looks))
     )
     wanted = f"give rising numbers of seeds from {FEWEST} on, at most {MOST_LOOKS}, or null"
     check(right, key, value, wanted)
@@ -75,6 +74,8 @@ def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
     The interval has what no look rejects at its share of the level.
     """
     p, first = _smallest([look.p for look in looks], plan)
+    p_equivalent, _ = _smallest([look.p_equivalent for look in looks], plan)
+    obstacle = looks[-1].obstacle if all(look.obstacle for look in looks) else ""
     last = looks[-1]
 
     def interval(level: float) -> Interval:
@@ -86,16 +87,9 @@ def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
         return looks[first].interval(shares(plan)[first] * level)
 
     return replace(
-        last,
-        p=p,
-        p_equivalent=_smallest([look.p_equivalent for look in looks], plan)[0],
-        side=looks[first].side,
-        obstacle=last.obstacle if all(look.obstacle for look in looks) else "",
-        interval=interval,
-        last=last.interval,
-        plan=plan,
-        looks=len(looks),
-    )
+        last, p=p, p_equivalent=p_equivalent, side=looks[first].side, obstacle=obstacle,
+        interval=interval, last=last.interval, plan=plan, looks=len(looks),
+    )  # fmt: skip
 
 
 def _smallest(p: Sequence[float], plan: Plan) -> tuple[float, int]:
@@ -159,13 +153,9 @@ def chance(evidence: Evidence, count: int, level: float = ALPHA) -> float:
     spread, expected = evidence.spread, evidence.expectation
     effect = abs(evidence.estimate - expected.value) / spread
     margin = math.nan if expected.margin is None else expected.margin / spread
-    powers = [0.0]
-    if effect < margin:
-        powers.append(equivalence_power(effect, margin, count, level))
+    same = equivalence_power(effect, margin, count, level) if effect < margin else 0.0
     beyond = effect - margin if expected.relation == "near" else effect
-    if beyond > 0:
-        powers.append(difference_power(beyond, count, level))
-    return max(powers)
+    return max(same, difference_power(beyond, count, level) if beyond > 0 else 0.0)
 
 
 def difference_power(effect: float, count: int, level: float = ALPHA) -> float:

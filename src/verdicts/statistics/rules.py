@@ -47,12 +47,7 @@ class Rule:
     #: Of the null hypothesis that settings tell nothing: an exact sign test, for all sizes.
     p: float
     #: The settings that it names, in their order, with the values that it asks for.
-    asked: Mapping[str, set[Any]] = field(default_factory=dict)
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """The settings that it names."""
-        return tuple(self.asked)
+    settings: Mapping[str, set[Any]] = field(default_factory=dict)
 
 
 NONE = Rule("", math.nan, 1.0)
@@ -83,7 +78,9 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
     if not splits or inside.all() or not inside.any():
         return NONE
     owners = np.array([settings.columns.get_loc(split.setting) for split in splits])
-    fold = _folds(inside)
+    # folds at random, with the same share of those inside
+    order = np.lexsort([np.random.default_rng(0).random(len(inside)), inside])
+    fold = np.argsort(order) % FOLDS
     said = np.empty((len(LEAVES), len(inside)), dtype=bool)
     for k, sums in enumerate(sums_of(inside, answers, np.arange(FOLDS)[:, None] != fold)):
         for size, tree in enumerate(fitted(sums, owners)):
@@ -156,14 +153,6 @@ def readable(low: float, high: float) -> float:
         if low <= value < high:
             return value
     return float(low)
-
-
-def _folds(inside: np.ndarray) -> np.ndarray:
-    """The fold of each universe, drawn at random; folds have the same share of those inside."""
-    order = np.lexsort([np.random.default_rng(0).random(len(inside)), inside])
-    fold = np.empty(len(inside), dtype=int)
-    fold[order] = np.arange(len(inside)) % FOLDS
-    return fold
 
 
 def _sign_test(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -260,20 +249,15 @@ def spoken(setting: str) -> str:
         return setting.replace("_", " ")
 
 
-@dataclass(frozen=True)
-class Sums:
-    """Universes inside minus others: of all, by split, and by pair of splits that are true."""
-
-    total: float
-    one: np.ndarray
-    both: np.ndarray
+#: Universes inside minus others: of all, by split, and by pair of splits that are true.
+Sums = tuple[float, np.ndarray, np.ndarray]
 
 
 def sums_of(inside: np.ndarray, answers: np.ndarray, chosen: np.ndarray) -> list[Sums]:
     """For each row of ``chosen``, a subset of universes."""
     signs = (np.where(inside, 1, -1) * chosen).astype(np.float32)  # exact: they are counts
     true = answers.astype(np.float32)
-    return [Sums(sign.sum(), sign @ true, (true.T * sign) @ true) for sign in signs]
+    return [(sign.sum(), sign @ true, (true.T * sign) @ true) for sign in signs]
 
 
 @dataclass(frozen=True)
@@ -288,10 +272,8 @@ class Tree:
 
     def say(self, answers: np.ndarray) -> np.ndarray:
         """Whether each universe is inside, by its answers to the splits."""
-        true, false = (
-            np.where(answers[:, child], *leaves) if child >= 0 else leaves[0]
-            for child, leaves in zip(self.children, self.leaves, strict=True)
-        )
+        both = zip(self.children, self.leaves, strict=True)
+        true, false = (np.where(answers[:, child], *leaves) for child, leaves in both)
         return np.where(answers[:, self.root], true, false)
 
 
@@ -302,8 +284,9 @@ def fitted(sums: Sums, owners: np.ndarray) -> list[Tree]:
     universes are. With s the number of those inside minus that of the others, a tree is right as
     often as Σ |s| over its leaves is large; of two leaves, |s₁| + |s₂| = max(|s₁ + s₂|, |s₁ − s₂|).
     """
-    one, both, rest = sums.one[:, None], sums.both, sums.total - sums.one[:, None]
-    left, right = abs(2 * both - one), abs(2 * (sums.one - both) - rest)
+    total, each, both = sums
+    one, rest = each[:, None], total - each[:, None]
+    left, right = abs(2 * both - one), abs(2 * (each - both) - rest)
     np.maximum(left, abs(one), out=left)
     np.maximum(right, abs(rest), out=right)
     root = int((abs(one) + abs(rest)).argmax())
@@ -324,9 +307,9 @@ def fitted(sums: Sums, owners: np.ndarray) -> list[Tree]:
 
 def _answered(sums: Sums, root: int, children: tuple[int, int]) -> Tree:
     """The tree with what most universes of each leaf are."""
-    leaves = []
-    sides = sums.one[root], sums.total - sums.one[root]
-    inner = sums.both[root, children[0]], (sums.one - sums.both[root])[children[1]]
+    leaves, (total, one, both) = [], sums
+    sides = one[root], total - one[root]
+    inner = both[root, children[0]], (one - both[root])[children[1]]
     for child, most, some in zip(children, sides, inner, strict=True):
         first = most if child < 0 else some
         leaves.append((bool(first > 0), bool((most if child < 0 else most - some) > 0)))

@@ -25,6 +25,7 @@ Of two samples whose runs are not paired, θ shifts the first:
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import lru_cache
 from itertools import combinations
 from math import comb
@@ -169,22 +170,23 @@ def at_steps(test: OneSample, steps: np.ndarray, level: float) -> Interval:
 
     With ties at a step, it may be rejected, and what lies between it and the next one not.
     """
+    if not len(steps):
+        return -math.inf, math.inf
+    outside = steps[[0, -1]] + (1 + np.abs(steps[[0, -1]])) * [-1, 1]
+    between = np.concatenate([outside[:1], (steps[:-1] + steps[1:]) / 2, outside[1:]])
 
     def first(way: int) -> float:
         """The first step, from the outside, that is not rejected, or behind which nothing is."""
-        ordered = steps[::way]
-        last = ordered[-1:] + way * (1 + np.abs(ordered[-1:]))
-        behind = np.append((ordered[:-1] + ordered[1:]) / 2, last)
-        outside = ordered[:1] - way * (1 + np.abs(ordered[:1]))
-        if not len(steps) or test.tail(float(outside[0]), way) > level / 2:
+        ordered, around = steps[::way], between[::way]
+
+        def kept(k: int) -> bool:
+            there = (float(ordered[k]), float(around[k + 1]))
+            return any(test.tail(theta, way) > level / 2 for theta in there)
+
+        if test.tail(float(around[0]), way) > level / 2:
             return -way * math.inf
-        low, high = -1, len(ordered)
-        while high - low > 1:
-            middle = (low + high) // 2
-            there = (float(ordered[middle]), float(behind[middle]))
-            kept = any(test.tail(theta, way) > level / 2 for theta in there)
-            low, high = (low, middle) if kept else (middle, high)
-        return float(ordered[high]) if high < len(ordered) else way * math.inf
+        k = bisect_left(range(len(ordered)), True, key=kept)
+        return float(ordered[k]) if k < len(ordered) else way * math.inf
 
     return first(1), first(-1)
 
