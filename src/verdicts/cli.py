@@ -253,7 +253,7 @@ def _rates(given: argparse.Namespace) -> int:
     """Simulate results whose truth is known, in the forms in which they come; print how often the
     answers of the judge are false, and those of simpler rules: a row for each form and rule.
     """
-    from verdicts.statistics.error_rates import as_markdown, rates
+    from verdicts.error_rates import as_markdown, rates
 
     check(given.simulations >= 1, "simulations", given.simulations, "at least 1")
     table = rates(given.simulations)

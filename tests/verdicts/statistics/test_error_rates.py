@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verdicts import statistics
+from verdicts import error_rates, samples, statistics
 from verdicts.cli import main
-from verdicts.statistics import error_rates, samples
-from verdicts.statistics.error_rates import EFFECTS, FORMS, NOISES, QUICK, RULES, rates, shares
+from verdicts.error_rates import EFFECTS, FORMS, NOISES, QUICK, RULES, rates, shares
 
 PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
 
