@@ -27,7 +27,8 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     assert "3.00 points; expected above 0; margin 0.5; interval 2.86 to" in out
     assert out.endswith("0 are undecided, and 1 is not run.\n")
     assert {path.name for path in (tmp_path / "o").iterdir()} == {
-        "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html", "verdicts.tex", "verdicts.txt",
+        "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html", "verdicts.tex",
+        "verdicts.txt",
     }  # fmt: skip
     found = json.loads((tmp_path / "o/verdicts.json").read_text())
     assert found["counts"]["holds"] == 2
