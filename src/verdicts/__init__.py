@@ -18,6 +18,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # typing's own, without the import
 
+# ruff: noqa: F401 (type checkers find the public names)
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from verdicts.lazy import pd
     from verdicts.ledger import judge, judged, seed_numbers
     from verdicts.printed_tables import read_printed
-    from verdicts.quantities import Quantity, cases, quantity
+    from verdicts.quantities import quantity
     from verdicts.registry import UserError
     from verdicts.reproduction import reproduce
     from verdicts.row import Row, as_table
@@ -37,64 +38,41 @@ if TYPE_CHECKING:
     from verdicts.statistics.evidence import Expectation, evidence
     from verdicts.table import Folder, Tables, read_tables
 
-__all__ = [
-    "Expectation",  # what evidence is for or against: above 0, for example
-    "Quantity",  # an entry of the registry of quantities
-    "Row",  # the verdict on a claim or a cell, with its numbers
-    "UserError",  # a mistake, in one line
-    "as_table",  # rows as a DataFrame
-    "cases",  # what a quantity of cases returns
-    "check",  # judge the claims of a file on the tables in a folder
-    "claims",  # module: what a claims file holds
-    "cli",  # module: the command, and its standard streams
-    "compare",  # rank methods by a metric
-    "estimate",  # the mean over seeds, with Student's t interval
-    "evidence",  # what numbers by seed say of an expectation
-    "files",  # module: files that a stranger may have made, and files that appear whole
-    "final",  # the last evaluation of each run
-    "judge",  # judge one claim on a DataFrame
-    "judged",  # judge claims and tables that are read already
-    "judgement",  # module: the words of verdicts
-    "lazy",  # module: libraries that are imported when they are first used
-    "printed_tables",  # module: printed numbers and their digits
-    "quantities",  # module: the registry of quantities, and those of the judge
-    "quantity",  # register a quantity of your own
-    "read_claims",  # the claims of a file, checked
-    "read_printed",  # the numbers that a paper prints, from CSV, Markdown or LaTeX
-    "read_tables",  # the tables in a folder
-    "registration",  # module: what was claimed before the runs
-    "registry",  # module: named entries; checks that tell a mistake in one line
-    "report",  # module: verdicts as text and as pages
-    "reproduce",  # compare printed numbers with yours
-    "reproduction",  # module: printed numbers and yours, compared, and their page
-    "row",  # module: rows in words and counts
-    "run_values",  # module: the numbers of runs, and their registry
-    "scores",  # module: runs at their best fields
-    "seed_numbers",  # the number of each seed of a claim
-    "specification_curve",  # the effects of a claim in its universes
-    "statistics",  # module: intervals over seeds, rules over universes
-    "table",  # module: rows of tables, selected and joined
-]
-
-# Where the names are that are no modules of this folder.
+# Where each public name is; a module of this folder is where its name says.
 _PLACES = {
-    **dict.fromkeys(("Quantity", "cases", "quantity"), "quantities"),
-    **dict.fromkeys(("Row", "as_table"), "row"),
-    **dict.fromkeys(("judge", "judged", "seed_numbers"), "ledger"),
-    "compare": "comparison",
-    **{"UserError": "registry", "final": "run_values", "judgement": "statistics.judgement"},
-    **{"read_claims": "claims.claims_file", "read_printed": "printed_tables"},
-    **{"read_tables": "table", "estimate": "statistics.estimates", "reproduce": "reproduction"},
-    **dict.fromkeys(("Expectation", "evidence"), "statistics.evidence"),
+    "Expectation": "statistics.evidence",  # what evidence is for or against: above 0, for example
+    "Row": "row",  # the verdict on a claim or a cell, with its numbers
+    "UserError": "registry",  # a mistake, in one line
+    "as_table": "row",  # rows as a DataFrame
+    "compare": "comparison",  # rank methods by a metric
+    "estimate": "statistics.estimates",  # the mean over seeds, with Student's t interval
+    "evidence": "statistics.evidence",  # what numbers by seed say of an expectation
+    "final": "run_values",  # the last evaluation of each run
+    "judge": "ledger",  # judge one claim on a DataFrame
+    "judged": "ledger",  # judge claims and tables that are read already
+    "judgement": "statistics.judgement",  # module: the words of verdicts
+    "quantity": "quantities",  # register a quantity of your own
+    "read_claims": "claims.claims_file",  # the claims of a file, checked
+    "read_printed": "printed_tables",  # a paper's numbers, from CSV, Markdown or LaTeX
+    "read_tables": "table",  # the tables in a folder
+    "reproduce": "reproduction",  # compare printed numbers with yours
+    "seed_numbers": "ledger",  # the number of each seed of a claim
 }
+
+# The public modules; each says at its start what it is of.
+_MODULES = ["claims", "cli", "files", "lazy", "printed_tables", "quantities", "registration"]
+_MODULES += ["registry", "report", "reproduction", "row", "run_values", "scores", "statistics"]
+_MODULES += ["table"]
+
+# ``check`` judges the claims of a file on the tables in a folder; ``specification_curve`` has the
+# effects of a claim in its universes.
+__all__ = sorted([*_PLACES, *_MODULES, "check", "specification_curve"])
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'verdicts' has no attribute {name!r}")
-    if name not in _PLACES:
-        return import_module(f"verdicts.{name}")
-    module = import_module(f"verdicts.{_PLACES[name]}")
+    module = import_module(f"verdicts.{_PLACES.get(name, name)}")
     return getattr(module, name, module)
 
 
@@ -132,17 +110,13 @@ def specification_curve(
     Claims and tables are files, or read already. Raises a UserError like ``check``, for an unknown
     id, and for a claim without universes.
     """
-    from dataclasses import replace
-
     from verdicts.claims import ClaimsFile, claims_file, universes
     from verdicts.registry import one_of
 
     file = claims if isinstance(claims, ClaimsFile) else claims_file.read_claims(claims)
-    over = {name: listed for name, listed in file.claims.items() if listed.universes is not None}
-    one_of("claim", claim, over)
-    if not isinstance(tables, Mapping):
-        tables = _checked_tables(replace(file, claims={claim: over[claim]}), tables)
-    return universes.specification_curve(over[claim], tables)
+    over = {name: each for name, each in file.claims.items() if each.universes is not None}
+    read = tables if isinstance(tables, Mapping) else _checked_tables(file, tables)
+    return universes.specification_curve(over[one_of("claim", claim, over)], read)
 
 
 def _checked_tables(claims: ClaimsFile, folder: str | Path) -> Folder:

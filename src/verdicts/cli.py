@@ -18,8 +18,8 @@ from verdicts.registry import UserError, check, load_plugin, printable
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     with lenient_streams("verdicts"):
-        given = parser().parse_args(arguments)
         try:
+            given = parser().parse_args(arguments)
             for name in getattr(given, "imported", ()):
                 load_plugin(name)
             return given.run(given)
@@ -57,89 +57,71 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
         command.set_defaults(run=run)
         return command
 
-    judge = add(_check, "judge the claims of a file")
-    judge.add_argument("claims", type=Path, help="the claims file (YAML)")
+    judge = add(_check, "judge the claims of a file").add_argument
+    judge("claims", type=Path, help="the claims file (YAML)")
     told = "the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)"
-    judge.add_argument("--tables", type=Path, default=Path(), metavar="DIR", help=told)
-    told = "exit with status 1 if a claim fails or is not run"
-    judge.add_argument("--strict", action="store_true", help=told)
-    told = "what is printed (default: text)"
-    judge.add_argument("--format", choices=list(FILES), default="text", help=told)
+    judge("--tables", type=Path, default=Path(), metavar="DIR", help=told)
+    judge("--strict", action="store_true", help="exit with status 1 if one fails or is not run")
+    judge("--format", choices=list(FILES), default="text", help=PRINTED)
     told = "also write the verdicts to this folder, in every format and as a table (CSV)"
-    judge.add_argument("--out", type=Path, metavar="DIR", help=told)
-    start = add(_init, "write a first claims file for a table")
-    start.add_argument("table", type=Path, help="your results (CSV or Parquet): a row for each run")
-    told = "default: claims.yaml, where the table is"
-    start.add_argument("--out", type=Path, metavar="FILE", help=told)
-    logs = add(_import, "make a table of the logs that other tools wrote")
-    logs.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files, or folders")
+    judge("--out", type=Path, metavar="DIR", help=told)
+    start = add(_init, "write a first claims file for a table").add_argument
+    start("table", type=Path, help="your results (CSV or Parquet): a row for each run")
+    start("--out", type=Path, metavar="FILE", help="default: claims.yaml, where the table is")
+    logs = add(_import, "make a table of the logs that other tools wrote").add_argument
+    logs("paths", type=Path, nargs="+", metavar="PATH", help="files, or folders")
     told = "wandb, tensorboard, mlflow, lightning, huggingface, or files: one CSV file a run"
-    logs.add_argument("--as", dest="format", required=True, metavar="FORMAT", help=told)
-    logs.add_argument("--pattern", help="settings in names of runs: {method}/seed{seed}.csv")
-    logs.add_argument("--step", metavar="COLUMN", help="the column with steps")
-    logs.add_argument("--out", type=Path, metavar="FILE.csv", help="write the table, too")
-    ranks = add(_compare, "rank methods by a metric")
-    ranks.add_argument("table", type=Path, help="the table (CSV or Parquet)")
-    ranks.add_argument("--by", required=True, metavar="COLUMN", help="that of the methods")
-    ranks.add_argument("--metric", required=True, metavar="COLUMN", help="at the end of runs")
-    told = "tasks, over which values are averaged: COLUMN,COLUMN"
-    ranks.add_argument(
-        "--over", action="extend", type=names, default=[], metavar="COLUMNS", help=told
-    )
-    told = "which end of the metric is best; needed where its name does not say it"
-    ranks.add_argument("--best", choices=("lowest", "highest"), help=told)
-    told = "what is printed (default: text)"
-    ranks.add_argument("--format", choices=("text", "markdown", "latex"), default="text", help=told)
-    ranks.add_argument("--picture", type=Path, metavar="FILE", help="draw it (PNG, PDF, SVG)")
-    register = add(_register, "say when claims were first made, before the runs")
-    register.add_argument("claims", type=Path, help="the claims file (YAML)")
-    told = "default: NAME.registered.yaml, where NAME.yaml is"
-    register.add_argument("--out", type=Path, metavar="FILE", help=told)
-    reproduce = add(_reproduce, "ask whether runs reproduce a paper's printed numbers")
+    logs("--as", dest="format", required=True, metavar="FORMAT", help=told)
+    logs("--pattern", help="settings in names of runs: {method}/seed{seed}.csv")
+    logs("--step", metavar="COLUMN", help="the column with steps")
+    logs("--out", type=Path, metavar="FILE.csv", help="write the table, too")
+    ranks = add(_compare, "rank methods by a metric").add_argument
+    ranks("table", type=Path, help="the table (CSV or Parquet)")
+    ranks("--by", required=True, metavar="COLUMN", help="that of the methods")
+    ranks("--metric", required=True, metavar="COLUMN", help="at the end of runs")
+    several: dict[str, Any] = {"type": names, "default": [], "metavar": "COLUMNS"}
+    ranks("--over", action="extend", help="tasks, to average over: COLUMN,COLUMN", **several)
+    ranks("--best", choices=("lowest", "highest"), help="the best end, if its name does not say it")
+    ranks("--format", choices=("text", "markdown", "latex"), default="text", help=PRINTED)
+    ranks("--picture", type=Path, metavar="FILE", help="draw it (PNG, PDF, SVG)")
+    register = add(_register, "say when claims were first made, before the runs").add_argument
+    register("claims", type=Path, help="the claims file (YAML)")
+    register("--out", type=Path, metavar="FILE", help="default: NAME.registered.yaml, beside it")
+    reproduce = add(_reproduce, "ask whether runs reproduce a paper's printed numbers").add_argument
     told = "the paper's numbers: CSV, a table in Markdown or in LaTeX"
-    reproduce.add_argument("--printed", type=Path, required=True, metavar="FILE", help=told)
+    reproduce("--printed", type=Path, required=True, metavar="FILE", help=told)
     told = "your runs: CSV or Parquet, a row for each, with a seed and the same columns"
-    reproduce.add_argument("--measured", type=Path, required=True, metavar="FILE", help=told)
-    told = "the column with your numbers (default: value)"
-    reproduce.add_argument("--value", default="value", metavar="COLUMN", help=told)
+    reproduce("--measured", type=Path, required=True, metavar="FILE", help=told)
+    reproduce("--value", default="value", metavar="COLUMN", help="your numbers (default: value)")
     told = "compare gaps, too: those of all values of a column from this one"
-    reproduce.add_argument("--gaps", metavar="COLUMN=VALUE", help=told)
-    told = "the largest difference that does not matter"
-    reproduce.add_argument("--margin", type=float, help=told)
+    reproduce("--gaps", type=pair, metavar="COLUMN=VALUE", help=told)
+    reproduce("--margin", type=float, help="the largest difference that does not matter")
     told = "the widest interval that tells something (default: a fifth of the scale, if known)"
-    reproduce.add_argument("--width", type=float, help=told)
-    told = "that of printed numbers that name none: %%, share, or another"
-    reproduce.add_argument("--unit", default="", help=told)
-    for name, told in (
-        ("--by", "an answer for each value of these columns: COLUMN,COLUMN"),
-        ("--settings", "columns of your runs that the paper leaves open: COLUMN,COLUMN"),
-    ):
-        reproduce.add_argument(name, type=names, default=[], metavar="COLUMNS", help=told)
+    reproduce("--width", type=float, help=told)
+    reproduce("--unit", default="", help="of printed numbers without one: %%, share, or another")
+    reproduce("--by", help="an answer for each value of these columns: COLUMN,COLUMN", **several)
+    told = "columns of your runs that the paper leaves open: COLUMN,COLUMN"
+    reproduce("--settings", help=told, **several)
     told = "write the page, its picture and all rows to this folder; without, print the page"
-    reproduce.add_argument("--out", type=Path, metavar="DIR", help=told)
-    quantities = add(_quantities, "list what claims can be about")
-    quantities.add_argument("name", nargs="?", help="show this quantity only, in full")
-    rates = add(_rates, "simulate how often verdicts are false")
-    rates.add_argument("--simulations", type=int, default=500, metavar="N")
-    rates.set_defaults(of="seeds")
-    which = rates.add_mutually_exclusive_group()
-    for name, told in (
-        ("looks", "of families with a plan of looks"),
-        ("universes", "of claims over universes"),
-        ("tuned", "of sides at their best values"),
-        ("unpaired", "of sides that are not paired"),
-    ):
-        which.add_argument(f"--{name}", dest="of", action="store_const", const=name, help=told)
+    reproduce("--out", type=Path, metavar="DIR", help=told)
+    quantities = add(_quantities, "list what claims can be about").add_argument
+    quantities("name", nargs="?", help="show this quantity only, in full")
+    rates = add(_rates, "simulate how often answers are false").add_argument
+    told = "for each form of results (default: 1000; a slow form takes fewer)"
+    rates("--simulations", type=int, default=1000, metavar="N", help=told)
+    told = "100 simulations, in a minute on two cores"
+    rates("--quick", dest="simulations", action="store_const", const=100, help=told)
+    told = "what is printed (default: csv)"
+    rates("--format", choices=("csv", "markdown"), default="csv", help=told)
     told = "a module, or a Python file, that registers quantities; may be repeated"
-    for command in (judge, register, quantities):
-        command.add_argument(
-            "--import", dest="imported", action="append", default=[], metavar="NAME", help=told
-        )
+    for option in (judge, register, quantities):
+        option("--import", dest="imported", action="append", default=[], metavar="NAME", help=told)
     return parser, commands.choices
 
 
 #: How verdicts are printed, each with the ending of the file that ``--out`` writes.
 FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html", "latex": "tex"}
+PRINTED = "what is printed (default: text)"
 
 
 def _check(given: argparse.Namespace) -> int:
@@ -147,7 +129,8 @@ def _check(given: argparse.Namespace) -> int:
     whatever the verdicts are, and 2 for a mistake: a column that is not in its table, for example.
     With --strict, it is 1 if a claim fails, is reversed or not met, or is not run.
     """
-    from verdicts import as_table, check, report
+    from verdicts import check, report
+    from verdicts.row import as_table
     from verdicts.statistics import judgement
 
     if given.out is not None and given.out.resolve() == given.tables.resolve():
@@ -244,16 +227,15 @@ def _reproduce(given: argparse.Namespace) -> int:
     """
     from verdicts import reproduction
 
-    found = reproduction.reproduce(
-        given.measured, given.printed, given.value, gaps=pair(given.gaps) if given.gaps else None,
-        margin=given.margin, width=given.width, unit=given.unit, settings=given.settings,
-        by=given.by,
-    )  # fmt: skip
+    names = ("value", "gaps", "margin", "width", "unit", "settings", "by")
+    options = {name: getattr(given, name) for name in names}
+    files = given.measured, given.printed
+    found = reproduction.reproduce(*files, **options)
     if given.out is None:
         page = reproduction.as_markdown(reproduction.sections(found))
         print(printable(page, keep="\n"), end="")
         return 0
-    reproduction.write(given.out, found, inputs=[given.printed, given.measured])
+    reproduction.write(given.out, found, inputs=files)
     print(printable(f"{found} {given.out / 'reproduction.html'}"))
     return 0
 
@@ -268,11 +250,15 @@ def _quantities(given: argparse.Namespace) -> int:
 
 
 def _rates(given: argparse.Namespace) -> int:
-    """Simulate families of claims whose truth is known; print error rates as CSV."""
-    from verdicts.statistics.error_rates import SIMULATIONS
+    """Simulate results whose truth is known, in the forms in which they come; print how often the
+    answers of the judge are false, and those of simpler rules: a row for each form and rule.
+    """
+    from verdicts.error_rates import as_markdown, rates
 
     check(given.simulations >= 1, "simulations", given.simulations, "at least 1")
-    print(SIMULATIONS[given.of](given.simulations).to_csv(index=False), end="")
+    table = rates(given.simulations)
+    text = as_markdown(table) if given.format == "markdown" else table.to_csv(index=False)
+    print(text.rstrip("\n"))
     return 0
 
 
@@ -290,10 +276,8 @@ class Lenient(io.FileIO):
         """Write bytes, or drop them; returns their number."""
         try:
             return super().write(data)
-        except BrokenPipeError:
-            pass
         except OSError as error:  # a full disk, for example
-            self.error = error
+            self.error = None if isinstance(error, BrokenPipeError) else error
         return len(data)
 
 

@@ -63,25 +63,18 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
         }
         alone = {name: gates[name].alone and name for name in found}
         missed[id], cells[id] = gates, _adjusted(found, alone, dict.fromkeys(found, claim))
-        scaled = {
-            name: Verdict(OUT_OF_SCALE, gates[name].why)
-            if gates[name].alone and verdict.verdict != NOT_RUN
-            else verdict
-            for name, verdict in cells[id].items()
-        }
+        scaled = dict(cells[id])
+        for name, verdict in cells[id].items():
+            if gates[name].alone and verdict.verdict != NOT_RUN:
+                scaled[name] = Verdict(OUT_OF_SCALE, gates[name].why)
         if claim.depends_on:
-            values = {
-                value: [scaled[name] for name in names]
-                for value, names in claim.open_values.items()
-            }
+            values = {k: [scaled[name] for name in of] for k, of in claim.open_values.items()}
             findings[id] = judgement.judge_depends(claim.depends_on, values)
         elif claim.every_cell:
             findings[id] = judgement.judge_every(list(scaled.values()))
         else:
             findings[id] = evidence_on(claim, {}, claim.expectation, claims, tables)
-    families = {
-        id: (claim.family, missed[id][""].alone and id) for id, claim in claims.claims.items()
-    }
+    families = {id: (of.family, missed[id][""].alone and id) for id, of in claims.claims.items()}
     decided = _adjusted(findings, families, claims.claims)
     rows = []
     for id, claim in claims.claims.items():
@@ -225,10 +218,8 @@ def _exact(claim: Claim, seeds: Evidence, expectation: Expectation) -> Verdict:
     largest = max(abs(seeds.estimate), abs(expectation.value))
     if mixed or (seeds.pairs > 1 and seeds.spread > ROUNDING * largest):
         how = f"{seeds.infinite} infinite" if mixed else f"standard deviation {seeds.spread:.3g}"
-        raise UserError(
-            f"claims.{claim.id}.exact: its seeds differ ({seeds.pairs} seeds, {how}); without "
-            "'exact', they are a sample."
-        )
+        told = f"its seeds differ ({seeds.pairs} seeds, {how}); without 'exact', they are a sample."
+        raise UserError(f"claims.{claim.id}.exact: {told}")
     return judgement.judge_exact(seeds)
 
 
@@ -238,10 +229,7 @@ def seed_numbers(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tab
     Raises a UserError, with the reason, for a claim that is not run, and for a gate that is not
     met, late ones too.
     """
-    try:
-        result = _result(claim, where, claims, tables)
-    except _NotRun as error:
-        raise UserError(str(error)) from None
+    result = _result(claim, where, claims, tables)
     if why := _missed(claim, where, claims, tables).why:
         raise UserError(why)
     if result.unpaired is not None:
@@ -249,7 +237,7 @@ def seed_numbers(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tab
     return result.numbers
 
 
-class _NotRun(Exception):
+class _NotRun(UserError):
     """Why there are no runs that could decide a claim."""
 
 
@@ -324,11 +312,9 @@ def _row(
     known = verdict.evidence
     seeds = known if isinstance(known, Evidence) else None
     coming = claim.looks[seeds.looks or 0 :] if seeds and verdict.verdict == UNDECIDED else ()
-    sources = (claim, OF_CLAIM), (verdict, OF_VERDICT), (known, OF_EVIDENCE)
-    (low, high), (plain_low, plain_high) = verdict.interval, verdict.plain_interval
-    copied: dict[str, Any] = {"low": low, "high": high, "level": verdict.interval_level}
-    copied |= {"plain_low": plain_low, "plain_high": plain_high}
-    for source, names in sources:
+    ends = dict(zip(ENDS, (*verdict.interval, *verdict.plain_interval), strict=True))
+    copied: dict[str, Any] = {"level": verdict.interval_level, **ends}
+    for source, names in (claim, OF_CLAIM), (verdict, OF_VERDICT), (known, OF_EVIDENCE):
         copied |= {name: getattr(source, name, NAN) for name in names}
     return Row(
         claim=claim.id,
@@ -348,6 +334,7 @@ def _row(
     )
 
 
+ENDS = ("low", "high", "plain_low", "plain_high")
 OF_CLAIM = ("place", "says", "quote", "kind", "shows", "mark", "mark_reason")
 OF_VERDICT = (
     *("verdict", "p_adjusted", "p_equivalent_adjusted", "met", "cases", "hardest"),
@@ -431,12 +418,9 @@ def judge(
     rows = of_frame(data)
     if minus is None and of:
         rows = selected(rows, of)
-    entry = {
-        "place": "", "says": says or f"{relation} {number:g}", "from": "table",
-        "kind": "equality" if relation == "near" else "order",
-        "quantity": "level" if minus is None else "difference", "with": given, relation: number,
-        **({} if margin is None else {"margin": margin}),
-    }  # fmt: skip
+    entry = {"says": says or f"{relation} {number:g}", "from": "table", relation: number}
+    entry |= {"quantity": "level" if minus is None else "difference", "with": given}
+    entry |= {} if margin is None else {"margin": margin}
     claims = claims_of({"claims": {"claim": entry}}, Path())
     check_names(claims, tables := {"table": rows})
     return Judged(judged(claims, tables))

@@ -344,7 +344,9 @@ def pooled(rows: Rows, claims: Sequence[str]) -> Scores:
     return Scores(mean_over(rows))
 
 
-@quantity("slope", unit=f"{OF_VALUE}, for 1 of it", example="{along: workers, value: accuracy}")
+@quantity(
+    "slope", unit=f"{OF_VALUE}, for 1 of the field", example="{along: workers, value: accuracy}"
+)
 def slope(
     rows: Rows,
     along: Column,

@@ -17,7 +17,7 @@ from pathlib import Path
 from subprocess import DEVNULL, SubprocessError, check_output
 from typing import Any
 
-from verdicts.claims.claim import Claim, ClaimsFile
+from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.files import check_keys, mapping, read_mapping, text, write_together
 from verdicts.registry import UserError, check, shown
@@ -71,25 +71,23 @@ def _entries(key: str, value: Any) -> list[Entry]:
 
 
 def _entry(key: str, value: object) -> Entry:
-    values = mapping(key, value)
-    check_keys(key, values, ("form", "date", "revision"), ("form", "date", "revision"))
-    hashes = {name: text(f"{key}.{name}", values[name]) for name in ("form", "revision")}
-    for name, pattern in (("form", "[0-9a-f]{64}"), ("revision", "[0-9a-f]{0,64}")):
-        if not re.fullmatch(pattern, hashes[name]):
+    values, hashes = mapping(key, value), {"form": "[0-9a-f]{64}", "revision": "[0-9a-f]{0,64}"}
+    check_keys(key, values, (*hashes, "date"), (*hashes, "date"))
+    for name, pattern in hashes.items():
+        if not re.fullmatch(pattern, text(f"{key}.{name}", values[name])):
             raise UserError(f"{key}.{name}: {shown(values[name])} is no hash.")
-    return Entry(date=as_date(f"{key}.date", values["date"]), **hashes)
+    date = as_date(f"{key}.date", values["date"])
+    return Entry(str(values["form"]), date, str(values["revision"]))
 
 
 def as_date(key: str, value: object) -> datetime:
     """A date with a time zone, in ISO format; a UserError for another value."""
-    try:
+    with suppress(ValueError, OverflowError):
         date = datetime.fromisoformat(str(value))
-        if date.tzinfo is None:
-            raise ValueError
-        return date.astimezone(UTC)
-    except (ValueError, OverflowError):
-        told = f"{shown(value)} is not allowed; give a date like 2026-01-31T12:00:00+00:00."
-        raise UserError(f"{key}: {told}") from None
+        if date.tzinfo is not None:
+            return date.astimezone(UTC)
+    told = "is not allowed; give a date like 2026-01-31T12:00:00+00:00."
+    raise UserError(f"{key}: {shown(value)} {told}")
 
 
 def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:
@@ -103,8 +101,8 @@ def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:
     known = read_registration(place) or {}
     last = {id: entries[-1].form for id, entries in known.items()}
     new = [id for id, form in claims.forms.items() if last.get(id) != form]
-    date, revision = datetime.now(UTC).replace(microsecond=0), _revision(path.parent)
-    added = {id: [*known.get(id, ()), Entry(claims.forms[id], date, revision)] for id in new}
+    now = datetime.now(UTC).replace(microsecond=0), _revision(path.parent)
+    added = {id: [*known.get(id, ()), Entry(claims.forms[id], *now)] for id in new}
     if new or not place.exists():
         write_together(place.parent, {place.name: written({**known, **added})}, [path])
     return place, len(claims.claims), len(new)
@@ -123,16 +121,13 @@ def written(registration: Registration) -> str:
     lines = [f"{HEAD}claims:" if registration else f"{HEAD}claims: {{}}"]
     for id, entries in registration.items():
         lines.append(f"  {json.dumps(id)}:")
-        for entry in entries:
-            date, hashes = entry.date.isoformat(timespec="seconds"), (entry.revision, entry.form)
-            lines.append('  - {{date: "{}", revision: "{}", form: "{}"}}'.format(date, *hashes))
+        for e in entries:
+            date = e.date.isoformat(timespec="seconds")
+            lines += [f'  - {{date: "{date}", revision: "{e.revision}", form: "{e.form}"}}']
     return "\n".join(lines) + "\n"
 
 
 BEFORE, CHANGED, ADDED = REGISTERED
-
-#: When the first run of each claim began.
-Dates = Mapping[str, datetime]
 
 
 def standing(entries: Sequence[Entry], form: str, first: datetime) -> str:
@@ -146,7 +141,7 @@ def standing(entries: Sequence[Entry], form: str, first: datetime) -> str:
 
 
 def with_standing(
-    rows: Sequence[Row], claims: ClaimsFile, known: Registration | None, first: Dates
+    rows: Sequence[Row], claims: ClaimsFile, known: Registration | None, first: dict[str, datetime]
 ) -> list[Row]:
     """The rows with ``registered``; None without a registration, or a ``first`` run."""
     if known is None:
@@ -158,17 +153,12 @@ def with_standing(
 def first_runs(claims: ClaimsFile, tables: Tables) -> dict[str, datetime]:
     """The earliest date in the column ``started`` of each claim's rows, where there is one."""
     first = {}
-    for claim in claims.claims.values():
-        members = [claims.claims[name] for name in claim.pooled] or [claim]
-        dates = {date for member in members for date in _started(member, tables)}
+    for id, claim in claims.claims.items():
+        dates: set[object] = set()
+        for member in [claims.claims[name] for name in claim.pooled] or [claim]:
+            with suppress(UserError, KeyError):  # there are no rows, or no such column
+                rows = selected(joined(tables, member.tables), member.where)
+                dates.update(rows["started"].dropna())
         if dates:
-            first[claim.id] = min(as_date("started", date) for date in dates)
+            first[id] = min(as_date("started", date) for date in dates)
     return first
-
-
-def _started(claim: Claim, tables: Tables) -> set[object]:
-    try:
-        rows = selected(joined(tables, claim.tables), claim.where)
-    except UserError:
-        return set()
-    return set(rows["started"].dropna()) if "started" in rows else set()

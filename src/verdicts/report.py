@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -17,6 +18,9 @@ from verdicts.row import ABSENT, Row, counted, counts, number, registered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+#: A heading, a text and a table of strings; each may be empty.
+Section = tuple[str, str, "pd.DataFrame"]
 
 #: The least of the column with the verdict.
 WIDTH = 11
@@ -61,8 +65,7 @@ class Result:
         try:
             from matplotlib.figure import Figure
         except ImportError:
-            told = "it needs matplotlib: pip install 'verdicts[pictures]'"
-            raise UserError(f"picture: {told}.") from None
+            raise UserError("picture: it needs matplotlib: verdicts[pictures].") from None
         figure = Figure(layout="constrained")
         self.draw(figure)
         try:
@@ -151,12 +154,22 @@ def _seeds(value: float) -> str:
 
 def as_markdown(rows: Sequence[Row]) -> str:
     """A page: the counts, a table of the claims, and one of their cells if there are any."""
-    told = filter(None, [counted(counts(rows)), registered(rows)])
-    parts = ["# Verdicts", *told, pipe_table(print_board(rows)), EXPLAINED]
-    cells = print_board(rows, cells=True)
-    if len(cells):
-        parts += ["## Parts of claims", pipe_table(cells)]
-    return "\n\n".join(parts) + "\n"
+    return markdown_page("Verdicts", _sections(rows))
+
+
+def _sections(rows: Sequence[Row]) -> list[Section]:
+    claims, cells, none = print_board(rows), print_board(rows, cells=True), pd.DataFrame()
+    head = [("", counted(counts(rows)), none), ("", registered(rows), claims)]
+    return [*head, ("", EXPLAINED, none), ("Parts of claims" * bool(len(cells)), "", cells)]
+
+
+def markdown_page(title: str, sections: Iterable[Section], picture: str = "") -> str:
+    """A page in Markdown; ``picture`` is the name of its file, or empty."""
+    parts = [f"# {escaped(title)}", f"![Printed against ours]({picture})" if picture else ""]
+    for heading, text, table in sections:
+        parts += [f"## {heading}" if heading else "", escaped(text)]
+        parts += [] if table.empty else [pipe_table(table)]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def pipe_table(printed: pd.DataFrame) -> str:
@@ -171,11 +184,11 @@ def escaped(plain: str) -> str:
 
 
 #: Characters with a meaning in LaTeX, or that its fonts lack.
-LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+LATEX = str.maketrans({character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "−": "$-$", "±": r"$\pm$", "≤": r"$\le$", "≥": r"$\ge$", "–": "--", "\u00a0": "~",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-}  # fmt: skip
+})  # fmt: skip
 
 
 def as_latex(rows: Sequence[Row]) -> str:
@@ -186,15 +199,11 @@ def as_latex(rows: Sequence[Row]) -> str:
 def latex_table(printed: pd.DataFrame) -> str:
     """A table of strings as a ``tabular`` with booktabs' rules; text is escaped."""
     lines = [list(printed.columns), *printed.itertuples(index=False)]
-    head, *body = (
-        " & ".join("".join(LATEX.get(c, c) for c in " ".join(t.splitlines())) for t in line)
-        + r" \\"
-        for line in lines
-    )
-    return "\n".join([
-        rf"\begin{{tabular}}{{{'l' * printed.shape[1]}}}", r"\toprule", head, r"\midrule", *body,
-        r"\bottomrule", r"\end{tabular}",
-    ])  # fmt: skip
+    texts = [[" ".join(text.splitlines()).translate(LATEX) for text in line] for line in lines]
+    head, *body = (" & ".join(line) + r" \\" for line in texts)
+    begin = rf"\begin{{tabular}}{{{'l' * printed.shape[1]}}}"
+    rules = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(rules)
 
 
 #: Of the format: it changes when a field is renamed or removed.
@@ -205,11 +214,8 @@ def as_json(rows: Sequence[Row]) -> str:
     """``{"version": 1, "counts": {…}, "rows": […]}``; a number that is not finite is null or a
     string (``"Infinity"``, ``"-Infinity"``), since JSON has none.
     """
-    content = {
-        "version": VERSION,
-        "counts": counts(rows),
-        "rows": [_plain(asdict(row)) for row in rows],
-    }
+    plain = [_plain(asdict(row)) for row in rows]
+    content = {"version": VERSION, "counts": counts(rows), "rows": plain}
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -243,17 +249,20 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
 
     All text is escaped: nothing in a claims file becomes markup.
     """
-    cells = print_board(rows, cells=True)
-    told = filter(None, [counted(counts(rows)), registered(rows)])
-    parts = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(text)}</p>" for text in told)]
-    parts += [html_table(print_board(rows), "Claims"), f"<p>{escape(EXPLAINED)}</p>"]
-    if len(cells):
-        parts += ["<h2>Parts of claims</h2>", html_table(cells, "Parts of claims")]
-    return html_page(title, parts)
+    return html_page(title, _sections(rows))
 
 
-def html_page(title: str, parts: Iterable[str]) -> str:
-    """A page of one file; ``parts`` are HTML."""
+def html_page(title: str, sections: Iterable[Section], picture: bytes = b"") -> str:
+    """A page as one HTML file, with the ``picture`` (PNG) inside. All text is escaped."""
+    parts = [f"<h1>{escape(title)}</h1>"]
+    for heading, text, table in sections:
+        parts += [f"<h2>{escape(heading)}</h2>"] if heading else []
+        parts += [f"<p>{escape(text)}</p>"] if text else []
+        parts += [] if table.empty else [html_table(table, heading or title)]
+    if picture:
+        data = base64.b64encode(picture).decode()
+        look = 'alt="Printed against ours" style="max-width: 100%"'
+        parts.insert(1, f'<img {look} src="data:image/png;base64,{data}">')
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -266,10 +275,8 @@ def html_page(title: str, parts: Iterable[str]) -> str:
 def html_table(printed: pd.DataFrame, name: str) -> str:
     """A table of strings, which are escaped; the column Verdict has its colours."""
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in printed.columns)
-    lines = "\n".join(
-        "<tr>" + "".join(_cell(column, row[column]) for column in printed.columns) + "</tr>"
-        for row in printed.to_dict("records")
-    )
+    cells = ("".join(map(_cell, printed.columns, row)) for row in printed.itertuples(index=False))
+    lines = "\n".join(f"<tr>{row}</tr>" for row in cells)
     return (
         f'<div class="scroll" tabindex="0"><table aria-label="{escape(name)}">\n'
         f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>"
@@ -277,7 +284,6 @@ def html_table(printed: pd.DataFrame, name: str) -> str:
 
 
 def _cell(column: str, text: str) -> str:
-    if column != "Verdict":
-        return f"<td>{escape(text)}</td>"
     verdict = text.partition(",")[0].replace(" ", "-")
-    return f'<td class="verdict {escape(verdict)}">{escape(text)}</td>'
+    look = f' class="verdict {escape(verdict)}"' if column == "Verdict" else ""
+    return f"<td{look}>{escape(text)}</td>"

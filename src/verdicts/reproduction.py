@@ -8,13 +8,12 @@ made here, too.
 
 from __future__ import annotations
 
-import base64
 import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,21 +24,13 @@ from verdicts.files import write_together
 from verdicts.lazy import pd, special
 from verdicts.printed_tables import COLUMN, LONGEST, OF_NUMBERS, read_printed
 from verdicts.registry import UserError, check, one_of, printable
-from verdicts.report import Result, as_strings, escaped, html_page, html_table, pipe_table
+from verdicts.report import Result, Section, as_strings, html_page, markdown_page
 from verdicts.row import ABSENT, alike
 from verdicts.run_values import per_run
 from verdicts.scores import are_left_out
+from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
-from verdicts.statistics.judgement import (
-    CANNOT_TELL,
-    CONSISTENT,
-    NOT_MET,
-    NOT_RUN,
-    PRINTED,
-    UNDECIDED,
-    WIDE,
-    Count,
-)  # fmt: skip
+from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, Count
 from verdicts.statistics.multiverse import share_interval
 from verdicts.table import of_frame, read_table
 
@@ -49,10 +40,8 @@ if TYPE_CHECKING:
 LEVEL, GAP = "level", "gap"
 
 #: The answers.
-REPRODUCED = "reproduced"
-IN_PART = "reproduced in part"
+REPRODUCED, IN_PART, NOT_REPRODUCED = "reproduced", "reproduced in part", "not reproduced"
 IN_GAPS = "in gaps but not in levels"
-NOT_REPRODUCED = "not reproduced"
 NOT_TOLD = "cannot be told with what is printed"
 
 #: The columns of the comparison, behind the keys.
@@ -63,10 +52,8 @@ OF_ROWS = (
 )  # fmt: skip
 
 #: What no key may be called: columns of ours.
-RESERVED = {
-    *OF_ROWS, "seed", "run", "step", "diverged",
-    "finite", "count", "spread", "scale", "why", "lost",
-}  # fmt: skip
+OTHERS = "seed", "run", "step", "diverged", "finite", "count", "spread", "scale", "why", "lost"
+RESERVED = {*OF_ROWS, *OTHERS}
 
 #: The units of numbers on a scale, with its end; gaps may be negative.
 SCALES = {"%": 100.0, "percent": 100.0, "share": 1.0, "share of 1": 1.0}
@@ -117,13 +104,11 @@ class Reproduction(Result):
 
     def __str__(self) -> str:
         """The answer, the counts behind it, and what was left out."""
-        answer, *counts = self.answer()
-        inside = " and ".join(
-            f"{count.inside} of {count.number} {what}s"
-            for what, count in zip(("printed number", "gap"), counts, strict=True)
-            if count.number
-        )
-        told = f"{inside} lie inside their prediction intervals" if inside else "nothing compared"
+        answer, levels, gaps = self.answer()
+        inside = [f"{levels.inside} of {levels.number} printed numbers"] * bool(levels.number)
+        inside += [f"{gaps.inside} of {gaps.number} gaps"] * bool(gaps.number)
+        lie = " lie inside their prediction intervals"
+        told = " and ".join(inside) + lie if inside else "nothing compared"
         return f"{answer.capitalize()}: {'. '.join([told, *self.told])}."
 
     def shown(self) -> pd.DataFrame:
@@ -136,15 +121,15 @@ class Reproduction(Result):
 
     def parts(self) -> list[tuple[dict[str, str], Reproduction]]:
         """The part for each value of the keys ``by``; one part, of all, without keys."""
-        groups: Any = self.frame.groupby([*self.by], sort=False) if self.by else [((), self.frame)]
-        return [
-            (dict(zip(self.by, values, strict=True)), replace(self, frame=rows))
-            for values, rows in groups
-        ]
+        if not self.by:
+            return [({}, self)]
+        groups: Any = self.frame.groupby([*self.by], sort=False)
+        return [(dict(zip(self.by, k, strict=True)), replace(self, frame=f)) for k, f in groups]
 
     def answer(self) -> tuple[str, Count, Count]:
         """The answer, and the counts of levels and gaps behind it."""
-        levels, gaps = (counted(self.of(kind)) for kind in (LEVEL, GAP))
+        compared = (comparable(self.of(kind)) for kind in (LEVEL, GAP))
+        levels, gaps = (Count.of(rows["verdict"], rows["q_p"]) for rows in compared)
         asked = self.frame[self.frame["main"] & (self.frame["apart"] == "")]
         whole = len(asked) == levels.number + gaps.number
         return answer(levels, gaps, whole=whole), levels, gaps
@@ -156,10 +141,10 @@ class Reproduction(Result):
         """
         rest = [name for name in self.keys if self.gaps and name != self.gaps[0]]
         levels = comparable(self.of(LEVEL))
-        groups = [row for _, row in levels.groupby(rest)] if rest else [levels]
-        rows = [row for row in groups if len(row) > 1]
-        same = [row["printed"].rank().equals(row["ours"].rank()) for row in rows]
-        return sum(same), len(rows)
+        ranks = levels.groupby(rest or "kind")[["printed", "ours"]].rank()
+        same = (ranks["printed"] == ranks["ours"]).groupby([levels[k] for k in rest or ["kind"]])
+        of_several = same.all()[same.size() > 1]
+        return int(of_several.sum()), len(of_several)
 
     def settings(self) -> pd.DataFrame:
         """How near the settings of our runs come to the levels that have several, nearest first.
@@ -167,18 +152,16 @@ class Reproduction(Result):
         ``distance`` is the root mean square of ours − printed. Rows are settings of at least half
         of the numbers, and each number at its nearest. Empty if no level has several.
         """
-        rows = self.frame[(self.frame["kind"] == LEVEL) & self.frame["ours"].notna()]
+        rows = self.frame.assign(off=(self.frame["ours"] - self.frame["printed"]).abs())
+        rows = rows[(rows["kind"] == LEVEL) & rows["off"].notna()]
         rows = rows[rows.groupby(self.keys)["setting"].transform("nunique") > 1]
-        rows = rows.assign(off=(rows["ours"] - rows["printed"]).abs())
         nearest = rows.loc[rows.groupby(self.keys)["off"].idxmin()]
         named = rows.assign(setting=rows["setting"].replace("", "the chosen one"))
         groups = pd.concat([nearest.assign(setting="each at its nearest"), named])
         table = groups.groupby("setting", sort=False, as_index=False).agg(
-            numbers=("off", "size"),
-            inside=("inside", "sum"),
-            distance=("off", lambda off: math.sqrt((off**2).mean())),
-            farthest=("off", "max"),
-        )
+            numbers=("off", "size"), inside=("inside", "sum"),
+            distance=("off", lambda off: math.sqrt((off**2).mean())), farthest=("off", "max"),
+        )  # fmt: skip
         return table[2 * table["numbers"] >= len(nearest)].sort_values("distance")
 
     def draw(self, figure: Figure) -> None:
@@ -189,23 +172,20 @@ class Reproduction(Result):
         parts = [pair for pair in self.parts() if pair[1].frame["low"].notna().any()]
         if not 0 < len(parts) <= MOST_DRAWN:
             parts = [({}, self)]
-        names = [" · ".join(filter(None, values.values())) for values, _ in parts]
-        figure.set_size_inches(7, 1.6 + 0.3 * len(names))
+        figure.set_size_inches(7, 1.6 + 0.3 * len(parts))
         for axes, kind in zip(figure.subplots(1, 2, sharey=True), (LEVEL, GAP), strict=True):
             axes.axvspan(-1, 1, color="0.9", zorder=0)
-            for place, (_, part) in enumerate(parts):
-                for verdict, (colour, marker) in DRAWN.items():
-                    rows = part.of(kind).query("verdict == @verdict")
-                    off = rows["printed"] - rows["ours"]
-                    far = off / (rows["high"] - rows["ours"]).where(
-                        off > 0, rows["ours"] - rows["low"]
-                    )
-                    label = verdict if place == 0 else ""
-                    look = {"color": colour, "marker": marker, "alpha": 0.7, "label": label}
-                    axes.scatter(far.fillna(0).clip(-EDGE, EDGE), [place] * len(far), **look)
-            axes.set_xlim(-EDGE - 0.5, EDGE + 0.5)
-            axes.set_title(f"printed {kind}s")
+            rows = pd.concat([part.of(kind).assign(place=k) for k, (_, part) in enumerate(parts)])
+            off = rows["printed"] - rows["ours"]
+            half = np.where(off > 0, rows["high"] - rows["ours"], rows["ours"] - rows["low"])
+            rows["far"] = (off / half).fillna(0).clip(-EDGE, EDGE)
+            for verdict, (colour, marker) in DRAWN.items():
+                drawn = rows[rows["verdict"] == verdict]
+                look = {"color": colour, "marker": marker, "alpha": 0.7, "label": verdict}
+                axes.scatter(drawn["far"], drawn["place"], **look)
+            axes.set(title=f"printed {kind}s", xlim=(-EDGE - 0.5, EDGE + 0.5))
             axes.set_xticks([-4, -2, 0, 2, 4])
+        names = [" · ".join(filter(None, values.values())) for values, _ in parts]
         axes.set_yticks(range(len(names)), names, parse_math=False)
         axes.set_ylim(len(names) - 0.5, -0.5)
         told = "printed − ours, in half-widths of our prediction interval"
@@ -222,13 +202,7 @@ DRAWN = {CONSISTENT: ("#12652a", "o"), NOT_MET: ("#a3201c", "X"), CANNOT_TELL: (
 
 def comparable(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that were compared, without those apart."""
-    return rows[rows["verdict"].isin(PRINTED) & (rows["apart"] == "")]
-
-
-def counted(rows: pd.DataFrame) -> Count:
-    """How many of the rows lie inside; those that were not compared, or are apart, do not count."""
-    rows = comparable(rows)
-    return Count.of(rows["verdict"], rows["q_p"])
+    return rows[rows["verdict"].isin(judgement.PRINTED) & (rows["apart"] == "")]
 
 
 def keys_of(printed: pd.DataFrame) -> list[str]:
@@ -240,15 +214,10 @@ def keys_of(printed: pd.DataFrame) -> list[str]:
 def reproduce(
     measured: pd.DataFrame | Mapping[str, Any] | str | Path,
     printed: pd.DataFrame | Mapping[str, Any] | str | Path,
-    value: str = "value",
-    *,
-    gaps: tuple[str, object] | None = None,
-    margin: float | None = None,
-    width: float | None = None,
-    unit: str = "",
-    settings: Sequence[str] = (),
+    value: str = "value", *, gaps: tuple[str, object] | None = None, margin: float | None = None,
+    width: float | None = None, unit: str = "", settings: Sequence[str] = (),
     by: Sequence[str] = (),
-) -> Reproduction:
+) -> Reproduction:  # fmt: skip
     """Compare printed numbers with the runs ``measured``, number by number and gap by gap.
 
     Both are tables (a DataFrame, a mapping of columns) or files. ``printed`` has a column ``value``
@@ -271,27 +240,26 @@ def reproduce(
     numbers = read_printed(printed, value)
     keys = keys_of(numbers)
     check(keys, "printed", list(numbers), "it needs columns that name the cells, such as method")
-    for name in RESERVED & {*keys}:
-        check(False, "printed: column", name, "ours has this name; choose another")
+    for name in keys:
+        check(name not in RESERVED, "printed: column", name, "ours has this name; choose another")
     for name in by:
         one_of("by", name, keys)
     numbers = _numbers(_told_apart("printed", numbers, keys), keys, unit)
     runs = _told_apart("measured", _runs(measured, keys, value, settings), keys, "setting", "seed")
-    numbers, runs, told = _in_one_unit(numbers, runs, keys)
+    told = _in_one_unit(numbers, runs, keys)
     runs["why"] = f"no {value}"
-    of_gaps = None
-    if gaps:
-        of_gaps = gaps[0], text_of(gaps[1])
+    of_gaps = (gaps[0], text_of(gaps[1])) if gaps else None
+    if of_gaps:
         numbers, runs = _with_gaps(numbers, runs, keys, *of_gaps)
     runs["finite"] = runs["value"].where(np.isfinite(runs["value"]))
-    ours = runs.groupby([*keys, "setting"], sort=False).agg(
+    cell = [*keys, "setting"]
+    ours = runs.groupby(cell, sort=False).agg(
         ours=("finite", "mean"), sd=("finite", "std"),
         seeds=("value", "count"), finite=("finite", "count"),
-    )  # fmt: skip
-    ours = ours.join(left_out(runs, [*keys, "setting"])).reset_index()
-    ours["lost"] = ours["lost"].astype(object)
-    absent = {"setting": "", "seeds": 0, "finite": 0, "lost": ""}
+    ).join(left_out(runs, cell)).reset_index()  # fmt: skip
+    absent = {"setting": "", "seeds": 0, "finite": 0}
     table = numbers.merge(ours, on=keys, how="left").fillna(absent)
+    table["lost"] = table["lost"].astype(object).fillna("")
     table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
     if not table["seeds"].any():
         first = ", ".join(numbers[keys].iloc[0])
@@ -310,11 +278,8 @@ def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str
     else:
         file, table = "measured", of_frame(pd.DataFrame(measured), "measured")
     if COLUMN in keys and COLUMN not in table:
-        raise UserError(
-            f"printed: it has no column 'value', so the names of its columns of numbers are in "
-            f"{COLUMN!r}, which {file} lacks; call the one column of numbers 'value', or add "
-            f"{COLUMN!r} to {file}."
-        )
+        told = f"the names of its columns of numbers are in {COLUMN!r}, which {file} lacks"
+        raise UserError(f"printed: it has no column 'value', so {told}; call one 'value'.")
     for name in (*keys, "seed", value, *settings):
         one_of(f"{file}: column", name, list(map(str, table.columns)))
     if settings or "setting" not in table:
@@ -361,45 +326,36 @@ def _numbers(printed: pd.DataFrame, keys: list[str], unit: str) -> pd.DataFrame:
     return table.assign(unit=table["unit"].where(table["unit"] != "", unit), kind=LEVEL)
 
 
-def _in_one_unit(
-    numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]
-) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Both tables in the units of the printed one, and what was done to ours, in a sentence.
+def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> list[str]:
+    """Take our runs in the units of the printed numbers; what was done to them, in sentences.
 
     Printed numbers of one metric (a column, and a unit but percent and shares) have one unit.
     ``scale`` is the end of its scale; NaN if it has none, or a number lies outside.
     """
-    finite = runs.assign(value=runs["value"].where(np.isfinite(runs["value"])))
-    ours = finite.groupby(keys)["value"].agg(["min", "max", "median"]).reset_index()
-    cells, told = pd.MultiIndex.from_frame(runs[keys]), []
+    cells, told = pd.MultiIndex.from_frame(runs[keys]), list[str]()
     ends = numbers["unit"].str.lower().map({**SCALES, "": np.nan})
     other = numbers["unit"].where(ends.isna(), "")
     metric = [numbers[key] for key in (COLUMN, "metric") if key in keys]
     for _, rows in numbers.groupby([*metric, other], sort=False):
-        own = rows[keys].merge(ours, on=keys)
-        first, last = rows["value"].min(), rows["value"].max()
-        low, high = own["min"].min(), own["max"].max()
-        times, factor = rows["value"].median() / own["median"].median(), 1.0
-        end = float(ends[rows.index].max())
-        if low >= 0 and 0 < high <= 1 and first >= 0 and times > OTHER_UNIT:
-            factor = 100.0 if last <= 100 and (last > 1 or end == 100) else 1.0
-        elif first >= 0 and last <= 1 and low >= 0 and 1 < high <= 100 and times < 1 / OTHER_UNIT:
-            factor = 0.01
-        if factor != 1 and math.isnan(end) and not other[rows.index].any():
+        mine = cells.isin(pd.MultiIndex.from_frame(rows[keys]))
+        ours, end = runs["value"][mine & np.isfinite(runs["value"])], ends[rows.index].max()
+        first, last, low, high = rows["value"].min(), rows["value"].max(), ours.min(), ours.max()
+        times, may_be = rows["value"].median() / ours.median(), min(first, low) >= 0
+        up = may_be and 0 < high <= 1 and last <= 100 and times > OTHER_UNIT
+        down = may_be and last <= 1 < high <= 100 and times < 1 / OTHER_UNIT
+        unstated = math.isnan(end) and not other[rows.index].any()
+        if unstated and (down or (up and last > 1)):
             sides = f"printed ones are {first:g} to {last:g}, measured ones {low:g} to {high:g}"
-            raise UserError(
-                f"unit: of the values, {sides}: one side may be in percent. Say the unit of the "
-                "printed ones, in a column 'unit' or by --unit: %, share, or another."
-            )
-        if factor != 1 and end == max(factor, 1.0):
-            of = cells.isin(pd.MultiIndex.from_frame(rows[keys]))
-            runs["value"] = runs["value"].where(~of, runs["value"] * factor)
-            unit = "percent" if end > 1 else "shares of 1"
+            why = "one side may be in percent. Say the unit of the printed ones: %, share, other"
+            raise UserError(f"unit: of the values, {sides}: {why} (column 'unit', or --unit).")
+        if (up and end == 100) or (down and end == 1):
+            factor, unit = (100.0, "percent") if up else (0.01, "shares of 1")
+            runs.loc[mine, "value"] *= factor
             told.append(f"Printed numbers are in {unit}: measured ones are taken × {factor:g}")
             low, high = low * factor, high * factor
         is_on = min(first, low) >= 0 and max(last, high) <= end
         numbers.loc[rows.index, "scale"] = end if is_on else np.nan
-    return numbers, runs, told
+    return told
 
 
 def _with_gaps(
@@ -411,122 +367,105 @@ def _with_gaps(
     """
     one_of("gaps", name, keys)
     one_of(f"gaps: {name}", reference, set(numbers[name]))
-    rest = [key for key in keys if key != name]
+    rest, cell = [key for key in keys if key != name], [*keys, "setting"]
 
-    def gaps(table: pd.DataFrame, *more: str) -> tuple[pd.DataFrame, ...]:
-        base = table[name] == reference
-        of, minus = table[~base], table[base].drop(columns=name)
-        both = of.merge(minus, on=[*rest, *more], suffixes=("", "_base"))
-        return both.assign(value=(both["value"] - both["value_base"]).round(12)), of, minus
+    base = runs[name] == reference
+    minus = runs[base].drop(columns=name).assign(value=-runs["value"])
+    minus = runs.loc[~base, cell].drop_duplicates().merge(minus, on=[*rest, "setting"])
+    both = pd.concat([runs[~base].merge(minus[cell].drop_duplicates()), minus])
+    both["lost"] = np.isinf(both["value"])
+    groups = both.groupby([*cell, "seed"], sort=False)
+    ours = groups.agg(why=("why", "first"), sides=("why", "size"), lost=("lost", "sum"))
+    ours["value"] = groups["value"].sum(min_count=2).round(12)
+    ours["why"] = ours["why"].mask(ours["lost"] == 2, "both sides diverged")
+    ours["why"] = ours["why"].mask(ours["sides"] < 2, "a run to compare with is missing")
+    ours = ours.reset_index()
 
-    (ours, of, minus), (both, *_) = gaps(runs, "setting", "seed"), gaps(numbers, "kind")
-    lost = np.isinf(ours["value_base"]) & ours["value"].isna()
-    ours["why"] = ours["why"].mask(lost, "both sides diverged")
-    cells = of[[*keys, "setting"]].drop_duplicates().merge(minus, on=[*rest, "setting"])
-    of = of.merge(cells[[*keys, "setting"]].drop_duplicates())
-    alone = pd.concat([of, cells]).drop_duplicates([*keys, "setting", "seed"], keep=False)
-    alone = alone.assign(value=np.nan, why="a run to compare with is missing")
-    ours = pd.concat([ours, alone])
-    apart = both["apart"].where(both["apart_base"] != "", "")
-    both = both.assign(kind=GAP, rounding=both["rounding"] + both["rounding_base"], apart=apart)
-    both["unit"] = both["unit"].replace("%", "points")
-    for table in (ours, both):
+    base = numbers[name] == reference
+    of, minus = numbers[~base], numbers[base].drop(columns=name)
+    gaps = of.merge(minus, on=[*rest, "kind"], suffixes=("", "_base")).assign(kind=GAP)
+    gaps["value"] = (gaps["value"] - gaps["value_base"]).round(12)
+    gaps["rounding"] += gaps["rounding_base"]
+    gaps["apart"] = gaps["apart"].where(gaps["apart_base"] != "", "")
+    gaps["unit"] = gaps["unit"].replace("%", "points")
+    for table in (ours, gaps):
         table[name] += f" − {reference}"
-    return pd.concat([numbers, both]), pd.concat([runs, ours], join="inner")
+    return pd.concat([numbers, gaps]), pd.concat([runs, ours], join="inner")
 
 
 def left_out(runs: pd.DataFrame, by: list[str]) -> pd.Series:
     """Of each group of runs with a missing value, which seeds are left out, and ``why``."""
-    told: dict[Any, list[str]] = {}
-    missing: Any = runs[runs["value"].isna()].groupby([*by, "why"])["seed"]
-    for (*group, why), seeds in missing:
-        rows = "1 row" if len(seeds) == 1 else f"{len(seeds)} rows"
-        of = f" in {rows}" if why.startswith("no ") else ""
-        told.setdefault(tuple(group), []).append(f"{are_left_out(seeds)}: {why}{of}")
-    index = pd.MultiIndex.from_tuples(list(told) or [("",) * len(by)], names=by)
-    return pd.Series(["; ".join(parts) for parts in told.values()] or [""], index, name="lost")
+    groups: Any = runs[runs["value"].isna()].groupby([*by, "why"])["seed"]
+    lost = groups.agg(told=are_left_out, rows="size").reset_index("why").astype(str)
+    rows = " in " + lost["rows"] + np.where(lost["rows"] == "1", " row", " rows")
+    told = lost["told"] + ": " + lost["why"] + rows.where(lost["why"].str.startswith("no "), "")
+    return told.groupby(by).agg("; ".join).rename("lost")
 
 
 def _compared(table: pd.DataFrame, margin: float | None, width: float | None) -> pd.DataFrame:
     """The table with what the prediction interval and the other definitions say of each row."""
-    n, mean, printed = table["seeds"], table["ours"], table["value"]
+    n, mean, printed, scale = table["seeds"], table["ours"], table["value"], table["scale"]
     judged = (n >= FEWEST) & (table["finite"] == n) & np.isfinite(table["sd"])
     gap, off, tiny = table["kind"] == GAP, mean - printed, 1e-12 * mean.abs()  # rounding
     theirs, errors, freedoms = _errors(table)
     both = np.sqrt((errors**2).sum(axis=0))
-    quantile = replication.student_quantile(ALPHA, errors, freedoms)
-    half = quantile * both + table["rounding"]
+    half = replication.student_quantile(ALPHA, errors, freedoms) * both + table["rounding"]
     inside = judged & ~exceeds(off.abs(), half)
-    low = (mean - half).clip(lower=(-table["scale"]).where(gap, 0 * table["scale"]))
-    high = (mean + half).clip(upper=table["scale"])
-    widest: Any = WIDE * table["scale"] if width is None else width
+    low, high = (mean - half).clip(lower=0 - gap * scale), (mean + half).clip(upper=scale)
+    widest: Any = judgement.WIDE * scale if width is None else width
     wide = ~gap & exceeds(high - low, widest)
-    verdict = np.select(
-        [n == 0, ~judged, ~inside, (mean.abs() <= half) | wide],
-        [NOT_RUN, UNDECIDED, NOT_MET, CANNOT_TELL], CONSISTENT,
-    )  # fmt: skip
-    infinite = (n - table["finite"]).astype(str) + " of " + n.astype(str) + " seeds"
-    why = np.select(
-        [(n == 0) | judged, n < FEWEST],
-        ["", "too few seeds: " + n.astype(str) + f"; a verdict takes {FEWEST}"],
-        "the number is infinite in " + infinite,
-    )  # fmt: skip
+    conditions = [n == 0, ~judged, ~inside, (mean.abs() <= half) | wide]
+    verdicts = [NOT_RUN, judgement.UNDECIDED, NOT_MET, CANNOT_TELL]
+    few = "too few seeds: " + n.astype(str) + f"; a verdict takes {FEWEST}"
+    counts = (n - table["finite"]).astype(str) + " of " + n.astype(str)
+    infinite = "the number is infinite in " + counts + " seeds"
+    why = np.select([(n == 0) | judged, n < FEWEST], ["", few], infinite)
     notes = zip(table["note"], why, table["lost"], strict=True)
     beyond = (off.abs() - table["rounding"]).clip(lower=0) / both
     spread = judged & (both > tiny)
-    q_p = replication.student_p(beyond, errors, freedoms)
-    table = table.assign(
-        printed=printed, se=theirs, inside=inside, verdict=verdict, why=why,
-        note=["; ".join(filter(None, note)) for note in notes],
-        low=low.where(judged), high=high.where(judged), z=(np.sign(off) * beyond).where(spread),
-        q_p=pd.Series(q_p, table.index).where(spread, inside.astype(float)).where(judged),
-    )  # fmt: skip
+    q_p = pd.Series(replication.student_p(beyond, errors, freedoms), table.index)
     # so that normal intervals of 95 % are Student's
     wider = errors * special.stdtrit(freedoms, 1 - ALPHA / 2) / special.ndtri(1 - ALPHA / 2)
-    studies = pd.DataFrame({
+    study = pd.DataFrame({
         "original": printed, "original_se": np.hypot(wider[0], wider[1]),
         "replication": mean, "replication_se": wider[2],
     })[judged & (errors[2] > tiny)]  # fmt: skip
-
-    def said(by: Callable[..., Any], studies: pd.DataFrame, **more: Any) -> pd.Series:
-        rows: dict[Any, Any] = studies.to_dict("index")
-        return pd.Series({k: by(**study, **more) for k, study in rows.items()}, dtype=object)
-
-    near = np.nan if margin is None else said(replication.equivalence, studies, margin=margin)
-    of_gaps = studies[gap[studies.index] & (studies["original"] != 0)]
-    vote = replication.same_sign_and_significant
+    gaps = study[gap[study.index] & (study["original"] != 0)]
     return table.assign(
-        equivalence_p=near,
-        same_sign=of_gaps["original"] * of_gaps["replication"] > 0,
-        significant=said(vote, of_gaps.drop(columns="original_se")),
-        telescopes_p=said(replication.small_telescopes, of_gaps),
-        sceptical_p=said(replication.sceptical_p, of_gaps),
-        golden_p=said(replication.sceptical_p, of_gaps, type="golden"),
-    )
+        printed=printed, se=theirs, inside=inside, why=why,
+        verdict=np.select(conditions, verdicts, CONSISTENT),
+        note=["; ".join(filter(None, note)) for note in notes],
+        low=low.where(judged), high=high.where(judged), z=(np.sign(off) * beyond).where(spread),
+        q_p=q_p.where(spread, inside.astype(float)).where(judged),
+        equivalence_p=replication.equivalence(**study, margin=margin) if margin else np.nan,
+        same_sign=gaps["original"] * gaps["replication"] > 0,
+        significant=replication.same_sign_and_significant(**gaps.drop(columns="original_se")),
+        telescopes_p=replication.small_telescopes(**gaps),
+        sceptical_p=replication.sceptical_p(**gaps),
+        golden_p=replication.sceptical_p(**gaps, type="golden"),
+    )  # fmt: skip
 
 
-def _errors(table: pd.DataFrame) -> tuple[pd.Series, np.ndarray, np.ndarray]:
+def _errors(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The standard error of each printed number, NaN without a printed spread that counts.
 
     With it those behind the interval, [of the number, of the other one of a gap, of ours], and
     their degrees of freedom. Without a spread, the number is a mean of runs with the spread of
     ours. A spread is that of as many runs as ours if their number is not printed.
     """
-    n, gap, alone = table["seeds"], table["kind"] == GAP, table["sd"] / np.sqrt(table["seeds"])
-    names = [f"{name}{end}" for end in ("", "_base") for name in ("se", "spread", "count")]
-    of = table.reindex(columns=names).astype(float)
-    printed = []
-    for k in (0, 3):
-        se, spread, runs = of[names[k]], of[names[k + 1]], of[names[k + 2]].fillna(n)
-        error = se.where(se > 0, spread / np.sqrt(runs))
-        printed.append((error.where((error > 0) & (runs >= FEWEST)), runs - 1))
-    (first, of_first), (second, of_second) = printed
-    second = second.where(gap, 0.0)
-    theirs = (first**2 + second**2) ** 0.5
-    assumed, count = theirs.isna(), of[["count", "count_base"]].min(axis=1).fillna(1.0)
-    errors = [first.mask(assumed, table["sd"] / np.sqrt(count)), second.mask(assumed, 0.0), alone]
-    freedoms = [of_first.mask(assumed, n - 1), of_second.where(gap & ~assumed, n - 1), n - 1]
-    return theirs, np.array(errors, dtype=float), np.array(freedoms, dtype=float)
+    n, sd, gap = (table[name].to_numpy() for name in ("seeds", "sd", "kind"))
+    names = [f"{name}{end}" for name in ("se", "spread", "count") for end in ("", "_base")]
+    of = table.reindex(columns=names).astype(float).to_numpy()
+    se, spread, count = of.T.reshape(3, 2, len(n))
+    runs = np.where(np.isnan(count), n, count)
+    printed = np.where(se > 0, se, spread / np.sqrt(runs))
+    printed = np.where((printed > 0) & (runs >= FEWEST), printed, np.nan)
+    printed[1, gap != GAP] = 0
+    theirs = np.sqrt((printed**2).sum(axis=0))
+    assumed = np.isnan(theirs)
+    instead = sd / np.sqrt(np.nan_to_num(np.fmin(*count), nan=1.0)), 0 * sd
+    errors = *np.where(assumed, instead, printed), sd / np.sqrt(n)
+    return theirs, np.array(errors), np.array([*np.where(assumed, n, runs), n]) - 1
 
 
 def _said(table: pd.DataFrame, keys: list[str]) -> list[str]:
@@ -543,7 +482,7 @@ def _said(table: pd.DataFrame, keys: list[str]) -> list[str]:
     none, spread = table["verdict"] == NOT_RUN, table["se"].notna() & table["count"].isna()
     return [
         *named(none, "Without a run"),
-        *named(table["verdict"] == UNDECIDED, "Undecided", "why"),
+        *named(table["verdict"] == judgement.UNDECIDED, "Undecided", "why"),
         *named(~none & (table["lost"] != ""), "With fewer runs", "lost"),
         *named(spread, "A spread of as many runs as ours is assumed"),
     ]
@@ -605,10 +544,6 @@ DEFINITIONS: tuple[tuple[str, str, str, str, Callable[[Any], bool]], ...] = (
 )  # fmt: skip
 
 
-#: A heading, a text and a table; each may be empty.
-Section = tuple[str, str, pd.DataFrame]
-
-
 def sections(found: Reproduction) -> Iterator[Section]:
     """What the page says."""
     answer, levels, gaps = found.answer()
@@ -619,63 +554,48 @@ def sections(found: Reproduction) -> Iterator[Section]:
         yield "Part by part", "The same rule for each part.", pd.DataFrame(_parts(found))
     margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
     yield "By which definition?", margin, pd.DataFrame(_definitions(found))
-    paired = "From the same setting, and paired by seed."
-    width = f"{100 * WIDE:g} % of the scale" if found.width is None else f"{found.width:g}"
-    read = READ.format(width=width)
-    for kind, heading, text in ((LEVEL, "Printed numbers", read), (GAP, "Gaps", paired)):
+    width = f"{found.width:g}" if found.width else f"{100 * judgement.WIDE:g} % of the scale"
+    texts = {LEVEL: READ.format(width=width), GAP: "From the same setting, and paired by seed."}
+    for kind, heading in {LEVEL: "Printed numbers", GAP: "Gaps"}.items():
         if len(rows := found.of(kind)):
-            yield heading, text, _listed(rows, found.keys)
-    near = [part.settings().assign(**values) for values, part in found.parts()]
-    if any(map(len, near)):
+            yield heading, texts[kind], _listed(rows, found.keys)
+    near = pd.concat([part.settings().assign(**values) for values, part in found.parts()])
+    if len(near):
         text = "Distance: the root mean square of ours − printed, where there are several settings."
-        table = pd.concat(near)
-        yield "Other settings", text, table[[*found.by, *table.columns.drop([*found.by])]]
+        yield "Other settings", text, near[[*found.by, *near.columns.drop([*found.by])]]
     yield "The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"])
     yield "What is assumed", ASSUMED, pd.DataFrame()
 
 
-def as_markdown(content: Iterable[Section], title: str = TITLE, picture: str = "") -> str:
-    """The page in Markdown; ``picture`` is the name of its file, or empty."""
-    parts = [f"# {escaped(title)}", f"![Printed against ours]({picture})" if picture else ""]
-    for heading, text, table in content:
-        of = pipe_table(as_strings(table)) if len(table) else ""
-        parts += [f"## {heading}", escaped(text), of]
-    return "\n\n".join(filter(None, parts)) + "\n"
+def as_markdown(content: Iterable[Section]) -> str:
+    """The page in Markdown, without its picture."""
+    return markdown_page(TITLE, _in_strings(content))
 
 
-def as_page(content: Iterable[Section], title: str = TITLE, picture: bytes = b"") -> str:
-    """The page as one HTML file, with the picture inside. All text is escaped."""
-    parts = [f"<h1>{escape(title)}</h1>"]
-    for heading, text, table in content:
-        parts += [f"<h2>{escape(heading)}</h2>", f"<p>{escape(text)}</p>"]
-        parts += [html_table(as_strings(table), heading)] if len(table) else []
-    if picture:
-        data = base64.b64encode(picture).decode()
-        look = 'alt="Printed against ours" style="max-width: 100%"'
-        parts.insert(3, f'<img {look} src="data:image/png;base64,{data}">')
-    return html_page(title, parts)
+def _in_strings(content: Iterable[Section]) -> list[Section]:
+    return [(heading, text, as_strings(table)) for heading, text, table in content]
 
 
 def write(
-    folder: Path,
-    found: Reproduction,
-    more: Iterable[Section] = (),
-    title: str = TITLE,
+    folder: Path, found: Reproduction, more: Iterable[Section] = (), title: str = TITLE,
     inputs: Iterable[Path] = (),
-) -> None:
+) -> None:  # fmt: skip
     """Write the page, its picture and all rows: ``reproduction.md``, ``.html``, ``.png``, ``.csv``.
 
     ``more`` are further sections; ``inputs`` are files that are not written over.
     """
-    content, drawn = [*sections(found), *more], _png(found)
+    stream = io.BytesIO()
+    with suppress(UserError):  # matplotlib is not installed
+        found.plot().savefig(stream, format="png", dpi=150)
+    content, drawn = _in_strings([*sections(found), *more]), stream.getvalue()
     texts = {
-        "md": as_markdown(content, title, "reproduction.png" if drawn else ""),
-        "html": as_page(content, title, drawn),
+        "md": markdown_page(title, content, "reproduction.png" if drawn else ""),
+        "html": html_page(title, content, drawn),
         "csv": found.frame.to_csv(index=False, lineterminator="\n"),
     }
     files = {name: printable(text, keep="\n").encode() for name, text in texts.items()}
     files |= {"png": drawn} if drawn else {}
-    write_together(folder, {f"reproduction.{name}": files[name] for name in files}, inputs)
+    write_together(folder, {f"reproduction.{name}": of for name, of in files.items()}, inputs)
 
 
 def _counted(what: str, count: Count) -> str:
@@ -691,31 +611,18 @@ def _counted(what: str, count: Count) -> str:
     )
 
 
-def _png(found: Reproduction) -> bytes:
-    """The picture as PNG; empty if matplotlib is not installed."""
-    stream = io.BytesIO()
-    try:
-        found.plot().savefig(stream, format="png", dpi=150)
-    except UserError:
-        return b""
-    return stream.getvalue()
-
-
 def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.2g}"
 
 
 def _parts(found: Reproduction) -> Iterator[dict[str, str]]:
     for values, part in found.parts():
-        answer, levels, gaps = part.answer()
-        if levels.number or gaps.number:
-            yield {
-                **values,
-                "levels inside": f"{levels.inside} of {levels.number}",
-                "gaps inside": f"{gaps.inside} of {gaps.number}",
-                "gaps consistent": f"{gaps.consistent} of {gaps.number}",
-                "answer": answer,
-            }
+        answer, *counts = part.answer()
+        levels, gaps = (f"{count.inside} of {count.number}" for count in counts)
+        told = f"{counts[1].consistent} of {counts[1].number}"
+        line = {"levels inside": levels, "gaps inside": gaps, "gaps consistent": told}
+        if any(count.number for count in counts):
+            yield {**values, **line, "answer": answer}
 
 
 def _definitions(found: Reproduction) -> Iterator[dict[str, str]]:
@@ -736,8 +643,7 @@ def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     told = rows[["note", "apart", "setting"]].to_numpy()
     spread = ("\u00a0±\u00a0" + rows["se"].map("{:.4g}".format)).where(rows["se"].notna(), "")
     printed = rows["printed"].map("{:g}".format).str.replace("-", "−") + spread
-    ours = rows[["ours", "low", "high"]].astype(float).to_numpy()
-    same = [alike(*row) for row in ours]
+    same = [alike(*row) for row in rows[["ours", "low", "high"]].to_numpy(float)]
     table = rows.assign(
         printed=printed + "\u00a0" + rows["unit"],
         ours=[value for value, _, _ in same],

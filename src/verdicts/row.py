@@ -157,7 +157,7 @@ class Row:
         """The estimate with its unit, or in how many cases the claim is met."""
         if not math.isnan(self.cases):
             return f"met in {self.met:.0f} of {self.cases:.0f} cases"
-        told = self.with_unit(self.estimate, self._digits)
+        told = self.with_unit(self.estimate, digits_of(self.estimate, self.low, self.high))
         if self.unit.startswith("log ratio") and abs(self.estimate) < 10:
             told += f" (a factor of {alike(*self.factors)[0]})"
         return told
@@ -166,10 +166,6 @@ class Row:
     def factors(self) -> list[float]:
         """What the estimate, which is a logarithm, and the ends of its interval are factors of."""
         return [math.exp(min(value, LARGEST)) for value in (self.estimate, self.low, self.high)]
-
-    @property
-    def _digits(self) -> int | None:
-        return digits_of(self.estimate, self.low, self.high)
 
     @property
     def hardest_case(self) -> str:
@@ -184,40 +180,36 @@ class Row:
     @property
     def interval(self) -> str:
         """``−1.2 to 3.4``, ``above 1``, ``below 1``; a dash without an interval or three seeds."""
-        low, high = self.low, self.high
-        if not (self.pairs >= FEWEST) or low == high or math.isnan(low) or math.isnan(high):
+        if not (self.pairs >= FEWEST and self.low < self.high):
             return ABSENT
-        if math.isinf(low) and math.isinf(high):
-            return "any" if low < high else ABSENT
-        start, end = (number(value, self._digits) for value in (low, high))
-        if math.isinf(low) or math.isinf(high):
-            return f"below {end}" if math.isinf(low) else f"above {start}"
-        return f"{start} to {end}"
+        _, start, end = alike(self.estimate, self.low, self.high)
+        if math.isinf(self.low):
+            return "any" if math.isinf(self.high) else f"below {end}"
+        return f"above {start}" if math.isinf(self.high) else f"{start} to {end}"
 
     @property
     def counted(self) -> str:
         """The number of seeds, with the looks taken at them, or of cases."""
-        return whole(self.pairs if math.isnan(self.cases) else self.cases) + self._in_looks
+        count = self.pairs if math.isnan(self.cases) else self.cases
+        return (ABSENT if math.isnan(count) else f"{count:.0f}") + self._in_looks
 
     @property
     def seeds(self) -> str:
         """``20 seeds``, or ``20 seeds in 2 looks``; empty without a seed, and over universes."""
         if not (self.pairs > 0) or not math.isnan(self.cases) or self.multiverse:
             return ""
-        return f"{whole(self.pairs)} seed{'' if self.pairs == 1 else 's'}{self._in_looks}"
+        return _many(self.pairs, "seed") + self._in_looks
 
     @property
     def details(self) -> list[str]:
         """What was expected, the interval and the seeds; those that there are."""
         details = [f"expected {self.expectation}"] if self.expectation else []
         details += [f"interval {self.interval}"] if self.interval != ABSENT else []
-        return details + ([self.seeds] if self.seeds else [])
+        return details + [self.seeds] * bool(self.seeds)
 
     @property
     def _in_looks(self) -> str:
-        if self.looks is None:
-            return ""
-        return f" in {self.looks} look{'' if self.looks == 1 else 's'}"
+        return "" if self.looks is None else f" in {_many(self.looks, 'look')}"
 
     @property
     def registration(self) -> str:
@@ -297,9 +289,9 @@ def alike(value: float, low: float, high: float) -> tuple[str, str, str]:
     return number(value, digits), number(low, digits), number(high, digits)
 
 
-def whole(value: float) -> str:
-    """A count; a dash for NaN."""
-    return ABSENT if math.isnan(value) else f"{value:.0f}"
+def _many(count: float, noun: str) -> str:
+    """``1 seed``, ``2 seeds``."""
+    return f"{count:.0f} {noun}{'' if count == 1 else 's'}"
 
 
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
@@ -372,27 +364,23 @@ def registered(rows: Iterable[Row]) -> str:
     """
     claims = [row for row in rows if not row.cell]
     known = [row.registered for row in claims if row.registered]
-    if not known:
-        return ""
     before, changed, added = map(known.count, REGISTERED)
     which = f" (of all {len(claims)}, also marked ones)" if any(row.mark for row in claims) else ""
-    return (
-        f"Of {len(known)} claims with dated runs{which}, {before} {_were(before)} registered "
-        f"before their first run, {changed} {_were(changed)} changed after it, and {added} came "
-        f"later."
-    )
+    told = f"Of {len(known)} claims with dated runs{which}, {_were(before)} registered before their"
+    told += f" first run, {_were(changed)} changed after it, and {added} came later."
+    return told if known else ""
 
 
 def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
+    return f"{number} {'was' if number == 1 else 'were'}"
 
 
 def counted(counts: Mapping[str, int]) -> str:
     """``Of 70 claims, 31 hold, …, and 12 are not run; 4 more are trivial, circular or …``"""
-    verdicts = {verdict: number for verdict, number in counts.items() if verdict != MARKED}
-    number = sum(verdicts.values())
-    parts = [f"{many} {WORDS[verdict][many != 1]}" for verdict, many in verdicts.items()]
-    said = f"Of {number} claim{'' if number == 1 else 's'}, " + ", ".join(parts[:-1])
+    verdicts = [(verdict, many) for verdict, many in counts.items() if verdict != MARKED]
+    parts = [f"{many} {WORDS[verdict][many != 1]}" for verdict, many in verdicts]
+    number = sum(many for _, many in verdicts)
+    said = f"Of {_many(number, 'claim')}, {', '.join(parts[:-1])}"
     apart = counts[MARKED]
     more = f"; {apart} more {'is' if apart == 1 else 'are'} {MARKED}" if apart else ""
     return f"{said}, and {parts[-1]}{more}."

@@ -27,15 +27,15 @@ def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     complete(rows, ["run", "step"])
     keys = [name for name in (UNIVERSE, "run") if name in rows]
-    if (twice := rows.duplicated([*keys, "step"])).any():
+    runs = rows.groupby(keys, dropna=False).ngroup().to_numpy()  # of numbers, all is faster
+    steps = rows["step"].reset_index(drop=True)
+    if (twice := pd.DataFrame({"run": runs, "step": steps}).duplicated().to_numpy()).any():
         run, step = rows.loc[twice, ["run", "step"]].iloc[0]
         told = "keep one of them, or give each run a name of its own"
         raise TableError(f"two rows are of run {shown(run)} at step {step}; {told}.")
-    runs = rows.reset_index(drop=True).groupby(keys, dropna=False)
-    at = runs["step"].idxmax()
-    last = rows.iloc[at]
+    last = rows.iloc[steps.groupby(runs).idxmax()]
     if "diverged" in rows:
-        last = last.assign(diverged=runs["diverged"].transform("any").iloc[at].to_numpy())
+        last = last.assign(diverged=rows["diverged"].groupby(runs).any().to_numpy())
     return last
 
 
@@ -59,7 +59,7 @@ def final(metrics: pd.DataFrame) -> pd.DataFrame:
         if "step" in last:
             raise UserError(f"universe: the run {run!r} is in several; choose one in 'where'.")
         raise UserError(f"step: there is no such column, and the run {run!r} has several rows.")
-    if "diverged" in last:
+    if "diverged" in last and last["diverged"].any():
         scores = [name for name in last.columns if "accuracy" in name or "loss" in name]
         last.loc[last["diverged"], scores] = float("nan")
     return last.reset_index(drop=True)

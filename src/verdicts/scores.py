@@ -243,11 +243,10 @@ def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> S
         for key in runs[fields].itertuples(index=False, name=None)
     ]
     runs[CELL] = pd.Series(keys or None, index=runs.index, dtype=object)
-    same = runs[runs.duplicated(["seed", CELL], keep=False)].sort_values(["seed", "run"])
-    if len(same):
-        raise UserError(_same_seed(rows, same))
+    if (same := runs.duplicated(["seed", CELL], keep=False)).any():
+        raise UserError(_same_seed(rows, runs[same].sort_values(["seed", "run"])))
     places = {cell: place for place, cell in enumerate(dict.fromkeys(keys))}
-    numbers = runs.assign(place=[places[key] for key in keys])
+    numbers = runs[["seed", "value"]].assign(place=[places[key] for key in keys])
     table = numbers.pivot(index="seed", columns="place", values="value").astype(float)
     return Side(name, table.set_axis(_cells(places), axis=1), noted(runs), seeded=seeded)
 
@@ -361,7 +360,7 @@ def logs(table: pd.DataFrame) -> pd.DataFrame:
     if (table < 0).any(axis=None):
         raise UserError("value: a negative one has no logarithm; choose another value.")
     with np.errstate(divide="ignore"):
-        return pd.DataFrame(np.log(table), table.index, table.columns)
+        return table.apply(np.log)
 
 
 #: A column of the judge's: whether a row's seed is one of those of a claim's first look.

@@ -427,7 +427,7 @@ def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
     if not kept.any():
         pairs = described(where)
         raise UserError(f"no runs with {pairs}" if pairs else "the table is empty")
-    return rows[kept]
+    return rows[:] if kept.all() else rows[kept]
 
 
 #: Texts that mean a truth in a column of truths.

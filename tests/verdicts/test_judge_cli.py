@@ -27,7 +27,8 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     assert "3.00 points; expected above 0; margin 0.5; interval 2.86 to" in out
     assert out.endswith("0 are undecided, and 1 is not run.\n")
     assert {path.name for path in (tmp_path / "o").iterdir()} == {
-        "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html", "verdicts.txt",
+        "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html", "verdicts.tex",
+        "verdicts.txt",
     }  # fmt: skip
     found = json.loads((tmp_path / "o/verdicts.json").read_text())
     assert found["counts"]["holds"] == 2
@@ -104,12 +105,6 @@ def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):
     command = [sys.executable, "-c", code, "check", write(tmp_path), "--tables", tmp_path]
     out = running.finished(running.start(command))
     assert "faster: B is more accurate than A" in out
-
-
-def test_error_rates_are_simulated_from_the_command(capsys):
-    assert main(["rates", "--tuned", "--simulations", "1"]) == 0
-    assert capsys.readouterr().out.startswith("of,minus,alike,false_holds,false_reversed,")
-    assert main(["rates", "--simulations", "0"]) == 2
 
 
 CONTROLS = "\x1b[2J\a\u202e"

@@ -113,9 +113,8 @@ class Claim:
     def _is_open(self, name: str) -> bool:
         expected: dict[str, dict[str, Expectation | None]] = {}
         for cell in self.cells.values():
-            rest = {field: value for field, value in cell.where.items() if field != name}
-            of_value = expected.setdefault(str(cell.where.get(name)), {})
-            of_value[str(sorted(rest.items()))] = cell.expectation
+            rest = sorted(item for item in cell.where.items() if item[0] != name)
+            expected.setdefault(str(cell.where.get(name)), {})[str(rest)] = cell.expectation
         first, *others = expected.values()
         return all(other == first for other in others)
 
@@ -183,17 +182,16 @@ class ClaimsFile:
 
     def read_by(self, claim: Claim) -> set[str]:
         """The tidy tables that a claim, its gates and the claims that it pools read."""
-        tables = {
-            *claim.tables,
-            *(table for name in claim.gates for table in self.gates[name].tables),
-        }
-        return tables.union(*(self.read_by(self.claims[name]) for name in claim.pooled))
+        members = (self.read_by(self.claims[name]) for name in claim.pooled)
+        return {*claim.tables}.union(*(self.gates[name].tables for name in claim.gates), *members)
 
     def conditions(self, claim: Claim) -> dict[str, Claim | Gate]:
         """The claim and its gates, by their places in the file."""
-        key = f"claims.{claim.id}"
-        gates = {f"gates.{name}": self.gates[name] for name in claim.gates}
-        if claim.universes is not None and claim.universes.gate is not None:
+        key, gates = (
+            f"claims.{claim.id}",
+            {f"gates.{name}": self.gates[name] for name in claim.gates},
+        )
+        if claim.universes and claim.universes.gate:
             gates[f"{key}.universes.gate"] = claim.universes.gate
         return {key: claim, **gates}
 
@@ -203,15 +201,13 @@ class ClaimsFile:
         A claim names a network, for example, and the config has its numbers. Raises a one-line
         UserError for a name that is not among them.
         """
-
-        def resolved(claim: Claim) -> Claim:
-            if argument not in claim.arguments:
-                return claim
-            key = f"claims.{claim.id}.with.{argument}"
-            name = one_of(key, claim.arguments[argument], values)
-            return replace(claim, arguments={**claim.arguments, argument: values[name]})
-
-        return replace(self, claims={name: resolved(claim) for name, claim in self.claims.items()})
+        claims = dict(self.claims)
+        for id, claim in claims.items():
+            if argument in claim.arguments:
+                name = one_of(f"claims.{id}.with.{argument}", claim.arguments[argument], values)
+                given = {**claim.arguments, argument: values[name]}
+                claims[id] = replace(claim, arguments=given)
+        return replace(self, claims=claims)
 
 
 def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:

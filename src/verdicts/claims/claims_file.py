@@ -16,7 +16,7 @@ from typing import Any, get_args
 from verdicts.claims import claim as schema
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.conditions import check_shares
-from verdicts.claims.resolved import forms, resolved
+from verdicts.claims.resolved import PrintedValue, forms, resolved
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
 from verdicts.quantities import POOLED, QUANTITIES
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
@@ -96,14 +96,8 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     read = _reader(key, values)
     pooled = values.get("quantity") == POOLED
     known = [name for name in CLAIM_KEYS if not pooled or name not in OF_ROWS]
-    rows = () if pooled else ("from",)
-    check_keys(key, values, known, ("says", *rows, "quantity"))
-    quantity, arguments = _quantity(key, values)
-    expectation = _expectation(key, values)
-    mark = _given(key, values, schema.MARKS)
-    universes = read("universes", _universes)
-    exact = read("exact", boolean, False)
-    test = read("test", lambda place, value: one_of(place, value, TESTS), "")
+    check_keys(key, values, known, ("says", "quantity") if pooled else ("says", "from", "quantity"))
+    expectation, mark = _expectation(key, values), _given(key, values, schema.MARKS)
     cells = {
         str(cell): _cell(f"{key}.cells.{cell}", more, expectation)
         for cell, more in read("cells", mapping, {}).items()
@@ -111,28 +105,28 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     compared = (expectation, *(cell.expectation for cell in cells.values()))
     relations = [of.relation for of in compared if of is not None]
     usual = KIND_OF[relations[0]] if relations else "theorem"
+    decided = {
+        "universes": read("universes", _universes),
+        "exact": read("exact", boolean, False),
+        "test": read("test", lambda place, value: one_of(place, value, TESTS), ""),
+    }
     # More seeds do not tell whether a printed number is that of one more run.
-    printed = any(of is not None and of.relation == "paper" for of in compared)
+    once = any(decided.values()) or "paper" in relations
     claim = Claim(
         id=name,
         **{name: read(name, text, "") for name in ("place", "says", "quote", "unit", "shows")},
         kind=read("kind", lambda place, value: one_of(place, value, KINDS), usual),
-        tables=read("from", _tables, ()),
-        where=read("where", _where, {}),
-        quantity=quantity,
-        arguments=arguments,
+        **_of_rows(key, values),
         expectation=expectation,
         family=read("family", text, name),
         gates=read("gate", names, ()),
         cells=cells,
         every_cell=read("every_cell", boolean, False),
         depends_on=read("depends_on", text, ""),
-        universes=universes,
-        looks=read("looks", checked_plan, () if universes or exact or printed or test else plan),
-        exact=exact,
-        test=test,
+        looks=read("looks", checked_plan, () if once else plan),
         mark=mark,
         mark_reason=read(mark, text, ""),
+        **decided,
     )
     check(claim.mark_reason or not mark, f"{key}.{mark}", values.get(mark), "give the reason")
     for gate in claim.gates:
@@ -140,6 +134,14 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     _check_expectations(key, claim)
     check_shares(key, claim)
     return claim
+
+
+def _of_rows(key: str, values: Mapping[str, object]) -> dict[str, Any]:
+    """What a claim and a gate have alike: the rows, and a quantity with its arguments."""
+    read = _reader(key, values)
+    quantity, arguments = _quantity(key, values) if "quantity" in values else (None, {})
+    rows = {"tables": read("from", _tables, ()), "where": read("where", _where, {})}
+    return {**rows, "quantity": quantity, "arguments": arguments}
 
 
 def _universes(key: str, entry: object) -> Universes:
@@ -157,20 +159,21 @@ def _universes(key: str, entry: object) -> Universes:
 
 def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
     values = mapping(key, entry)
-    where = {name: value for name, value in values.items() if name not in OWN_OF_A_CELL}
     given = {name: value for name, value in values.items() if name in OWN_OF_A_CELL}
+    where = {name: value for name, value in values.items() if name not in given}
     if expectation is not None and given:
-        of_claim = {"margin": expectation.margin, "standard_error": expectation.error}
-        kept = {name: value for name, value in of_claim.items() if value is not None}
+        kept = {"margin": expectation.margin, "standard_error": expectation.error}
         if not any(name in given for name in RELATIONS):
             kept[expectation.relation] = expectation.value
-        given = {**kept, **given}
+        given = {**{name: value for name, value in kept.items() if value is not None}, **given}
     return Cell(_where(key, where), _expectation(key, given) if given else expectation)
 
 
 def _check_expectations(key: str, claim: Claim) -> None:
     """A claim needs one expectation, unless its quantity has cases or its cells have their own."""
     quantity, over, allowed = QUANTITIES[claim.quantity], claim.universes, KINDS[claim.kind]
+    exact = claim.exact and (claim.looks or over or quantity.cases)
+    sides = f"only for {' and '.join(schema.SIDES)}, without 'looks', 'universes' and 'exact'"
     for name, mistaken, why in (
         ("every_cell", claim.every_cell and not claim.cells, "true needs 'cells'"),
         ("every_cell", claim.every_cell and over, "not allowed with 'universes'"),
@@ -178,18 +181,8 @@ def _check_expectations(key: str, claim: Claim) -> None:
         ("depends_on", claim.depends_on and over, "not allowed with 'universes'"),
         ("depends_on", claim.depends_on and claim.every_cell, "not allowed with 'every_cell'"),
         ("looks", claim.looks and over, "not allowed with 'universes'; they are judged once"),
-        (
-            "exact",
-            claim.exact and (claim.looks or over or quantity.cases),
-            "not allowed with 'looks', 'universes' or cases; it is of a number that is the same in "
-            "all seeds",
-        ),
-        (
-            "test",
-            claim.test and not claim.has_sides,
-            f"it is of runs that are not paired; only for {', '.join(schema.SIDES)}, and not with "
-            "'looks', 'universes' or 'exact'",
-        ),
+        ("exact", exact, "not allowed with 'looks', 'universes' or cases"),
+        ("test", claim.test and not claim.has_sides, sides),
         ("universes", over and quantity.ratio, f"{quantity.name!r} is a ratio of means over seeds"),
     ):
         if mistaken:
@@ -199,39 +192,39 @@ def _check_expectations(key: str, claim: Claim) -> None:
         judged[key] = claim.expectation
     for place, expectation in judged.items():
         relation = expectation.relation if expectation else None
-        if quantity.cases and relation:
-            raise UserError(
-                f"{place}.{relation}: the quantity {quantity.name!r} has cases; name none of "
-                f"{', '.join(OWN_OF_A_CELL)}."
-            )
         if not quantity.cases and relation is None:
             raise UserError(f"{place}: one of {', '.join(RELATIONS)} is missing.")
+        if quantity.cases and relation:
+            told = f"has cases; name none of {', '.join(OWN_OF_A_CELL)}."
+            raise UserError(f"{place}.{relation}: the quantity {quantity.name!r} {told}")
         if relation and relation not in allowed:
-            raise UserError(
-                f"{place}.{relation}: not allowed for a claim of kind {claim.kind!r}; allowed: "
-                f"{', '.join(allowed)}."
-            )
+            told = f"a claim of kind {claim.kind!r}; allowed: {', '.join(allowed)}."
+            raise UserError(f"{place}.{relation}: not allowed for {told}")
         if over and (expectation is None or not expectation.directed):
             raise UserError(f"{place}.universes: it needs a quantity with above, or below.")
 
 
 def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
-    read = _reader(key, values)
-    relation, margin = _given(key, values, RELATIONS), read("margin", number)
-    check(margin is None or margin > 0, f"{key}.margin", margin, "it must be above 0")
-    error = read("standard_error", number)
-    check(error is None or error > 0, f"{key}.standard_error", error, "it must be above 0")
+    relation, read = _given(key, values, RELATIONS), _reader(key, values)
+    margin, error = (read(name, _positive) for name in ("margin", "standard_error"))
     if error is not None and relation != "paper":
         raise UserError(f"{key}.standard_error: it is that of a printed number; it needs 'paper'.")
-    if relation is None:
-        if margin is not None:
-            raise UserError(f"{key}.margin: it needs one of {', '.join(RELATIONS)}.")
-        return None
-    if margin is None and relation == "near":
-        raise UserError(f"{key}: 'margin' is missing; 'near' needs it.")
+    if margin is not None and relation is None:
+        raise UserError(f"{key}.margin: it needs one of {', '.join(RELATIONS)}.")
     if margin is not None and relation == "paper":
         raise UserError(f"{key}.margin: not allowed with 'paper'; the prediction interval decides.")
-    return Expectation(relation, read(relation, number), margin, error)
+    if margin is None and relation == "near":
+        raise UserError(f"{key}: 'margin' is missing; 'near' needs it.")
+    if relation is None:
+        return None
+    value = read(relation, number)
+    printed = vars(value) if isinstance(value, PrintedValue) else {}
+    return Expectation(relation, value, margin, error, **printed)
+
+
+def _positive(key: str, value: object) -> float:
+    check(number(key, value) > 0, key, value, "it must be above 0")
+    return number(key, value)
 
 
 def _given(key: str, values: Mapping[str, object], known: Iterable[str]) -> str | None:
@@ -249,18 +242,15 @@ def _gate(key: str, name: object, entry: object) -> Gate:
         raise UserError(f"{key}: one of column, quantity must be given.")
     if not {"above", "below"} & values.keys():
         raise UserError(f"{key}: one of above, below is missing.")
-    quantity, arguments = _quantity(key, values) if "quantity" in values else (None, {})
-    if quantity is not None and (QUANTITIES[quantity].cases or QUANTITIES[quantity].ratio):
-        what = "cases" if QUANTITIES[quantity].cases else "no number of one seed"
-        raise UserError(f"{key}.quantity: {quantity!r} has {what}; a gate needs numbers.")
-    read = _reader(key, values)
+    of_rows, read = _of_rows(key, values), _reader(key, values)
+    quantity = QUANTITIES[of_rows["quantity"]] if "quantity" in values else None
+    if quantity and (quantity.cases or quantity.ratio):
+        what = "cases" if quantity.cases else "no number of one seed"
+        raise UserError(f"{key}.quantity: {quantity.name!r} has {what}; a gate needs numbers.")
     return Gate(
         name=str(name),
-        tables=read("from", _tables, ()),
-        where=read("where", _where, {}),
+        **of_rows,
         column=read("column", text),
-        quantity=quantity,
-        arguments=arguments,
         take=one_of(f"{key}.take", values["take"], TAKEN),
         above=read("above", number),
         below=read("below", number),
@@ -292,11 +282,10 @@ def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str,
 
 def _check_argument(key: str, kind: object, value: object) -> None:
     """Check an argument by its type: selections, lists and scalars; any of them may be optional."""
-    if NoneType in get_args(kind):
+    if NoneType in (parts := get_args(kind)):
         if value is None:
             return
-        others = [part for part in get_args(kind) if part is not NoneType]
-        kind = others[0] if len(others) == 1 else kind
+        kind = parts[0] if len(parts) == 2 else kind
     if kind in (Sequence[Column], Sequence[Selection]):
         check(isinstance(value, list), key, value, f"it must be a list: [{shown(value)}]")
     if kind in (Selection, Sequence[Selection]):
@@ -349,24 +338,21 @@ def _with_members(claims: Mapping[str, Claim]) -> dict[str, Claim]:
     claim has, for a claim whose numbers can't be pooled, and for a pooled claim of a negative mean:
     the mean is above 0 where the claims are true.
     """
-    for claim in claims.values():
-        if claim.is_pooled and claim.expectation and claim.expectation.relation == "below":
-            raise UserError(
-                f"claims.{claim.id}.below: not allowed with the quantity 'pooled', whose numbers "
-                "are above 0 where its claims are true; use above."
-            )
-    return {
-        id: replace(claim, pooled=tuple(dict.fromkeys(_members(claim, claims))))
-        if claim.is_pooled
-        else claim
-        for id, claim in claims.items()
-    }
+    found = dict(claims)
+    for id, claim in claims.items():
+        if claim.is_pooled:
+            key = f"claims.{id}"
+            if claim.expectation and claim.expectation.relation == "below":
+                told = "its numbers are above 0 where its claims are true; use above"
+                raise UserError(f"{key}.below: not allowed with the quantity 'pooled': {told}.")
+            members = tuple(dict.fromkeys(_members(f"{key}.with.claims", claim, claims)))
+            found[id] = replace(claim, pooled=members)
+    return found
 
 
-def _members(claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
-    key = f"claims.{claim.id}.with.claims"
+def _members(key: str, claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
+    single = [id for id, member in claims.items() if not member.is_pooled]
     for name in names(key, claim.arguments["claims"]):
-        single = {id: member for id, member in claims.items() if not member.is_pooled}
         members = [name] if name in claims else schema.alike(name, single)
         if not members:
             raise unknown(key, name, claims)

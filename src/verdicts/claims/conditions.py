@@ -12,33 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from verdicts import run_values
 from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
 from verdicts.lazy import pd
 from verdicts.quantities import QUANTITIES
 from verdicts.registry import UserError, one_of, shown
-from verdicts.run_values import (
-    SHARE,
-    UNITS,
-    Value,
-    as_numbers,
-    column_of,
-    last_evaluations,
-    parsed,
-    unit_of,
-    with_diverged,
-    worst_of,
-)
+from verdicts.run_values import SHARE, UNITS, Value, as_numbers, column_of, last_evaluations
 from verdicts.statistics.estimates import exceeds
-from verdicts.table import (
-    SETTING,
-    UNIVERSE,
-    Column,
-    Tables,
-    joined,
-    matches,
-    need,
-    selected,
-)
+from verdicts.table import SETTING, UNIVERSE, Column, Tables, joined, matches, need, selected
 
 #: How the unit of a quantity starts that has the unit of its value.
 OF_THE_VALUE = "that of the value"
@@ -63,7 +44,7 @@ def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = Tru
     if not quantity.unit.startswith(OF_THE_VALUE):
         return quantity.unit
     value = quantity.value(claim.arguments)
-    unit = unit_of(value) if of_runs and value is not None else UNITS.get(str(value), "")
+    unit = run_values.unit_of(value) if of_runs and value is not None else UNITS.get(str(value), "")
     if not unit or claim.arguments.get("log"):
         return ""
     along = claim.arguments.get("along")
@@ -95,12 +76,10 @@ def check_shares(
         return
     expectations = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
     for place, expectation in {key: claim.expectation, **expectations}.items():
-        if expectation and expectation.margin and expectation.margin >= LEAST:
-            margin = expectation.margin
-            raise UserError(
-                f"{place}.margin: {margin:g} is not allowed, it would be {100 * margin:g} points: "
-                f"{column!r} is a {SHARE}; {margin:g} points are {margin / 100:g}."
-            )
+        if (margin := (expectation and expectation.margin) or 0) >= LEAST:
+            told = f"it would be {100 * margin:g} points: {column!r} is a {SHARE}"
+            told += f"; {margin:g} points are {margin / 100:g}"
+            raise UserError(f"{place}.margin: {margin:g} is not allowed, {told}.")
 
 
 def check_names(claims: ClaimsFile, tables: Tables) -> None:
@@ -161,7 +140,7 @@ def _column_of(key: str, value: Any, known: Collection[str]) -> Iterator[tuple[s
     of_runs = "run" in known
     if of_runs or not isinstance(value, str):
         try:
-            parsed(value, known)
+            run_values.parsed(value, known)
         except UserError as error:
             raise UserError(f"{key.rpartition('.')[0]}.{error}") from None
         if not of_runs:
@@ -210,22 +189,21 @@ def passing(gate: Gate, rows: pd.DataFrame) -> set[object]:
 
 def _passes(gate: Gate, value: float) -> bool:
     """NaN does not."""
-    high = gate.above is None or exceeds(value, gate.above)
-    return high and (gate.below is None or exceeds(-value, -gate.below))
+    low, high = gate.above, gate.below
+    return (low is None or exceeds(value, low)) and (high is None or exceeds(-value, -high))
 
 
 def _taken(gate: Gate, rows: pd.DataFrame) -> float:
-    if gate.quantity is not None:
+    if gate.quantity:
         quantity = QUANTITIES[gate.quantity]
         result = quantity.function(rows, **gate.arguments)
         numbers = quantity.scores("quantity", result).numbers
     else:
         need(rows, [gate.column])
-        last, column = last_evaluations(rows), str(gate.column)
+        column, named = str(gate.column), [UNIVERSE, "run", "step", "diverged", gate.column]
+        last = last_evaluations(rows[[name for name in rows if name in named]])
         numbers = as_numbers(last[column], column)
         if column != "diverged":
-            numbers = with_diverged(numbers, last, worst_of(column), column)
-    values = numbers.to_numpy()
-    if not len(values) or np.isnan(values).any():
-        return float("nan")
-    return float(getattr(np, gate.take)(values))
+            worst = run_values.worst_of(column)
+            numbers = run_values.with_diverged(numbers, last, worst, column)
+    return float(getattr(np, gate.take)(numbers.to_numpy())) if len(numbers) else np.nan

@@ -10,17 +10,18 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import math
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import StringIO
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from verdicts.claims.claim import MARKS, alike
-from verdicts.files import mapping, regular_file
+from verdicts.files import content_of, mapping
+from verdicts.printed_tables import printed_number
 from verdicts.quantities import POOLED
 from verdicts.registry import UserError, check, in_a_line, one_of, shown
 
@@ -105,10 +106,10 @@ class _Writer:
         check(isinstance(names, Mapping) and names, place, names, "give NAME: [values]")
         lists = []
         for name, given in names.items():
-            values = self.filled(f"{place}.{name}", given, chosen)
+            values: Any = self.filled(f"{place}.{name}", given, chosen)
             right = isinstance(values, list) and values
             check(right, f"{place}.{name}", values, "give a list of values")
-            lists.append(cast("list[Any]", values))
+            lists.append(values)
         for together in product(*lists):
             yield {**chosen, **dict(zip(names, together, strict=True))}
 
@@ -156,7 +157,13 @@ def _text(key: str, path: str, chosen: Chosen) -> str:
 #: The most that a file of printed numbers may have.
 MOST_BYTES = 2**24
 
-_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
+
+class PrintedValue(float):
+    """A number as it is printed."""
+
+    #: Half of its last digit, and of how many seeds it is; None if that is not told.
+    rounding: float
+    seeds: int | None
 
 
 class PrintedNumbers:
@@ -184,7 +191,7 @@ class PrintedNumbers:
             }
         return written
 
-    def number(self, key: str, printed: Mapping[str, Any]) -> float:
+    def number(self, key: str, printed: Mapping[str, Any]) -> PrintedValue:
         """The number in the ``column`` of the one row of ``file`` that has the values ``where``.
 
         Less that of the row ``minus``, if it is given. A value that is None is an empty cell.
@@ -196,11 +203,13 @@ class PrintedNumbers:
         right = right and all(isinstance(side, Mapping) for side in sides)
         check(right, key, printed, "give a number, or file, column and where (and minus)")
         numbers = [self._printed(key, printed["file"], printed["column"], side) for side in sides]
+        value = PrintedValue(round(numbers[0] - sum(numbers[1:]), 12))
+        value.rounding, value.seeds = sum(n.rounding for n in numbers), numbers[0].seeds
         if len(numbers) > 1:
             del self.sources[key]
-        return round(numbers[0] - sum(numbers[1:]), 12)
+        return value
 
-    def _printed(self, key: str, file: object, column: object, where: Any) -> float:
+    def _printed(self, key: str, file: object, column: object, where: Any) -> PrintedValue:
         rows = self._rows(f"{key}.file", file)
         for name in (column, *where):
             one_of(key, name, rows[0])
@@ -208,22 +217,28 @@ class PrintedNumbers:
         found = [row for row in rows if wanted.items() <= row.items()]
         if len(found) != 1:
             raise UserError(f"{key}: {len(found)} rows of {file!r} have {shown(wanted)}; one must.")
-        text = found[0][str(column)]
-        if not re.fullmatch(_NUMBER, text) or not math.isfinite(float(text)):
-            raise UserError(f"{key}: {shown(text)} in {file!r} is not a number.")
-        self.sources[key] = {"file": file, "column": column, "where": where, "row": found[0]}
-        return float(text)
+        (row,) = found
+        number = printed_number(row[str(column)])
+        if number is None or number.percent:
+            raise UserError(f"{key}: {shown(row[str(column)])} in {file!r} is not a number.")
+        self.sources[key] = {"file": file, "column": column, "where": where, "row": row}
+        value, told = PrintedValue(number.value), printed_number(row.get("rounding", ""))
+        value.rounding = told.value if told else number.rounding
+        value.seeds = (
+            int(row["seeds"]) if re.fullmatch("[0-9]{1,9}", row.get("seeds", "")) else None
+        )
+        return value
 
     def _rows(self, key: str, name: object) -> list[dict[str, str]]:
         right = isinstance(name, str) and re.fullmatch(r"\w[\w.-]*\.csv", name)
         check(right, key, name, "name a .csv file in the claims' folder")
         path = self.folder / str(name)
         if path not in self.files:
-            regular_file(path, key, MOST_BYTES)
+            content = content_of(path, key, MOST_BYTES)
             try:
-                with path.open(encoding="utf-8-sig", newline="") as file:
-                    rows = list(csv.DictReader(file, restval=""))
-            except (OSError, ValueError, csv.Error) as error:
+                text = StringIO(content.decode("utf-8-sig"), newline="")
+                rows = list(csv.DictReader(text, restval=""))
+            except (ValueError, csv.Error) as error:
                 raise UserError(f"{key}: {name!r} can't be read: {in_a_line(error)}.") from None
             if not rows:
                 raise UserError(f"{key}: {name!r} has no rows.")
@@ -240,15 +255,14 @@ WORDS = ("place", "says", "quote", "kind", "unit", "shows")
 def forms(entries: Resolved) -> dict[str, str]:
     """The form of each claim, by id, in 64 hexadecimal digits; entries need not be valid claims."""
     claims = {str(id): entry for id, entry in entries.claims.items() if isinstance(entry, Mapping)}
-    pooled = {id: entry for id, entry in claims.items() if entry.get("quantity") == POOLED}
-    single = {id: _form(entry, entries) for id, entry in claims.items() if id not in pooled}
-    whole = dict(single)
-    for id, entry in pooled.items():
-        given = entry.get("with", {})
+    found = {id: _form(entry, entries) for id, entry in claims.items()}
+    single = {id: found[id] for id, entry in claims.items() if entry.get("quantity") != POOLED}
+    for id in found.keys() - single.keys():
+        given = claims[id].get("with")
         named = _listed(given.get("claims", ()) if isinstance(given, Mapping) else ())
         members = {member: single[member] for name in named for member in alike(str(name), single)}
-        whole[id] = _form({**entry, "with": members}, entries)
-    return {id: whole[id] for id in claims}
+        found[id] = _form({**claims[id], "with": members}, entries)
+    return found
 
 
 def _listed(value: Any) -> list[Any]:
@@ -256,28 +270,21 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _form(entry: Mapping[Any, object], entries: Resolved) -> str:
-    content = {key: key in MARKS or value for key, value in entry.items() if key not in WORDS}
-    if "gate" in entry:
-        gates = {str(name): gate for name, gate in entries.gates.items()}
-        content["gate"] = [_deciding(gates.get(str(name))) for name in _listed(entry["gate"])]
+    deciding = _without(entry, (*WORDS, "looks")).items()
+    content = {key: key in MARKS or value for key, value in deciding}
+    if "gate" in entry:  # without the reason that is printed
+        gates = {str(name): _without(gate, ("else",)) for name, gate in entries.gates.items()}
+        content["gate"] = [gates.get(str(name)) for name in _listed(entry["gate"])]
     plan = None if "universes" in entry else entries.looks  # over universes, there are no looks
-    content["looks"] = entry.get("looks", plan)
-    if content["looks"] is None:
-        del content["looks"]
-    return form_of(content)
-
-
-def form_of(content: object) -> str:
-    """The hash of values as YAML has them, in 64 hexadecimal digits."""
+    if (looks := entry.get("looks", plan)) is not None:
+        content["looks"] = looks
     text = json.dumps(_normal(content), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _deciding(gate: object) -> object:
-    """A gate without the reason that is printed."""
-    if not isinstance(gate, Mapping):
-        return gate
-    return {key: value for key, value in gate.items() if key != "else"}
+def _without(entry: Any, names: tuple[str, ...]) -> Any:
+    is_mapping = isinstance(entry, Mapping)
+    return {k: v for k, v in entry.items() if k not in names} if is_mapping else entry
 
 
 def _normal(value: object) -> object:

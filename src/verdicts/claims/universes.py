@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from verdicts.claims.claim import Claim, Gate
+from verdicts.claims.claim import Claim
 from verdicts.claims.conditions import check_gate, passing
 from verdicts.lazy import pd
 from verdicts.quantities import QUANTITIES
@@ -35,12 +35,8 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     UserError if a column is absent, for rows of no universe, and for a universe with two values of
     a setting.
     """
-    assert claim.universes is not None
-    everything = joined(tables, claim.tables)
-    rows = selected(everything, {**claim.where, **where})
-    need(rows, [UNIVERSE])
-    complete(rows, [UNIVERSE])
-    named = claim.universes.settings
+    rows, why = _rows(claim, where, tables)
+    named = claim.universes.settings if claim.universes else None
     known = [str(name) for name in rows if str(name).startswith(SETTING)]
     wanted = known if named is None else [f"{SETTING}{name}" for name in named]
     for name in wanted:
@@ -49,7 +45,6 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
             raise UserError(f"universe {two.idxmax()} has more than one value of {name!r}")
     universes = rows.drop_duplicates(UNIVERSE).set_index(UNIVERSE)[wanted].sort_index()
     universes["seeds"], universes["effect"] = 0, np.nan
-    why = _missed(claim.universes.gate, universes.index, everything, tables)
     universes["why"] = why if why.eq("").any() else ""
     numbers = _numbers(claim, rows[rows[UNIVERSE].map(universes["why"]) == ""])
     universes.loc[universes["why"] == "", "why"] = NO_NUMBER
@@ -67,27 +62,25 @@ def none_counts(claim: Claim, where: Selection, tables: Tables) -> str:
 
     A UserError like that of ``universes_of``.
     """
-    assert claim.universes is not None
-    everything = joined(tables, claim.tables)
-    rows = selected(everything, {**claim.where, **where})
-    need(rows, [UNIVERSE])
-    why = _missed(claim.universes.gate, pd.Index(rows[UNIVERSE].unique()), everything, tables)
+    _, why = _rows(claim, where, tables)
     return "" if why.eq("").any() else str(why.iloc[0])
 
 
-def _missed(
-    gate: Gate | None, universes: pd.Index, everything: pd.DataFrame, tables: Tables
-) -> pd.Series:
-    """Why each universe does not pass the gate; empty if it does."""
-    why = dict.fromkeys(universes, "")
-    if gate is not None:
-        failing = universes.difference(list(passing(gate, everything)))
-        for universe, rows in everything[everything[UNIVERSE].isin(failing)].groupby(UNIVERSE):
+def _rows(claim: Claim, where: Selection, tables: Tables) -> tuple[pd.DataFrame, pd.Series]:
+    """The claim's rows, and why each universe does not pass the gate; empty if it does."""
+    everything = joined(tables, claim.tables)
+    rows = selected(everything, {**claim.where, **where})
+    need(rows, [UNIVERSE])
+    complete(rows, [UNIVERSE])
+    why = dict.fromkeys(rows[UNIVERSE].unique(), "")
+    if claim.universes and (gate := claim.universes.gate):
+        failing = why.keys() - passing(gate, everything)
+        for universe, part in everything[everything[UNIVERSE].isin(failing)].groupby(UNIVERSE):
             try:
-                check_gate(gate, rows, tables)
+                check_gate(gate, part, tables)
             except UserError as error:
                 why[universe] = str(error)
-    return pd.Series(why, dtype=object)
+    return rows, pd.Series(why, dtype=object)
 
 
 def _effect(numbers: pd.DataFrame) -> tuple[int, float, str]:

@@ -131,38 +131,38 @@ def evidence(values: np.ndarray, expectation: Expectation, draws: int = samples.
     of signs (``samples``); simulations take fewer.
     """
     given = np.asarray(values, dtype=float)
-    ratio = given.ndim == 2
-    given = given[~np.isnan(given).any(axis=1)] if ratio else given[~np.isnan(given)]
-    part, whole = _scaled(given) if ratio else (given, np.ones(len(given)))
-    value = expectation.value
-    off = part - (value * whole if value else 0.0)
+    given = given if given.ndim == 2 else np.stack([given, np.ones_like(given)], 1)
+    part, whole = given[~np.isnan(given).any(axis=1)].T
+    # Over the mean whole: the mean of the parts is then the ratio of means.
+    finite = whole[np.isfinite(whole)]
+    scale = float(finite.mean()) if len(finite) else 1.0
+    part, whole, value = part / scale, whole / scale, expectation.value
+    off = part - (value * whole if value else 0.0)  # 0 · ∞ is no number
     count, infinite = len(off), int(np.count_nonzero(np.isinf(off)))
-    size = float(np.abs([*part, value]).max())
-    constant = count >= FEWEST and not infinite and bool(_rounding(off - off.mean(), size).all())
+    least = ROUNDING * float(np.abs([*part, value]).max())
+    constant = count >= FEWEST and not infinite and bool((abs(off - off.mean()) <= least).all())
     spread = float(off.std(ddof=1)) * (not constant) if count > 1 and not infinite else NAN
     obstacle = _obstacle(count, infinite, expectation, constant=constant)
     found = Evidence(expectation, count, infinite, _estimate(part, whole), spread, obstacle)
-    if count < FEWEST:
+    if count < FEWEST or (infinite and expectation.relation == "paper"):
         return found
     if expectation.relation == "paper":
-        return found if infinite else of_printed(found)
+        return of_printed(found)
     if constant:
-        part = np.where(_rounding(off, size), value * whole, part)
-    test: samples.OneSample
-    student = None if infinite or constant else samples.StudentT(part, whole)
+        off = np.where(abs(off) <= least, 0.0, off)
+        part = off + value * whole
+    side = 1 if (samples.signed_ranks(off) if infinite else off).sum() >= 0 else -1
     if infinite:
-        test = samples.SignedRanks(part, whole)
-    elif student and not EXACT_FROM <= count <= samples.MANY:
-        test = student
-    else:  # of many equal numbers, some say as much as all
+        return tested(found, samples.SignedRanks(part, whole), side)
+    test: samples.OneSample = samples.StudentT(part, whole)
+    if not constant:
+        p_t = samples.two_sided(test, value, side)
+        found = replace(found, p_t=p_t, skewness=samples.skewness(off))
+    if constant or EXACT_FROM <= count <= samples.MANY:
+        # of many equal numbers, some say as much as all
         test = samples.SignFlips(part[: samples.MANY], whole[: samples.MANY], draws)
-    signed = samples.signed_ranks(off) if infinite else part - value * whole
-    side = 1 if signed.sum() >= 0 else -1
-    if student:
-        found = replace(found, p_t=samples.two_sided(student, value, side))
-    if isinstance(test, samples.SignFlips):
         found = replace(found, p_sign_flip=samples.two_sided(test, value, side))
-    return tested(found, test, side, student)
+    return tested(found, test, side)
 
 
 def unpaired_evidence(
@@ -202,60 +202,40 @@ def unpaired_evidence(
         return replace(found, obstacle=told) if infinite else of_printed(found)
     if permuted and 2 / comb(sum(counts), counts[0]) > ALPHA:
         found = replace(found, obstacle=f"too few runs for a permutation test: {told}")
-    welch = samples.Welch(of, minus) if spread > 0 else None
+    skewness = samples.skewness(of, minus) if spread > 0 else 0.0
+    ranked = bool(infinite)
     one: samples.OneSample = (
-        welch if welch and not permuted else samples.Permutation(of, minus, bool(infinite), splits)
+        samples.Permutation(of, minus, ranked, splits) if permuted else samples.Welch(of, minus)
     )
     side = 1 if one.tail(expectation.value, 1) <= one.tail(expectation.value, -1) else -1
-    if one is welch:
-        found = replace(found, p_t=samples.two_sided(one, expectation.value, side))
-    return tested(found, one, side, welch)
+    p_t = NAN if permuted else samples.two_sided(one, expectation.value, side)
+    return tested(replace(found, p_t=p_t, skewness=skewness), one, side)
 
 
-def tested(
-    found: Evidence,
-    test: samples.OneSample,
-    side: int,
-    student: samples.StudentT | samples.Welch | None,
-) -> Evidence:
-    """The evidence with what a test says of the expected value, and of the margin around it.
-
-    Of skewed numbers, equivalence must also be shown by Student's test, corrected for skewness, at
-    the nearer end of the margin.
-    """
+def tested(found: Evidence, test: samples.OneSample, side: int) -> Evidence:
+    """The evidence with what a test says of the expected value, and of the margin around it."""
     value, margin = found.expectation.value, found.expectation.margin
-    skewness = student.skewness(value) if student else 0.0
-    skewed = margin is not None and abs(skewness) > SKEWED
-    low, high = (value, value) if margin is None else (value - margin, value + margin)
-
-    def tail(theta: float, way: int) -> float:
-        p = test.tail(theta, way)
-        nearer = (theta, way) == ((high, -1) if side == 1 else (low, 1))
-        return max(p, student.skewed(theta, way)) if student and skewed and nearer else p
-
     p, p_equivalent, asked = samples.two_sided(test, value, side), NAN, [value]
     if margin is not None:
-        p_equivalent = max(tail(low, 1), tail(high, -1))
+        low, high = value - margin, value + margin
+        p_equivalent = max(test.tail(low, 1), test.tail(high, -1))
+        asked = [value, low, high]
         if found.expectation.relation == "near":
-            p, asked = min(1.0, 2 * min(tail(high, 1), tail(low, -1))), []
-        asked += [low, high]
+            p, asked = min(1.0, 2 * min(test.tail(high, 1), test.tail(low, -1))), [low, high]
 
     def interval(level: float) -> samples.Interval:
         """What the test does not reject; whether it has the values ``asked`` is as it says."""
-        ends = test.interval(level)
+        start, end = test.interval(level)
         for theta in asked:
-            above, below = (tail(theta, way) <= level / 2 for way in (1, -1))
-            if not above and not below:
-                ends = min(ends[0], theta), max(ends[1], theta)
-            elif above and ends[0] <= theta:
-                ends = float(np.nextafter(theta, np.inf)), ends[1]
-            elif below and ends[1] >= theta:
-                ends = ends[0], float(np.nextafter(theta, -np.inf))
-        return ends
+            if test.tail(theta, 1) <= level / 2:  # the centre is above it
+                start = max(start, float(np.nextafter(theta, np.inf)))
+            elif test.tail(theta, -1) <= level / 2:
+                end = min(end, float(np.nextafter(theta, -np.inf)))
+            else:
+                start, end = min(start, theta), max(end, theta)
+        return start, end
 
-    return replace(
-        found, side=side, p=p, p_equivalent=p_equivalent, interval=interval, skewness=skewness
-    )
+    return replace(found, side=side, p=p, p_equivalent=p_equivalent, interval=interval)
 
 
 def of_printed(found: Evidence) -> Evidence:
@@ -281,14 +261,6 @@ def of_printed(found: Evidence) -> Evidence:
     return replace(found, p=p, interval=interval)
 
 
-def _scaled(given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Parts and wholes over the mean whole: the mean of the parts is then the ratio of means."""
-    part, whole = given.T
-    finite = whole[np.isfinite(whole)]
-    scale = float(finite.mean()) if len(finite) else 1.0
-    return part / scale, whole / scale
-
-
 def _estimate(part: np.ndarray, whole: np.ndarray) -> float:
     """The ratio of the means; where runs diverged, the median of the seeds' ratios.
 
@@ -301,20 +273,15 @@ def _estimate(part: np.ndarray, whole: np.ndarray) -> float:
     return float(part.mean() / whole.mean())
 
 
-def _rounding(differences: np.ndarray, size: float) -> np.ndarray:
-    """Which differences between values of this size are no more than rounding errors."""
-    return np.abs(differences) <= ROUNDING * size
-
-
 def _obstacle(count: int, infinite: int, expectation: Expectation, *, constant: bool) -> str:
     if count < FEWEST:
         seeds = "1 seed" if count == 1 else f"{count} seeds"
         return f"too few seeds: {seeds}; a verdict takes {FEWEST}"
+    told = f"the number is infinite in {infinite} of {count}"
+    if infinite and expectation.relation == "paper":
+        return f"{told} seeds"
     if constant and count < RANKED_FROM:
         return f"all {count} seeds have the same value, and a test of signs takes {RANKED_FROM}"
-    if infinite and expectation.relation == "paper":
-        return f"the number is infinite in {infinite} of {count} seeds"
     if infinite and count < RANKED_FROM:
-        told = f"the number is infinite in {infinite} of {count}, and a test of ranks takes"
-        return f"too few seeds: {told} {RANKED_FROM}"
+        return f"too few seeds: {told}, and a test of ranks takes {RANKED_FROM}"
     return ""

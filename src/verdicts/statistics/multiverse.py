@@ -86,10 +86,9 @@ class Multiverse:
         """``wins … where``: the cells of ``shares`` where it holds most, and its opposite does."""
         told = []
         for name, words in (("holds", "holds most"), ("reversed", "its opposite")):
-            best = max(self.shares, key=lambda cell: (cell[name], cell["count"]), default=None)
-            if best and best[name]:
-                share = f"{100 * best[name]:.0f} % of {best['count']}"
-                told.append(f"{words} with {best['where']} ({share})")
+            best = max(self.shares, key=lambda cell: (cell[name], cell["count"]))
+            share = f"{100 * best[name]:.0f} % of {best['count']}"
+            told += [f"{words} with {best['where']} ({share})"] if best[name] else []
         return ", ".join(told)
 
     def interval(self, side: int) -> tuple[float, float]:
@@ -114,23 +113,17 @@ class MultiverseEvidence:
     multiverse: Multiverse
     expectation: Expectation
     rule: Rule
-    #: The number of infinite effects: runs diverged.
+    #: The number of universes that count, …
+    pairs: int
+    #: … and of infinite effects among them: runs diverged.
     infinite: int
+    #: Of: no universe has an effect.
+    p: float
     #: The median effect, …
     estimate: float
     #: … and its 95 % interval.
     low: float
     high: float
-
-    @property
-    def pairs(self) -> int:
-        """The number of universes that count."""
-        return self.multiverse.count
-
-    @property
-    def p(self) -> float:
-        """Of: no universe has an effect."""
-        return self.multiverse.p
 
 
 def examined(
@@ -149,39 +142,33 @@ def examined(
     count, (holds, opposite, within) = len(values), (int((side == way).sum()) for way in SIDES)
     enough = count >= FEWEST_UNIVERSES
     divided = enough and max(holds, opposite, within) < MOST * count
-    of, rule = _first_rule(side, _asked(holds, opposite, count) if divided else (), settings)
+    of, rule = _rule(side, holds, opposite, settings) if divided else (1, NONE)
     low, high = share_interval(holds, count)
     multiverse = Multiverse(
         count=count, of=sampled, holds=holds, reversed=opposite, within=within,
         share=holds / count, low=low, high=high, p=p_of_all(values - expectation.value),
         rule=rule.text, rule_of="holds" if of == 1 else "reversed",
-        rule_accuracy=rule.accuracy, rule_settings=rule.settings,
+        rule_accuracy=rule.accuracy, rule_settings=tuple(rule.settings),
         variance=variance_shares(values, settings) if enough else {},
         both_diverged=both_diverged,
     )  # fmt: skip
     if enough and len(settings.columns):
         most = sorted(map(str, settings), key=lambda name: -multiverse.variance[name])
         chosen = list(dict.fromkeys([*rule.settings, *most]))[:2]
-        table: Any = shares_by(side, settings, chosen, rule.text).to_dict("records")
-        multiverse = replace(multiverse, shares=table)
-    infinite = int(np.isinf(values).sum())
-    median = median_interval(np.sort(values))
-    return MultiverseEvidence(multiverse, expectation, rule, infinite, *median)
+        multiverse = replace(multiverse, shares=shares_by(side, settings, chosen, rule))
+    infinite, median = int(np.isinf(values).sum()), median_interval(np.sort(values))
+    numbers = (count, infinite, multiverse.p, *median)
+    return MultiverseEvidence(multiverse, expectation, rule, *numbers)
 
 
-def _asked(holds: int, opposite: int, count: int) -> tuple[int, ...]:
-    """The sides for which a rule is tried, in order, until there is one.
+def _rule(side: np.ndarray, holds: int, opposite: int, settings: pd.DataFrame) -> tuple[int, Rule]:
+    """The side that a rule tells, and the rule, whose p value is for all sides that were asked.
 
-    The claim, and then its opposite if that is more frequent; the opposite alone where the claim
-    holds almost nowhere.
+    The claim is asked, and then its opposite if that is more frequent; the opposite alone where the
+    claim holds almost nowhere.
     """
-    if opposite <= holds:
-        return (1,)
-    return (-1,) if holds < (1 - LEAST) * count else (1, -1)
-
-
-def _first_rule(side: np.ndarray, asked: Sequence[int], settings: pd.DataFrame) -> tuple[int, Rule]:
-    """The first side with a rule, and the rule; its p value is for all that were asked."""
+    rare = holds < (1 - LEAST) * len(side)
+    asked = (1,) if opposite <= holds else (-1,) if rare else (1, -1)
     for of in asked:
         if (rule := find_rule(side == of, settings)) is not NONE:
             return of, replace(rule, p=min(1.0, rule.p * len(asked)))
@@ -196,25 +183,26 @@ def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:
 
 
 def shares_by(
-    side: np.ndarray, settings: pd.DataFrame, names: Sequence[str], rule: str = ""
-) -> pd.DataFrame:
+    side: np.ndarray, settings: pd.DataFrame, names: Sequence[str], rule: Rule = NONE
+) -> list[dict[str, Any]]:
     """The shares of the universes on each ``side`` (``SIDES``), in the cells of some settings.
 
-    Numbers are cut where the ``rule`` cuts them, or else at their median. Columns: ``where`` (the
+    Numbers are cut where the ``rule`` cuts them, or else at their median. Each has ``where`` (the
     cell in words), ``count``; ``holds`` and ``reversed``, the shares, each with ``_low`` and
     ``_high``, the ends of its interval (``share_interval``).
     """
-    cells = pd.DataFrame({name: cut_at(settings[name], rule) for name in names})
+    parts = [cut_at(settings[name], rule.settings.get(name, ())) for name in names]
+    where = np.array([" and ".join(cell) for cell in zip(*parts, strict=True)])
     records = []
-    for where, at in cells.groupby(list(cells), sort=True).indices.items():
-        values = where if isinstance(where, tuple) else (where,)
-        record: dict[str, Any] = {"where": " and ".join(map(str, values)), "count": len(at)}
+    for cell in np.unique(where):
+        inside = side[where == cell]
+        record: dict[str, Any] = {"where": str(cell), "count": len(inside)}
         for of, name in ((1, "holds"), (-1, "reversed")):
-            number = int((side[at] == of).sum())
-            record[name] = number / len(at)
-            record[f"{name}_low"], record[f"{name}_high"] = share_interval(number, len(at))
+            number = int((inside == of).sum())
+            low, high = share_interval(number, len(inside))
+            record |= {name: number / len(inside), f"{name}_low": low, f"{name}_high": high}
         records.append(record)
-    return pd.DataFrame(records)
+    return records
 
 
 def tolerated(number: int, count: int, least: float = 0.5) -> float:

@@ -12,9 +12,9 @@ What a number of seeds can show follows from the noncentral t distribution.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def checked_plan(key: str, value: object) -> Plan:
     right = (
         0 < len(looks) <= MOST_LOOKS
         and all(type(look) is int and look >= FEWEST for look in looks)
-        and all(one < other for one, other in pairwise(looks))
+        and looks == sorted(set(looks))
     )
     wanted = f"give rising numbers of seeds from {FEWEST} on, at most {MOST_LOOKS}, or null"
     check(right, key, value, wanted)
@@ -74,28 +74,22 @@ def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
     The interval has what no look rejects at its share of the level.
     """
     p, first = _smallest([look.p for look in looks], plan)
+    p_equivalent, _ = _smallest([look.p_equivalent for look in looks], plan)
+    obstacle = looks[-1].obstacle if all(look.obstacle for look in looks) else ""
     last = looks[-1]
 
     def interval(level: float) -> Interval:
         spent = zip(looks, shares(plan), strict=False)
         ends = np.array([look.interval(share * level) for look, share in spent])
-        ends = ends[~np.isnan(ends).any(axis=1)]
-        if not len(ends):
-            return np.nan, np.nan
-        low, high = float(ends[:, 0].max()), float(ends[:, 1].min())
-        return (low, high) if low <= high else looks[first].interval(shares(plan)[first] * level)
+        low, high = float(np.fmax.reduce(ends[:, 0])), float(np.fmin.reduce(ends[:, 1]))
+        if not low > high:  # or there are none
+            return low, high
+        return looks[first].interval(shares(plan)[first] * level)
 
     return replace(
-        last,
-        p=p,
-        p_equivalent=_smallest([look.p_equivalent for look in looks], plan)[0],
-        side=looks[first].side,
-        obstacle=last.obstacle if all(look.obstacle for look in looks) else "",
-        interval=interval,
-        last=last.interval,
-        plan=plan,
-        looks=len(looks),
-    )
+        last, p=p, p_equivalent=p_equivalent, side=looks[first].side, obstacle=obstacle,
+        interval=interval, last=last.interval, plan=plan, looks=len(looks),
+    )  # fmt: skip
 
 
 def _smallest(p: Sequence[float], plan: Plan) -> tuple[float, int]:
@@ -145,7 +139,9 @@ def seeds_needed(evidence: Evidence, family: int = 1) -> float:
     if evidence.pairs < FEWEST or not evidence.spread > 0 or printed:
         return math.nan
     level = ALPHA * share_at(evidence, coming=True) / family
-    return _fewest(lambda count: chance(evidence, count, level) >= POWER)
+    counts = range(FEWEST, MOST_SEEDS + 1)
+    enough = bisect_left(counts, True, key=lambda count: chance(evidence, count, level) >= POWER)
+    return float(counts[enough]) if enough < len(counts) else math.inf
 
 
 def chance(evidence: Evidence, count: int, level: float = ALPHA) -> float:
@@ -157,13 +153,9 @@ def chance(evidence: Evidence, count: int, level: float = ALPHA) -> float:
     spread, expected = evidence.spread, evidence.expectation
     effect = abs(evidence.estimate - expected.value) / spread
     margin = math.nan if expected.margin is None else expected.margin / spread
-    powers = [0.0]
-    if effect < margin:
-        powers.append(equivalence_power(effect, margin, count, level))
+    same = equivalence_power(effect, margin, count, level) if effect < margin else 0.0
     beyond = effect - margin if expected.relation == "near" else effect
-    if beyond > 0:
-        powers.append(difference_power(beyond, count, level))
-    return max(powers)
+    return max(same, difference_power(beyond, count, level) if beyond > 0 else 0.0)
 
 
 def difference_power(effect: float, count: int, level: float = ALPHA) -> float:
@@ -193,16 +185,3 @@ def _beyond(level: float, count: int, *centres: float, times: float = 1.0) -> fl
     """How likely noncentral t's, added up, are beyond ``times`` the critical value of a level."""
     critical = float(special.stdtrit(count - 1, 1 - level)) * times
     return float(sum(stats.nct.sf(critical, count - 1, centre) for centre in centres))
-
-
-def _fewest(enough: Callable[[int], bool]) -> float:
-    """The smallest number of seeds that is enough; more are enough too."""
-    if not enough(MOST_SEEDS):
-        return math.inf
-    low, high = FEWEST - 1, FEWEST
-    while not enough(high):
-        low, high = high, min(2 * high, MOST_SEEDS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return float(high)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -42,15 +42,15 @@ class Rule:
 
     #: ``γ ≤ 0.3 and p > 0.9``; empty if no rule does better than the more frequent answer.
     text: str
-    #: The settings that it names.
-    settings: tuple[str, ...]
     #: The share of universes in which it is right, cross-validated.
     accuracy: float
     #: Of the null hypothesis that settings tell nothing: an exact sign test, for all sizes.
     p: float
+    #: The settings that it names, in their order, with the values that it asks for.
+    settings: Mapping[str, set[Any]] = field(default_factory=dict)
 
 
-NONE = Rule("", (), math.nan, 1.0)
+NONE = Rule("", math.nan, 1.0)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
     if not splits or inside.all() or not inside.any():
         return NONE
     owners = np.array([settings.columns.get_loc(split.setting) for split in splits])
-    fold = _folds(inside)
+    # folds at random, with the same share of those inside
+    order = np.lexsort([np.random.default_rng(0).random(len(inside)), inside])
+    fold = np.argsort(order) % FOLDS
     said = np.empty((len(LEAVES), len(inside)), dtype=bool)
     for k, sums in enumerate(sums_of(inside, answers, np.arange(FOLDS)[:, None] != fold)):
         for size, tree in enumerate(fitted(sums, owners)):
@@ -93,9 +95,11 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
         return NONE
     (whole,) = sums_of(inside, answers, np.ones((1, len(inside)), dtype=bool))
     boxes = _boxes(fitted(whole, owners)[best], splits)
-    named = tuple(str(name) for name in settings if any(name in box for box in boxes))
+    text = ", or ".join(" and ".join(_interval(c) for c in box.values()) for box in boxes)
+    named = [str(name) for name in settings if any(name in box for box in boxes)]
+    asked = {name: {s.value for box in boxes for s, _ in box.get(name, ())} for name in named}
     p = min(1.0, len(LEAVES) * _sign_test(right, frequent))
-    return Rule(_text(boxes), named, accuracy, p)
+    return Rule(text, accuracy, p, asked)
 
 
 def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
@@ -103,24 +107,25 @@ def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
 
     At least a twentieth of the universes is on either side.
     """
-    splits, columns = [], []
+    answers: dict[Split, np.ndarray] = {}
     for name, values in settings.items():
-        if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        if is_number(values):
             numbers = values.to_numpy(dtype=float)
-            options = [(Split(str(name), t), numbers <= t) for t in _cuts(numbers)]
+            answers |= {Split(str(name), t): numbers <= t for t in _cuts(numbers)}
         else:
             every = sorted(values.unique())
             # Of two categories, one question is enough.
             other = str(every.pop()) if len(every) == 2 else ""
-            options = [
-                (Split(str(name), str(v), other), (values == v).to_numpy())
-                for v in every[:CATEGORIES]
-            ]
-        for split, true in options:
-            if min(true.sum(), (~true).sum()) >= len(true) / (CUTS + 1):
-                splits.append(split)
-                columns.append(true)
-    return splits, np.array(columns, dtype=bool).T
+            some = every[:CATEGORIES]
+            answers |= {Split(str(name), str(v), other): (values == v).to_numpy() for v in some}
+    least = len(settings) / (CUTS + 1)
+    kept = {q: true for q, true in answers.items() if min(true.sum(), (~true).sum()) >= least}
+    return list(kept), np.array(list(kept.values()), dtype=bool).T
+
+
+def is_number(values: pd.Series) -> bool:
+    """Whether a setting has numbers, which truth values are not."""
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
 
 
 def _cuts(values: np.ndarray) -> list[float]:
@@ -128,16 +133,13 @@ def _cuts(values: np.ndarray) -> list[float]:
     ordered = np.sort(values)
     distinct = np.unique(ordered)
     if len(distinct) <= CATEGORIES:  # a grid: its own values
-        return [float(value) for value in distinct[:-1]]
+        return distinct[:-1].tolist()
     count = len(ordered)
     near = count // 50  # a cut may be so many universes off, for the sake of a readable number
     places = np.arange(1, CUTS + 1) * count // (CUTS + 1)
-    pairs = {
-        (float(ordered[max(0, k - 1 - near)]), float(ordered[min(count - 1, k + near)]))
-        for k in map(int, places)
-        if k
-    }
-    return sorted({readable(*pair) for pair in pairs if pair[0] < pair[1]})
+    lows = ordered[np.maximum(places - 1 - near, 0)].tolist()
+    highs = ordered[np.minimum(places + near, count - 1)].tolist()
+    return sorted({readable(*pair) for pair in zip(lows, highs, strict=True) if pair[0] < pair[1]})
 
 
 def readable(low: float, high: float) -> float:
@@ -153,14 +155,6 @@ def readable(low: float, high: float) -> float:
     return float(low)
 
 
-def _folds(inside: np.ndarray) -> np.ndarray:
-    """The fold of each universe, drawn at random; folds have the same share of those inside."""
-    order = np.lexsort([np.random.default_rng(0).random(len(inside)), inside])
-    fold = np.empty(len(inside), dtype=int)
-    fold[order] = np.arange(len(inside)) % FOLDS
-    return fold
-
-
 def _sign_test(ours: np.ndarray, theirs: np.ndarray) -> float:
     """The exact one-sided p value of being right more often than the other is."""
     wins, losses = (ours & ~theirs).sum(), (theirs & ~ours).sum()
@@ -173,28 +167,18 @@ Box = Mapping[str, Sequence[Condition]]
 
 def _boxes(tree: Tree, splits: Sequence[Split]) -> list[Box]:
     """Where the tree says yes: the boxes of its leaves, put together where they can be."""
-    root = splits[tree.root]
-    paths: list[list[Condition]] = []
+    boxes: list[Box] = []
     whole = [all(leaves) for leaves in tree.leaves]
     for side, (child, leaves) in enumerate(zip(tree.children, tree.leaves, strict=True)):
-        if whole[side]:
-            paths.append([(root, side == 0)])
-        elif any(leaves):
-            inner = (splits[child], leaves[0])
-            # "γ ≤ 0.1, or γ > 0.1 and p > 0.9" is "γ ≤ 0.1, or p > 0.9".
-            paths.append([inner] if whole[1 - side] else [(root, side == 0), inner])
-    boxes: list[Box] = []
-    for path in paths:
+        path = [(splits[child], leaves[0])] if any(leaves) and not whole[side] else []
+        # "γ ≤ 0.1, or γ > 0.1 and p > 0.9" is "γ ≤ 0.1, or p > 0.9".
+        if any(leaves) and (whole[side] or not whole[1 - side]):
+            path.insert(0, (splits[tree.root], side == 0))
         box: dict[str, list[Condition]] = {}
         for split, true in path:
             box.setdefault(split.setting, []).append((split, true))
-        boxes.append(box)
+        boxes += [box] if box else []
     return boxes
-
-
-def _text(boxes: Sequence[Box]) -> str:
-    parts = [" and ".join(_interval(conditions) for conditions in box.values()) for box in boxes]
-    return ", or ".join(parts)
 
 
 def _interval(conditions: Sequence[Condition]) -> str:
@@ -215,23 +199,15 @@ def _number(value: float | str) -> str:
     return f"{value:.12g}".replace("-", "−")
 
 
-def cut_at(values: pd.Series, rule: str) -> pd.Series:
-    """The part of each value in words: cut where a ``rule`` cuts, else numbers at their median."""
-    name = spoken(str(values.name))
-    texts = rule.replace(", or ", " and ").split(" and ") if rule else []
-    found = [match for text in texts if (match := CONDITION.fullmatch(text)) and match[2] == name]
-    if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
-        return name + " is " + values.astype(str)
-    cuts = sorted({_value(cut) for match in found for cut in (match[1], match[4]) if cut})
-    cuts = cuts or [float(f"{values.median():.2g}")]
-    edges = [-math.inf, *cuts, math.inf]
-    words = [
-        f"{name} ≤ {_number(high)}" if low == -math.inf
-        else f"{name} > {_number(low)}" if high == math.inf
-        else f"{_number(low)} < {name} ≤ {_number(high)}"
-        for low, high in pairwise(edges)
-    ]  # fmt: skip
-    return pd.Series(np.array(words)[np.searchsorted(cuts, values)], values.index)
+def cut_at(values: pd.Series, cuts: Iterable[float] = ()) -> list[str]:
+    """The part of each value in words: numbers are cut at ``cuts``, without any at their median."""
+    name = str(values.name)
+    if not is_number(values):
+        return [f"{spoken(name)} is {value}" for value in values]
+    splits = [Split(name, cut) for cut in sorted(cuts) or [float(f"{values.median():.2g}")]]
+    above, below = [[], *([(s, False)] for s in splits)], [*([(s, True)] for s in splits), []]
+    words = [_interval([*one, *other]) for one, other in zip(above, below, strict=True)]
+    return [words[k] for k in np.searchsorted([float(s.value) for s in splits], values)]
 
 
 #: A condition of a rule as text: ``0.1 < γ ≤ 0.3``, ``schedule is not cosine``.
@@ -249,7 +225,7 @@ def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
                 raise UserError(f"the condition {shown(condition)} of a rule cannot be read")
             low, name, sign, value = match.groups()
             values = named[name]
-            if sign in ("is", "is not"):
+            if "is" in sign:
                 inside &= (values == value) == (sign == "is")
                 continue
             inside &= (values <= _value(value)) == (sign == "≤")
@@ -273,20 +249,15 @@ def spoken(setting: str) -> str:
         return setting.replace("_", " ")
 
 
-@dataclass(frozen=True)
-class Sums:
-    """Universes inside minus others: of all, by split, and by pair of splits that are true."""
-
-    total: float
-    one: np.ndarray
-    both: np.ndarray
+#: Universes inside minus others: of all, by split, and by pair of splits that are true.
+Sums = tuple[float, np.ndarray, np.ndarray]
 
 
 def sums_of(inside: np.ndarray, answers: np.ndarray, chosen: np.ndarray) -> list[Sums]:
     """For each row of ``chosen``, a subset of universes."""
     signs = (np.where(inside, 1, -1) * chosen).astype(np.float32)  # exact: they are counts
     true = answers.astype(np.float32)
-    return [Sums(sign.sum(), sign @ true, (true.T * sign) @ true) for sign in signs]
+    return [(sign.sum(), sign @ true, (true.T * sign) @ true) for sign in signs]
 
 
 @dataclass(frozen=True)
@@ -301,58 +272,45 @@ class Tree:
 
     def say(self, answers: np.ndarray) -> np.ndarray:
         """Whether each universe is inside, by its answers to the splits."""
-        true, false = (
-            np.where(answers[:, child], *leaves) if child >= 0 else leaves[0]
-            for child, leaves in zip(self.children, self.leaves, strict=True)
-        )
+        both = zip(self.children, self.leaves, strict=True)
+        true, false = (np.where(answers[:, child], *leaves) for child, leaves in both)
         return np.where(answers[:, self.root], true, false)
 
 
 def fitted(sums: Sums, owners: np.ndarray) -> list[Tree]:
     """The tree of each of the sizes ``LEAVES`` that is right most often.
 
-    ``owners`` has the setting of each split. A leaf answers what most of its universes are. With s
-    the number of those inside minus that of the others, a tree is right as often as Σ |s| over its
-    leaves is large; of two leaves, |s₁| + |s₂| = max(|s₁ + s₂|, |s₁ − s₂|).
+    ``owners`` has the setting of each split, 0, 1, …, in order. A leaf answers what most of its
+    universes are. With s the number of those inside minus that of the others, a tree is right as
+    often as Σ |s| over its leaves is large; of two leaves, |s₁| + |s₂| = max(|s₁ + s₂|, |s₁ − s₂|).
     """
-    one, both, rest = sums.one[:, None], sums.both, sums.total - sums.one[:, None]
-    left, right = abs(2 * both - one), abs(2 * (sums.one - both) - rest)
+    total, each, both = sums
+    one, rest = each[:, None], total - each[:, None]
+    left, right = abs(2 * both - one), abs(2 * (each - both) - rest)
     np.maximum(left, abs(one), out=left)
     np.maximum(right, abs(rest), out=right)
     root = int((abs(one) + abs(rest)).argmax())
     one_child = np.stack([left + abs(rest), right + abs(one)])
     side, first, child = map(int, np.unravel_index(one_child.argmax(), one_child.shape))
+    # Of two children, both are about one setting: settings × roots.
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    best = [np.maximum.reduceat(of, starts, axis=1).T for of in (left, right)]
+    owner, parent = map(int, np.unravel_index((best[0] + best[1]).argmax(), best[0].shape))
+    splits = np.flatnonzero(owners == owners[starts[owner]])
+    two = [int(splits[of[parent, splits].argmax()]) for of in (left, right)]
     return [
         _answered(sums, root, (-1, -1)),
         _answered(sums, first, (child, -1) if side == 0 else (-1, child)),
-        _answered(sums, *_two_children(left, right, owners)),
+        _answered(sums, parent, (two[0], two[1])),
     ]
-
-
-def _two_children(
-    left: np.ndarray, right: np.ndarray, owners: np.ndarray
-) -> tuple[int, tuple[int, int]]:
-    """The best root and its children, both about one setting; the scores are roots × children."""
-    best, chosen = -1.0, (0, (-1, -1))
-    for owner in np.unique(owners):
-        splits = np.flatnonzero(owners == owner)
-        scores = left[:, splits].max(axis=1) + right[:, splits].max(axis=1)
-        root = int(scores.argmax())
-        if scores[root] > best:
-            best = scores[root]
-            pair = splits[left[root, splits].argmax()], splits[right[root, splits].argmax()]
-            chosen = root, (int(pair[0]), int(pair[1]))
-    return chosen
 
 
 def _answered(sums: Sums, root: int, children: tuple[int, int]) -> Tree:
     """The tree with what most universes of each leaf are."""
-    leaves = []
-    for true, child in zip((True, False), children, strict=True):
-        side = sums.one[root] if true else sums.total - sums.one[root]
-        if child < 0:
-            leaves.append((bool(side > 0), bool(side > 0)))
-        else:
-            inner = sums.both[root, child] if true else sums.one[child] - sums.both[root, child]
-            leaves.append((bool(inner > 0), bool(side > inner)))
+    leaves, (total, one, both) = [], sums
+    sides = one[root], total - one[root]
+    inner = both[root, children[0]], (one - both[root])[children[1]]
+    for child, most, some in zip(children, sides, inner, strict=True):
+        first = most if child < 0 else some
+        leaves.append((bool(first > 0), bool((most if child < 0 else most - some) > 0)))
     return Tree(root, children, (leaves[0], leaves[1]))

@@ -20,13 +20,12 @@ Of two samples whose runs are not paired, θ shifts the first:
   many runs where only the means are equal (Janssen 1997). Where the sides differ in size, Welch's
   test must agree, which other spreads do not mislead; of more than 2 ``MANY`` runs, it decides
   alone. Where a value is infinite (a run diverged), both are of ranks.
-
-Student's t and Welch's have a form for skewed noise (``skewed``), by Hall's transform (1992).
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import lru_cache
 from itertools import combinations
 from math import comb
@@ -78,15 +77,14 @@ def two_sided(test: OneSample, theta: float, side: int) -> float:
     return min(1.0, 2 * test.tail(theta, side))
 
 
-def hall(t: float, skewness: float) -> float:
-    """Student's t of a mean with this skewness, transformed so that it has less (Hall 1992)."""
-    return t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
-
-
-def third(values: np.ndarray) -> float:
-    """The third cumulant of the mean of three values or more, without bias."""
-    count = len(values)
-    return float(((values - values.mean()) ** 3).sum() / count / (count - 1) / (count - 2))
+def skewness(of: np.ndarray, *minus: np.ndarray) -> float:
+    """That of a mean of three finite values or more, or of the difference of two such means."""
+    third = square = 0.0
+    for sign, values in zip((1, -1), (of, *minus), strict=False):
+        off, count = values - values.mean(), len(values)
+        third += sign * (off**3).sum() / count / (count - 1) / (count - 2)
+        square += (off**2).sum() / count / (count - 1)
+    return float(third / square**1.5)
 
 
 class StudentT:
@@ -100,18 +98,6 @@ class StudentT:
         off = self.part - theta * self.whole
         error = off.std(ddof=1) / np.sqrt(len(off))
         return float(special.stdtr(len(off) - 1, -way * off.mean() / error))
-
-    def skewness(self, theta: float) -> float:
-        """That of the mean."""
-        off = self.part - theta * self.whole
-        return third(off) / float(off.std(ddof=1) / np.sqrt(len(off))) ** 3
-
-    def skewed(self, theta: float, way: int) -> float:
-        """``tail``, corrected for the skewness of the numbers."""
-        off = self.part - theta * self.whole
-        error = off.std(ddof=1) / np.sqrt(len(off))
-        t = hall(off.mean() / error, self.skewness(theta))
-        return float(special.stdtr(len(off) - 1, -way * t))
 
     def interval(self, level: float) -> Interval:
         """See ``OneSample``."""
@@ -184,22 +170,23 @@ def at_steps(test: OneSample, steps: np.ndarray, level: float) -> Interval:
 
     With ties at a step, it may be rejected, and what lies between it and the next one not.
     """
+    if not len(steps):
+        return -math.inf, math.inf
+    outside = steps[[0, -1]] + (1 + np.abs(steps[[0, -1]])) * [-1, 1]
+    between = np.concatenate([outside[:1], (steps[:-1] + steps[1:]) / 2, outside[1:]])
 
     def first(way: int) -> float:
         """The first step, from the outside, that is not rejected, or behind which nothing is."""
-        ordered = steps[::way]
-        last = ordered[-1:] + way * (1 + np.abs(ordered[-1:]))
-        behind = np.append((ordered[:-1] + ordered[1:]) / 2, last)
-        outside = ordered[:1] - way * (1 + np.abs(ordered[:1]))
-        if not len(steps) or test.tail(float(outside[0]), way) > level / 2:
+        ordered, around = steps[::way], between[::way]
+
+        def kept(k: int) -> bool:
+            there = (float(ordered[k]), float(around[k + 1]))
+            return any(test.tail(theta, way) > level / 2 for theta in there)
+
+        if test.tail(float(around[0]), way) > level / 2:
             return -way * math.inf
-        low, high = -1, len(ordered)
-        while high - low > 1:
-            middle = (low + high) // 2
-            there = (float(ordered[middle]), float(behind[middle]))
-            kept = any(test.tail(theta, way) > level / 2 for theta in there)
-            low, high = (low, middle) if kept else (middle, high)
-        return float(ordered[high]) if high < len(ordered) else way * math.inf
+        k = bisect_left(range(len(ordered)), True, key=kept)
+        return float(ordered[k]) if k < len(ordered) else way * math.inf
 
     return first(1), first(-1)
 
@@ -264,10 +251,10 @@ def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     with np.errstate(invalid="ignore"):  # −∞ and ∞ have no mean
         median = float(lower if lower == upper else (lower + upper) / 2)
     # The interval from the k-th smallest to the k-th largest misses with 2 P(Binomial < k).
-    inner = [k for k in range(1, count // 2 + 1) if 2 * special.bdtr(k - 1, count, 0.5) <= ALPHA]
-    if not inner:
-        return median, -math.inf, math.inf
-    return median, float(values[inner[-1] - 1]), float(values[-inner[-1]])
+    smallest = np.arange(count // 2)
+    inner = np.count_nonzero(2 * special.bdtr(smallest, count, 0.5) <= ALPHA)
+    ends = (values[inner - 1], values[-inner]) if inner else (-math.inf, math.inf)
+    return median, float(ends[0]), float(ends[1])
 
 
 class Welch:
@@ -278,20 +265,10 @@ class Welch:
         errors = np.array([max(side.var(ddof=1), least) / len(side) for side in (of, minus)])
         self.centre, self.error = float(of.mean() - minus.mean()), float(np.sqrt(errors.sum()))
         self.freedom = errors.sum() ** 2 / (errors**2 / [len(of) - 1, len(minus) - 1]).sum()
-        self.of, self.minus = of, minus
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
         return float(special.stdtr(self.freedom, way * (theta - self.centre) / self.error))
-
-    def skewness(self, theta: float) -> float:
-        """That of the difference of means, for any θ."""
-        return (third(self.of) - third(self.minus)) / self.error**3
-
-    def skewed(self, theta: float, way: int) -> float:
-        """``tail``, corrected for the skewness of both sides."""
-        t = hall((self.centre - theta) / self.error, self.skewness(theta))
-        return float(special.stdtr(self.freedom, -way * t))
 
     def interval(self, level: float) -> Interval:
         """See ``OneSample``."""

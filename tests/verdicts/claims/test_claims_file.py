@@ -76,7 +76,7 @@ def test_claims_and_gates_share_values_by_anchors(tmp_path):
 
 
 def test_a_printed_number_is_read_from_its_file(tmp_path):
-    (tmp_path / "printed.csv").write_text("p,score\n1,97.5\n0.5,98\n")
+    (tmp_path / "printed.csv").write_text("p,score,seeds\n1,97.5,\n0.5,98,3\n")
     paper = {"file": "printed.csv", "column": "score", "where": {"p": "{p}"}}
     cells = {"p{p}": {"for_each": {"p": [0.5, 1]}, "p": "{p}", "paper": paper}}
     gap = {**paper, "where": {"p": 0.5}, "minus": {"p": 1}}
@@ -87,8 +87,11 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
     }
     found = read_claims(write(tmp_path / "c.yaml", claims))
     expected = {name: cell.expectation for name, cell in found.claims["a"].cells.items()}
-    assert expected == {"p0.5": Expectation("paper", 98), "p1": Expectation("paper", 97.5)}
-    assert found.claims["b"].expectation == Expectation("paper", 0.5, error=0.1)
+    ours = {"p0.5": Expectation("paper", 98, seeds=3, rounding=0.5)}
+    ours["p1"] = Expectation("paper", 97.5, rounding=0.05)
+    assert expected == ours
+    gap = Expectation("paper", 0.5, error=0.1, seeds=3, rounding=0.55)
+    assert found.claims["b"].expectation == gap
     assert found.printed == (tmp_path / "printed.csv",)
 
 

@@ -1,104 +1,128 @@
-"""Verdicts on simulated data are no more often false than they should be."""
+"""Every path to a verdict is a row in the table of error rates, and few answers are false."""
 
-import math
-from dataclasses import replace
+import cProfile
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
-from verdicts.statistics.error_rates import (
-    PLAN,
-    SEQUENTIAL,
-    SITUATIONS,
-    TRUTHS,
-    error_rates,
-    multiverse_rates,
-)
+from verdicts import error_rates, samples, statistics
+from verdicts.cli import main
+from verdicts.error_rates import EFFECTS, FORMS, NOISES, QUICK, RULES, rates, shares
 
-SIMULATIONS = 1000
-ALPHA = 0.05
+PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
 
+#: The paths without a row, and why.
+EXEMPT = {
+    "judge_exact": "nothing is sampled",
+    "judge_cases": "nothing is sampled",
+    "sequential": "over_looks, with all choices of signs",
+}
 
-def limit(simulations: int) -> float:
-    """The largest share that is simulated where the true one is 5 %: four standard errors."""
-    return ALPHA + 4 * math.sqrt(ALPHA * (1 - ALPHA) / simulations)
+ANSWER = r"\b(Verdict|Evidence|MultiverseEvidence|Comparison|Reproduction)\b"
 
 
-def of(start: str, situations=SITUATIONS):
-    found = [each for each in situations if each.name.startswith(start)]
-    assert found
+def paths():
+    """The public functions that return a verdict, what decides it, or an answer; and the tests."""
+    names = [f"statistics.{module.name}" for module in pkgutil.iter_modules(statistics.__path__)]
+    for name in ({*names} - {"statistics.error_rates"}) | {"comparison", "reproduction"}:
+        module = importlib.import_module(f"verdicts.{name}")
+        for path, function in inspect.getmembers(module, inspect.isfunction):
+            answers = re.search(ANSWER, str(function.__annotations__.get("return")))
+            if answers and function.__module__ == module.__name__ and path[0] != "_":
+                yield path, function.__code__
+    for path, test in inspect.getmembers(samples, inspect.isclass):
+        if hasattr(test, "tail") and not getattr(test, "_is_protocol", False):
+            yield path, test.tail.__code__
+
+
+def test_every_path_to_a_verdict_has_a_row():
+    with cProfile.Profile() as profile:
+        for form in FORMS:
+            if form.noise != "normal" or len(form.affected) > 12:
+                continue  # the same paths
+            stream, noise = np.random.default_rng(0), NOISES[form.noise]
+            form.ours(*form.draw(stream, noise, np.array(form.affected) * 1.0, 2))
+    called = {entry.code for entry in profile.getstats()}
+    known = dict(paths())
+    assert {"judge", "judge_depends", "compare", "reproduce", "SignedRanks"} <= set(known)
+    assert {path for path, code in known.items() if code not in called} == set(EXEMPT)
+
+
+def on_the_page():
+    """The rows of the page: false answers at each effect and power, by rule, and why."""
+    text = PAGE.read_text().split("<!-- rates -->")[1]
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    for row in rows:
+        known = dict(zip(header, row, strict=True))
+        numbers = {
+            rule: [
+                float("nan") if number == "–" else int(number) / 100
+                for number in re.findall(r"–|\d+", known[rule])[:5]
+            ]
+            for rule in ("ours", *RULES)
+        }
+        yield (known["form"], known["noise"]), numbers, int(known["simulations"]), known["why"]
+
+
+def error(share, count):
+    """The standard error of a share that was simulated, of at least one in so many."""
+    share = np.clip(share, 1 / count, 1 - 1 / count)
+    return np.sqrt(share * (1 - share) / count)
+
+
+def test_few_of_our_answers_are_false_or_the_page_says_why():
+    page = {form: (numbers["ours"], count, why) for form, numbers, count, why in on_the_page()}
+    assert list(page) == [(form.name, form.noise) for form in FORMS]
+    for form, (numbers, count, why) in page.items():
+        limit = 0.055 + 2 * error(0.05, count)
+        assert why or np.nanmax(numbers[: len(EFFECTS)]) <= limit, form
+
+
+@pytest.mark.slow
+def test_the_page_has_what_is_simulated():
+    page = {form: (numbers, count) for form, numbers, count, _ in on_the_page()}
+    for row in rates(QUICK).to_dict("records"):
+        numbers, count = page[row["form"], row["noise"]]
+        seen, told = np.array([row[name] for name in (*EFFECTS, "power")]), numbers[row["rule"]]
+        assert (np.isnan(seen) == np.isnan(told)).all()
+        far = np.abs(seen - told) - 0.01
+        errors = np.hypot(error(told, row["simulations"]), error(told, count))
+        assert np.nanmax(far / errors) < 4.5, row
+
+
+def form_of(name, noise="normal"):
+    (found,) = (form for form in FORMS if (form.name, form.noise) == (name, noise))
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "start", [f"above 0: the mean is {mean}" for mean in (0, 1)]
-    + ["near 0: the mean is 1", "paper: a level of 20, as"],
-)  # fmt: skip
-@pytest.mark.parametrize("noise", ["normal", "heavy tails"])
-def test_false_verdicts_on_a_claim_are_rare(start, noise):
-    rates = error_rates(SIMULATIONS, of(start), [noise])
-    kinds = rates.filter(like="false_")
-    # The prediction interval takes one run from a normal distribution (docs/verdicts.md).
-    above = 0.03 if (start[:5], noise) == ("paper", "heavy tails") else 0.0
-    assert kinds.to_numpy().max() <= limit(SIMULATIONS) + above
-    # The tests use what they are allowed: at an edge, some verdicts are false.
-    assert kinds.to_numpy().max() > 0.005
+def test_rules_of_others_answer_what_they_say():
+    level = 80 + np.array([[[-1.0, 0.0, 1.0]]])
+    answers = {name: rule(level + 2.5, level, False).item() for name, rule in RULES.items()}
+    # 2.5 is 3.1 % of 80; both sds are 1; t = 2.5 / √(2 / 3) = 3.06 with 4 degrees of freedom.
+    assert answers == {"±1 %": 1, "±3 %": 1, "2σ": 1, "intervals": 0, "means": 1, "t test": 1}
+    assert RULES["t test"](level + 2.0, level, False).item() == error_rates.NOTHING
 
 
-def test_false_verdicts_in_a_family_are_rare():
-    rates = error_rates(SIMULATIONS // 2, of("6 claims"), ["normal"], [(5,)])
-    assert rates["false"].max() <= limit(SIMULATIONS // 2)
-    assert rates["false"].min() > 0.01
+def test_the_side_with_more_values_wins_too_often():
+    ours = [
+        shares(form_of(f"10 pairs, best of 8 values against {other}"), 300)[0]["none"]
+        for other in ("best of 8", "1")
+    ]
+    assert ours[0] < 0.02 < ours[1]
 
 
-UNIVERSES = 60
-
-
-def truth_of(start):
-    return of(start, TRUTHS)[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("start", ["0 every", "8 in 80", "8 in half", "8 in 10", "2 where a"])
-def test_false_verdicts_over_universes_are_rare(start):
-    rates = multiverse_rates(UNIVERSES, [truth_of(start)], [(60, 1)])
-    assert rates["false"].max() <= limit(UNIVERSES)
-
-
-@pytest.mark.parametrize("start", ["4 every", "−4 every", "4 where a", "4 where one", "8 in 10"])
-def test_what_is_there_is_found(start):
-    assert multiverse_rates(20, [truth_of(start)], [(60, 3)])["power"].min() > 0.85
-
-
-def test_the_test_over_all_universes_keeps_its_level():
-    truth = replace(truth_of("0 everywhere"), noises=("normal", "heavy tails"))
-    rates = multiverse_rates(UNIVERSES, [truth], [(60, 1)])
-    assert rates["significant"].max() <= limit(UNIVERSES)
-    assert multiverse_rates(20, [truth_of("4 everywhere")], [(60, 1)])["significant"].min() == 1
-
-
-LOOKED = 120
-FALSE = ["false_holds", "false_reversed", "false_equivalent", "false_not met"]
-
-
-@pytest.mark.parametrize(
-    "start", ["above 0: the mean is 0.5", "above 0: the mean is 1", "near 0: the mean is 1",
-              "paper: a level of 20, as"],
-)  # fmt: skip
-def test_false_verdicts_are_rare_at_the_end_of_all_looks(start):
-    rates = error_rates(LOOKED, of(start, SEQUENTIAL), ["heavy tails"], [PLAN])
-    assert rates["seeds"].tolist() == list(PLAN)
-    assert rates[FALSE].to_numpy().max() <= limit(LOOKED)
-    assert rates["false"].is_monotonic_increasing
-    assert (rates["used"] <= rates["seeds"]).all()
-
-
-def test_false_verdicts_in_a_family_at_different_looks_are_rare():
-    family = of("6 claims above 0: 3 means are 0, 3 are 1", SEQUENTIAL)
-    rates = error_rates(60, family, ["normal"], [PLAN])
-    assert rates[FALSE].to_numpy().max() <= limit(60)
-    assert rates["power"].is_monotonic_increasing
-    assert rates["power"].iloc[-1] > 0.99
-    # What is decided early takes no more seeds.
-    assert 40 < rates["used"].iloc[-1] < 60
+def test_rates_are_printed_by_the_command(capsys, monkeypatch):
+    monkeypatch.setattr(error_rates, "FORMS", FORMS[:2])
+    assert main(["rates", "--simulations", "20"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header == "form,noise,rule,none,half,margin,two,power,same,simulations,why"
+    assert len(rows) == 2 * (1 + len(RULES))
+    assert main(["rates", "--simulations", "20", "--format", "markdown"]) == 0
+    assert "| 3 pairs | normal | 0 0 " in capsys.readouterr().out
+    assert main(["rates", "--simulations", "0"]) == 2

@@ -17,6 +17,7 @@ from verdicts.statistics.multiverse import (
     tolerated,
     variance_shares,
 )
+from verdicts.statistics.rules import find_rule
 
 ABOVE = Expectation("above", 0, 1)
 
@@ -177,13 +178,17 @@ def test_idle_settings_explain_nothing_on_average():
 def test_shares_by_two_settings_are_cut_where_the_rule_cuts():
     settings = pd.DataFrame({"gamma": [0.1, 0.2, 0.4, 0.5] * 10, "graph": ["a"] * 20 + ["b"] * 20})
     side = np.where(settings["gamma"] <= 0.2, 1, -1)
-    table = shares_by(side, settings, ["gamma", "graph"], "γ ≤ 0.2 and p > 1")
+    rule = find_rule(side == 1, settings)
+    table = pd.DataFrame(shares_by(side, settings, ["gamma", "graph"], rule))
     cells = [f"γ {end} and graph is {graph}" for end in ("> 0.2", "≤ 0.2") for graph in "ab"]
     assert table["where"].to_list() == cells
     assert table["count"].to_list() == [10] * 4
     assert table["holds"].to_list() == [0, 0, 1, 1]
     assert tuple(table.loc[3, ["holds_low", "holds_high"]]) == share_interval(10, 10)
-    assert shares_by(side, settings, ["gamma"])["where"].to_list() == ["γ > 0.3", "γ ≤ 0.3"]
+    assert [cell["where"] for cell in shares_by(side, settings, ["gamma"])] == [
+        "γ > 0.3",
+        "γ ≤ 0.3",
+    ]
 
 
 def test_a_share_of_correlated_universes_says_less():

@@ -1,4 +1,4 @@
-"""Estimates, choices of signs and tuned sides, and their slow references."""
+"""Estimates and choices of signs, and their slow references."""
 
 import math
 from itertools import product
@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from verdicts.statistics.error_rates import tuned_rates
 from verdicts.statistics.estimates import estimate
 from verdicts.statistics.samples import DRAWS, SignFlips
 
@@ -43,12 +42,3 @@ def test_many_values_are_sampled_with_a_fixed_stream():
     assert sampled == upper_tail(values, 2**16)
     assert sampled != exact
     assert sampled == pytest.approx(exact, abs=5 * np.sqrt(exact * (1 - exact) / 2**16))
-
-
-def test_the_side_with_more_values_wins_too_often():
-    rates = tuned_rates(300, [(1, 1), (12, 1), (8, 8)], [1.0])
-    rates = rates.set_index(["of", "minus"])
-    assert rates.loc[(1, 1), "false_holds"] == pytest.approx(0.025, abs=0.02)
-    assert 0.09 < rates.loc[(12, 1), "false_holds"] < 0.17
-    assert rates.loc[(12, 1), "false_reversed"] == pytest.approx(0, abs=0.01)
-    assert (rates.loc[(8, 8), ["false_holds", "false_reversed"]] < 0.03).all()
