@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-LOSSES = ("loss", "val_loss")
+LOSSES = ("nll", "val_loss")
 TINY = 1e-9
 
 

@@ -16,7 +16,7 @@ from verdicts.comparison import compare
 from verdicts.table import of_frame, read_table
 
 NAMES = ["None", "NA", "null", "nan", "1", "a b", "α|β", "True", "x,\"y'"]
-WORST = {"accuracy": -np.inf, "loss": np.inf}
+WORST = {"score": -np.inf, "nll": np.inf}
 
 
 class RandomTable:
@@ -24,7 +24,7 @@ class RandomTable:
 
     def __init__(self, number):
         draw = self.draw = np.random.default_rng(number)
-        self.metric = str(draw.choice(["accuracy", "loss"]))
+        self.metric = str(draw.choice(["score", "nll"]))
         self.names = [*map(str, draw.choice(NAMES, draw.integers(2, 6), replace=False))]
         if not {*self.names} - {"1", "NA", "nan"}:
             self.names.append("a b")  # else names of numbers
@@ -135,7 +135,7 @@ def holds_what_is_not_rejected(low, high, p_at, level):
 
 def check_comparison(found, known, runs):
     """A comparison beside the reference."""
-    values, sign = slow.sides(runs, known.names), -1 if known.metric == "loss" else 1
+    values, sign = slow.sides(runs, known.names), -1 if known.metric == "nll" else 1
     means = {name: slow.Sample(slow.mean_of(side)) for name, side in values.items()}
     seeded, table = "seed" in runs, found.frame.set_index(found.frame.columns[0])
     pairs = {
@@ -265,10 +265,10 @@ def test_a_peer_may_be_of_another_method(tmp_path):
     rows = [(m, seed, step) for m in "AB" for seed in range(6) for step in (1, 2)]
     table = pd.DataFrame(rows, columns=["method", "seed", "step"])
     table["run"] = table["method"] + table["seed"].astype(str)
-    table["accuracy"] = table["seed"].where((table["method"] == "B") | (table["step"] == 1))
-    row = judged(table, "AB", "accuracy", [], tmp_path / "c.yaml")
+    table["score"] = table["seed"].where((table["method"] == "B") | (table["step"] == 1))
+    row = judged(table, "AB", "score", [], tmp_path / "c.yaml")
     assert (row.verdict, row.estimate, row.infinite) == ("reversed", -np.inf, 6)
-    assert compare(table, metric="accuracy").frame["mean"].tolist() == [2.5, -np.inf]
+    assert compare(table, metric="score").frame["mean"].tolist() == [2.5, -np.inf]
 
 
 def test_compare_tells_whose_runs_are_missing_by_their_own_names():
