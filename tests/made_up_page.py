@@ -47,7 +47,8 @@ def row(claim: str, **values: object) -> Row:
     texts = {"place": "Table 1", "says": f"statement of {claim}", "kind": "order"}
     texts |= {"unit": "points", "relation": "above", "shows": "fig8", "verdict": "holds"}
     said = {"expected": 0.0, "margin": 0.5, "family_size": 1, "infinite": 0.0}
-    return Row(**{**none, **numbers, **texts, **said, "claim": claim, **values})
+    made = {**none, **numbers, **texts, **said, "claim": claim, **values}
+    return Row(**{"plain_low": made["low"], "plain_high": made["high"], **made})
 
 
 EMPTY = dict.fromkeys(("estimate", "low", "high", "pairs", "detectable"), NAN)

@@ -249,7 +249,7 @@ def _ends(table: pd.DataFrame, metrics: list[str], sets: list[str]) -> list[str]
     other = last[last["step"] != most]
     if len(other):
         steps = zip(other["run"], other["step"], most[other.index], strict=True)
-        told = _some(f"{shown(run)} at {step}, not {usual}" for run, step, usual in steps)
+        told = _some(f"{shown(run[-70:])} at {step}, not {usual}" for run, step, usual in steps)
         notes.append(f"{len(other)} of {len(last)} runs end at another step than most: {told}")
     return notes
 

@@ -12,7 +12,8 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from verdicts.lazy import special
 
 #: A number, or an array of them.
 Number = Any
@@ -38,12 +39,12 @@ def student_p(t: np.ndarray, errors: np.ndarray, freedoms: np.ndarray) -> np.nda
     12 means up to 21 % are refused.
     """
     weights = np.square(errors)
-    return 2 * (weights * stdtr(freedoms, -np.abs(t))).sum(axis=0) / weights.sum(axis=0)
+    return 2 * (weights * special.stdtr(freedoms, -np.abs(t))).sum(axis=0) / weights.sum(axis=0)
 
 
 def student_quantile(level: float, errors: np.ndarray, freedoms: np.ndarray) -> np.ndarray:
     """The ``t`` at which ``student_p`` is the ``level``, by bisection."""
-    each = stdtrit(freedoms, 1 - level / 2) + 0.0 * errors
+    each = special.stdtrit(freedoms, 1 - level / 2) + 0.0 * errors
     low, high = each.min(axis=0), each.max(axis=0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -61,7 +62,7 @@ def prediction_interval(
     of the replication. Errors are normal, and nothing else differs (Patil, Peng and Leek 2016).
     Raises a ValueError for an error that is not above 0, and for a level outside of (0, 1).
     """
-    half = ndtri((1 + _level(level)) / 2) * _both(original_se, replication_se)
+    half = special.ndtri((1 + _level(level)) / 2) * _both(original_se, replication_se)
     return original - half, original + half
 
 
@@ -84,7 +85,7 @@ def q_test(
     ValueError for an error that is not above 0.
     """
     z = standardized_difference(original, original_se, replication, replication_se)
-    return 2 * ndtr(-abs(z))
+    return 2 * special.ndtr(-abs(z))
 
 
 def same_sign_and_significant(
@@ -95,7 +96,7 @@ def same_sign_and_significant(
     The vote count of the Open Science Collaboration (2015). Raises a ValueError for an error that
     is not above 0, and for a level outside of (0, 1).
     """
-    p = 2 * ndtr(-abs(replication) / _both(replication_se))
+    p = 2 * special.ndtr(-abs(replication) / _both(replication_se))
     return (original * replication > 0) & (p <= _level(level))
 
 
@@ -110,9 +111,9 @@ def small_telescopes(
     smaller still: the original's telescope was too small for it. Raises a ValueError for an error
     that is not above 0, and for a power outside of (0, 1).
     """
-    small = (ndtri(0.975) + ndtri(_level(power, "power"))) * _both(original_se)
+    small = (special.ndtri(0.975) + special.ndtri(_level(power, "power"))) * _both(original_se)
     off = np.copysign(replication, original * replication) - small
-    return ndtr(off / _both(replication_se))
+    return special.ndtr(off / _both(replication_se))
 
 
 def sceptical_p(
@@ -138,8 +139,8 @@ def sceptical_p(
         root = np.sqrt(mean * (mean + (ratio - 1) * harmonic))
         z = np.sqrt(np.divide(mean * harmonic, root + mean))
     if type == "nominal":
-        return 2 * ndtr(-z)
-    return ndtr(-np.copysign(z * np.sqrt(GOLDEN), original * replication))
+        return 2 * special.ndtr(-z)
+    return special.ndtr(-np.copysign(z * np.sqrt(GOLDEN), original * replication))
 
 
 def equivalence(
@@ -154,7 +155,7 @@ def equivalence(
     if not margin > 0:
         raise ValueError("the margin must be above 0")
     off = abs(replication - original)
-    return ndtr((off - margin) / _both(original_se, replication_se))
+    return special.ndtr((off - margin) / _both(original_se, replication_se))
 
 
 def _both(*errors: Number) -> Number:
