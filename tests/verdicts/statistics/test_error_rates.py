@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verdicts import error_rates, samples, statistics
+from verdicts import error_rates, statistics
 from verdicts.cli import main
 from verdicts.error_rates import EFFECTS, FORMS, NOISES, QUICK, RULES, rates, shares
+from verdicts.statistics import samples
 
 PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
 
