@@ -2,8 +2,7 @@
 
 The definitions take an estimate with its standard error from both sides, and treat errors as
 normal; each of these may be an array. They disagree: look at several. Where standard errors are
-those of a few runs each, ``student_p`` and ``student_quantile`` are in place of the normal
-distribution.
+those of a few runs each, ``statistics.samples.student_p`` is in place of the normal distribution.
 """
 
 from __future__ import annotations
@@ -23,34 +22,6 @@ SMALL = 1 / 3
 
 #: φ of the golden level (Held, Micheloud and Pawel 2022).
 GOLDEN = (np.sqrt(5) + 1) / 2
-
-#: Halvings of an interval that leave nothing but rounding.
-HALVINGS = 60
-
-
-def student_p(t: np.ndarray, errors: np.ndarray, freedoms: np.ndarray) -> np.ndarray:
-    """The two-sided p value of a difference that is ``t`` of its standard errors from zero.
-
-    The difference is the sum of independent parts, [parts, …]: ``errors`` are their standard
-    errors, each estimated with its degrees of freedom. p is the mean of those by Student's t with
-    the freedoms of each part, weighted by the squares of the errors (after Cochran and Cox 1950,
-    who weigh quantiles so). Of means of 3 to 100 runs, at most 5 % are called different that are
-    not, whatever their spreads; with Welch's degrees of freedom it is up to 7 %, and of tables of
-    12 means up to 21 % are refused.
-    """
-    weights = np.square(errors)
-    return 2 * (weights * special.stdtr(freedoms, -np.abs(t))).sum(axis=0) / weights.sum(axis=0)
-
-
-def student_quantile(level: float, errors: np.ndarray, freedoms: np.ndarray) -> np.ndarray:
-    """The ``t`` at which ``student_p`` is the ``level``, by bisection."""
-    each = special.stdtrit(freedoms, 1 - level / 2) + 0.0 * errors
-    low, high = each.min(axis=0), each.max(axis=0)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        inside = student_p(middle, errors, freedoms) > level
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return high
 
 
 def prediction_interval(

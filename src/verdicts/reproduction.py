@@ -28,7 +28,7 @@ from verdicts.report import Result, Section, as_strings, html_page, markdown_pag
 from verdicts.row import ABSENT, alike
 from verdicts.run_values import per_run
 from verdicts.scores import are_left_out
-from verdicts.statistics import judgement
+from verdicts.statistics import judgement, samples
 from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, Count
 from verdicts.statistics.multiverse import share_interval
@@ -409,7 +409,7 @@ def _compared(table: pd.DataFrame, margin: float | None, width: float | None) ->
     gap, off, tiny = table["kind"] == GAP, mean - printed, 1e-12 * mean.abs()  # rounding
     theirs, errors, freedoms = _errors(table)
     both = np.sqrt((errors**2).sum(axis=0))
-    half = replication.student_quantile(ALPHA, errors, freedoms) * both + table["rounding"]
+    half = samples.student_quantile(ALPHA, errors, freedoms) * both + table["rounding"]
     inside = judged & ~exceeds(off.abs(), half)
     low, high = (mean - half).clip(lower=0 - gap * scale), (mean + half).clip(upper=scale)
     widest: Any = judgement.WIDE * scale if width is None else width
@@ -423,7 +423,7 @@ def _compared(table: pd.DataFrame, margin: float | None, width: float | None) ->
     notes = zip(table["note"], why, table["lost"], strict=True)
     beyond = (off.abs() - table["rounding"]).clip(lower=0) / both
     spread = judged & (both > tiny)
-    q_p = pd.Series(replication.student_p(beyond, errors, freedoms), table.index)
+    q_p = pd.Series(samples.student_p(beyond, errors, freedoms), table.index)
     # so that normal intervals of 95 % are Student's
     wider = errors * special.stdtrit(freedoms, 1 - ALPHA / 2) / special.ndtri(1 - ALPHA / 2)
     study = pd.DataFrame({

@@ -18,7 +18,6 @@ from math import comb
 
 import numpy as np
 
-from verdicts import replication
 from verdicts.lazy import pd
 from verdicts.statistics import samples
 from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
@@ -242,7 +241,7 @@ def of_printed(found: Evidence) -> Evidence:
     """The evidence with what the prediction interval says of a printed value.
 
     The errors of both sides have Student's distributions with their numbers of seeds
-    (``replication.student_p``); a printed one without its number has ours.
+    (``samples.student_p``); a printed one without its number has ours.
     """
     of, count = found.expectation, found.pairs
     theirs, runs = (found.spread, count) if of.error is None else (of.error, of.seeds or count)
@@ -252,10 +251,10 @@ def of_printed(found: Evidence) -> Evidence:
     if not both:
         p = float(off <= ROUNDING * max(abs(found.estimate), abs(of.value)))
     else:
-        p = float(replication.student_p(np.array(off / both), errors, freedoms))
+        p = float(samples.student_p(np.array(off / both), errors, freedoms))
 
     def interval(level: float) -> samples.Interval:
-        half = both * float(replication.student_quantile(level, errors, freedoms)) + of.rounding
+        half = both * float(samples.student_quantile(level, errors, freedoms)) + of.rounding
         return found.estimate - half, found.estimate + half
 
     return replace(found, p=p, interval=interval)
