@@ -27,13 +27,14 @@ from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.report import Result, lines_of, print_board
 from verdicts.row import ABSENT, NAN, Row, as_table
 from verdicts.run_values import Value, marked
-from verdicts.scores import FIRST_LOOK, Scores, compared, evidence_of, sides
+from verdicts.scores import FIRST_LOOK, Scores, compared, sides
 from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ROUNDING
-from verdicts.statistics.evidence import Evidence, Expectation, evidence
+from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import NOT_RUN, OUT_OF_SCALE, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.planning import detectable, seeds_needed, sequential
+from verdicts.statistics.samples import WELCH
 from verdicts.table import Selection, Tables, joined, of_frame, selected
 
 if TYPE_CHECKING:
@@ -111,10 +112,13 @@ def _missed(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
     members = [claims.claims[name] for name in claim.pooled]
     gates = [(claims.gates[name], each) for each in (claim, *members) for name in each.gates]
     late = of = ""
+    rows: dict[str, pd.DataFrame] = {}
     try:
         for gate, each in sorted(gates, key=lambda pair: bool(pair[0].late)):
             late, of = gate.late, f" ({each.id})" if each is not claim else ""
-            check_gate(gate, _read(each, {**each.where, **where}, tables), tables)
+            if each.id not in rows:  # several gates ask the same rows
+                rows[each.id] = _read(each, {**each.where, **where}, tables)
+            check_gate(gate, rows[each.id], tables)
         if claim.universes and (why := none_counts(claim, where, tables)):
             return Missed(f"no universe counts: {why}")
     except TableError as error:
@@ -196,7 +200,8 @@ def evidence_on(
     value = quantity.value(claim.arguments)
     logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
     if result.unpaired is not None:
-        seen = evidence_of(result, expectation, claim.test)
+        of, minus = (side.dropna().to_numpy() for side in result.unpaired)
+        seen = unpaired_evidence(of, minus, expectation, claim.test or WELCH)
         return replace(seen, left_out="; ".join([seen.left_out, *result.told(value, logs=logs)]))
     if claim.looks:
         seen = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)

@@ -18,8 +18,6 @@ import numpy as np
 from verdicts.lazy import pd
 from verdicts.registry import UserError, one_of
 from verdicts.run_values import Value, as_numbers, final, highest_is_best, marked, per_run, said
-from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
-from verdicts.statistics.samples import WELCH
 from verdicts.table import UNIVERSE, Selection, complete, described, meant_as_seed, need, selected
 
 #: Fields in which two runs differ that a message names, and seeds that a sentence names.
@@ -60,10 +58,6 @@ class Scores:
     sides: Sequence[Side] = ()
     #: The numbers of both sides, whose runs are not paired: ``numbers`` is then empty.
     unpaired: tuple[pd.Series, pd.Series] | None = None
-
-    def map(self, function: Callable[[Any], Any]) -> Scores:
-        """The same runs with other numbers."""
-        return replace(self, numbers=function(self.numbers))
 
     @property
     def by_seed(self) -> pd.Series:
@@ -263,14 +257,6 @@ def compared(found: Sequence[Side], *, log: bool = False, test: str = "") -> Sco
         of, minus = map(mean_over, tables)
         return Scores(pd.Series(dtype=float), found, (of, minus))
     return combined(found, logs if log else None)
-
-
-def evidence_of(scores: Scores, expectation: Expectation, test: str = "") -> Evidence:
-    """The evidence in a comparison of two sides, paired or not."""
-    if scores.unpaired is None:
-        return evidence(scores.numbers.to_numpy(), expectation)
-    of, minus = (side.dropna().to_numpy() for side in scores.unpaired)
-    return unpaired_evidence(of, minus, expectation, test or WELCH)
 
 
 def noted(runs: pd.DataFrame, left_out: pd.Series | bool = False) -> pd.DataFrame:
