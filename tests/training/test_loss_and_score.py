@@ -105,9 +105,13 @@ def test_a_loss_that_broadcasts_or_sums_is_refused(loss, targets, part, size):
     assert line.startswith("loss: it ")
 
 
-def test_a_score_that_broadcasts_is_refused():
+@pytest.mark.parametrize("bias", [-5.0, 0.0, 5.0])
+def test_a_score_that_broadcasts_is_refused(bias):
+    """Also where all outputs have one sign, so that the score is the same at first."""
+    module = nn.Linear(3, 1)
+    module.bias.data.fill_(bias)
     line = told(
-        module=nn.Linear(3, 1),
+        module=module,
         train=(X, COLUMN[:, 0]),
         loss=lambda o, t: squared(o[:, 0], t),
         score=lambda o, t: (o.sign() == t.sign()).float().mean(),

@@ -198,6 +198,8 @@ def try_problem(
             each = not at_once and bool(task_key or name == "score")
             checked = partial(_numbers, key, function, each)
             _check_mean(key, checked, module, *batch)
+            if name == "score":  # which may not tell outputs of one sign apart
+                _check_mean(key, checked, lambda x: module(x) - module(batch[0]).mean(0), *batch)
             changed: dict[str, Any] = {name: checked, "at_once": at_once or task.at_once}
             task = replace(task, **changed)
     return replace(problem, task=task), draws
@@ -248,7 +250,11 @@ def _numbers(
 
 @torch.no_grad()
 def _check_mean(
-    key: str, function: Loss, module: nn.Module, inputs: torch.Tensor, targets: torch.Tensor
+    key: str,
+    function: Loss,
+    module: Callable[..., Any],
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
 ) -> None:
     """Try a loss or a score on samples and on parts of them.
 
