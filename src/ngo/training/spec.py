@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from ngo.common.fields import (
@@ -166,7 +167,7 @@ class RunSpec:
         """Every field and its value; options without a meaning here are left out."""
         return {**{name: getattr(self, name) for name in _CORE}, **dict(self.own)}
 
-    @property
+    @cached_property
     def id(self) -> str:
         """For example ``mnist-shards-ring-ngo-p0.9-s0-1f3a9c2e``."""
         reads_p = self.p is not None and "p" in METHODS[self.method].fields
@@ -190,7 +191,7 @@ class RunSpec:
         names = ("dataset", "holdout", "partition", *rule.fields, "workers", "seed")
         return {name: getattr(self, name) for name in names}
 
-    @property
+    @cached_property
     def partition_id(self) -> str:
         """For example ``mnist-shards-n10-s0-9c2e1f3a``; runs with one partition share its id."""
         slug = f"{self.dataset}-{self.partition}-n{self.workers}-s{self.seed}"
@@ -267,7 +268,9 @@ class _OfAll(Mapping[str, T]):
         self._fact = fact
 
     def __getitem__(self, name: str) -> T:
-        return self._fact(_CORE[name] if name in _CORE else dict(DECLARED)[name])
+        if (field := _CORE.get(name) or DECLARED.get(name)) is None:
+            raise KeyError(name)
+        return self._fact(field)
 
     def __iter__(self) -> Iterator[str]:
         return iter([*_CORE, *sorted(DECLARED)])  # whichever module was imported first

@@ -342,7 +342,7 @@ def resolve(
         if name not in fields:
             raise unknown_field("field of a run", name, fields)
     said = {**(defaults or {}), **given}
-    stated = {**DEFAULTS, **said}
+    stated = {**{name: field.default for name, field in fields.items()}, **said}
     if "p" not in said and _linear(stated):
         stated["p"] = 1.0
     free = {key for key, entry in (("dataset", source), ("model", model)) if entry is not None}
