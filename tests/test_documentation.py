@@ -1,6 +1,8 @@
 """The pages of the site: files that they name exist, and broken links are found."""
 
+import ast
 import re
+from importlib.util import find_spec
 
 from code_blocks import PAGES, text_of
 from conftest import REPOSITORY
@@ -21,6 +23,36 @@ def test_files_of_the_repository_are_there():
         absent += [path for path in linked if not (at / path).exists()]
         made = ("docs/_build/", "made/")  # by make docs, which checks their links
         assert {path for path in absent if not path.startswith(made)} <= OWN, page
+
+
+def names_of(module):
+    """The names that a module defines, uses or imports, those of classes and arguments too."""
+    nodes = list(ast.walk(ast.parse(module.read_text())))
+    return {
+        getattr(node, key, None)
+        for node in nodes
+        for key in ("name", "asname", "id", "attr", "arg")
+    }
+
+
+def test_what_a_docstring_names_is_there():
+    """``module.name`` is a name of a module of ours, a file, or a name in the same module."""
+    source = REPOSITORY / "src"
+    modules = {}  # by each end of their dotted names
+    for path in source.rglob("*.py"):
+        parts = path.relative_to(source).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        for k in range(len(parts)):
+            modules.setdefault(".".join(parts[k:]), []).append(path)
+    known = {path: names_of(path) for paths in modules.values() for path in paths}
+    for path, names in known.items():
+        for named in re.findall(r"``([a-z_]\w*(?:\.\w+)+)(?:\(.*?\))?``", path.read_text()):
+            *place, name = named.split(".")
+            at = modules.get(".".join(place), [])
+            there = named in modules or any(name in known[module] for module in at)
+            is_file = name in ("c", "json", "md", "parquet", "pt", "py", "txt", "yaml")
+            own = place[0] in names or find_spec(place[0]) or named == "of.gamma"  # a claim's key
+            assert there or is_file or own, f"{path}: {named}"
 
 
 def test_links_of_a_site(monkeypatch, tmp_path):

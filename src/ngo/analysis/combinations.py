@@ -36,7 +36,7 @@ def combination_table(metrics: pd.DataFrame, further: Sequence[str] = ()) -> pd.
 
     ``further`` columns distinguish situations too, and come first. Linear gossip is the
     first mixer. Each cell is at its own best ``TUNED``, by held-out accuracy
-    (``best_fields.at_best``).
+    (``verdicts.scores.at_best``).
 
     Columns: these; test accuracy in percent, of the mean model, over seeds, with its 95 %
     half-width (``accuracy``, ``accuracy_ci95``); ``TUNED``, and the values that were tried, such

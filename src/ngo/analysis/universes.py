@@ -20,7 +20,7 @@ ACCURACIES = {"workers": "workers_accuracy_mean", "mean": "consensus_accuracy"}
 CHOSEN = "chosen_accuracy"
 
 #: Settings that follow from sampled ones: log(γw)/(2 − 2p), the logarithm of the amplitude of a
-#: two-cycle on an edge of the mean weight w (``bounds.chatter_floor``), and γ(1 − λ₂), with λ₂ the
+#: two-cycle on an edge of the mean weight w (``bounds.chatter_V``), and γ(1 − λ₂), with λ₂ the
 #: second largest eigenvalue of the mixing matrix. Of a random graph, w and the matrix are the means
 #: of ``graphs.DRAWS`` draws.
 DERIVED = CHATTER_FLOOR, GAMMA_GAP = "chatter_floor", "gamma_gap"

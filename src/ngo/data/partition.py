@@ -104,7 +104,7 @@ def sorted_parts(parts: Parts) -> Parts:
 
 
 def parts_digest(parts: Parts) -> str:
-    """16 hex digits of a partition, as in the record of a run (``about.parts``)."""
+    """16 hex digits of a partition: ``parts`` in ``about`` of a run's record."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part.tobytes())

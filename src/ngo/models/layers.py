@@ -123,8 +123,8 @@ def draw(generator: torch.Generator, sample: Sample) -> torch.Tensor:
 class RandomLayer(nn.Module):
     """A layer that draws random numbers in training, from its worker's generator.
 
-    ``source(generator, sample)`` returns the numbers. It is ``draw`` unless ``models.vectorized``
-    replaces it.
+    ``source(generator, sample)`` returns the numbers. It is ``draw``, but while draws are recorded
+    or replayed.
     """
 
     def __init__(self, generator: torch.Generator) -> None:

@@ -87,7 +87,7 @@ _TRAINING = mapping_schema(
 )
 _INTERVAL = mapping_schema({"from": _NUMBER, "to": _NUMBER, "log?": {"type": "boolean"}})
 _VALUES = {"anyOf": [_list({}, uniqueItems=True), _INTERVAL]}
-#: See ``pipeline.universes``.
+#: See ``pipeline.experiments``.
 _UNIVERSES = mapping_schema(
     {
         "settings": _TEXTS,
@@ -108,7 +108,7 @@ _NETWORK = mapping_schema(
     }
 )
 _FILE = _pattern("[A-Za-z0-9_]{1,64}", "of at most 64 letters, digits and _")
-#: See ``pipeline.artefacts.Artefact``.
+#: See ``paper_figures.Artefact``.
 _FIGURE = mapping_schema(
     {
         "section": _TEXT,

@@ -77,7 +77,7 @@ class BatchStream:
 
 
 class Batches:
-    """The samples of the workers' next step (see ``backend.Batches``)."""
+    """The samples of the workers' next step (see ``backends.Batches``)."""
 
     #: The workers that take the next step, by row; None: all.
     workers: Sequence[int] | None = None

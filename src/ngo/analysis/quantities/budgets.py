@@ -37,7 +37,7 @@ def difference_at_bytes(
     seed in which one side diverged is ±inf, against that side; diverged runs set no budget.
 
     With ``choose``, each side is at the values of these fields with its best held-out accuracy at
-    the budget (``best_fields.at_best``).
+    the budget (``verdicts.scores.at_best``).
     """
     both = _either(rows, of, minus)
     return _difference(both, "bytes_sent", of, minus, over, share, choose=choose)
