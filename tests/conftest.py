@@ -34,7 +34,7 @@ from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.native import threads
 from ngo.pipeline.paths import REPOSITORY
-from ngo.training.virtual.clock import CHURN, CLOCKS, LINKS, SPEEDS
+from ngo.training.clocks import CHURN, CLOCKS, LINKS, SPEEDS
 from verdicts.quantities import QUANTITIES
 
 # No test has a deadline: machines are busy.

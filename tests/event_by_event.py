@@ -10,7 +10,7 @@ from ngo.engine.population import Population
 from ngo.gossip.gossip_step import phi
 from ngo.gossip.topology import Mixing
 from ngo.training.batches import Batches, BatchStream
-from ngo.training.virtual.clock import LINKS, SPEEDS
+from ngo.training.clocks import LINKS, SPEEDS
 
 
 class EventByEvent:

@@ -13,9 +13,9 @@ from ngo.gossip.method import METHODS, method
 from ngo.gossip.step import local_rule
 from ngo.gossip.topology import topology
 from ngo.models.model import MODELS
+from ngo.training.clocks import CLOCKS
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 from ngo.training.spec_checks import resolve
-from ngo.training.virtual.clock import CLOCKS
 from verdicts.registry import UserError
 
 

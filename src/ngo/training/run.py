@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import torch
@@ -36,18 +37,16 @@ from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots,
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
 from ngo.training.spec_checks import check_snapshots
 from ngo.training.stepper import Stepper
-from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
-from ngo.training.virtual.waiting_stepper import WaitingStepper
 from verdicts.registry import UserError
 
 Report = Callable[[Evaluation], None]
 Progress = Callable[[int], None]
 
-#: By the run's clock.
-STEPPERS: dict[str, Callable[..., Stepper]] = {
-    "steps": Stepper,
-    "waiting": WaitingStepper,
-    "asynchronous": AsynchronousStepper,
+#: By the run's clock; a module is imported when a run asks for it.
+STEPPERS = {
+    "steps": "ngo.training.stepper:Stepper",
+    "waiting": "ngo.virtual.waiting_stepper:WaitingStepper",
+    "asynchronous": "ngo.virtual.asynchronous_stepper:AsynchronousStepper",
 }
 
 
@@ -58,7 +57,8 @@ def stepper_of(spec: RunSpec, problem: Problem, stops: Collection[int], **how: A
     """
     if spec.clock == "asynchronous":
         how["stops"] = stops
-    return STEPPERS[spec.clock](spec, problem, **how)
+    stepper: Stepper = resolve_name(STEPPERS[spec.clock])(spec, problem, **how)
+    return stepper
 
 
 class Training:

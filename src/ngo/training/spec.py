@@ -36,7 +36,7 @@ from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
-from ngo.training.virtual.clock import CLOCKS
+from ngo.training.clocks import CLOCKS
 
 T = TypeVar("T")
 

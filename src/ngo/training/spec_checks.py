@@ -19,8 +19,8 @@ from ngo.gossip.schedule import CHANGEABLE, SCHEDULES, topologies
 from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES, Topology, check_connected
 from ngo.models.model import MODELS, Model
+from ngo.training.clocks import CLOCKS, PARTS
 from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
-from ngo.training.virtual.clock import CLOCKS, PARTS
 from verdicts.registry import Registry, UserError, unknown
 
 

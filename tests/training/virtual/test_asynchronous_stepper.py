@@ -18,7 +18,7 @@ from runs import (
 
 from ngo.data import loading
 from ngo.training.learning_problem import make_problem
-from ngo.training.virtual.asynchronous_stepper import AsynchronousStepper
+from ngo.virtual.asynchronous_stepper import AsynchronousStepper
 
 RANDOM = {"clock": "asynchronous", "speed": "log_normal", "latency": 0.3}
 

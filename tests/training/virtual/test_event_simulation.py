@@ -3,7 +3,7 @@ import pytest
 from runs import digits_run
 
 from ngo.gossip.method import METHODS
-from ngo.training.virtual.event_simulation import EventSimulation, Graphs
+from ngo.virtual.event_simulation import EventSimulation, Graphs
 from verdicts.registry import UserError
 
 SIZE = 100

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from runs import digits_run
 
-from ngo.training.virtual.clock import CHURN, LINKS, SPEEDS, Presence, read_trace
-from ngo.training.virtual.event_simulation import Wires
+from ngo.training.clocks import CHURN, LINKS, SPEEDS, Presence, read_trace
+from ngo.virtual.event_simulation import Wires
 from verdicts.registry import UserError
 
 

@@ -6,7 +6,7 @@ import torch
 from runs import digits_run, interrupted, left, run_in, tiny, trained, without_clock
 
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.training.virtual.waiting_stepper import WaitingTimes
+from ngo.virtual.waiting_stepper import WaitingTimes
 from verdicts.registry import UserError
 
 

@@ -28,8 +28,8 @@ from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, topologies
 from ngo.gossip.topology import TOPOLOGIES
+from ngo.training.clocks import CHURN, LINKS, SPEEDS, Presence
 from ngo.training.spec import RunSpec
-from ngo.training.virtual.clock import CHURN, LINKS, SPEEDS, Presence
 from verdicts.registry import UserError
 
 # Draws of a stream at a time.

@@ -9,10 +9,10 @@ from typing import Any
 from ngo.common.lazy import np, torch
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.training.checkpoint import State
+from ngo.training.clocks import CHURN, LINKS, SPEEDS, Presence
 from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
-from ngo.training.virtual.clock import CHURN, LINKS, SPEEDS, Presence
 from verdicts.registry import UserError
 
 

@@ -21,7 +21,7 @@ from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
-from ngo.training.virtual.event_simulation import Arrangement, Batch, EventSimulation, Graphs
+from ngo.virtual.event_simulation import Arrangement, Batch, EventSimulation, Graphs
 from verdicts.registry import UserError
 
 
