@@ -12,7 +12,7 @@ from by_worker import D, N
 from stepping import Stepping
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.attack import ATTACKS, Liars
+from ngo.gossip.attack import ATTACKS, Byzantine
 from ngo.gossip.mixing_matrix import mixing_matrix
 
 #: A ring with two chords: degrees 3, 3, 2, 3, 3, 2. The last two workers lie to 0, 1 and 3.
@@ -112,7 +112,7 @@ def found(attack, coupling, start, method="ngo", **values):
     fields = {"lr": LR, "gamma": GAMMA, **FIELDS, **values}
     stepping = Stepping(method, torch.tensor(start), W, coupling=coupling, **fields)
     if attack != "none":
-        stepping.network.liars = Liars(ATTACKS[attack], stepping.run, 0, HONEST)
+        stepping.network.byzantine = Byzantine(ATTACKS[attack], stepping.run, 0, HONEST)
     for _ in range(STEPS):
         residuals = np.einsum("nij,nj->ni", A, stepping.X.numpy()) - B
         stepping.advance(torch.tensor(np.einsum("nij,ni->nj", A, residuals) / 8))

@@ -12,7 +12,7 @@ from lying import FIELDS, GAMMA, HONEST, N, W, start
 from stepping import Stepping
 
 from ngo.distributed.process_network import ProcessNetwork
-from ngo.gossip.attack import ATTACKS, Liars
+from ngo.gossip.attack import ATTACKS, Byzantine
 from ngo.gossip.attack import HONEST as NO_ATTACK
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.exchange import Network
@@ -63,7 +63,7 @@ def lying_networks(processes, attack, run):
     """The network of one process, and those of several, with the same liars."""
     several = networks(N, processes)
     for network in (alone := Network(), *several):
-        network.liars = Liars(ATTACKS[attack], run, 0, HONEST)
+        network.byzantine = Byzantine(ATTACKS[attack], run, 0, HONEST)
     return alone, several
 
 
@@ -71,7 +71,7 @@ def lying_networks(processes, attack, run):
 @pytest.mark.parametrize(
     ("defence", "processes"), [*((each, 2) for each in DEFENCES), ("power", 6)]
 )
-def test_pulls_and_mixes_among_liars_are_those_of_one_process(attack, defence, processes):
+def test_pulls_and_mixes_among_byzantine_are_those_of_one_process(attack, defence, processes):
     """On a graph where liars have several neighbours, and with six processes each has its own."""
     run = Stepping("ngo", torch.tensor(start()), W, coupling=defence, gamma=GAMMA, **FIELDS).run
     alone, several = lying_networks(processes, attack, run)

@@ -8,7 +8,7 @@ from by_worker import D
 from stepping import Stepping, ring_matrix, states
 
 from ngo.common.fields import DECLARED, above, number
-from ngo.gossip.attack import ATTACKS, Attack, Liars, Messages, attack
+from ngo.gossip.attack import ATTACKS, Attack, Byzantine, Messages, attack
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
@@ -38,7 +38,7 @@ def test_an_attack_has_the_number_of_liars_and_its_own_options(own_entries):
     assert (spec.liars, spec.lie_shift, spec.honest) == (1, 2.0, 9)
     row, stream = torch.zeros(1, D), torch.Generator()
     messages = Messages(row, row[0], row, torch.ones(1), 0.1, stream)
-    assert torch.equal(ATTACKS["shifted"].lie(messages, spec), torch.full((1, D), 2.0))
+    assert torch.equal(ATTACKS["shifted"].send(messages, spec), torch.full((1, D), 2.0))
 
 
 N, HONEST, GAMMA = 5, 4, 0.2
@@ -49,7 +49,7 @@ def moved(size, coupling, steps=1, **values):
     X, _ = states()
     lie = Attack(lambda messages, run: messages.truth + size, ())
     stepping = Stepping("ngo", X, ring_matrix(), coupling=coupling, gamma=GAMMA, **values)
-    stepping.network.liars = Liars(lie, stepping.run, 0, HONEST)
+    stepping.network.byzantine = Byzantine(lie, stepping.run, 0, HONEST)
     for _ in range(steps):
         before = stepping.X.clone()
         stepping.advance()
@@ -103,7 +103,7 @@ def test_liars_hear_the_truth_and_no_lie_of_other_liars():
     plain.advance()
     lie = Attack(lambda messages, run: messages.truth + 1e3, ())
     stepping = Stepping("ngo", X, ring_matrix(), gamma=GAMMA)
-    stepping.network.liars = Liars(lie, stepping.run, 0, 3)
+    stepping.network.byzantine = Byzantine(lie, stepping.run, 0, 3)
     sent = stepping.advance()
     assert sent == 2 * N
     assert torch.allclose(stepping.X[[1, 3, 4]], plain.X[[1, 3, 4]], atol=1e-12)
@@ -114,7 +114,7 @@ def test_exchanges_in_which_nobody_would_lie_are_refused():
     stepping = Stepping("ngo", states()[0], ring_matrix())
     network = stepping.network
     network.set_matrix(stepping.W)
-    network.liars = Liars(Attack(lambda m, run: m.truth, ()), stepping.run, 0, HONEST)
+    network.byzantine = Byzantine(Attack(lambda m, run: m.truth, ()), stepping.run, 0, HONEST)
     for exchange in (network.mean, network.index, network.swap):
         with pytest.raises(UserError, match="attack: workers lie in pulls and mixes, and this"):
             exchange(stepping.X)

@@ -87,9 +87,9 @@ NOTES = {
     "table below.",
     "topology": "Workers have the numbers 0 … n − 1; on a circle, numbers are taken mod n. In "
     "G(n, u), each edge exists with probability u.",
-    "attack": "What a lying worker j sends to an honest worker i. The last workers lie "
-    "(--liars). A defence is a coupling: clipped, clipped_adaptive, median, trimmed_mean, or power "
-    "with p near 1/2.",
+    "attack": "What a Byzantine worker j, one of the last (--liars), sends to an honest worker i. "
+    "A defence is a coupling: clipped, clipped_adaptive, median, trimmed_mean, or power with p "
+    "near 1/2.",
 }
 
 
@@ -169,7 +169,7 @@ def _table() -> str:
         "until V ≤ V_th: messages of d, until V is v_threshold or less.",
         "asynchronous: no worker has to wait for others (--clock asynchronous); "
         "virtual: with --clock asynchronous.",
-        f"attacks: workers may lie (--attack) with {attacked}; not with --clock asynchronous.",
+        f"attacks: Byzantine workers (--attack) with {attacked}; not with --clock asynchronous.",
         "failures: links may fail, and workers may be away (--link-failure, --absence). "
         f"Where they may not: {'; '.join(reasons)}.",
     )

@@ -152,7 +152,7 @@ SECTIONS = {
         *("local_rule", "lr", "lr_schedule", "warmup", "weight_decay", "batch_size"),
         *("short_share", "epochs"),
     ),
-    "Failures and liars": ("link_failure", "absence", "attack"),
+    "Failures and attacks": ("link_failure", "absence", "attack"),
     "Virtual time": ("clock",),
     "Evaluation": ("eval_every", "eval_images", "eval_workers"),
     "Computation": ("seed", "precision", "backend"),

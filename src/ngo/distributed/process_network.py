@@ -15,7 +15,7 @@ import torch
 
 from ngo.common.lazy import Run
 from ngo.distributed.rendezvous import Group
-from ngo.gossip.attack import Liars
+from ngo.gossip.attack import Byzantine
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.exchange import Network, check_rows, relay
 from ngo.gossip.gossip_step import linear_step, mix
@@ -39,13 +39,13 @@ class ProcessNetwork(Network):
 
     def mean(self, rows: torch.Tensor) -> torch.Tensor:
         """Counted as if a parameter server made it."""
-        self.refuse_liars()
+        self.refuse_byzantine()
         self.count(2 * len(rows), rows)
         return self.group.total(rows.sum(0)) / self.workers
 
     def index(self, rows: torch.Tensor) -> float:
         """The spread of all rows."""
-        self.refuse_liars()
+        self.refuse_byzantine()
         return float(self.moments(rows, self.workers)[1])
 
     def moments(self, rows: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -60,7 +60,7 @@ class ProcessNetwork(Network):
 
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows of edges within this process change places; the others go to their processes."""
-        self.refuse_liars()
+        self.refuse_byzantine()
         links, me = self.links(), self.group.me
         shares = enumerate(self.shares)
         places = {q: among(links[1], share).nonzero().flatten() for q, share in shares}
@@ -89,14 +89,14 @@ class ProcessNetwork(Network):
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """The product of the local rows of W with the rows of the local workers and neighbours."""
         others, theirs = self._exchange(rows)
-        if self.liars is None:
+        if self.byzantine is None:
             both = torch.cat([rows, theirs])
             mix(both, self.near(others), gamma, spread=self._spread)
             rows.copy_(both[: len(rows)])
         else:
             self.refuse_directed()
             step = partial(linear_step, gamma=gamma, spread=self._spread)
-            self._among_liars(step, rows, others, theirs)
+            self._among_byzantine(step, rows, others, theirs)
 
     def pull(
         self,
@@ -114,11 +114,11 @@ class ProcessNetwork(Network):
         else:
             others = self.elsewhere()
         step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
-        if self.liars is None:
+        if self.byzantine is None:
             seen = None if at is None else torch.cat([at, theirs])
             X.copy_(step(torch.cat([X, theirs]), self.near(others), at=seen)[: len(X)])
         else:
-            self._among_liars(step, X, others, theirs, at)
+            self._among_byzantine(step, X, others, theirs, at)
 
     def near(self, others: list[int]) -> MixingMatrix:
         """W among the local workers and the ``others``, without edges between two of these."""
@@ -150,7 +150,7 @@ class ProcessNetwork(Network):
         self.count(int(among(self.W.senders, self.local).sum()), rows)
         return self.elsewhere(), torch.cat([rows[:0], *received.values()])
 
-    def _among_liars(
+    def _among_byzantine(
         self,
         step: Callable[..., torch.Tensor],
         X: torch.Tensor,
@@ -160,12 +160,12 @@ class ProcessNetwork(Network):
     ) -> None:
         """Replace the local rows ``X`` by those after a ``step``, in place.
 
-        Liars know what all workers send. A process that has received ``theirs``, the rows of its
-        workers' neighbours, knows what a lie to these workers depends on, so it forms the lie
-        itself: no further message is needed. With ``at``, the differences are those of ``at`` and
+        Byzantine workers know what all workers send. A process that has received ``theirs``, the
+        rows of its workers' neighbours, knows what a false row depends on, so it forms it itself:
+        no further message is needed. With ``at``, the differences are those of ``at`` and
         ``theirs``.
         """
-        local, W, liars = self.local, self.W, cast(Liars, self.liars)
+        local, W, byzantine = self.local, self.W, cast(Byzantine, self.byzantine)
         # What a step makes of the others is dropped.
         kept = among(W.receivers, local) | among(W.senders, local)
         near = MixingMatrix(W.n, W.receivers[kept], W.senders[kept], W.weights[kept], W.diagonal)
@@ -177,7 +177,7 @@ class ProcessNetwork(Network):
             return placed
 
         seen = None if at is None else all_rows(at)
-        new = liars.step(
+        new = byzantine.step(
             lambda X, W, at: step(X, W, at=at, out=X), all_rows(X), near, self.exchanges, seen
         )
         X.copy_(new[local.start : local.stop])

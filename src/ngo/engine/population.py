@@ -158,7 +158,7 @@ class Population:
     ) -> None:
         """``workers`` are the numbers of the n workers, where a run has others too.
 
-        Only the first ``honest`` workers, by default all, do not lie.
+        Only the first ``honest`` workers, by default all, are honest.
 
         ``task`` is by default that of the model. ``threads`` is the number of threads on a CPU, by
         default as many as the process may use.
@@ -226,7 +226,7 @@ class Population:
 
     @property
     def honest(self) -> torch.Tensor:
-        """The parameters of the workers that do not lie, ``[honest, d]``."""
+        """The parameters of the honest workers, ``[honest, d]``."""
         return self.X[: self._honest]
 
     @property
@@ -260,7 +260,7 @@ class Population:
     def consensus_model(self) -> torch.Tensor:
         """The mean of the workers' parameters ``[d]``; exactly a worker's row if all are equal.
 
-        Workers that lie do not count.
+        Byzantine workers do not count.
         """
         return _mean(self.honest)
 
@@ -271,7 +271,7 @@ class Population:
     ) -> Scores:
         """Loss and accuracy, without dropout, over all samples of the chunks.
 
-        The consensus model is evaluated, and the rows ``workers``, by default all that do not lie.
+        The consensus model is evaluated, and the rows ``workers``, by default all honest ones.
         If all of these agree, the consensus model is evaluated for them.
         """
         consensus = self._current_consensus()

@@ -1,4 +1,4 @@
-"""Attacks: what workers that lie send in place of their rows, and exchanges in which they do."""
+"""Attacks: what Byzantine workers send in place of their rows, and exchanges with them."""
 
 from __future__ import annotations
 
@@ -12,50 +12,52 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
 from verdicts.registry import Registry
 
-#: The name of the attack in which no worker lies.
+#: The name of no attack.
 HONEST = "none"
 
 
 @dataclass(frozen=True)
 class Messages:
-    """What the l liars near an honest worker i know when they send it their messages.
+    """What the l Byzantine neighbours of an honest worker i know when they send their messages.
 
-    Liars know each other, and what all workers send.
+    They know each other, and what all workers send.
     """
 
-    #: What the liars would send if they did not lie, ``[l, d]``.
+    #: The rows that they have, and honest workers would send, ``[l, d]``.
     truth: Tensor
     #: What i sends, ``[d]``.
     receiver: Tensor
     #: What the m honest neighbours of i send, ``[m, d]``, and their weights W_ik ``[m]``.
     honest: Tensor
     weights: Tensor
-    #: Σ_j W_ij over the l liars.
+    #: Σ_j W_ij over the l Byzantine neighbours.
     liars_weight: float
     #: A random stream of these messages.
     generator: torch.Generator
 
 
-#: ``(messages, run)`` → what the liars send to i, ``[l, d]``, or ``[d]`` if all send the same.
-Lie = Callable[[Messages, "Run"], "Tensor"]
+#: ``(messages, run)`` → what they send to i, ``[l, d]``, or ``[d]`` if all send the same.
+Send = Callable[[Messages, "Run"], "Tensor"]
 
 
 @dataclass(frozen=True)
 class Attack:
     """An entry of the registry."""
 
-    lie: Lie
+    send: Send
     #: The fields of a run that it reads.
     fields: tuple[str, ...]
 
 
 ATTACKS: Registry[Attack] = Registry("attack")
 
-LIARS: Options = {"liars": whole("number of workers that lie, the last ones", 1, at_least(1))}
+LIARS: Options = {"liars": whole("number of Byzantine workers, the last ones", 1, at_least(1))}
 
 
-def attack(name: str, *, options: Options | None = None, version: int = 1) -> Callable[[Lie], Lie]:
-    """Register a lie under the name that configs and commands use (key ``attack``).
+def attack(
+    name: str, *, options: Options | None = None, version: int = 1
+) -> Callable[[Send], Send]:
+    """Register an attack under the name that configs and commands use (key ``attack``).
 
     ``options`` are new fields of a run. Every attack has the field ``liars``. ``version`` is raised
     when its results change.
@@ -63,12 +65,12 @@ def attack(name: str, *, options: Options | None = None, version: int = 1) -> Ca
     return registers(ATTACKS, name, Attack, {**LIARS, **(options or {})}, version)
 
 
-def no_lie(messages: Messages, run: Run) -> Tensor:
-    """No worker lies."""
+def honest(messages: Messages, run: Run) -> Tensor:
+    """All workers are honest."""
     return messages.truth
 
 
-ATTACKS.add(HONEST, Attack(no_lie, ()), no_lie)
+ATTACKS.add(HONEST, Attack(honest, ()), honest)
 
 
 ALIE = {"lie_deviations": number("standard deviations z between a lie and the mean", 1.0, above(0))}
@@ -76,12 +78,12 @@ ALIE = {"lie_deviations": number("standard deviations z between a lie and the me
 
 @attack("alie", options=ALIE)
 def alie(messages: Messages, run: Run) -> Tensor:
-    """A little is enough (ALIE; Baruch, Baruch and Goldberg 2019): a liar sends μ − z σ.
+    """A little is enough (ALIE; Baruch, Baruch and Goldberg 2019): μ − z σ is sent.
 
     μ and σ are the mean and the standard deviation, in each entry, of what the receiver and its
     honest neighbours send, as He, Karimireddy and Jaggi (2022) adapt Algorithm 3 to graphs; z is
     ``lie_deviations``. σ divides by the number of these workers. The bound z_max of the paper
-    supposes a majority vote of all workers, and is negative for few liars; here z is free.
+    supposes a majority vote of all workers, and is negative for few Byzantine ones; here z is free.
     """
     rows = torch.cat([messages.receiver[None], messages.honest])
     mean = rows.mean(0)
@@ -93,10 +95,10 @@ DISSENSUS = {"lie_push": number("factor ε of a lie against the honest pulls", 1
 
 @attack("dissensus", options=DISSENSUS)
 def dissensus(messages: Messages, run: Run) -> Tensor:
-    """Dissensus (He, Karimireddy and Jaggi 2022): a liar pulls against the honest neighbours.
+    """Dissensus (He, Karimireddy and Jaggi 2022): a pull against the honest neighbours.
 
     It sends x_i − ε Σ_k W_ik (x_k − x_i) / Σ_j W_ij to worker i, with sums over the honest
-    neighbours k and the liars j. At ε = ``lie_push`` = 1, linear gossip leaves i where it is.
+    neighbours k and the Byzantine ones j. At ε = ``lie_push`` = 1, linear gossip does not move i.
     """
     pull = messages.weights @ (messages.honest - messages.receiver)
     return messages.receiver - run.lie_push / messages.liars_weight * pull
@@ -107,7 +109,7 @@ NOISE = {"lie_noise": number("standard deviation of the noise in a lie", 1.0, ab
 
 @attack("noise", options=NOISE)
 def noise(messages: Messages, run: Run) -> Tensor:
-    """A liar adds Gaussian noise with the standard deviation ``lie_noise`` to each entry of x_j.
+    """x_j is sent with Gaussian noise in each entry, of the standard deviation ``lie_noise``.
 
     Each message has its own draws.
     """
@@ -117,7 +119,7 @@ def noise(messages: Messages, run: Run) -> Tensor:
 
 @attack("sign_flip")
 def sign_flip(messages: Messages, run: Run) -> Tensor:
-    """A liar sends −x_j (the bit flipping of He, Karimireddy and Jaggi 2022)."""
+    """−x_j is sent (the bit flipping of He, Karimireddy and Jaggi 2022)."""
     return -messages.truth
 
 
@@ -125,31 +127,31 @@ def sign_flip(messages: Messages, run: Run) -> Tensor:
 Take: TypeAlias = "Callable[[Tensor, MixingMatrix, Tensor], Tensor]"
 
 
-class Liars:
-    """The last workers of a run, which lie to all others.
+class Byzantine:
+    """The Byzantine workers of a run, the last ones, which send false rows to all others.
 
     Apart from that they learn as all workers do: they have data, and take what they receive. They
     tell each other the truth.
     """
 
     def __init__(self, attack: Attack, run: Run, seed: int, honest: int) -> None:
-        """The first ``honest`` workers do not lie. ``run`` has the fields of the attack."""
+        """The first ``honest`` workers are not Byzantine. ``run`` has the fields of the attack."""
         self._attack, self._run, self._seed, self._honest = attack, run, seed, honest
 
     def step(
         self, take: Take, X: Tensor, W: MixingMatrix, t: int, at: Tensor | None = None
     ) -> Tensor:
-        """The rows ``[n, d]`` of ``take`` (X, W, at), where liars lie about their rows of ``at``.
+        """The rows ``[n, d]`` of ``take`` (X, W, at), in which Byzantine workers send false rows.
 
-        ``t`` numbers the exchange: lies of one number have the same random draws. W is symmetric.
-        Rows for the lies, one for each edge from a liar to an honest worker i, and rows for the
-        truth that liars receive, are appended. Worker i is at an edge with the lie instead of the
-        liar. What the step makes of the appended rows is dropped.
+        ``t`` numbers the exchange: false rows of one number have the same random draws. W is
+        symmetric. False rows, one for each edge from a Byzantine worker to an honest worker i, and
+        the true rows that Byzantine workers receive, are appended. Worker i has an edge with the
+        false row instead of the worker. What the step makes of the appended rows is dropped.
         """
         i, j, h = W.receivers, W.senders, self._honest
         lied, told = (i < h) & (j >= h), (i >= h) & (j < h)
         seen = X if at is None else at
-        lies = self._lies(seen, W, lied, t)
+        lies = self._false_rows(seen, W, lied, t)
         tellers, rows = j[told].unique(return_inverse=True)
         sources = j.clone()
         sources[lied] = W.n + torch.arange(len(lies))
@@ -167,7 +169,7 @@ class Liars:
         moved = seen if at is None else torch.cat([X, seen[W.n :]])
         return take(moved, among, seen)[: W.n]
 
-    def _lies(self, rows: Tensor, W: MixingMatrix, lied: Tensor, t: int) -> Tensor:
+    def _false_rows(self, rows: Tensor, W: MixingMatrix, lied: Tensor, t: int) -> Tensor:
         """What goes along the ``lied`` edges, a mask; ``[lies, d]``."""
         lies = []
         for i in W.receivers[lied].unique().tolist():
@@ -182,5 +184,5 @@ class Liars:
                 float(weights[~honest].sum()),
                 torch_stream(self._seed, f"lies {t}", i, rows.device),
             )
-            lies.append(self._attack.lie(messages, self._run).expand_as(messages.truth))
+            lies.append(self._attack.send(messages, self._run).expand_as(messages.truth))
         return torch.cat(lies) if lies else rows[:0]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ngo.common.lazy import Tensor, np, torch
 from ngo.common.seeding import torch_stream
-from ngo.gossip.attack import ATTACKS, Liars
+from ngo.gossip.attack import ATTACKS, Byzantine
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 
@@ -211,7 +211,7 @@ def disturbed_rounds(
 ) -> Tensor:
     """The index V ``[rounds + 1]``, from the state ``X0`` ``[n, d]`` and after each round.
 
-    A worker that lies does not count in V.
+    A Byzantine worker does not count in V.
 
     ``matrix_at(t)`` is the mixing matrix of round t. Disturbances are drawn from streams of
     ``seed``, so that they are the same for all couplings.
@@ -223,7 +223,7 @@ def disturbed_rounds(
     links = torch_stream(seed, "links")
     honest = n - 1 if disturbance.lie else n
     fields: Any = SimpleNamespace(lie_noise=disturbance.lie)
-    liars = Liars(ATTACKS["noise"], fields, seed, honest)
+    byzantine = Byzantine(ATTACKS["noise"], fields, seed, honest)
 
     def among(X: Tensor, W: MixingMatrix, at: Tensor) -> Tensor:
         return round_of(X, W.dense(), at)
@@ -244,7 +244,7 @@ def disturbed_rounds(
         past = [*past, seen][-disturbance.delay - 1 :]
         if t >= disturbance.delay:  # before that, nothing has arrived
             if disturbance.lie:
-                X = liars.step(among, X, MixingMatrix.of(W), t, past[0])
+                X = byzantine.step(among, X, MixingMatrix.of(W), t, past[0])
             else:
                 X = round_of(X, W, past[0])
         V.append(synchronization_index(X[:honest]))

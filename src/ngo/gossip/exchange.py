@@ -10,7 +10,7 @@ from typing import cast
 from ngo.common.devices import sent
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.seeding import torch_stream
-from ngo.gossip.attack import Liars
+from ngo.gossip.attack import Byzantine
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.gossip_step import linear_step, mix
@@ -64,8 +64,8 @@ class Network:
 
     #: Whether the graph is directed.
     directed = False
-    #: The workers that lie in pulls and mixes to all others, if there are any.
-    liars: Liars | None = None
+    #: The Byzantine workers, which send false rows in pulls and mixes, if there are any.
+    byzantine: Byzantine | None = None
     #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
     copies: dict[str, Tensor]
 
@@ -101,13 +101,13 @@ class Network:
 
     def mean(self, rows: Tensor) -> Tensor:
         """The mean ``[k]`` of all workers' rows, through a parameter server."""
-        self.refuse_liars()
+        self.refuse_byzantine()
         self.count(2 * len(rows), rows)
         return rows.mean(0)
 
     def index(self, rows: Tensor) -> float:
         """The synchronization index V of all workers' rows; nothing is counted."""
-        self.refuse_liars()
+        self.refuse_byzantine()
         return float(synchronization_index(rows))
 
     def send(self, rows: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ class Network:
         Returns the receivers ``[e]``, as rows of this process's own workers, the weights W_ij
         ``[e, 1]`` and the senders' rows ``[e, k]``. For a part of the model, send only that.
         """
-        self.refuse_liars()
+        self.refuse_byzantine()
         all_rows, W = torch.cat([rows, self.send(rows)]), self.near(self.elsewhere())
         check_rows(all_rows, W.n)
         kept = W.receivers < len(rows)
@@ -138,7 +138,7 @@ class Network:
         Row e of ``[e, k]`` goes along edge e of ``links``, from i to j. Row e of the result is the
         row that i receives from j.
         """
-        self.refuse_liars()
+        self.refuse_byzantine()
         self.count(len(rows), rows)
         return rows[self.turned(self.links()).to(rows.device)]
 
@@ -149,7 +149,7 @@ class Network:
         ``received`` ``[e, d + 1]`` is m_(j→i) for edge e of ``links``; its last column counts the
         rows in the sum.
         """
-        self.refuse_liars()
+        self.refuse_byzantine()
         if fits(X, received):
             self.count(len(received), received)
             compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)
@@ -159,11 +159,12 @@ class Network:
     def mix(self, rows: Tensor, gamma: float = 1.0) -> None:
         """R ← R + γ (W R − R), in place; for γ = 1, R ← W R: sums of neighbours' and own rows."""
         check_rows(rows, self.W.n)
-        if self.liars is None:
+        if self.byzantine is None:
             mix(rows, self.W, gamma, spread=self._spread)
         else:
             self.refuse_directed()
-            self._among_liars(partial(linear_step, gamma=gamma, spread=self._spread), rows, None)
+            step = partial(linear_step, gamma=gamma, spread=self._spread)
+            self._among_byzantine(step, rows, None)
         self.count_edges(rows)
 
     def pull(
@@ -182,11 +183,11 @@ class Network:
         """
         check_rows(X, self.W.n)
         self.refuse_directed()
-        if self.liars is None:
+        if self.byzantine is None:
             coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
         else:
             step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
-            self._among_liars(step, X, at)
+            self._among_byzantine(step, X, at)
         if theirs is None:
             self.count_edges(X)
 
@@ -219,9 +220,9 @@ class Network:
                 "can only mix."
             )
 
-    def refuse_liars(self) -> None:
-        """Raise a UserError in a run with workers that lie: in this exchange, nobody would."""
-        if self.liars is not None:
+    def refuse_byzantine(self) -> None:
+        """Raise a UserError in a run with Byzantine workers: this exchange has no false rows."""
+        if self.byzantine is not None:
             raise UserError(
                 "attack: workers lie in pulls and mixes, and this method exchanges otherwise; it "
                 "must be none."
@@ -236,11 +237,11 @@ class Network:
         self.messages += messages
         self.bytes_sent += messages * row.shape[-1] * row.element_size()
 
-    def _among_liars(self, step: Callable[..., Tensor], X: Tensor, at: Tensor | None) -> None:
-        """Replace ``X`` by ``step(X, W, at=at, out=…)``, in which liars lie."""
-        liars = cast("Liars", self.liars)
+    def _among_byzantine(self, step: Callable[..., Tensor], X: Tensor, at: Tensor | None) -> None:
+        """Replace ``X`` by ``step(X, W, at=at, out=…)``, with Byzantine workers."""
+        byzantine = cast("Byzantine", self.byzantine)
         X.copy_(
-            liars.step(lambda X, W, at: step(X, W, at=at, out=X), X, self.W, self.exchanges, at)
+            byzantine.step(lambda X, W, at: step(X, W, at=at, out=X), X, self.W, self.exchanges, at)
         )
 
 

@@ -41,7 +41,7 @@ FAILURES = ("link_failure", "absence")
 DECENTRALIZED = (*FAILURES, "initialization", "weights", "schedule")
 
 # The field of a method that sends nothing but rows which are pulled or mixed along edges: a
-# neighbour may lie about them.
+# Byzantine neighbour may send others.
 ATTACKED = ("attack",)
 
 

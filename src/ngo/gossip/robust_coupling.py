@@ -1,4 +1,4 @@
-"""Couplings that survive a few liars: clipped differences, the median and the trimmed mean."""
+"""Couplings for Byzantine workers: clipped differences, the median and the trimmed mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.threads import Map
 
 DELTA = {
-    "delta_max": number("largest weight of all liars near a worker, δ_max", 1 / 3, above(0, 1))
+    "delta_max": number("largest weight of all Byzantine neighbours, δ_max", 1 / 3, above(0, 1))
 }
 CLIP = {"clip": number("largest length of a difference that counts in full, τ", 1.0, above(0))}
 
@@ -45,7 +45,7 @@ def clipped_adaptive(
     τ_i² = Σ_j W_ij ‖x_j − x_i‖² / δ_max. In the theory the sum is over the honest neighbours, which
     no worker knows. Here it is over the closest ones: those furthest away, with a weight of at
     least ``delta_max``, are left out, as in the practical rule of the paper. A worker whose
-    neighbours all may lie does not move. The mean is not conserved.
+    neighbours may all be Byzantine does not move. The mean is not conserved.
     """
     i, j = W.receivers.to(at.device), W.senders.to(at.device)
     lengths = _lengths(at, i, j, spread).double().cpu()

@@ -17,7 +17,7 @@ from ngo.training.spec import RunSpec
 class Evaluation:
     """One row of a run's metrics, on the test set. Accuracies are shares of 1.
 
-    Workers that lie count in ``samples``, ``messages`` and ``bytes_sent`` only.
+    Byzantine workers count in ``samples``, ``messages`` and ``bytes_sent`` only.
     """
 
     #: The number of steps taken.
@@ -102,7 +102,7 @@ def evaluated_workers(spec: RunSpec) -> list[int]:
     """The workers that evaluations score, sorted: all, or a random sample.
 
     The sample is drawn once, from the stream (seed, "eval_workers"): it is the same in all
-    evaluations, and in all runs with the same seed and number of workers that do not lie.
+    evaluations, and in all runs with the same seed and number of honest workers.
     """
     order = numpy_stream(spec.seed, "eval_workers").permutation(spec.honest)
     return sorted(order[: spec.evaluated].tolist())

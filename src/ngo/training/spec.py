@@ -120,7 +120,7 @@ class RunSpec:
     absence: float | None = number(
         "probability that a worker is away in a step", 0.0, _SHARE, **_METHOD, optional=True
     )
-    attack: str | None = choice("what liars send", HONEST, ATTACKS, **_METHOD, optional=True)
+    attack: str | None = choice("what attackers send", HONEST, ATTACKS, **_METHOD, optional=True)
     lr: float = number("learning rate η", 0.05, _RATE)
     lr_schedule: str = choice("η over the run's steps", "constant", LR_SCHEDULES, optional=True)
     warmup: float = number(
@@ -204,7 +204,7 @@ class RunSpec:
 
     @property
     def honest(self) -> int:
-        """The number of workers that do not lie: the first ones."""
+        """The number of honest workers: the first ones."""
         return self.workers - (self.liars or 0)
 
     @property

@@ -184,7 +184,7 @@ def check_step(spec: RunSpec, entry: Method) -> None:
             )
     if spec.liars and spec.honest < 2:
         raise UserError(
-            f"liars: {spec.liars} of {spec.workers} workers leave fewer than two that do not lie."
+            f"liars: {spec.liars} of {spec.workers} workers leave fewer than two honest ones."
         )
     _check_schedule(spec, entry)
     for name in topologies(spec):
@@ -308,7 +308,7 @@ def _check_asynchronous(spec: RunSpec) -> None:
             )
     if spec.liars:
         raise UserError(
-            f"attack: {spec.attack!r} is a lie about the models of one step, and with clock "
+            f"attack: {spec.attack!r} is about the models of one step, and with clock "
             f"'asynchronous' models of several steps meet; it must be none."
         )
     if spec.coupling is not None and COUPLINGS[spec.coupling].matching:

@@ -17,7 +17,7 @@ from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.engine.backends import SAME
 from ngo.engine.population import Population
-from ngo.gossip.attack import ATTACKS, HONEST, Liars
+from ngo.gossip.attack import ATTACKS, HONEST, Byzantine
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.exchange import Failures, Network, unchanged
@@ -125,9 +125,9 @@ class Stepper:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
         self.network = network
         self.network.directed = self._mixing is not None and self._mixing.directed
-        if self._spec.liars:
-            attack = ATTACKS[self._spec.attack or HONEST]
-            self.network.liars = Liars(attack, self._fields, self._spec.seed, self._spec.honest)
+        if (spec := self._spec).liars:
+            attack = ATTACKS[spec.attack or HONEST]
+            self.network.byzantine = Byzantine(attack, self._fields, spec.seed, spec.honest)
 
     @property
     def taken(self) -> int:
@@ -149,7 +149,7 @@ class Stepper:
         return spec.joules_step * self.taken + spec.joules_byte * self.network.bytes_sent
 
     def advance(self) -> torch.Tensor:
-        """Take one step, or what is left of it; the losses of the workers that do not lie."""
+        """Take one step, or what is left of it; the losses of the honest workers."""
         losses = self.gradients() if self.losses is None else self.losses
         if not self.updated:
             self.update()
