@@ -132,19 +132,13 @@ def _line(row: Row) -> dict[str, str]:
         "Measured": row.measured,
         "Interval": row.interval,
         "n": row.counted,
-        "p": _p(row.deciding_p),
+        "p": "< 0.001" if row.deciding_p < 0.001 else number(row.deciding_p, 3),
         "Smallest effect": number(row.detectable),
         "Seeds needed": _seeds(row.seeds_needed),
         "Reason": "; ".join(filter(None, (*row.remarks, row.hardest_case, row.registration)))
         or ABSENT,
         "Shown in": row.shows or ABSENT,
     }
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return ABSENT
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _seeds(value: float) -> str:
@@ -265,8 +259,8 @@ def html_page(title: str, sections: Iterable[Section], picture: bytes = b"") -> 
 def html_table(printed: pd.DataFrame, name: str) -> str:
     """A table of strings, which are escaped; the column Verdict has its colours."""
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in printed.columns)
-    cells = ("".join(map(_cell, printed.columns, row)) for row in printed.itertuples(index=False))
-    lines = "\n".join(f"<tr>{row}</tr>" for row in cells)
+    rows = ("".join(map(_cell, printed, row)) for row in printed.to_numpy())
+    lines = "\n".join(f"<tr>{row}</tr>" for row in rows)
     return (
         f'<div class="scroll" tabindex="0"><table aria-label="{escape(name)}">\n'
         f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>"

@@ -120,18 +120,16 @@ class Reproduction(Result):
 
     def parts(self) -> list[tuple[dict[str, str], Reproduction]]:
         """The part for each value of the keys ``by``; one part, of all, without keys."""
-        if not self.by:
-            return [({}, self)]
-        groups: Any = self.frame.groupby([*self.by], sort=False)
+        whole: Any = [((), self.frame)]
+        groups = self.frame.groupby([*self.by], sort=False) if self.by else whole
         return [(dict(zip(self.by, k, strict=True)), replace(self, frame=f)) for k, f in groups]
 
     def answer(self) -> tuple[str, Count, Count]:
         """The answer, and the counts of levels and gaps behind it."""
         compared = (comparable(self.of(kind)) for kind in (LEVEL, GAP))
         levels, gaps = (Count.of(rows["verdict"], rows["q_p"]) for rows in compared)
-        asked = self.frame[self.frame["main"] & (self.frame["apart"] == "")]
-        whole = len(asked) == levels.number + gaps.number
-        return answer(levels, gaps, whole=whole), levels, gaps
+        asked = sum(self.frame["main"] & (self.frame["apart"] == ""))
+        return answer(levels, gaps, whole=asked == levels.number + gaps.number), levels, gaps
 
     def same_order(self) -> tuple[int, int]:
         """In how many rows of the printed table ours have the same order, and of how many rows.
@@ -250,10 +248,9 @@ def reproduce(
         numbers, runs = _with_gaps(numbers, runs, keys, *of_gaps)
     runs["finite"] = runs["value"].where(np.isfinite(runs["value"]))
     cell = [*keys, "setting"]
-    ours = runs.groupby(cell, sort=False).agg(
-        ours=("finite", "mean"), sd=("finite", "std"),
-        seeds=("value", "count"), finite=("finite", "count"),
-    ).join(left_out(runs, cell)).reset_index()  # fmt: skip
+    groups = runs.groupby(cell, sort=False)
+    ours = groups["finite"].agg(ours="mean", sd="std", finite="count")
+    ours = ours.assign(seeds=groups["value"].count()).join(left_out(runs, cell)).reset_index()
     absent = {"setting": "", "seeds": 0, "finite": 0, "lost": ""}
     table = numbers.merge(ours, on=keys, how="left").fillna(absent)
     table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
@@ -310,13 +307,11 @@ def _told_apart(name: str, table: pd.DataFrame, keys: list[str], *more: str) -> 
 
 def _numbers(printed: pd.DataFrame, keys: list[str], unit: str) -> pd.DataFrame:
     """The printed numbers with all columns; ``count`` and ``spread`` are of the paper's runs."""
-    table = printed.reindex(columns=[*keys, *OF_NUMBERS])
-    table = table.rename(columns={"seeds": "count", "sd": "spread"})
-    names = ["value", "rounding", "spread", "se", "count"]
-    table[names] = table[names].astype(float).fillna({"rounding": 0.0})
+    table = printed.reindex(columns=[*keys, *OF_NUMBERS]).fillna({"rounding": 0.0})
+    table = table.rename(columns={"seeds": "count", "sd": "spread"}).assign(kind=LEVEL)
     texts = ["unit", "page", "note", "apart"]
     table[texts] = table[texts].astype(object).map(text_of)
-    return table.assign(unit=table["unit"].where(table["unit"] != "", unit), kind=LEVEL)
+    return table.replace({"unit": {"": unit}})
 
 
 def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> list[str]:
@@ -364,12 +359,11 @@ def _with_gaps(
     minus = runs[base].drop(columns=name).assign(value=-runs["value"])
     minus = runs.loc[~base, cell].drop_duplicates().merge(minus, on=[*rest, "setting"])
     both = pd.concat([runs[~base].merge(minus[cell].drop_duplicates()), minus])
-    groups = both.groupby([*cell, "seed"], sort=False)
+    groups = both.groupby([*cell, "seed"], sort=False, as_index=False)
     ours = groups.agg(why=("why", "first"), sides=("value", "size"), valid=("value", "count"))
-    ours["value"] = groups["value"].sum(min_count=2).round(12)
+    ours["value"] = groups["value"].sum(min_count=2)["value"].round(12)
     ours["why"] = ours["why"].mask(ours["valid"] == 2, "both sides diverged")
     ours["why"] = ours["why"].mask(ours["sides"] < 2, "a run to compare with is missing")
-    ours = ours.reset_index()
 
     base = numbers[name] == reference
     of, minus = numbers[~base], numbers[base].drop(columns=name)
@@ -406,9 +400,8 @@ def _compared(table: pd.DataFrame, margin: float | None, width: float | None) ->
     untold = (mean.abs() <= half) | (~gap & exceeds(high - low, widest))
     if_not = {NOT_RUN: n == 0, judgement.UNDECIDED: ~judged, NOT_MET: ~inside, CANNOT_TELL: untold}
     few = "too few seeds: " + n.astype(str) + f"; a verdict takes {FEWEST}"
-    counts = (n - table["finite"]).astype(str) + " of " + n.astype(str)
-    infinite = "the number is infinite in " + counts + " seeds"
-    why = np.select([(n == 0) | judged, n < FEWEST], ["", few], infinite)
+    lost = "infinite in " + (n - table["finite"]).astype(str) + " of " + n.astype(str) + " seeds"
+    why = np.select([(n == 0) | judged, n < FEWEST], ["", few], "the number is " + lost)
     notes = zip(table["note"], why, table["lost"], strict=True)
     beyond = (off.abs() - table["rounding"]).clip(lower=0) / both
     spread = judged & (both > tiny)
@@ -443,9 +436,8 @@ def _errors(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ours. A spread is that of as many runs as ours if their number is not printed.
     """
     n, sd, gap = (table[name].to_numpy() for name in ("seeds", "sd", "kind"))
-    names = [f"{name}{end}" for name in ("se", "spread", "count") for end in ("", "_base")]
-    of = table.reindex(columns=names).astype(float).to_numpy()
-    se, spread, count = of.T.reshape(3, 2, len(n))
+    pairs = ([name, f"{name}_base"] for name in ("se", "spread", "count"))
+    se, spread, count = (table.reindex(columns=pair).to_numpy(float).T for pair in pairs)
     runs = np.where(np.isnan(count), n, count)
     printed = np.where(se > 0, se, spread / np.sqrt(runs))
     printed = np.where((printed > 0) & (runs >= FEWEST), printed, np.nan)

@@ -140,9 +140,8 @@ class Row:
 
         That of equivalence where it decided, and of a difference elsewhere.
         """
-        near = self.relation == "near" and self.verdict == HOLDS
-        by_equivalence = near or self.verdict == EQUIVALENT
-        return self.p_equivalent_adjusted if by_equivalence else self.p_adjusted
+        by_equivalence = {EQUIVALENT, HOLDS} if self.relation == "near" else {EQUIVALENT}
+        return self.p_equivalent_adjusted if self.verdict in by_equivalence else self.p_adjusted
 
     @property
     def statement(self) -> str:
