@@ -259,7 +259,7 @@ def html_page(title: str, sections: Iterable[Section], picture: bytes = b"") -> 
 def html_table(printed: pd.DataFrame, name: str) -> str:
     """A table of strings, which are escaped; the column Verdict has its colours."""
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in printed.columns)
-    rows = ("".join(map(_cell, printed, row)) for row in printed.to_numpy())
+    rows = ("".join(map(_cell, printed.columns, row)) for row in printed.to_numpy())
     lines = "\n".join(f"<tr>{row}</tr>" for row in rows)
     return (
         f'<div class="scroll" tabindex="0"><table aria-label="{escape(name)}">\n'

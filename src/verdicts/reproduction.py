@@ -120,8 +120,8 @@ class Reproduction(Result):
 
     def parts(self) -> list[tuple[dict[str, str], Reproduction]]:
         """The part for each value of the keys ``by``; one part, of all, without keys."""
-        whole: Any = [((), self.frame)]
-        groups = self.frame.groupby([*self.by], sort=False) if self.by else whole
+        groups: Any = [((), self.frame)]
+        groups = self.frame.groupby([*self.by], sort=False) if self.by else groups
         return [(dict(zip(self.by, k, strict=True)), replace(self, frame=f)) for k, f in groups]
 
     def answer(self) -> tuple[str, Count, Count]:
@@ -136,12 +136,12 @@ class Reproduction(Result):
 
         A row has the cells that differ in the key of gaps alone; it needs two of them.
         """
-        rest = [name for name in self.keys if self.gaps and name != self.gaps[0]]
+        row = ["kind", *(name for name in self.keys if self.gaps and name != self.gaps[0])]
         levels = comparable(self.of(LEVEL))
-        ranks = levels.groupby(rest or "kind")[["printed", "ours"]].rank()
-        same = (ranks["printed"] == ranks["ours"]).groupby([levels[k] for k in rest or ["kind"]])
-        of_several = same.all()[same.size() > 1]
-        return int(of_several.sum()), len(of_several)
+        levels = levels[levels.groupby(row)["ours"].transform("size") > 1]
+        ranks = levels.groupby(row)[["printed", "ours"]].rank()
+        same = levels.assign(same=ranks["printed"] == ranks["ours"]).groupby(row)["same"].all()
+        return int(same.sum()), len(same)
 
     def settings(self) -> pd.DataFrame:
         """How near the settings of our runs come to the levels that have several, nearest first.
@@ -180,8 +180,8 @@ class Reproduction(Result):
             for verdict, (colour, marker) in DRAWN.items():
                 look = {"color": colour, "alpha": 0.7, "label": verdict}
                 axes.plot("far", "place", marker, data=rows[rows["verdict"] == verdict], **look)
-            ends = (-EDGE - 0.5, EDGE + 0.5)
-            axes.set(title=f"printed {kind}s", xlim=ends, xticks=[-4, -2, 0, 2, 4])
+            ends = -EDGE - 0.5, EDGE + 0.5
+            axes.set(title=f"printed {kind}s", xlim=ends, xticks=range(-4, 5, 2))
         axes.set_yticks(range(len(names)), names, parse_math=False)
         axes.set_ylim(len(names) - 0.5, -0.5)
         figure.supxlabel("printed − ours, in half-widths of our prediction interval", fontsize=10)
@@ -241,7 +241,7 @@ def reproduce(
         one_of("by", name, keys)
     numbers = _numbers(_told_apart("printed", numbers, keys), keys, unit)
     runs = _told_apart("measured", _runs(measured, keys, value, settings), keys, "setting", "seed")
-    told = _in_one_unit(numbers, runs, keys)
+    told = [*_in_one_unit(numbers, runs, keys)]
     runs["why"] = f"no {value}"
     of_gaps = (gaps[0], text_of(gaps[1])) if gaps else None
     if of_gaps:
@@ -266,10 +266,9 @@ def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str
     """Our runs: the keys, ``setting``, ``seed`` and ``value``, which is inf where a run diverged,
     and NaN where it is missing.
     """
-    if isinstance(measured, str | Path):
-        file, table = Path(measured).name, read_table(Path(measured))
-    else:
-        file, table = "measured", of_frame(pd.DataFrame(measured), "measured")
+    path = Path(measured) if isinstance(measured, str | Path) else None
+    file = path.name if path else "measured"
+    table = read_table(path) if path else of_frame(pd.DataFrame(measured), file)
     if COLUMN in keys and COLUMN not in table:
         told = f"the names of its columns of numbers are in {COLUMN!r}, which {file} lacks"
         raise UserError(f"printed: it has no column 'value', so {told}; call one 'value'.")
@@ -314,13 +313,13 @@ def _numbers(printed: pd.DataFrame, keys: list[str], unit: str) -> pd.DataFrame:
     return table.replace({"unit": {"": unit}})
 
 
-def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> list[str]:
+def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> Iterator[str]:
     """Take our runs in the units of the printed numbers; what was done to them, in sentences.
 
     Printed numbers of one metric (a column, and a unit but percent and shares) have one unit.
     ``scale`` is the end of its scale; NaN if it has none, or a number lies outside.
     """
-    cells, told = pd.MultiIndex.from_frame(runs[keys]), list[str]()
+    cells = pd.MultiIndex.from_frame(runs[keys])
     ends = numbers["unit"].str.lower().map({**SCALES, "": np.nan})
     other = numbers["unit"].where(ends.isna(), "")
     metric = [numbers[key] for key in (COLUMN, "metric") if key in keys]
@@ -338,10 +337,9 @@ def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> 
         if (up and end == 100) or (down and end == 1):
             factor, unit = (100.0, "percent") if up else (0.01, "shares of 1")
             runs.loc[finite, "value"] = ours = ours * factor
-            told.append(f"Printed numbers are in {unit}: measured ones are taken × {factor:g}")
+            yield f"Printed numbers are in {unit}: measured ones are taken × {factor:g}"
         is_on = pd.concat([theirs, ours]).between(0, end).all()
         numbers.loc[rows.index, "scale"] = end if is_on else np.nan
-    return told
 
 
 def _with_gaps(
@@ -563,14 +561,14 @@ def write(
 
 def _counted(what: str, count: Count) -> str:
     """How many lie inside; empty if there are none."""
-    inside, number = count.inside, count.number
+    number, inside, consistent, *_ = count
     shares = inside / max(number, 1), *share_interval(inside, number, ALPHA)
     share, low, high = (f"{100 * share:.0f}" for share in shares)
     few, far = ("< 0.001" if p < 0.001 else f"= {p:.2g}" for p in (count.so_few, count.farthest))
     told = (
         f"{inside} of {number} {what}s lie inside the prediction interval ({share} % "
         f"[{low}, {high}]; 95 % are expected; so few by chance: p {few}; the farthest: p {far}). "
-        f"Of these, {inside - count.consistent} cannot be told"
+        f"Of these, {inside - consistent} cannot be told"
     )
     return told if number else ""
 
@@ -603,12 +601,11 @@ def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     spread = rows["se"].map("\u00a0±\u00a0{:.4g}".format).astype(str)
     printed = rows["printed"].map("{:g}".format).astype(str).str.replace("-", "−")
     same = [alike(*row) for row in rows[["ours", "low", "high"]].to_numpy(float)]
-    told = rows[["note", "apart", "setting"]].to_numpy()
     table = rows.assign(
         printed=printed + spread.where(rows["se"].notna(), "") + "\u00a0" + rows["unit"],
         ours=[value for value, _, _ in same],
         interval=[f"{low}\u00a0to\u00a0{high}" if low != ABSENT else "" for _, low, high in same],
         z=rows["z"].round(2),
-        note=["; ".join(filter(None, row)) for row in told],
+        note=["; ".join(filter(None, of)) for of in rows[["note", "apart", "setting"]].to_numpy()],
     )
     return table[[*keys, "page", "printed", "ours", "seeds", "interval", "verdict", "z", "note"]]

@@ -6,7 +6,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import get_type_hints
 
@@ -114,14 +114,12 @@ class Row:
 
     def __post_init__(self) -> None:
         """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""
-        for name in _TEXTS:
-            if isinstance(text := getattr(self, name), str):
-                object.__setattr__(self, name, printable(text))
-        for name in ("looks", "next_look"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, int(value) if math.isfinite(value) else None)
+        own = vars(self)
+        own |= {name: printable(own[name]) for name in _TEXTS if isinstance(own[name], str)}
+        looks = {name: own[name] for name in ("looks", "next_look") if own[name] is not None}
+        own |= {name: int(of) if math.isfinite(of) else None for name, of in looks.items()}
         if isinstance(self.multiverse, str):
-            object.__setattr__(self, "multiverse", multiverse_of(self.multiverse))
+            own["multiverse"] = multiverse_of(self.multiverse)
 
     @property
     def anchor(self) -> str:
@@ -283,7 +281,7 @@ def _many(count: float, noun: str) -> str:
 
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
     """The rows as a table with the columns ``COLUMNS``; ``multiverse`` is JSON."""
-    table = pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
+    table = pd.DataFrame([vars(row) for row in rows], columns=COLUMNS)
     table["multiverse"] = [row.multiverse.as_json() if row.multiverse else None for row in rows]
     return table
 
