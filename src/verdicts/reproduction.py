@@ -480,9 +480,9 @@ CASES = (
     ("agree", "agree, and cannot be told", NOT_TOLD),
 )
 
-READ = """Interval: where the printed number lies with probability 95 %, if it is of runs like ours;
-it ends where the scale does. Consistent: it does; not met: it does not; cannot be told: it does,
-and so does zero, or the interval of a level is wider than {width}. z: how far ours is beyond the
+READ = """Interval, cut where the scale ends: where the printed number lies with probability 95 %,
+if it is of runs like ours. Consistent: it does; not met: it does not; cannot be told: it does, and
+so does zero, or the interval of a level is wider than {width}. z: how far ours is beyond the
 rounding of the printed number, in standard errors."""
 
 ASSUMED = """Without a printed spread (± a standard error), a number counts as one run, or as the
