@@ -104,10 +104,9 @@ def lines_of(row: Row, width: int = WIDTH) -> str:
     """A claim with its verdict, and below it what was found."""
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
     look = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
-    measured = "" if row.measured == ABSENT else row.measured
-    told = list(filter(None, (measured, *row.details, row.why, look, row.registration)))
-    first = f"{row.verdict:<{width}}{what}"
-    return "\n".join([first, " " * width + "  " + "; ".join(told)] if told else [first])
+    found = (row.measured, *row.details, row.why, look, row.registration)
+    told = "; ".join(text for text in found if text not in ("", ABSENT))
+    return f"{row.verdict:<{width}}{what}" + (f"\n{'':{width}}  {told}" if told else "")
 
 
 EXPLAINED = (
@@ -133,19 +132,13 @@ def _line(row: Row) -> dict[str, str]:
         "Measured": row.measured,
         "Interval": row.interval,
         "n": row.counted,
-        "p": _p(row.deciding_p),
+        "p": "< 0.001" if row.deciding_p < 0.001 else number(row.deciding_p, 3),
         "Smallest effect": number(row.detectable),
         "Seeds needed": _seeds(row.seeds_needed),
         "Reason": "; ".join(filter(None, (*row.remarks, row.hardest_case, row.registration)))
         or ABSENT,
         "Shown in": row.shows or ABSENT,
     }
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return ABSENT
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _seeds(value: float) -> str:
@@ -198,11 +191,11 @@ def as_latex(rows: Sequence[Row]) -> str:
 
 def latex_table(printed: pd.DataFrame) -> str:
     """A table of strings as a ``tabular`` with booktabs' rules; text is escaped."""
-    lines = [list(printed.columns), *printed.itertuples(index=False)]
-    texts = [[" ".join(text.splitlines()).translate(LATEX) for text in line] for line in lines]
+    lines = (printed.columns.to_list(), *printed.itertuples(index=False))
+    texts = ([" ".join(text.splitlines()).translate(LATEX) for text in line] for line in lines)
     head, *body = (" & ".join(line) + r" \\" for line in texts)
     begin = rf"\begin{{tabular}}{{{'l' * printed.shape[1]}}}"
-    rules = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    rules = begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"
     return "\n".join(rules)
 
 
@@ -214,17 +207,10 @@ def as_json(rows: Sequence[Row]) -> str:
     """``{"version": 1, "counts": {…}, "rows": […]}``; a number that is not finite is null or a
     string (``"Infinity"``, ``"-Infinity"``), since JSON has none.
     """
-    plain = [_plain(asdict(row)) for row in rows]
-    content = {"version": VERSION, "counts": counts(rows), "rows": plain}
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if not isinstance(value, float) or math.isfinite(value):
-        return value
-    return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    whole = {"version": VERSION, "counts": counts(rows), "rows": [asdict(row) for row in rows]}
+    text = json.dumps(whole)
+    plain = json.loads(text, parse_constant=lambda name: None if name == "NaN" else name)
+    return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 STYLE = """
@@ -254,16 +240,14 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
 
 def html_page(title: str, sections: Iterable[Section], picture: bytes = b"") -> str:
     """A page as one HTML file, with the ``picture`` (PNG) inside. All text is escaped."""
-    parts = [f"<h1>{escape(title)}</h1>"]
+    source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+    image = f'<img alt="Printed against ours" style="max-width: 100%" src="{source}">'
+    parts = [f"<h1>{escape(title)}</h1>", image if picture else ""]
     for heading, text, table in sections:
-        parts += [f"<h2>{escape(heading)}</h2>"] if heading else []
-        parts += [f"<p>{escape(text)}</p>"] if text else []
+        parts += [f"<h2>{escape(heading)}</h2>" if heading else ""]
+        parts += [f"<p>{escape(text)}</p>" if text else ""]
         parts += [] if table.empty else [html_table(table, heading or title)]
-    if picture:
-        data = base64.b64encode(picture).decode()
-        look = 'alt="Printed against ours" style="max-width: 100%"'
-        parts.insert(1, f'<img {look} src="data:image/png;base64,{data}">')
-    body = "\n".join(parts)
+    body = "\n".join(filter(None, parts))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -275,8 +259,8 @@ def html_page(title: str, sections: Iterable[Section], picture: bytes = b"") -> 
 def html_table(printed: pd.DataFrame, name: str) -> str:
     """A table of strings, which are escaped; the column Verdict has its colours."""
     heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in printed.columns)
-    cells = ("".join(map(_cell, printed.columns, row)) for row in printed.itertuples(index=False))
-    lines = "\n".join(f"<tr>{row}</tr>" for row in cells)
+    rows = ("".join(map(_cell, printed.columns, row)) for row in printed.to_numpy())
+    lines = "\n".join(f"<tr>{row}</tr>" for row in rows)
     return (
         f'<div class="scroll" tabindex="0"><table aria-label="{escape(name)}">\n'
         f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>"

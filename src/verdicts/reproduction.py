@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,8 +52,8 @@ OF_ROWS = (
 )  # fmt: skip
 
 #: What no key may be called: columns of ours.
-OTHERS = "seed", "run", "step", "diverged", "finite", "count", "spread", "scale", "why", "lost"
-RESERVED = {*OF_ROWS, *OTHERS}
+RESERVED = {*OF_ROWS, "seed", "run", "step", "diverged", "finite", "count", "spread", "scale"}
+RESERVED |= {"why", "lost"}
 
 #: The units of numbers on a scale, with its end; gaps may be negative.
 SCALES = {"%": 100.0, "percent": 100.0, "share": 1.0, "share of 1": 1.0}
@@ -70,10 +70,9 @@ MOST_NAMED, MOST_DRAWN = 3, 100
 
 def answer(levels: Count, gaps: Count, *, whole: bool = True) -> str:
     """The answer in words, by the rule that the page states; ``whole``: all numbers have one."""
-    if gaps.number and not gaps.agrees:
-        return NOT_REPRODUCED
-    if levels.number and not levels.agrees:
-        return IN_GAPS if gaps.can_be_told else NOT_REPRODUCED
+    levels_agree, gaps_agree = (count.agrees or not count.number for count in (levels, gaps))
+    if not (levels_agree and gaps_agree):
+        return IN_GAPS if gaps_agree and gaps.can_be_told else NOT_REPRODUCED
     if not (gaps if gaps.number else levels).can_be_told:
         return NOT_TOLD
     return REPRODUCED if whole else IN_PART
@@ -104,12 +103,12 @@ class Reproduction(Result):
 
     def __str__(self) -> str:
         """The answer, the counts behind it, and what was left out."""
-        answer, levels, gaps = self.answer()
-        inside = [f"{levels.inside} of {levels.number} printed numbers"] * bool(levels.number)
-        inside += [f"{gaps.inside} of {gaps.number} gaps"] * bool(gaps.number)
-        lie = " lie inside their prediction intervals"
-        told = " and ".join(inside) + lie if inside else "nothing compared"
-        return f"{answer.capitalize()}: {'. '.join([told, *self.told])}."
+        answer, *counts = self.answer()
+        kinds = zip(("printed numbers", "gaps"), counts, strict=True)
+        inside = [f"{of.inside} of {of.number} {kind}" for kind, of in kinds if of.number]
+        lie = f"{' and '.join(inside)} lie inside their prediction intervals"
+        told = [lie if inside else "nothing compared", *self.told]
+        return f"{answer.capitalize()}: {'. '.join(told)}."
 
     def shown(self) -> pd.DataFrame:
         """See ``Result``; the first setting of each cell."""
@@ -121,30 +120,28 @@ class Reproduction(Result):
 
     def parts(self) -> list[tuple[dict[str, str], Reproduction]]:
         """The part for each value of the keys ``by``; one part, of all, without keys."""
-        if not self.by:
-            return [({}, self)]
-        groups: Any = self.frame.groupby([*self.by], sort=False)
+        groups: Any = [((), self.frame)]
+        groups = self.frame.groupby([*self.by], sort=False) if self.by else groups
         return [(dict(zip(self.by, k, strict=True)), replace(self, frame=f)) for k, f in groups]
 
     def answer(self) -> tuple[str, Count, Count]:
         """The answer, and the counts of levels and gaps behind it."""
         compared = (comparable(self.of(kind)) for kind in (LEVEL, GAP))
         levels, gaps = (Count.of(rows["verdict"], rows["q_p"]) for rows in compared)
-        asked = self.frame[self.frame["main"] & (self.frame["apart"] == "")]
-        whole = len(asked) == levels.number + gaps.number
-        return answer(levels, gaps, whole=whole), levels, gaps
+        asked = sum(self.frame["main"] & (self.frame["apart"] == ""))
+        return answer(levels, gaps, whole=asked == levels.number + gaps.number), levels, gaps
 
     def same_order(self) -> tuple[int, int]:
         """In how many rows of the printed table ours have the same order, and of how many rows.
 
         A row has the cells that differ in the key of gaps alone; it needs two of them.
         """
-        rest = [name for name in self.keys if self.gaps and name != self.gaps[0]]
+        row = ["kind", *(name for name in self.keys if self.gaps and name != self.gaps[0])]
         levels = comparable(self.of(LEVEL))
-        ranks = levels.groupby(rest or "kind")[["printed", "ours"]].rank()
-        same = (ranks["printed"] == ranks["ours"]).groupby([levels[k] for k in rest or ["kind"]])
-        of_several = same.all()[same.size() > 1]
-        return int(of_several.sum()), len(of_several)
+        levels = levels[levels.groupby(row)["ours"].transform("size") > 1]
+        ranks = levels.groupby(row)[["printed", "ours"]].rank()
+        same = levels.assign(same=ranks["printed"] == ranks["ours"]).groupby(row)["same"].all()
+        return int(same.sum()), len(same)
 
     def settings(self) -> pd.DataFrame:
         """How near the settings of our runs come to the levels that have several, nearest first.
@@ -172,6 +169,7 @@ class Reproduction(Result):
         parts = [pair for pair in self.parts() if pair[1].frame["low"].notna().any()]
         if not 0 < len(parts) <= MOST_DRAWN:
             parts = [({}, self)]
+        names = [" · ".join(filter(None, values.values())) for values, _ in parts]
         figure.set_size_inches(7, 1.6 + 0.3 * len(parts))
         for axes, kind in zip(figure.subplots(1, 2, sharey=True), (LEVEL, GAP), strict=True):
             axes.axvspan(-1, 1, color="0.9", zorder=0)
@@ -180,16 +178,13 @@ class Reproduction(Result):
             half = np.where(off > 0, rows["high"] - rows["ours"], rows["ours"] - rows["low"])
             rows["far"] = (off / half).fillna(0).clip(-EDGE, EDGE)
             for verdict, (colour, marker) in DRAWN.items():
-                drawn = rows[rows["verdict"] == verdict]
-                look = {"color": colour, "marker": marker, "alpha": 0.7, "label": verdict}
-                axes.scatter(drawn["far"], drawn["place"], **look)
-            axes.set(title=f"printed {kind}s", xlim=(-EDGE - 0.5, EDGE + 0.5))
-            axes.set_xticks([-4, -2, 0, 2, 4])
-        names = [" · ".join(filter(None, values.values())) for values, _ in parts]
+                look = {"color": colour, "alpha": 0.7, "label": verdict}
+                axes.plot("far", "place", marker, data=rows[rows["verdict"] == verdict], **look)
+            ends = -EDGE - 0.5, EDGE + 0.5
+            axes.set(title=f"printed {kind}s", xlim=ends, xticks=range(-4, 5, 2))
         axes.set_yticks(range(len(names)), names, parse_math=False)
         axes.set_ylim(len(names) - 0.5, -0.5)
-        told = "printed − ours, in half-widths of our prediction interval"
-        figure.supxlabel(told, fontsize="medium")
+        figure.supxlabel("printed − ours, in half-widths of our prediction interval", fontsize=10)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 
@@ -246,20 +241,18 @@ def reproduce(
         one_of("by", name, keys)
     numbers = _numbers(_told_apart("printed", numbers, keys), keys, unit)
     runs = _told_apart("measured", _runs(measured, keys, value, settings), keys, "setting", "seed")
-    told = _in_one_unit(numbers, runs, keys)
+    told = [*_in_one_unit(numbers, runs, keys)]
     runs["why"] = f"no {value}"
     of_gaps = (gaps[0], text_of(gaps[1])) if gaps else None
     if of_gaps:
         numbers, runs = _with_gaps(numbers, runs, keys, *of_gaps)
     runs["finite"] = runs["value"].where(np.isfinite(runs["value"]))
     cell = [*keys, "setting"]
-    ours = runs.groupby(cell, sort=False).agg(
-        ours=("finite", "mean"), sd=("finite", "std"),
-        seeds=("value", "count"), finite=("finite", "count"),
-    ).join(left_out(runs, cell)).reset_index()  # fmt: skip
-    absent = {"setting": "", "seeds": 0, "finite": 0}
+    groups = runs.groupby(cell, sort=False)
+    ours = groups["finite"].agg(ours="mean", sd="std", finite="count")
+    ours = ours.assign(seeds=groups["value"].count()).join(left_out(runs, cell)).reset_index()
+    absent = {"setting": "", "seeds": 0, "finite": 0, "lost": ""}
     table = numbers.merge(ours, on=keys, how="left").fillna(absent)
-    table["lost"] = table["lost"].astype(object).fillna("")
     table = table.astype({"seeds": int, "finite": int}).assign(main=~table.duplicated(keys))
     if not table["seeds"].any():
         first = ", ".join(numbers[keys].iloc[0])
@@ -273,10 +266,9 @@ def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str
     """Our runs: the keys, ``setting``, ``seed`` and ``value``, which is inf where a run diverged,
     and NaN where it is missing.
     """
-    if isinstance(measured, str | Path):
-        file, table = Path(measured).name, read_table(Path(measured))
-    else:
-        file, table = "measured", of_frame(pd.DataFrame(measured), "measured")
+    path = Path(measured) if isinstance(measured, str | Path) else None
+    file = path.name if path else "measured"
+    table = read_table(path) if path else of_frame(pd.DataFrame(measured), file)
     if COLUMN in keys and COLUMN not in table:
         told = f"the names of its columns of numbers are in {COLUMN!r}, which {file} lacks"
         raise UserError(f"printed: it has no column 'value', so {told}; call one 'value'.")
@@ -284,8 +276,7 @@ def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str
         one_of(f"{file}: column", name, list(map(str, table.columns)))
     if settings or "setting" not in table:
         table["setting"] = [in_words(row) for row in table[[*settings]].to_dict("records")]
-    runs = per_run(table, value, math.inf)
-    return runs[[*keys, "setting", "seed", "value"]]
+    return per_run(table, value, math.inf)[[*keys, "setting", "seed", "value"]]
 
 
 def in_words(setting: Mapping[Any, object]) -> str:
@@ -295,9 +286,7 @@ def in_words(setting: Mapping[Any, object]) -> str:
 
 def text_of(value: object) -> str:
     """A key as text: a whole number has no point, and what is missing is empty."""
-    if value is None or value != value:
-        return ""
-    text = str(value).strip()
+    text = "" if value is None or value != value else str(value).strip()
     if not re.fullmatch(NUMBER, text) or len(text) > LONGEST:
         return text
     number = float(text)
@@ -317,45 +306,40 @@ def _told_apart(name: str, table: pd.DataFrame, keys: list[str], *more: str) -> 
 
 def _numbers(printed: pd.DataFrame, keys: list[str], unit: str) -> pd.DataFrame:
     """The printed numbers with all columns; ``count`` and ``spread`` are of the paper's runs."""
-    table = printed.reindex(columns=[*keys, *OF_NUMBERS])
-    table = table.rename(columns={"seeds": "count", "sd": "spread"})
-    names = ["value", "rounding", "spread", "se", "count"]
-    table[names] = table[names].astype(float).fillna({"rounding": 0.0})
+    table = printed.reindex(columns=[*keys, *OF_NUMBERS]).fillna({"rounding": 0.0})
+    table = table.rename(columns={"seeds": "count", "sd": "spread"}).assign(kind=LEVEL)
     texts = ["unit", "page", "note", "apart"]
     table[texts] = table[texts].astype(object).map(text_of)
-    return table.assign(unit=table["unit"].where(table["unit"] != "", unit), kind=LEVEL)
+    return table.replace({"unit": {"": unit}})
 
 
-def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> list[str]:
+def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> Iterator[str]:
     """Take our runs in the units of the printed numbers; what was done to them, in sentences.
 
     Printed numbers of one metric (a column, and a unit but percent and shares) have one unit.
     ``scale`` is the end of its scale; NaN if it has none, or a number lies outside.
     """
-    cells, told = pd.MultiIndex.from_frame(runs[keys]), list[str]()
+    cells = pd.MultiIndex.from_frame(runs[keys])
     ends = numbers["unit"].str.lower().map({**SCALES, "": np.nan})
     other = numbers["unit"].where(ends.isna(), "")
     metric = [numbers[key] for key in (COLUMN, "metric") if key in keys]
     for _, rows in numbers.groupby([*metric, other], sort=False):
-        mine = cells.isin(pd.MultiIndex.from_frame(rows[keys]))
-        ours, end = runs["value"][mine & np.isfinite(runs["value"])], ends[rows.index].max()
-        first, last, low, high = rows["value"].min(), rows["value"].max(), ours.min(), ours.max()
-        times, may_be = rows["value"].median() / ours.median(), min(first, low) >= 0
+        finite = cells.isin(pd.MultiIndex.from_frame(rows[keys])) & np.isfinite(runs["value"])
+        theirs, ours, end = rows["value"], runs.loc[finite, "value"], ends[rows.index].max()
+        first, last, low, high = theirs.min(), theirs.max(), ours.min(), ours.max()
+        times, may_be = theirs.median() / ours.median(), min(first, low) >= 0
         up = may_be and 0 < high <= 1 and last <= 100 and times > OTHER_UNIT
         down = may_be and last <= 1 < high <= 100 and times < 1 / OTHER_UNIT
-        unstated = math.isnan(end) and not other[rows.index].any()
-        if unstated and (down or (up and last > 1)):
+        if (down or (up and last > 1)) and math.isnan(end) and not other[rows.index].any():
             sides = f"printed ones are {first:g} to {last:g}, measured ones {low:g} to {high:g}"
             why = "one side may be in percent. Say the unit of the printed ones: %, share, other"
             raise UserError(f"unit: of the values, {sides}: {why} (column 'unit', or --unit).")
         if (up and end == 100) or (down and end == 1):
             factor, unit = (100.0, "percent") if up else (0.01, "shares of 1")
-            runs.loc[mine, "value"] *= factor
-            told.append(f"Printed numbers are in {unit}: measured ones are taken × {factor:g}")
-            low, high = low * factor, high * factor
-        is_on = min(first, low) >= 0 and max(last, high) <= end
+            runs.loc[finite, "value"] = ours = ours * factor
+            yield f"Printed numbers are in {unit}: measured ones are taken × {factor:g}"
+        is_on = pd.concat([theirs, ours]).between(0, end).all()
         numbers.loc[rows.index, "scale"] = end if is_on else np.nan
-    return told
 
 
 def _with_gaps(
@@ -373,13 +357,11 @@ def _with_gaps(
     minus = runs[base].drop(columns=name).assign(value=-runs["value"])
     minus = runs.loc[~base, cell].drop_duplicates().merge(minus, on=[*rest, "setting"])
     both = pd.concat([runs[~base].merge(minus[cell].drop_duplicates()), minus])
-    both["lost"] = np.isinf(both["value"])
-    groups = both.groupby([*cell, "seed"], sort=False)
-    ours = groups.agg(why=("why", "first"), sides=("why", "size"), lost=("lost", "sum"))
-    ours["value"] = groups["value"].sum(min_count=2).round(12)
-    ours["why"] = ours["why"].mask(ours["lost"] == 2, "both sides diverged")
+    groups = both.groupby([*cell, "seed"], sort=False, as_index=False)
+    ours = groups.agg(why=("why", "first"), sides=("value", "size"), valid=("value", "count"))
+    ours["value"] = groups["value"].sum(min_count=2)["value"].round(12)
+    ours["why"] = ours["why"].mask(ours["valid"] == 2, "both sides diverged")
     ours["why"] = ours["why"].mask(ours["sides"] < 2, "a run to compare with is missing")
-    ours = ours.reset_index()
 
     base = numbers[name] == reference
     of, minus = numbers[~base], numbers[base].drop(columns=name)
@@ -399,27 +381,25 @@ def left_out(runs: pd.DataFrame, by: list[str]) -> pd.Series:
     lost = groups.agg(told=are_left_out, rows="size").reset_index("why").astype(str)
     rows = " in " + lost["rows"] + np.where(lost["rows"] == "1", " row", " rows")
     told = lost["told"] + ": " + lost["why"] + rows.where(lost["why"].str.startswith("no "), "")
-    return told.groupby(by).agg("; ".join).rename("lost")
+    return told.groupby(by).agg("; ".join).rename("lost").astype(object)
 
 
 def _compared(table: pd.DataFrame, margin: float | None, width: float | None) -> pd.DataFrame:
     """The table with what the prediction interval and the other definitions say of each row."""
-    n, mean, printed, scale = table["seeds"], table["ours"], table["value"], table["scale"]
+    n, mean, scale, gap = table["seeds"], table["ours"], table["scale"], table["kind"] == GAP
+    off, tiny = mean - table["value"], 1e-12 * mean.abs()  # rounding
     judged = (n >= FEWEST) & (table["finite"] == n) & np.isfinite(table["sd"])
-    gap, off, tiny = table["kind"] == GAP, mean - printed, 1e-12 * mean.abs()  # rounding
     theirs, errors, freedoms = _errors(table)
     both = np.sqrt((errors**2).sum(axis=0))
     half = samples.student_quantile(ALPHA, errors, freedoms) * both + table["rounding"]
     inside = judged & ~exceeds(off.abs(), half)
     low, high = (mean - half).clip(lower=0 - gap * scale), (mean + half).clip(upper=scale)
     widest: Any = judgement.WIDE * scale if width is None else width
-    wide = ~gap & exceeds(high - low, widest)
-    conditions = [n == 0, ~judged, ~inside, (mean.abs() <= half) | wide]
-    verdicts = [NOT_RUN, judgement.UNDECIDED, NOT_MET, CANNOT_TELL]
+    untold = (mean.abs() <= half) | (~gap & exceeds(high - low, widest))
+    if_not = {NOT_RUN: n == 0, judgement.UNDECIDED: ~judged, NOT_MET: ~inside, CANNOT_TELL: untold}
     few = "too few seeds: " + n.astype(str) + f"; a verdict takes {FEWEST}"
-    counts = (n - table["finite"]).astype(str) + " of " + n.astype(str)
-    infinite = "the number is infinite in " + counts + " seeds"
-    why = np.select([(n == 0) | judged, n < FEWEST], ["", few], infinite)
+    lost = "infinite in " + (n - table["finite"]).astype(str) + " of " + n.astype(str) + " seeds"
+    why = np.select([(n == 0) | judged, n < FEWEST], ["", few], "the number is " + lost)
     notes = zip(table["note"], why, table["lost"], strict=True)
     beyond = (off.abs() - table["rounding"]).clip(lower=0) / both
     spread = judged & (both > tiny)
@@ -427,13 +407,13 @@ def _compared(table: pd.DataFrame, margin: float | None, width: float | None) ->
     # so that normal intervals of 95 % are Student's
     wider = errors * special.stdtrit(freedoms, 1 - ALPHA / 2) / special.ndtri(1 - ALPHA / 2)
     study = pd.DataFrame({
-        "original": printed, "original_se": np.hypot(wider[0], wider[1]),
+        "original": table["value"], "original_se": np.hypot(*wider[:2]),
         "replication": mean, "replication_se": wider[2],
     })[judged & (errors[2] > tiny)]  # fmt: skip
     gaps = study[gap[study.index] & (study["original"] != 0)]
     return table.assign(
-        printed=printed, se=theirs, inside=inside, why=why,
-        verdict=np.select(conditions, verdicts, CONSISTENT),
+        printed=table["value"], se=theirs, inside=inside, why=why,
+        verdict=np.select([*if_not.values()], [*if_not], CONSISTENT),
         note=["; ".join(filter(None, note)) for note in notes],
         low=low.where(judged), high=high.where(judged), z=(np.sign(off) * beyond).where(spread),
         q_p=q_p.where(spread, inside.astype(float)).where(judged),
@@ -454,9 +434,8 @@ def _errors(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ours. A spread is that of as many runs as ours if their number is not printed.
     """
     n, sd, gap = (table[name].to_numpy() for name in ("seeds", "sd", "kind"))
-    names = [f"{name}{end}" for name in ("se", "spread", "count") for end in ("", "_base")]
-    of = table.reindex(columns=names).astype(float).to_numpy()
-    se, spread, count = of.T.reshape(3, 2, len(n))
+    pairs = ([name, f"{name}_base"] for name in ("se", "spread", "count"))
+    se, spread, count = (table.reindex(columns=pair).to_numpy(float).T for pair in pairs)
     runs = np.where(np.isnan(count), n, count)
     printed = np.where(se > 0, se, spread / np.sqrt(runs))
     printed = np.where((printed > 0) & (runs >= FEWEST), printed, np.nan)
@@ -468,36 +447,28 @@ def _errors(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return theirs, np.array(errors), np.array([*np.where(assumed, n, runs), n]) - 1
 
 
-def _said(table: pd.DataFrame, keys: list[str]) -> list[str]:
+def _said(table: pd.DataFrame, keys: list[str]) -> Iterator[str]:
     """What is assumed of spreads, and which cells have no answer, or one of fewer runs."""
     cells = pd.Series([in_words(row) for row in table[keys].to_dict("records")], table.index)
-
-    def named(which: pd.Series, what: str, why: str = "") -> list[str]:
-        """A sentence on these rows, if there are any; ``why`` is the column with the reason."""
-        texts = cells + (": " + table[why] if why else "")
-        first = "; ".join(texts[which][:MOST_NAMED])
-        more = f"; and {which.sum() - MOST_NAMED} more" if which.sum() > MOST_NAMED else ""
-        return [f"{what} ({which.sum()}): {first}{more}"] if which.any() else []
-
     none, spread = table["verdict"] == NOT_RUN, table["se"].notna() & table["count"].isna()
-    return [
-        *named(none, "Without a run"),
-        *named(table["verdict"] == judgement.UNDECIDED, "Undecided", "why"),
-        *named(~none & (table["lost"] != ""), "With fewer runs", "lost"),
-        *named(spread, "A spread of as many runs as ours is assumed"),
-    ]
+    for what, which, why in (
+        ("Without a run", none, ""),
+        ("Undecided", table["verdict"] == judgement.UNDECIDED, ": " + table["why"]),
+        ("With fewer runs", ~none & (table["lost"] != ""), ": " + table["lost"]),
+        ("A spread of as many runs as ours is assumed", spread, ""),
+    ):
+        if count := which.sum():
+            more = f"; and {count - MOST_NAMED} more" if count > MOST_NAMED else ""
+            yield f"{what} ({count}): {'; '.join((cells + why)[which][:MOST_NAMED])}{more}"
 
 
 TITLE = "Is this a reproduction?"
 
-RULE = (
-    "Levels agree, or gaps do, if neither their count nor the farthest one is a surprise at 2.5 "
-    "%: the count inside the intervals, of which each holds its number with 95 %, and the p value "
-    "of the farthest (Cochran's Q, times their number). They can be told if at least half of them "
-    "are consistent. Without gaps, the levels decide. Where a number has no answer (no run, too "
-    "few, or a diverged one), nothing is reproduced but in part. Cells share seeds and data, so "
-    "that a count is less certain than its interval says."
-)
+RULE = """Levels, or gaps, agree if neither of two p values is below 2.5 %: of so few that lie
+inside intervals of 95 %, and of the farthest (Cochran's Q, times their number). They can be told if
+at least half of them are consistent. Without gaps, the levels decide. A number has no answer
+without a run, with too few runs, and with a diverged one. Cells share seeds and data, so that a
+count is less certain than its interval says."""
 
 #: The rule, case by case: of levels, of gaps, and the answer.
 CASES = (
@@ -509,71 +480,64 @@ CASES = (
     ("agree", "agree, and cannot be told", NOT_TOLD),
 )
 
-READ = (
-    "Interval: where the printed number lies with probability 95 %, if it is of runs like ours. "
-    "Consistent: it does; not met: it does not; cannot be told: it does, and so does zero, or the "
-    "interval of a level is wider than {width}. An interval ends where the scale does (0 to 100 %, "
-    "0 to 1). z: how far ours is beyond the rounding of the printed number, in standard errors."
-)
+READ = """Interval, cut where the scale ends: where the printed number lies with probability 95 %,
+if it is of runs like ours. Consistent: it does; not met: it does not; cannot be told: it does, and
+so does zero, or the interval of a level is wider than {width}. z: how far ours is beyond the
+rounding of the printed number, in standard errors."""
 
-ASSUMED = (
-    "Where no spread (± a standard error) is printed, a number counts as one run, or as the mean "
-    "of the stated number of runs, with the spread of ours; the two of a gap are then paired by "
-    "seed. With printed spreads, they are independent, and each counts with its number of runs; "
-    "without one, as of as many runs as ours. A spread of fewer than 3 runs does not count. The "
-    "interval has where p, the mean of Student's with each number of runs, weighted by the "
-    "variances, is above 5 %. A number may be off by half of its last digit. For the definitions "
-    "but the first, standard errors are widened to Student's intervals."
-)
+ASSUMED = """Without a printed spread (± a standard error), a number counts as one run, or as the
+mean of the stated number of runs, with the spread of ours; the two of a gap are paired by seed.
+With spreads, of at least 3 runs, they are independent, each of its number of runs, or of as many
+as ours. The interval has where p, the mean of Student's with each number of runs, weighted by the
+variances, is above 5 %. A number may be off by half of its last digit. For all definitions but the
+first, standard errors are widened to Student's intervals."""
 
-#: The definitions: the name, what it asks, its source, the column of rows, and what meets it.
-DEFINITIONS: tuple[tuple[str, str, str, str, Callable[[Any], bool]], ...] = (
+#: The definitions: what each asks, its source, the column of rows, and from where to where it is
+#: met.
+DEFINITIONS = (
     ("prediction interval", "does the printed number lie where ours lets expect it?",
-     "Patil, Peng and Leek 2016", "inside", bool),
-    ("same sign", "is our gap on the side of the paper's?", ABSENT, "same_sign", bool),
+     "Patil et al. 2016", "inside", 1, 1),
+    ("same sign", "is our gap on the side of the paper's?", ABSENT, "same_sign", 1, 1),
     ("same sign and significant", "is it, with p ≤ 5 %?",
-     "Open Science Collaboration 2015", "significant", bool),
+     "Open Science Collaboration 2015", "significant", 1, 1),
     ("small telescopes", "could the paper have seen a gap like ours? (p ≥ 5 %)",
-     "Simonsohn 2015", "telescopes_p", lambda p: p >= 0.05),
-    ("sceptical p", "do both convince a sceptic? (two-sided p ≤ 5 %)",
-     "Held 2020", "sceptical_p", lambda p: p <= 0.05),
+     "Simonsohn 2015", "telescopes_p", 0.05, 1),
+    ("sceptical p", "do both convince a sceptic? (p ≤ 5 %)", "Held 2020", "sceptical_p", 0, 0.05),
     ("sceptical p, golden level", "do both, on one side? (p ≤ 2.5 %)",
-     "Held, Micheloud and Pawel 2022", "golden_p", lambda p: p <= 0.025),
-    ("equivalence", "do both differ by less than the margin? (p ≤ 5 %)",
-     "Schuirmann 1987", "equivalence_p", lambda p: p <= 0.05),
+     "Held et al. 2022", "golden_p", 0, 0.025),
+    ("equivalence", "is their difference below the margin? (p ≤ 5 %)",
+     "Schuirmann 1987", "equivalence_p", 0, 0.05),
 )  # fmt: skip
 
 
-def sections(found: Reproduction) -> Iterator[Section]:
-    """What the page says."""
-    answer, levels, gaps = found.answer()
-    told = [f"{answer.capitalize()}.", _counted("printed number", levels), _counted("gap", gaps)]
-    told += [f"{sentence}." for sentence in found.told]
-    yield "Answer", " ".join(filter(None, told)), pd.DataFrame()
-    if found.by:
-        yield "Part by part", "The same rule for each part.", pd.DataFrame(_parts(found))
+def sections(found: Reproduction, more: Iterable[Section] = ()) -> list[Section]:
+    """What the page says, and then ``more``."""
+    answer, *counts = found.answer()
+    told = [answer.capitalize(), *map(_counted, ("printed number", "gap"), counts), *found.told]
     margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
-    yield "By which definition?", margin, pd.DataFrame(_definitions(found))
     width = f"{found.width:g}" if found.width else f"{100 * judgement.WIDE:g} % of the scale"
-    texts = {LEVEL: READ.format(width=width), GAP: "From the same setting, and paired by seed."}
-    for kind, heading in {LEVEL: "Printed numbers", GAP: "Gaps"}.items():
-        if len(rows := found.of(kind)):
-            yield heading, texts[kind], _listed(rows, found.keys)
+    levels, gaps = (_listed(found.of(kind), found.keys) for kind in (LEVEL, GAP))
     near = pd.concat([part.settings().assign(**values) for values, part in found.parts()])
-    if len(near):
-        text = "Distance: the root mean square of ours − printed, where there are several settings."
-        yield "Other settings", text, near[[*found.by, *near.columns.drop([*found.by])]]
-    yield "The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"])
-    yield "What is assumed", ASSUMED, pd.DataFrame()
+    near = near[[*found.by, *near.columns.drop([*found.by])]]
+    distance = "Distance: the root mean square of ours − printed, where there are several settings."
+    asked = ["definition", "asks", "source", "levels", "gaps"]
+    content: list[tuple[str, str, Any]] = [
+        ("Answer", ". ".join(filter(None, told)) + ".", None),
+        ("Part by part", "The same rule for each part.", [*_parts(found)]),
+        ("By which definition?", margin, pd.DataFrame(_definitions(found), columns=asked)),
+        ("Printed numbers", READ.format(width=width), levels),
+        ("Gaps", "From the same setting, and paired by seed.", gaps),
+        ("Other settings", distance, near),
+        ("The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"])),
+        ("What is assumed", ASSUMED, None),
+    ]
+    shown = [section for section in content if section[2] is None or len(section[2])]
+    return [(name, text, as_strings(pd.DataFrame(of))) for name, text, of in [*shown, *more]]
 
 
 def as_markdown(content: Iterable[Section]) -> str:
     """The page in Markdown, without its picture."""
-    return markdown_page(TITLE, _in_strings(content))
-
-
-def _in_strings(content: Iterable[Section]) -> list[Section]:
-    return [(heading, text, as_strings(table)) for heading, text, table in content]
+    return markdown_page(TITLE, content)
 
 
 def write(
@@ -587,69 +551,61 @@ def write(
     stream = io.BytesIO()
     with suppress(UserError):  # matplotlib is not installed
         found.plot().savefig(stream, format="png", dpi=150)
-    content, drawn = _in_strings([*sections(found), *more]), stream.getvalue()
-    texts = {
-        "md": markdown_page(title, content, "reproduction.png" if drawn else ""),
-        "html": html_page(title, content, drawn),
-        "csv": found.frame.to_csv(index=False, lineterminator="\n"),
-    }
-    files = {name: printable(text, keep="\n").encode() for name, text in texts.items()}
-    files |= {"png": drawn} if drawn else {}
-    write_together(folder, {f"reproduction.{name}": of for name, of in files.items()}, inputs)
+    content, drawn = sections(found, more), stream.getvalue()
+    named = "reproduction.png" if drawn else ""
+    texts = {"md": markdown_page(title, content, named), "html": html_page(title, content, drawn)}
+    texts["csv"] = found.frame.to_csv(index=False, lineterminator="\n")
+    files = {f"reproduction.{end}": printable(text, keep="\n") for end, text in texts.items()}
+    write_together(folder, {**files, **({named: drawn} if drawn else {})}, inputs)
 
 
 def _counted(what: str, count: Count) -> str:
-    if not count.number:
-        return ""
-    shares = count.inside / count.number, *share_interval(count.inside, count.number, ALPHA)
+    """How many lie inside; empty if there are none."""
+    number, inside, consistent, *_ = count
+    shares = inside / max(number, 1), *share_interval(inside, number, ALPHA)
     share, low, high = (f"{100 * share:.0f}" for share in shares)
-    return (
-        f"{count.inside} of {count.number} {what}s lie inside the prediction interval "
-        f"({share} % [{low}, {high}]; 95 % are expected; so few by chance: p "
-        f"{_p(count.so_few)}; the farthest: p {_p(count.farthest)}). Of these, "
-        f"{count.inside - count.consistent} cannot be told."
+    few, far = ("< 0.001" if p < 0.001 else f"= {p:.2g}" for p in (count.so_few, count.farthest))
+    told = (
+        f"{inside} of {number} {what}s lie inside the prediction interval ({share} % "
+        f"[{low}, {high}]; 95 % are expected; so few by chance: p {few}; the farthest: p {far}). "
+        f"Of these, {inside - consistent} cannot be told"
     )
-
-
-def _p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.2g}"
+    return told if number else ""
 
 
 def _parts(found: Reproduction) -> Iterator[dict[str, str]]:
-    for values, part in found.parts():
-        answer, *counts = part.answer()
-        levels, gaps = (f"{count.inside} of {count.number}" for count in counts)
-        told = f"{counts[1].consistent} of {counts[1].number}"
-        line = {"levels inside": levels, "gaps inside": gaps, "gaps consistent": told}
-        if any(count.number for count in counts):
-            yield {**values, **line, "answer": answer}
+    """The answer for each part in which something was compared."""
+    for values, part in found.parts() if found.by else ():
+        answer, levels, gaps = part.answer()
+        told = f"{gaps.consistent} of {gaps.number}"
+        line = {"gaps inside": f"{gaps.inside} of {gaps.number}", "gaps consistent": told}
+        line = {"levels inside": f"{levels.inside} of {levels.number}", **line, "answer": answer}
+        if levels.number or gaps.number:
+            yield {**values, **line}
 
 
-def _definitions(found: Reproduction) -> Iterator[dict[str, str]]:
-    for name, asks, source, column, met in DEFINITIONS:
-        line = {"definition": name, "asks": asks, "source": source}
-        for kind in (LEVEL, GAP):
-            values = comparable(found.of(kind)).get(column, pd.Series(dtype=float)).dropna()
-            line[f"{kind}s"] = f"{values.map(met).sum()} of {len(values)}" if len(values) else ""
-        yield line
+def _definitions(found: Reproduction) -> Iterator[tuple[str, ...]]:
+    """How many levels and gaps meet each definition."""
+    kinds = [comparable(found.of(kind)) for kind in (LEVEL, GAP)]
+    for *named, column, least, most in DEFINITIONS:
+        met = [rows[column].dropna().astype(float).between(least, most) for rows in kinds]
+        yield *named, *(f"{of.sum()} of {len(of)}" if len(of) else "" for of in met)
     if found.gaps:
         same, rows = found.same_order()
-        asks, told = f"is the order of {found.gaps[0]}s the paper's?", f"{same} of {rows} rows"
-        yield {"definition": "order", "asks": asks, "source": ABSENT, "levels": told}
+        asks = f"is the order of {found.gaps[0]}s the paper's?"
+        yield "order", asks, ABSENT, f"{same} of {rows} rows", ""
 
 
 def _listed(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """The rows as the page shows them."""
-    told = rows[["note", "apart", "setting"]].to_numpy()
-    spread = ("\u00a0±\u00a0" + rows["se"].map("{:.4g}".format)).where(rows["se"].notna(), "")
-    printed = rows["printed"].map("{:g}".format).str.replace("-", "−") + spread
+    spread = rows["se"].map("\u00a0±\u00a0{:.4g}".format).astype(str)
+    printed = rows["printed"].map("{:g}".format).astype(str).str.replace("-", "−")
     same = [alike(*row) for row in rows[["ours", "low", "high"]].to_numpy(float)]
     table = rows.assign(
-        printed=printed + "\u00a0" + rows["unit"],
+        printed=printed + spread.where(rows["se"].notna(), "") + "\u00a0" + rows["unit"],
         ours=[value for value, _, _ in same],
         interval=[f"{low}\u00a0to\u00a0{high}" if low != ABSENT else "" for _, low, high in same],
         z=rows["z"].round(2),
-        note=["; ".join(filter(None, row)) for row in told],
+        note=["; ".join(filter(None, of)) for of in rows[["note", "apart", "setting"]].to_numpy()],
     )
-    shown = ("page", "printed", "ours", "seeds", "interval", "verdict", "z", "note")
-    return table[[*keys, *shown]]
+    return table[[*keys, "page", "printed", "ours", "seeds", "interval", "verdict", "z", "note"]]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import get_type_hints
 
@@ -113,14 +114,12 @@ class Row:
 
     def __post_init__(self) -> None:
         """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""
-        for name in _TEXTS:
-            if isinstance(text := getattr(self, name), str):
-                object.__setattr__(self, name, printable(text))
-        for name in ("looks", "next_look"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, int(value) if math.isfinite(value) else None)
+        own = vars(self)
+        own |= {name: printable(own[name]) for name in _TEXTS if isinstance(own[name], str)}
+        looks = {name: own[name] for name in ("looks", "next_look") if own[name] is not None}
+        own |= {name: int(of) if math.isfinite(of) else None for name, of in looks.items()}
         if isinstance(self.multiverse, str):
-            object.__setattr__(self, "multiverse", multiverse_of(self.multiverse))
+            own["multiverse"] = multiverse_of(self.multiverse)
 
     @property
     def anchor(self) -> str:
@@ -130,10 +129,8 @@ class Row:
     @property
     def expectation(self) -> Expectation | None:
         """What the claim says of the mean of its quantity; None for cases."""
-        if not self.relation:
-            return None
         margin = None if math.isnan(self.margin) else self.margin
-        return Expectation(self.relation, self.expected, margin)
+        return Expectation(self.relation, self.expected, margin) if self.relation else None
 
     @property
     def deciding_p(self) -> float:
@@ -141,9 +138,8 @@ class Row:
 
         That of equivalence where it decided, and of a difference elsewhere.
         """
-        near = self.relation == "near" and self.verdict == HOLDS
-        by_equivalence = near or self.verdict == EQUIVALENT
-        return self.p_equivalent_adjusted if by_equivalence else self.p_adjusted
+        by_equivalence = {EQUIVALENT, HOLDS} if self.relation == "near" else {EQUIVALENT}
+        return self.p_equivalent_adjusted if self.verdict in by_equivalence else self.p_adjusted
 
     @property
     def statement(self) -> str:
@@ -170,12 +166,10 @@ class Row:
     @property
     def hardest_case(self) -> str:
         """The hardest case: what was measured, its limit and their ratio; empty without cases."""
-        if not self.hardest:
-            return ""
-        limit = self.hardest_limit
-        ratio = self.hardest_measured / limit if limit else NAN
-        against = f"{number(self.hardest_measured)} for a limit of {number(limit)}"
-        return f"hardest: {self.hardest}, {against} (ratio {number(ratio)})"
+        measured, limit = self.hardest_measured, self.hardest_limit
+        ratio = measured / limit if limit else NAN
+        told = f"hardest: {self.hardest}, {number(measured)} for a limit of {number(limit)}"
+        return f"{told} (ratio {number(ratio)})" if self.hardest else ""
 
     @property
     def interval(self) -> str:
@@ -190,26 +184,19 @@ class Row:
     @property
     def counted(self) -> str:
         """The number of seeds, with the looks taken at them, or of cases."""
-        count = self.pairs if math.isnan(self.cases) else self.cases
-        return (ABSENT if math.isnan(count) else f"{count:.0f}") + self._in_looks
-
-    @property
-    def seeds(self) -> str:
-        """``20 seeds``, or ``20 seeds in 2 looks``; empty without a seed, and over universes."""
-        if not (self.pairs > 0) or not math.isnan(self.cases) or self.multiverse:
-            return ""
-        return _many(self.pairs, "seed") + self._in_looks
-
-    @property
-    def details(self) -> list[str]:
-        """What was expected, the interval and the seeds; those that there are."""
-        details = [f"expected {self.expectation}"] if self.expectation else []
-        details += [f"interval {self.interval}"] if self.interval != ABSENT else []
-        return details + [self.seeds] * bool(self.seeds)
+        return number(self.pairs if math.isnan(self.cases) else self.cases, 0) + self._in_looks
 
     @property
     def _in_looks(self) -> str:
         return "" if self.looks is None else f" in {_many(self.looks, 'look')}"
+
+    @property
+    def details(self) -> list[str]:
+        """What was expected, the interval and the seeds (``20 seeds in 2 looks``), if there are."""
+        details = [f"expected {self.expectation}"] if self.expectation else []
+        details += [f"interval {self.interval}"] if self.interval != ABSENT else []
+        of_seeds = self.pairs > 0 and math.isnan(self.cases) and not self.multiverse
+        return [*details, _many(self.pairs, "seed") + self._in_looks] if of_seeds else details
 
     @property
     def registration(self) -> str:
@@ -262,12 +249,10 @@ def number(value: float, digits: int | None = None, *, plus: bool = False) -> st
     """
     if math.isnan(value):
         return ABSENT
-    sign = "+" if plus else ""
-    if digits is None:
-        text = f"{value:{sign}.{'0f' if 1000 <= abs(value) < 1e6 else '3g'}}"
-    else:
-        text = f"{round(value, digits) + 0.0:{sign}.{max(digits, 0)}f}"  # −0.00 is 0.00
-    mantissa, e, exponent = text.partition("e")
+    form = "0f" if 1000 <= abs(value) < 1e6 else "3g"
+    if digits is not None:
+        value, form = round(value, digits) + 0.0, f"{max(digits, 0)}f"  # −0.00 is 0.00
+    mantissa, e, exponent = f"{value:{'+' * plus}.{form}}".partition("e")
     text = f"{mantissa} · 10{str(int(exponent)).translate(RAISED)}" if e else mantissa
     return text.replace("inf", "∞").replace("-", "−")
 
@@ -296,7 +281,7 @@ def _many(count: float, noun: str) -> str:
 
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
     """The rows as a table with the columns ``COLUMNS``; ``multiverse`` is JSON."""
-    table = pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
+    table = pd.DataFrame([vars(row) for row in rows], columns=COLUMNS)
     table["multiverse"] = [row.multiverse.as_json() if row.multiverse else None for row in rows]
     return table
 
@@ -350,11 +335,9 @@ def counts(rows: Iterable[Row]) -> dict[str, int]:
 
 def counts_of(claims: Iterable[tuple[str, str | None]]) -> dict[str, int]:
     """``counts`` of the verdict and the mark of each claim."""
-    whole = list(claims)
-    unmarked = [verdict for verdict, mark in whole if not mark]
-    shown = [verdict for verdict in VERDICTS if verdict in unmarked or verdict in ALWAYS]
-    numbers = {verdict: unmarked.count(verdict) for verdict in shown}
-    return {**numbers, MARKED: len(whole) - len(unmarked)}
+    found = Counter(MARKED if mark else verdict for verdict, mark in claims)
+    shown = (name for name in (*VERDICTS, MARKED) if found[name] or name in (*ALWAYS, MARKED))
+    return {name: found[name] for name in shown}
 
 
 def registered(rows: Iterable[Row]) -> str:
@@ -377,10 +360,9 @@ def _were(number: int) -> str:
 
 def counted(counts: Mapping[str, int]) -> str:
     """``Of 70 claims, 31 hold, …, and 12 are not run; 4 more are trivial, circular or …``"""
-    verdicts = [(verdict, many) for verdict, many in counts.items() if verdict != MARKED]
-    parts = [f"{many} {WORDS[verdict][many != 1]}" for verdict, many in verdicts]
-    number = sum(many for _, many in verdicts)
-    said = f"Of {_many(number, 'claim')}, {', '.join(parts[:-1])}"
-    apart = counts[MARKED]
+    verdicts = dict(counts)
+    apart = verdicts.pop(MARKED)
+    *parts, last = (f"{many} {WORDS[verdict][many != 1]}" for verdict, many in verdicts.items())
     more = f"; {apart} more {'is' if apart == 1 else 'are'} {MARKED}" if apart else ""
-    return f"{said}, and {parts[-1]}{more}."
+    many = _many(sum(verdicts.values()), "claim")
+    return f"Of {many}, {', '.join(parts)}, and {last}{more}."

@@ -93,10 +93,7 @@ def test_a_printed_spread_counts_with_its_number_of_runs():
     assert reproduce(measured, printed(sd=0.3, seeds=2)).of(LEVEL)["se"].isna().all()
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "spread"),
-    [(3, 3, 1), (20, 3, 3), (3, 100, 1)],
-)
+@pytest.mark.parametrize(("ours", "theirs", "spread"), [(3, 3, 1), (20, 3, 3), (3, 100, 1)])
 def test_true_copies_with_printed_spreads_are_seldom_not_reproduced(ours, theirs, spread):
     """Of 200 tables of 12 cells, at most 5 %, and what chance adds; by normal quantiles, 49 %."""
     random, tables, cells = np.random.default_rng(0), 200, 12
