@@ -93,89 +93,78 @@ def import_logs(
     other = [f"left out: {x.run} does not fit the pattern" for x in logs if not fits(x.run)]
     logs = [log for log in logs if fits(log.run)]
     left += [note for log in logs for note in log.notes]
-    if not any(name and len(at) for log in logs for name, at, _ in log.points):
+    points = [point for log in logs for point in log.points]
+    if not any(len(steps) for name, steps, _ in points if name not in (None, *SETTINGS)):
         why = [*left, f"no metric is in {str(files[0])!r}"] if logs or not other else other
         raise UserError(f"{KEY}: no run was found; {why[0]}.")
-    table, notes = _tidy(logs, format)
-    metrics = [*table.columns[2:]]
+    notes: list[str] = []
+    table = _tidy(logs, format, notes)
+    metrics = [*table.columns[1:]]
     settings = _settings(logs, fits, metrics)
-    _check_size(table["run"].map(settings.map(lambda x: len(str(x))).sum(axis=1)).sum())
-    table = table[["run"]].join(settings, on="run").join(table.drop(columns="run"))
+    _check_size(settings.map(lambda x: len(str(x))).sum(axis=1).reindex(table.index).sum())
+    table = settings.join(table, how="right").rename_axis("run").reset_index()
     check_roles(table, KEY)
-    sets = [str(name) for name in settings if name not in (*SETTINGS, "run_name")]
-    ends = _ends(table, [name for name in metrics if worst_of(name) is not None], sets)
+    ends = _ends(table, metrics, settings.columns.difference([*SETTINGS, "run_name"]))
     return table, _preview(table, [*dict.fromkeys([*ends, *notes, *left, *other])])
 
 
-def _tidy(logs: list[Log], format: str) -> tuple[pd.DataFrame, list[str]]:
-    """A row for each run and step, and a column for each metric; what was left out."""
+def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
+    """A row for each run, the index, and step, and a column for each metric."""
     found = [(log.run, *point) for log in logs for point in log.points if point[0] not in SETTINGS]
-    sizes = [len(steps) for _, _, steps, _ in found]
-    of_run, runs = pd.factorize(np.array([run for run, *_ in found], object), sort=True)
-    of_metric, metrics = pd.factorize(np.array([name for _, name, *_ in found], object), sort=True)
+    runs, metrics, steps, values = zip(*found, strict=True)
+    sizes = [*map(len, steps)]
     points = pd.DataFrame(
         {
-            "run": np.repeat(of_run, sizes),
-            "metric": np.repeat(of_metric, sizes),  # -1 for none
-            "step": np.concatenate([steps for _, _, steps, _ in found], dtype=float),
-            "value": np.concatenate([values for *_, values in found], dtype=float),
+            "run": np.repeat(np.array(runs, object), sizes),
+            "metric": np.repeat(np.array(metrics, object), sizes),
+            "step": np.concatenate(steps, dtype=float),
+            "value": np.concatenate(values, dtype=float),
         }
     )
-    wrong = points[(points["step"] % 1 != 0) | (points["step"].abs() >= 2.0**63)]
-    for run, _, step, _ in wrong.head(1).itertuples(index=False):
-        told = f"{step:g} of run {shown(runs[run])} is not a whole number below 2^63"
-        raise UserError(f"step: {told}; --step names the column with steps.")
-    notes: list[str] = []
+    whole = (points["step"] % 1 == 0) & (points["step"].abs() < 2.0**63)
+    for run, _, step, _ in points[~whole].head(1).itertuples(index=False):
+        told = "it must be a whole number below 2^63; --step names the column with steps"
+        check(False, f"{run}: step", step, told)
+    points["step"] = points["step"].astype("int64")
     if format == "tensorboard":
-        points = _after_restarts(points, runs, notes)
-    points["row"] = points.groupby(["run", "step"]).ngroup()
-    rows = points.drop_duplicates("row").sort_values("row")
-    _check_size(8 * len(rows) * len(metrics))
-    points = points[points["metric"] >= 0]
-    again = points[points.duplicated(["row", "metric"], keep=False)]
-    again = again.drop_duplicates(["row", "metric", "value"])
-    again = again[again.duplicated(["row", "metric"])]
-    for run, metric, step, *_ in again.head(1).itertuples(index=False):
-        told = f"run {shown(runs[run])} has several values of {shown(metrics[metric])}"
+        points = _after_restarts(points, notes)
+    rows = pd.MultiIndex.from_frame(points[["run", "step"]].drop_duplicates()).sort_values()
+    names = sorted({*metrics} - {None})
+    _check_size(8 * len(rows) * len(names))
+    logged, cell = points[points["metric"].notna()], ["run", "step", "metric"]
+    again = logged.drop_duplicates([*cell, "value"])
+    for run, name, at, _ in again[again.duplicated(cell)].head(1).itertuples(index=False):
+        told = f"run {shown(run)} has several values of {shown(name)} at step {at}"
         if format in ("wandb", "files"):
-            told = f"{told} at step {step:.0f}; give each run its own file, or name"
-            raise UserError(f"{KEY}: {told}.")
-        notes.append(f"{told} at step {step:.0f}, …: the last one counts")
-    ends = points.sort_values("step", kind="stable").drop_duplicates(["run", "metric"], keep="last")
-    ends = ends.assign(row=ends["run"].map(rows.groupby("run")["row"].max()))
+            raise UserError(f"{KEY}: {told}; give each run its own file, or name.")
+        notes.append(f"{told}, …: the last one counts")
+    ends = logged.sort_values("step", kind="stable").drop_duplicates(["run", "metric"], keep="last")
+    ends = ends.assign(step=ends["run"].map(points.groupby("run")["step"].max()))
     if format in ("files", "lightning"):  # empty, though another run has a value at this very step
-        at_ends = ends.assign(step=rows["step"].to_numpy()[ends["row"]])[["metric", "step"]]
-        known = points[points["step"].isin(at_ends["step"]) & points["value"].notna()]
-        known = known[["metric", "step"]].drop_duplicates()
-        at = at_ends.merge(known, how="left", indicator=True)["_merge"]
-        ends = ends[(at == "left_only").to_numpy()]
-    values = np.full((len(rows), len(metrics)), np.nan)
-    for some in (ends, points):  # of several values of a point, the last one stays
-        values[some["row"], some["metric"]] = some["value"]
-    table = pd.DataFrame(values, columns=_apart(metrics, "logged_", []))
-    table.insert(0, "run", np.array(runs, object)[rows["run"]])
-    table.insert(1, "step", rows["step"].to_numpy("int64"))
-    return table, notes
+        known = pd.MultiIndex.from_frame(logged[logged["value"].notna()][["metric", "step"]])
+        ends = ends[~pd.MultiIndex.from_frame(ends[["metric", "step"]]).isin(known)]
+    cells = pd.concat([ends, logged]).drop_duplicates(cell, keep="last")
+    table = cells.pivot(index=["run", "step"], columns="metric", values="value")
+    table = table.reindex(index=rows, columns=names)
+    return table.set_axis(_apart(names, "logged_", []), axis=1).reset_index("step")
 
 
-def _after_restarts(points: pd.DataFrame, runs: np.ndarray, notes: list[str]) -> pd.DataFrame:
+def _after_restarts(points: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """The points that TensorBoard shows.
 
     A restart at a step drops all points from there on that came before. So does a point, those of
     its metric: https://github.com/tensorflow/tensorboard, event_accumulator.py and reservoir.rs.
     """
-    points = points.drop_duplicates(keep="last")
-    later = points[::-1]
-    restarts = later["step"].where(later["metric"] < 0).groupby(later["run"]).cummin()
-    restarts = restarts.groupby(later["run"]).ffill()
-    of_metric = [later["run"], later["metric"]]
-    again = later.groupby(of_metric)["step"].cummin().groupby(of_metric).shift()
-    logged = points["metric"] >= 0
-    lost = logged & ((restarts <= later["step"]) | (again <= later["step"])).reindex(points.index)
-    for run, steps in points[lost].groupby(runs[points.loc[lost, "run"]])["step"]:
-        told = f"run {shown(run)} went back to step {steps.min():.0f}"
+    later = points.drop_duplicates(keep="last")[::-1]
+    restarts = later["step"].where(later["metric"].isna(), math.inf).groupby(later["run"]).cummin()
+    of_metric = later.groupby(["run", "metric"])["step"]
+    again = of_metric.cummin().groupby([later["run"], later["metric"]]).shift()
+    logged = later[later["metric"].notna()]
+    lost = (np.fmin(restarts, again) <= later["step"])[logged.index]
+    for run, steps in logged[lost].groupby("run")["step"]:
+        told = f"run {shown(run)} went back to step {steps.min()}"
         notes.append(f"{told}: {len(steps)} values from there on, logged before, are left out")
-    return points[logged & ~lost]
+    return logged[~lost][::-1]
 
 
 def _settings(
@@ -187,32 +176,29 @@ def _settings(
     finds stands above what was logged. A run that says once that it diverged has.
     """
     uses = Counter(path[-1] for path in {path for log in logs for path in log.settings})
-    if len(uses) > MOST_SETTINGS:
-        raise UserError(f"{KEY}: there are {len(uses):,} settings; at most {MOST_SETTINGS:,}.")
+    check(len(uses) <= MOST_SETTINGS, f"{KEY}: settings", len(uses), f"at most {MOST_SETTINGS:,}")
     said: dict[str, dict[str, list[Any]]] = {log.run: {} for log in logs}
     for log in logs:
         row, match = said[log.run], fits(log.run)
-        logged = [(str(name), values) for name, _, values in log.points if name in SETTINGS]
-        for path, value in log.settings.items():
-            logged.append((path[-1] if uses[path[-1]] == 1 else ".".join(path), [value]))
-        for name, values in logged:
-            if name not in metrics or str(values[0]).lower() not in ("na", "nan"):
+        for name, _, values in log.points:
+            if name in SETTINGS:
                 row.setdefault(name, []).extend(values)
+        for path, value in log.settings.items():
+            name = path[-1] if uses[path[-1]] == 1 else ".".join(path)
+            if name not in metrics or str(value).lower() not in ("na", "nan"):
+                row.setdefault(name, []).append(value)
         for name, value in match.groupdict().items() if match else ():
-            row[name] = [*(row.get(name, []) if name == "diverged" else []), value]
+            row[name] = [value] if name == "seed" else [*row.get(name, []), value]
     for run, row in said.items():
-        if words := row.get("diverged"):
-            truths = [BOOLEANS.get(str(word).strip().lower()) for word in words]
-            if None in truths:
-                told = f"{shown(words[truths.index(None)])} is neither true nor false"
-                raise UserError(f"{run}: diverged: {told}.")
-            row["diverged"] = [any(truths)]
-        if len(seeds := dict.fromkeys(map(str, row.get("seed", [])))) > 1:
-            told = f"{' and '.join([*seeds][:2])}; give each seed a run of its own"
-            raise UserError(f"{run}: its seeds are {told}.")
+        for word in row.get("diverged", []):
+            right = str(word).strip().lower() in BOOLEANS
+            check(right, f"{run}: diverged", word, "it must be true or false")
+        seeds = [*dict.fromkeys(map(str, row.get("seed", [])))]
+        check(len(seeds) < 2, f"{run}: seeds", seeds[:2], "give each seed a run of its own")
     table = pd.DataFrame([{k: row[k][-1] for k in row} for row in said.values()], index=[*said])
     if "diverged" in table:
-        table["diverged"] = table["diverged"].eq(True)
+        words = (map(str, row.get("diverged", [])) for row in said.values())
+        table["diverged"] = [any(BOOLEANS[w.strip().lower()] for w in each) for each in words]
     return table.set_axis(_apart(table.columns, "setting_", metrics), axis=1)
 
 
@@ -228,37 +214,30 @@ def _apart(names: Iterable[object], prefix: str, taken: Iterable[str]) -> list[s
 
 
 def _check_size(size: float) -> None:
-    if size > MOST_BYTES:
-        raise UserError(f"{KEY}: the table has {size:,.0f} bytes; at most {MOST_BYTES:,}.")
+    check(size <= MOST_BYTES, f"{KEY}: bytes of the table", int(size), f"at most {MOST_BYTES:,}")
 
 
-def _ends(table: pd.DataFrame, metrics: list[str], sets: list[str]) -> list[str]:
+def _ends(table: pd.DataFrame, metrics: list[str], sets: Iterable[str]) -> list[str]:
     """Which runs have diverged, and which end at other steps than most runs with equal ``sets``."""
-    notes = []
-    lost = diverged_runs(table, metrics)
-    if lost.any():
-        told = _some(map(shown, lost.index[lost]))
-        notes.append(f"{lost.sum()} of {len(lost)} runs have diverged: {told}")
-    last = table.drop_duplicates("run", keep="last")
-    ends = last.set_index("run")[metrics]
-    bare = ends.isna() & (table.groupby("run")[metrics].count().loc[ends.index] > 0)
-    if len(runs := ends.index[bare.any(axis=1) & ~lost.loc[ends.index]]):
-        notes.append(f"{len(runs)} runs have no number at their end: {_some(map(shown, runs))}")
-    alike = pd.Series([*map(tuple, last[sets].astype(str).to_numpy())], last.index)
+    known = [name for name in metrics if worst_of(name) is not None]
+    lost = diverged_runs(table, known)
+    last = table.drop_duplicates("run", keep="last").set_index("run")
+    bare = last[known].isna() & (table.groupby("run")[known].count() > 0)
+    alike = pd.Series([*map(tuple, last[[*sets]].astype(str).to_numpy())], last.index)
     most = last["step"].groupby(alike).transform(lambda steps: steps.mode().max())
-    other = last[last["step"] != most]
-    if len(other):
-        steps = zip(other["run"], other["step"], most[other.index], strict=True)
-        told = _some(f"{shown(run[-70:])} at {step}, not {usual}" for run, step, usual in steps)
-        notes.append(f"{len(other)} of {len(last)} runs end at another step than most: {told}")
-    return notes
-
-
-def _some(texts: Iterable[str]) -> str:
-    """The first texts, and how many more there are."""
-    known = [*texts]
-    more = f" and {len(known) - MOST_TOLD} more" if len(known) > MOST_TOLD else ""
-    return f"{'; '.join(known[:MOST_TOLD])}{more}"
+    other = last[last["step"] != most]["step"]
+    steps = [f"{shown(run[-70:])} at {step}, not {most[run]}" for run, step in other.items()]
+    told = {
+        f"of {len(last)} runs have diverged": [*map(shown, last.index[lost])],
+        "runs have no number at their end": [*map(shown, last.index[bare.any(axis=1) & ~lost])],
+        f"of {len(last)} runs end at another step than most": steps,
+    }
+    return [
+        f"{len(runs)} {what}: {'; '.join(runs[:MOST_TOLD])}"
+        + (f" and {len(runs) - MOST_TOLD} more" if len(runs) > MOST_TOLD else "")
+        for what, runs in told.items()
+        if runs
+    ]
 
 
 def _preview(table: pd.DataFrame, notes: list[str]) -> str:
