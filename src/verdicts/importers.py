@@ -286,37 +286,36 @@ def _number(text: str) -> float:
     return number
 
 
-def _csv(path: Path) -> dict[str, list[str]]:
+def _csv(path: Path) -> pd.DataFrame:
     """The columns of a CSV file, all fields as text, without spaces around them."""
     try:
         table = read_csv(path, dtype=str, keep_default_na=False, na_values=[])
     except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"{KEY}: {str(path)!r} can't be read: {in_a_line(error)}.") from None
-    return {str(name): [*map(str.strip, table[name].tolist())] for name in table}
+    return table.apply(lambda fields: fields.str.strip())
 
 
-def _steps(table: dict[str, list[str]], path: Path, step: str | None) -> np.ndarray:
+def _steps(table: pd.DataFrame, path: Path, step: str | None) -> np.ndarray:
     """The steps of the rows, from the column ``step``, or one of ``STEPS``, which is taken out.
 
     There may be none in a table of at most one row: it is at step 0.
     """
-    rows = len(next(iter(table.values())))
     if step is None:
-        known = {re.sub(r"[\s_/]+", " ", name).strip().lower(): name for name in reversed(table)}
-        known |= {name: name for name in table}
+        names = [*map(str, table)]
+        known = {re.sub(r"[\s_/]+", " ", name).strip().lower(): name for name in names[::-1]}
+        known |= {name: name for name in names}
         step = next((known[name] for name in STEPS if name in known), None)
     elif step not in table:
         raise unknown("step", step, table)
-    if step is None and rows > 1:
-        told = f"which column has the steps? --step names it, of {', '.join(table)}"
-        raise UserError(f"{path.name}: {told}.")
-    numbers = np.zeros(rows) if step is None else _numbers(table.pop(step), f"{path.name}: {step}")
+    if step is None and len(table) > 1:
+        raise UserError(f"{path.name}: --step names the column with steps, of {', '.join(table)}.")
+    numbers = _numbers(table.pop(step), f"{path.name}: {step}") if step else np.zeros(len(table))
     if numbers is None or np.isnan(numbers).any():
         raise UserError(f"{path.name}: {step}: some row has no number.")
     return numbers
 
 
-def _numbers(fields: list[str], key: str) -> np.ndarray | None:
+def _numbers(fields: pd.Series, key: str) -> np.ndarray | None:
     """The numbers in a column, NaN in an empty field; None if it has text from its first field on.
 
     Raises a UserError for text below a number, and for a number that is too large.
@@ -326,16 +325,34 @@ def _numbers(fields: list[str], key: str) -> np.ndarray | None:
         for text in fields:
             numbers.append(_number(text))
     except (ValueError, OverflowError) as error:
-        if isinstance(error, ValueError) and {*fields[: len(numbers)]} <= {*EMPTY}:
+        row, is_text = len(numbers), isinstance(error, ValueError)
+        if is_text and fields[:row].isin(EMPTY).all():
             return None
-        told = "is not a number" if isinstance(error, ValueError) else "is too large for a number"
-        row = f"{shown(fields[len(numbers)])} in row {len(numbers) + 1}"
-        raise UserError(f"{key}: {row} {told}.") from None
+        told = "is not a number" if is_text else "is too large for a number"
+        raise UserError(f"{key}: {shown(fields[row])} in row {row + 1} {told}.") from None
     return np.array(numbers)
 
 
+def _add_column(
+    log: Log, name: str, fields: pd.Series, steps: np.ndarray, key: str, word: bool
+) -> None:
+    """Add a column of a CSV file to a log: a metric, or a setting, which is a seed or one text.
+
+    NaN alone is a ``word`` (that of an attack, for example), or a metric of a run that diverged.
+    """
+    texts, given = fields[fields != ""].unique(), ~fields.isin(EMPTY)
+    if name in SETTINGS:
+        log.points.append((name, [], texts))
+    elif (numbers := _numbers(fields, key)) is None and len(texts) > 1:
+        log.notes.append(f"left out: the text in column {name!r}")
+    elif numbers is None or (word and np.isnan(numbers).all()):
+        log.settings[(name,)] = texts[0]
+    else:
+        log.points.append((name, steps[given], numbers[given]))
+
+
 def _of_columns(path: Path, step: str | None) -> Iterator[Log]:
-    """A run in a CSV file: a column of one text, and a seed, is a setting, and others metrics.
+    """A run in a CSV file.
 
     A metric whose last fields are empty, more of them than before its last value, has no value at
     the end.
@@ -345,24 +362,14 @@ def _of_columns(path: Path, step: str | None) -> Iterator[Log]:
     if not len(steps):
         log.notes.append(f"left out: {str(path)!r} has a header and no row")
     check_roles([name for name in table if [name] == _apart([name], "-", [])], path.name)
+    for name in table.columns[(table != "").any()]:
+        _add_column(log, name, table[name], steps, f"{path.name}: {name}", word=True)
+    distinct = np.unique(steps)
+    for name, given, _ in [*log.points]:
+        at = np.flatnonzero(np.isin(distinct, given))
+        if len(at) and len(distinct) - at[-1] > np.diff(at, prepend=-1)[-1]:
+            log.points.append((name, distinct[-1:], [math.nan]))
     log.points.append((None, steps, [math.nan] * len(steps)))
-    distinct, place = np.unique(steps, return_inverse=True)
-    for name, fields in table.items():
-        texts = [*dict.fromkeys(filter(None, fields))]
-        if not texts:
-            continue
-        if name in SETTINGS:
-            log.points.append((name, [], texts))
-        elif (numbers := _numbers(fields, f"{path.name}: {name}")) is None and len(texts) > 1:
-            log.notes.append(f"left out: the text in column {name!r}")
-        elif numbers is None or np.isnan(numbers).all():
-            log.settings[(name,)] = texts[0]
-        else:
-            given = np.array([text not in EMPTY for text in fields])
-            log.points.append((name, steps[given], numbers[given]))
-            at = np.flatnonzero(np.bincount(place[given]))
-            if len(distinct) - at[-1] > np.diff(at, prepend=-1)[-1]:
-                log.points.append((name, distinct[-1:], [math.nan]))
     yield log
 
 
@@ -399,23 +406,17 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
     step of other runs.
     """
     table = _csv(path)
-    steps = _steps(table, path, step or next(iter(table)))
+    steps = _steps(table, path, step or table.columns[0])
     left_out = ("__MIN", "__MAX", " - _step")
     columns = [name for name in table if " - " in name and not name.endswith(left_out)]
-    if not columns:
-        told = "no column is RUN - METRIC; a table with a row for each run needs no import"
-        raise UserError(f"{path.name}: {told}.")
+    told = "one is RUN - METRIC in a chart; a table with a row for each run needs no import"
+    check(columns, f"{path.name}: columns", [*table], told)
     for name in columns:
         run, _, metric = name.rpartition(" - ")
-        log, fields = Log(run), table[name]
-        given = [at for at, text in enumerate(fields) if text not in EMPTY]
-        if metric in SETTINGS:
-            log.points.append((metric, [], [fields[at] for at in given]))
-        elif (numbers := _numbers(fields, f"{path.name}: {name}")) is None:
-            log.notes.append(f"left out: the text in column {name!r}")
-        else:
-            log.points.append((metric, steps[given], numbers[given]))
-        if table.get(f"{name}__MIN") != table.get(f"{name}__MAX"):
+        log = Log(run)
+        _add_column(log, metric, table[name], steps, f"{path.name}: {name}", word=False)
+        low, high = (table.get(f"{name}__{end}") for end in ("MIN", "MAX"))
+        if low is not None and not low.equals(high):
             told = "is a mean of grouped runs: export the chart without groups"
             log.notes.append(f"{name!r} {told}")
         yield log
@@ -455,34 +456,29 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
         yield Log(log.run, notes=[f"left out: run {folder.name} is deleted"])
         return
     for name, text in _texts(folder / "metrics", log.notes):
-        rows = [line.split() for line in text.splitlines()]
-        fields = [2, *map(len, rows)]
-        wrong = [k for k, row in enumerate(rows) if not _is_point(row) or len(row) < fields[k]]
-        if wrong:
+        lines, fields = text.splitlines(), 0
+        for place, line in enumerate(lines, 1):
+            try:
+                time, value, *step = line.split()
+                at, number = int(*step), _number(value)
+                right = len(step) >= fields and abs(at) < 2**63 and bool(int(time) or True)
+            except (ValueError, TypeError, OverflowError):
+                right = False
+            if right:
+                log.points.append((name, [at], [number]))
+                fields = len(step)
+                continue
             told = "is not 'timestamp value step' with a whole step below 2^63"
-            told = f"{shown(' '.join(rows[wrong[0]]))} in {str(folder / 'metrics' / name)!r} {told}"
-            if text.endswith("\n") or wrong[0] < len(rows) - 1:
+            told = f"{shown(line)} in {str(folder / 'metrics' / name)!r} {told}"
+            if place < len(lines) or text.endswith("\n"):
                 raise UserError(f"{KEY}: {told}.")
             log.notes.append(f"left out: {told}")
-            rows.pop()
-        steps, values = [int(*row[2:]) for row in rows], [_number(row[1]) for row in rows]
-        log.points.append((name, steps, values))
     if not log.points:
         log.notes.append(f"left out: run {folder.name} has no metric")
     log.settings[("run_name",)] = str(meta.get("run_name") or "")
     params = _texts(folder / "params", log.notes)
     log.settings |= {(name,): text.strip() for name, text in params}
     yield log
-
-
-def _is_point(row: list[str]) -> bool:
-    """Whether these are a time, a number, and a whole step below 2^63 or none."""
-    try:
-        time, value, *step = row
-        numbers = (int(time), _number(value), int(*step))
-        return abs(numbers[2]) < 2**63
-    except (ValueError, TypeError, OverflowError):
-        return False
 
 
 def _texts(folder: Path, notes: list[str]) -> Iterator[tuple[str, str]]:
