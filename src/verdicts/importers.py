@@ -10,12 +10,10 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -110,17 +108,11 @@ def import_logs(
 
 def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
     """A row for each run, the index, and step, and a column for each metric."""
-    found = [(log.run, *point) for log in logs for point in log.points if point[0] not in SETTINGS]
-    runs, metrics, steps, values = zip(*found, strict=True)
-    sizes = [*map(len, steps)]
-    points = pd.DataFrame(
-        {
-            "run": np.repeat(np.array(runs, object), sizes),
-            "metric": np.repeat(np.array(metrics, object), sizes),
-            "step": np.concatenate(steps, dtype=float),
-            "value": np.concatenate(values, dtype=float),
-        }
-    )
+    found = [(log.run, *point) for log in logs for point in log.points]
+    found = [point for point in found if point[1] not in SETTINGS and len(point[2])]
+    points = pd.DataFrame(found, columns=["run", "metric", "step", "value"])
+    points = points.explode(["step", "value"], ignore_index=True)
+    points = points.astype({"step": float, "value": float})
     whole = (points["step"] % 1 == 0) & (points["step"].abs() < 2.0**63)
     for run, _, step, _ in points[~whole].head(1).itertuples(index=False):
         told = "it must be a whole number below 2^63; --step names the column with steps"
@@ -129,9 +121,9 @@ def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
     if format == "tensorboard":
         points = _after_restarts(points, notes)
     rows = pd.MultiIndex.from_frame(points[["run", "step"]].drop_duplicates()).sort_values()
-    names = sorted({*metrics} - {None})
-    _check_size(8 * len(rows) * len(names))
     logged, cell = points[points["metric"].notna()], ["run", "step", "metric"]
+    names = sorted(logged["metric"].unique())
+    _check_size(8 * len(rows) * len(names))
     again = logged.drop_duplicates([*cell, "value"])
     for run, name, at, _ in again[again.duplicated(cell)].head(1).itertuples(index=False):
         told = f"run {shown(run)} has several values of {shown(name)} at step {at}"
@@ -145,8 +137,8 @@ def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
         ends = ends[~pd.MultiIndex.from_frame(ends[["metric", "step"]]).isin(known)]
     cells = pd.concat([ends, logged]).drop_duplicates(cell, keep="last")
     table = cells.pivot(index=["run", "step"], columns="metric", values="value")
-    table = table.reindex(index=rows, columns=names)
-    return table.set_axis(_apart(names, "logged_", []), axis=1).reset_index("step")
+    table = table.reindex(rows).set_axis(_apart(names, "logged_", []), axis=1)
+    return table.reset_index("step")
 
 
 def _after_restarts(points: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -225,27 +217,24 @@ def _ends(table: pd.DataFrame, metrics: list[str], sets: Iterable[str]) -> list[
     bare = last[known].isna() & (table.groupby("run")[known].count() > 0)
     alike = pd.Series([*map(tuple, last[[*sets]].astype(str).to_numpy())], last.index)
     most = last["step"].groupby(alike).transform(lambda steps: steps.mode().max())
-    other = last[last["step"] != most]["step"]
-    steps = [f"{shown(run[-70:])} at {step}, not {most[run]}" for run, step in other.items()]
+    other = last["step"][last["step"] != most]
     told = {
         f"of {len(last)} runs have diverged": [*map(shown, last.index[lost])],
         "runs have no number at their end": [*map(shown, last.index[bare.any(axis=1) & ~lost])],
-        f"of {len(last)} runs end at another step than most": steps,
+        f"of {len(last)} runs end at another step than most": [
+            f"{shown(run[-70:])} at {step}, not {most[run]}" for run, step in other.items()
+        ],
     }
-    return [
-        f"{len(runs)} {what}: {'; '.join(runs[:MOST_TOLD])}"
-        + (f" and {len(runs) - MOST_TOLD} more" if len(runs) > MOST_TOLD else "")
-        for what, runs in told.items()
-        if runs
-    ]
+    more = {what: "; …" if len(runs) > MOST_TOLD else "" for what, runs in told.items()}
+    lists = {what: f"{'; '.join(runs[:MOST_TOLD])}{more[what]}" for what, runs in told.items()}
+    return [f"{len(runs)} {what}: {lists[what]}" for what, runs in told.items() if runs]
 
 
 def _preview(table: pd.DataFrame, notes: list[str]) -> str:
     """The numbers of runs, rows and notes; the ends of the first and last runs; the first notes."""
-    ends = table.drop_duplicates("run", keep="last")
-    counts = f"{len(ends)} runs, {len(table)} rows, {len(notes)} notes"
-    most = 2 * MOST_TOLD
+    ends, most = table.drop_duplicates("run", keep="last"), 2 * MOST_TOLD
     shortened = ends.to_string(index=False, max_rows=most, max_cols=most, max_colwidth=80)
+    counts = f"{len(ends)} runs, {len(table)} rows, {len(notes)} notes"
     told = [printable(f"note: {note}") for note in notes[:MOST_TOLD]]
     return "\n".join([counts, printable(shortened, keep="\n"), *told])
 
@@ -267,14 +256,12 @@ def _files(path: Path, names: str, notes: list[str]) -> list[Path]:
     """The file at a path, or those in the folder and its folders whose names fit; no links."""
     if not path.is_dir():
         return [regular_file(path, KEY, MOST_BYTES)]
-    found: list[Path] = []
-    for folder, folders, files in os.walk(path):
-        fit = [Path(folder, name) for name in files if fnmatchcase(name, names)]
-        links = [file for file in (*fit, *(Path(folder, k) for k in folders)) if file.is_symlink()]
-        notes += [f"left out: {str(file)!r} is a link" for file in links]
-        found += [file for file in fit if file not in links]
-        if len(found) > MOST_FILES:
-            raise UserError(f"{KEY}: {str(path)!r} has over {MOST_FILES:,} files called {names}.")
+    known = [file for file in path.rglob("*") if file.is_dir() or file.match(names)]
+    notes += [f"left out: {str(file)!r} is a link" for file in known if file.is_symlink()]
+    found = [file for file in known if not (file.is_symlink() or file.is_dir())]
+    check(
+        len(found) <= MOST_FILES, f"{KEY}: files in {path}", len(found), f"at most {MOST_FILES:,}"
+    )
     return sorted(regular_file(file, KEY, MOST_BYTES) for file in found)
 
 
@@ -301,9 +288,10 @@ def _steps(table: pd.DataFrame, path: Path, step: str | None) -> np.ndarray:
     There may be none in a table of at most one row: it is at step 0.
     """
     if step is None:
-        names = [*map(str, table)]
-        known = {re.sub(r"[\s_/]+", " ", name).strip().lower(): name for name in names[::-1]}
-        known |= {name: name for name in names}
+        known = {
+            re.sub(r"[\s_/]+", " ", name).strip().lower(): name for name in table.columns[::-1]
+        }
+        known |= {name: name for name in table}
         step = next((known[name] for name in STEPS if name in known), None)
     elif step not in table:
         raise unknown("step", step, table)
@@ -453,8 +441,7 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
         return
     log = Log(folder.as_posix())
     if meta.get("lifecycle_stage") == "deleted":
-        yield Log(log.run, notes=[f"left out: run {folder.name} is deleted"])
-        return
+        raise UserError(f"{KEY}: run {folder.name} is deleted.")
     for name, text in _texts(folder / "metrics", log.notes):
         lines, fields = text.splitlines(), 0
         for place, line in enumerate(lines, 1):
