@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,29 +88,30 @@ def import_logs(
             if format in ("files", "lightning", "wandb"):
                 raise
             left.append(f"left out: {str(error).removeprefix(f'{KEY}: ').rstrip('.')}")
-    other = [f"left out: {x.run} does not fit the pattern" for x in logs if not fits(x.run)]
-    logs = [log for log in logs if fits(log.run)]
+    named = {log.run: match.groupdict() for log in logs if (match := fits(log.run))}
+    other = [f"left out: {x.run} does not fit the pattern" for x in logs if x.run not in named]
+    logs = [log for log in logs if log.run in named]
     left += [note for log in logs for note in log.notes]
-    points = [point for log in logs for point in log.points]
-    if not any(len(steps) for name, steps, _ in points if name not in (None, *SETTINGS)):
+    found = [(log.run, *point) for log in logs for point in log.points]
+    found = [point for point in found if point[1] not in SETTINGS and len(point[2])]
+    if not any(metric for _, metric, *_ in found):
         why = [*left, f"no metric is in {str(files[0])!r}"] if logs or not other else other
         raise UserError(f"{KEY}: no run was found; {why[0]}.")
     notes: list[str] = []
-    table = _tidy(logs, format, notes)
+    table = _tidy(found, format, notes)
     metrics = [*table.columns[1:]]
-    settings = _settings(logs, fits, metrics)
+    settings = _settings(logs, named, metrics)
     _check_size(settings.map(lambda x: len(str(x))).sum(axis=1).reindex(table.index).sum())
     table = settings.join(table, how="right").rename_axis("run").reset_index()
     check_roles(table, KEY)
-    ends = _ends(table, metrics, settings.columns.difference([*SETTINGS, "run_name"]))
-    return table, _preview(table, [*dict.fromkeys([*ends, *notes, *left, *other])])
+    sets = settings.columns.difference([*SETTINGS, "run_name"])
+    return table, _preview(table, metrics, sets, [*notes, *left, *other])
 
 
-def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
+def _tidy(found: list[tuple[Any, ...]], format: str, notes: list[str]) -> pd.DataFrame:
     """A row for each run, the index, and step, and a column for each metric."""
-    found = [(log.run, *point) for log in logs for point in log.points]
-    found = [point for point in found if point[1] not in SETTINGS and len(point[2])]
-    points = pd.DataFrame(found, columns=["run", "metric", "step", "value"])
+    cell = ["run", "metric", "step"]
+    points = pd.DataFrame(found, columns=[*cell, "value"])
     points = points.explode(["step", "value"], ignore_index=True)
     points = points.astype({"step": float, "value": float})
     whole = (points["step"] % 1 == 0) & (points["step"].abs() < 2.0**63)
@@ -121,7 +122,7 @@ def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
     if format == "tensorboard":
         points = _after_restarts(points, notes)
     rows = pd.MultiIndex.from_frame(points[["run", "step"]].drop_duplicates()).sort_values()
-    logged, cell = points[points["metric"].notna()], ["run", "step", "metric"]
+    logged = points[points["metric"].notna()]
     names = sorted(logged["metric"].unique())
     _check_size(8 * len(rows) * len(names))
     again = logged.drop_duplicates([*cell, "value"])
@@ -136,9 +137,8 @@ def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
         known = pd.MultiIndex.from_frame(logged[logged["value"].notna()][["metric", "step"]])
         ends = ends[~pd.MultiIndex.from_frame(ends[["metric", "step"]]).isin(known)]
     cells = pd.concat([ends, logged]).drop_duplicates(cell, keep="last")
-    table = cells.pivot(index=["run", "step"], columns="metric", values="value")
-    table = table.reindex(rows).set_axis(_apart(names, "logged_", []), axis=1)
-    return table.reset_index("step")
+    table = cells.pivot(index=["run", "step"], columns="metric", values="value").reindex(rows)
+    return table.set_axis(_apart(names, "logged_", []), axis=1).reset_index("step")
 
 
 def _after_restarts(points: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -159,9 +159,7 @@ def _after_restarts(points: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     return logged[~lost][::-1]
 
 
-def _settings(
-    logs: list[Log], fits: Callable[[str], re.Match[str] | None], metrics: list[str]
-) -> pd.DataFrame:
+def _settings(logs: list[Log], named: Mapping[str, Any], metrics: list[str]) -> pd.DataFrame:
     """A row for each run, and a column for each setting.
 
     A setting in another has its own name, or, if several have it, a dotted one. What the pattern
@@ -169,28 +167,27 @@ def _settings(
     """
     uses = Counter(path[-1] for path in {path for log in logs for path in log.settings})
     check(len(uses) <= MOST_SETTINGS, f"{KEY}: settings", len(uses), f"at most {MOST_SETTINGS:,}")
-    said: dict[str, dict[str, list[Any]]] = {log.run: {} for log in logs}
+    said: dict[str, list[tuple[str, Any]]] = {log.run: [] for log in logs}
     for log in logs:
-        row, match = said[log.run], fits(log.run)
-        for name, _, values in log.points:
-            if name in SETTINGS:
-                row.setdefault(name, []).extend(values)
+        logged = [(str(name), values) for name, _, values in log.points if name in SETTINGS]
+        said[log.run] += [(name, value) for name, values in logged for value in values]
         for path, value in log.settings.items():
             name = path[-1] if uses[path[-1]] == 1 else ".".join(path)
             if name not in metrics or str(value).lower() not in ("na", "nan"):
-                row.setdefault(name, []).append(value)
-        for name, value in match.groupdict().items() if match else ():
-            row[name] = [value] if name == "seed" else [*row.get(name, []), value]
-    for run, row in said.items():
-        for word in row.get("diverged", []):
-            right = str(word).strip().lower() in BOOLEANS
-            check(right, f"{run}: diverged", word, "it must be true or false")
-        seeds = [*dict.fromkeys(map(str, row.get("seed", [])))]
-        check(len(seeds) < 2, f"{run}: seeds", seeds[:2], "give each seed a run of its own")
-    table = pd.DataFrame([{k: row[k][-1] for k in row} for row in said.values()], index=[*said])
+                said[log.run].append((name, value))
+    for run, values in said.items():
+        seeds = [*dict.fromkeys(str(value) for name, value in values if name == "seed")]
+        right = len(seeds) < 2 or "seed" in named[run]
+        check(right, f"{run}: seeds", seeds[:2], "give each seed a run of its own")
+        values += named[run].items()
+        words = [str(value).strip().lower() for name, value in values if name == "diverged"]
+        for word in words:
+            check(word in BOOLEANS, f"{run}: diverged", word, "it must be true or false")
+        if words:
+            values.append(("diverged", any(BOOLEANS[word] for word in words)))
+    table = pd.DataFrame([*map(dict, said.values())], index=[*said])
     if "diverged" in table:
-        words = (map(str, row.get("diverged", [])) for row in said.values())
-        table["diverged"] = [any(BOOLEANS[w.strip().lower()] for w in each) for each in words]
+        table["diverged"] = table["diverged"].eq(True)
     return table.set_axis(_apart(table.columns, "setting_", metrics), axis=1)
 
 
@@ -209,8 +206,12 @@ def _check_size(size: float) -> None:
     check(size <= MOST_BYTES, f"{KEY}: bytes of the table", int(size), f"at most {MOST_BYTES:,}")
 
 
-def _ends(table: pd.DataFrame, metrics: list[str], sets: Iterable[str]) -> list[str]:
-    """Which runs have diverged, and which end at other steps than most runs with equal ``sets``."""
+def _preview(table: pd.DataFrame, metrics: list[str], sets: Iterable[str], notes: list[str]) -> str:
+    """The numbers of runs, rows and notes; the ends of the first and last runs; the first notes.
+
+    Which runs have diverged, and which end at other steps than most runs with equal ``sets``, comes
+    before other ``notes``.
+    """
     known = [name for name in metrics if worst_of(name) is not None]
     lost = diverged_runs(table, known)
     last = table.drop_duplicates("run", keep="last").set_index("run")
@@ -218,25 +219,23 @@ def _ends(table: pd.DataFrame, metrics: list[str], sets: Iterable[str]) -> list[
     alike = pd.Series([*map(tuple, last[[*sets]].astype(str).to_numpy())], last.index)
     most = last["step"].groupby(alike).transform(lambda steps: steps.mode().max())
     other = last["step"][last["step"] != most]
+    ends = [f"{shown(run[-70:])} at {step}, not {most[run]}" for run, step in other.items()]
     told = {
         f"of {len(last)} runs have diverged": [*map(shown, last.index[lost])],
         "runs have no number at their end": [*map(shown, last.index[bare.any(axis=1) & ~lost])],
-        f"of {len(last)} runs end at another step than most": [
-            f"{shown(run[-70:])} at {step}, not {most[run]}" for run, step in other.items()
-        ],
+        f"of {len(last)} runs end at another step than most": ends,
     }
-    more = {what: "; …" if len(runs) > MOST_TOLD else "" for what, runs in told.items()}
-    lists = {what: f"{'; '.join(runs[:MOST_TOLD])}{more[what]}" for what, runs in told.items()}
-    return [f"{len(runs)} {what}: {lists[what]}" for what, runs in told.items() if runs]
+    of_runs = [f"{len(runs)} {what}: {_some(runs)}" for what, runs in told.items() if runs]
+    notes, size = [*dict.fromkeys([*of_runs, *notes])], 2 * MOST_TOLD
+    rows = last.reset_index().to_string(index=False, max_rows=size, max_cols=size, max_colwidth=80)
+    counts = f"{len(last)} runs, {len(table)} rows, {len(notes)} notes"
+    first = [printable(f"note: {note}") for note in notes[:MOST_TOLD]]
+    return "\n".join([counts, printable(rows, keep="\n"), *first])
 
 
-def _preview(table: pd.DataFrame, notes: list[str]) -> str:
-    """The numbers of runs, rows and notes; the ends of the first and last runs; the first notes."""
-    ends, most = table.drop_duplicates("run", keep="last"), 2 * MOST_TOLD
-    shortened = ends.to_string(index=False, max_rows=most, max_cols=most, max_colwidth=80)
-    counts = f"{len(ends)} runs, {len(table)} rows, {len(notes)} notes"
-    told = [printable(f"note: {note}") for note in notes[:MOST_TOLD]]
-    return "\n".join([counts, printable(shortened, keep="\n"), *told])
+def _some(texts: list[str]) -> str:
+    """The first texts."""
+    return "; ".join(texts if len(texts) <= MOST_TOLD else [*texts[:MOST_TOLD], "…"])
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str]:
@@ -259,9 +258,7 @@ def _files(path: Path, names: str, notes: list[str]) -> list[Path]:
     known = [file for file in path.rglob("*") if file.is_dir() or file.match(names)]
     notes += [f"left out: {str(file)!r} is a link" for file in known if file.is_symlink()]
     found = [file for file in known if not (file.is_symlink() or file.is_dir())]
-    check(
-        len(found) <= MOST_FILES, f"{KEY}: files in {path}", len(found), f"at most {MOST_FILES:,}"
-    )
+    check(len(found) <= MOST_FILES, f"{KEY}: {path}: files", len(found), f"at most {MOST_FILES:,}")
     return sorted(regular_file(file, KEY, MOST_BYTES) for file in found)
 
 
@@ -288,22 +285,20 @@ def _steps(table: pd.DataFrame, path: Path, step: str | None) -> np.ndarray:
     There may be none in a table of at most one row: it is at step 0.
     """
     if step is None:
-        known = {
-            re.sub(r"[\s_/]+", " ", name).strip().lower(): name for name in table.columns[::-1]
-        }
-        known |= {name: name for name in table}
+        plain = [re.sub(r"[\s_/]+", " ", name).strip().lower() for name in table]
+        known = dict(zip([*plain[::-1], *table], [*table.columns[::-1], *table], strict=True))
         step = next((known[name] for name in STEPS if name in known), None)
     elif step not in table:
         raise unknown("step", step, table)
     if step is None and len(table) > 1:
         raise UserError(f"{path.name}: --step names the column with steps, of {', '.join(table)}.")
-    numbers = _numbers(table.pop(step), f"{path.name}: {step}") if step else np.zeros(len(table))
+    numbers = _numbers(table.pop(step), path.name) if step else np.zeros(len(table))
     if numbers is None or np.isnan(numbers).any():
         raise UserError(f"{path.name}: {step}: some row has no number.")
     return numbers
 
 
-def _numbers(fields: pd.Series, key: str) -> np.ndarray | None:
+def _numbers(fields: pd.Series, file: str) -> np.ndarray | None:
     """The numbers in a column, NaN in an empty field; None if it has text from its first field on.
 
     Raises a UserError for text below a number, and for a number that is too large.
@@ -317,13 +312,12 @@ def _numbers(fields: pd.Series, key: str) -> np.ndarray | None:
         if is_text and fields[:row].isin(EMPTY).all():
             return None
         told = "is not a number" if is_text else "is too large for a number"
-        raise UserError(f"{key}: {shown(fields[row])} in row {row + 1} {told}.") from None
+        told = f"{shown(fields[row])} in row {row + 1} {told}"
+        raise UserError(f"{file}: {fields.name}: {told}.") from None
     return np.array(numbers)
 
 
-def _add_column(
-    log: Log, name: str, fields: pd.Series, steps: np.ndarray, key: str, word: bool
-) -> None:
+def _add(log: Log, name: str, fields: pd.Series, steps: np.ndarray, file: str, word: bool) -> None:
     """Add a column of a CSV file to a log: a metric, or a setting, which is a seed or one text.
 
     NaN alone is a ``word`` (that of an attack, for example), or a metric of a run that diverged.
@@ -331,8 +325,8 @@ def _add_column(
     texts, given = fields[fields != ""].unique(), ~fields.isin(EMPTY)
     if name in SETTINGS:
         log.points.append((name, [], texts))
-    elif (numbers := _numbers(fields, key)) is None and len(texts) > 1:
-        log.notes.append(f"left out: the text in column {name!r}")
+    elif (numbers := _numbers(fields, file)) is None and len(texts) > 1:
+        log.notes.append(f"left out: the text in column {fields.name!r}")
     elif numbers is None or (word and np.isnan(numbers).all()):
         log.settings[(name,)] = texts[0]
     else:
@@ -351,7 +345,7 @@ def _of_columns(path: Path, step: str | None) -> Iterator[Log]:
         log.notes.append(f"left out: {str(path)!r} has a header and no row")
     check_roles([name for name in table if [name] == _apart([name], "-", [])], path.name)
     for name in table.columns[(table != "").any()]:
-        _add_column(log, name, table[name], steps, f"{path.name}: {name}", word=True)
+        _add(log, name, table[name], steps, path.name, word=True)
     distinct = np.unique(steps)
     for name, given, _ in [*log.points]:
         at = np.flatnonzero(np.isin(distinct, given))
@@ -402,7 +396,7 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
     for name in columns:
         run, _, metric = name.rpartition(" - ")
         log = Log(run)
-        _add_column(log, metric, table[name], steps, f"{path.name}: {name}", word=False)
+        _add(log, metric, table[name], steps, path.name, word=False)
         low, high = (table.get(f"{name}__{end}") for end in ("MIN", "MAX"))
         if low is not None and not low.equals(high):
             told = "is a mean of grouped runs: export the chart without groups"
