@@ -125,10 +125,8 @@ def _check_keys(node: yaml.MappingNode) -> None:
             continue
         line = key.start_mark.line + 1
         if key.tag == BOOLEAN:
-            raise Unfit(
-                f", line {line}: YAML reads the key {key.value} as true or false, like on, off, "
-                f"yes and no; quote it: '{key.value}'"
-            )
+            told = f"YAML reads the key {key.value} as true or false, like on, off, yes and no"
+            raise Unfit(f", line {line}: {told}; quote it: '{key.value}'")
         other = first.setdefault((key.tag, key.value), key).start_mark.line + 1
         if first[key.tag, key.value] is not key:
             raise Unfit(f", line {line}: {key.value!r} is already defined in line {other}")

@@ -206,7 +206,7 @@ def _check_size(size: float) -> None:
     check(size <= MOST_BYTES, f"{KEY}: bytes of the table", int(size), f"at most {MOST_BYTES:,}")
 
 
-def _preview(table: pd.DataFrame, metrics: list[str], sets: Iterable[str], notes: list[str]) -> str:
+def _preview(table: pd.DataFrame, metrics: list[str], sets: pd.Index, notes: list[str]) -> str:
     """The numbers of runs, rows and notes; the ends of the first and last runs; the first notes.
 
     Which runs have diverged, and which end at other steps than most runs with equal ``sets``, comes
@@ -216,10 +216,10 @@ def _preview(table: pd.DataFrame, metrics: list[str], sets: Iterable[str], notes
     lost = diverged_runs(table, known)
     last = table.drop_duplicates("run", keep="last").set_index("run")
     bare = last[known].isna() & (table.groupby("run")[known].count() > 0)
-    alike = pd.Series([*map(tuple, last[[*sets]].astype(str).to_numpy())], last.index)
-    most = last["step"].groupby(alike).transform(lambda steps: steps.mode().max())
-    other = last["step"][last["step"] != most]
-    ends = [f"{shown(run[-70:])} at {step}, not {most[run]}" for run, step in other.items()]
+    alike = pd.Series([*map(tuple, last[sets].astype(str).to_numpy())], last.index)
+    at = last["step"]
+    most = at.groupby(alike).transform(lambda steps: steps.mode().max())
+    ends = [f"{shown(run[-70:])} at {at[run]}, not {most[run]}" for run in at.index[at != most]]
     told = {
         f"of {len(last)} runs have diverged": [*map(shown, last.index[lost])],
         "runs have no number at their end": [*map(shown, last.index[bare.any(axis=1) & ~lost])],
@@ -240,13 +240,12 @@ def _some(texts: list[str]) -> str:
 
 def _compiled(pattern: str | None) -> re.Pattern[str]:
     """A regular expression of the names that end in the pattern, from a / on; None is any."""
-    parts = re.split(r"(\{\w+\}|\*)", "*" if pattern is None else pattern)
+    escaped = re.escape("*" if pattern is None else pattern).replace(r"\*", ".*")
+    named = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", escaped)
     told = "close each brace: a setting is a name in braces, such as {seed}"
-    check(not {"{", "}"} & {*"".join(parts[::2])}, "pattern", pattern, told)
-    parts[::2] = map(re.escape, parts[::2])
-    parts[1::2] = (".*" if p == "*" else f"(?P<{p[1:-1]}>[^/]+?)" for p in parts[1::2])
+    check(not re.search(r"\\[{}]", named), "pattern", pattern, told)
     try:
-        return re.compile(f"(?:.*/)?{''.join(parts)}", re.DOTALL)
+        return re.compile(f"(?:.*/)?{named}", re.DOTALL)
     except re.error as error:  # a name twice, for example
         raise UserError(f"pattern: {shown(pattern)} is not allowed: {error}.") from None
 
@@ -270,7 +269,7 @@ def _number(text: str) -> float:
     return number
 
 
-def _csv(path: Path) -> pd.DataFrame:
+def _csv(path: Path) -> Any:
     """The columns of a CSV file, all fields as text, without spaces around them."""
     try:
         table = read_csv(path, dtype=str, keep_default_na=False, na_values=[])
@@ -279,7 +278,7 @@ def _csv(path: Path) -> pd.DataFrame:
     return table.apply(lambda fields: fields.str.strip())
 
 
-def _steps(table: pd.DataFrame, path: Path, step: str | None) -> np.ndarray:
+def _steps(table: Any, path: Path, step: str | None) -> np.ndarray:
     """The steps of the rows, from the column ``step``, or one of ``STEPS``, which is taken out.
 
     There may be none in a table of at most one row: it is at step 0.
@@ -347,10 +346,10 @@ def _of_columns(path: Path, step: str | None) -> Iterator[Log]:
     for name in table.columns[(table != "").any()]:
         _add(log, name, table[name], steps, path.name, word=True)
     distinct = np.unique(steps)
-    for name, given, _ in [*log.points]:
+    for metric, given, _ in [*log.points]:
         at = np.flatnonzero(np.isin(distinct, given))
         if len(at) and len(distinct) - at[-1] > np.diff(at, prepend=-1)[-1]:
-            log.points.append((name, distinct[-1:], [math.nan]))
+            log.points.append((metric, distinct[-1:], [math.nan]))
     log.points.append((None, steps, [math.nan] * len(steps)))
     yield log
 
@@ -406,8 +405,7 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
 
 def _huggingface(path: Path, step: str | None) -> Iterator[Log]:
     """The run of a ``trainer_state.json``; its checkpoints' files are of the same run."""
-    of_checkpoint = re.fullmatch(r"checkpoint-\d+", path.parent.name)
-    log = Log((path.parent.parent if of_checkpoint else path.parent).as_posix())
+    log = Log(re.sub(r"(^|/)checkpoint-\d+$", "", path.parent.as_posix()) or ".")
     try:
         text = content_of(path, KEY, MOST_JSON).decode()
         for row in json.loads(text, parse_int=_number, parse_float=_number)["log_history"]:
@@ -440,14 +438,14 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
         lines, fields = text.splitlines(), 0
         for place, line in enumerate(lines, 1):
             try:
-                time, value, *step = line.split()
-                at, number = int(*step), _number(value)
-                right = len(step) >= fields and abs(at) < 2**63 and bool(int(time) or True)
+                time, value, *rest = line.split()
+                at, number = int(*rest), _number(value)
+                right = len(rest) >= fields and abs(at) < 2**63 and bool(int(time) or True)
             except (ValueError, TypeError, OverflowError):
                 right = False
             if right:
                 log.points.append((name, [at], [number]))
-                fields = len(step)
+                fields = len(rest)
                 continue
             told = "is not 'timestamp value step' with a whole step below 2^63"
             told = f"{shown(line)} in {str(folder / 'metrics' / name)!r} {told}"
@@ -485,8 +483,8 @@ def _tensorboard(path: Path, step: str | None) -> Iterator[Log]:
         for event in map(Event.FromString, _records(path)):
             if event.session_log.status == SessionLog.START:
                 log.points.append((None, [event.step], [math.nan]))
-            numbers = ((value.tag, _scalar(value)) for value in event.summary.value)
-            log.points += [(tag, [event.step], [x]) for tag, x in numbers if x is not None]
+            for value in event.summary.value:
+                log.points += [(value.tag, [event.step], [x]) for x in _scalars(value)]
     except (DecodeError, ValueError, OSError) as error:
         told = f"the event file {str(path)!r} is damaged, and read up to there"
         log.notes.append(f"{told}: {in_a_line(error)}")
@@ -518,14 +516,13 @@ def _records(path: Path) -> Iterator[bytes]:
                 yield checked(record)
 
 
-def _scalar(value: Any) -> float | None:
+def _scalars(value: Any) -> list[float]:
     """The number of a value of a summary: PyTorch's, or TensorFlow's tensor of one float."""
     if value.HasField("simple_value"):
-        return float(value.simple_value)
-    if value.tensor.dtype != 1:  # DT_FLOAT
-        return None
-    numbers = [*value.tensor.float_val, *np.frombuffer(value.tensor.tensor_content, "<f4")]
-    return float(numbers[0]) if len(numbers) == 1 else None
+        return [value.simple_value]
+    content = value.tensor.tensor_content if value.tensor.dtype == 1 else b""  # DT_FLOAT
+    numbers = [*value.tensor.float_val, *np.frombuffer(content, "<f4")]
+    return numbers if len(numbers) == 1 else []
 
 
 #: The names of a format's files, and how one of them is read, by what ``--as`` takes.

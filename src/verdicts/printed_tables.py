@@ -119,8 +119,7 @@ def _read(path: Path) -> pd.DataFrame:
     try:
         return readers[file.suffix](file)
     except (OSError, ValueError, csv.Error) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"printed: {str(path)!r} can't be read: {reason}.") from None
+        raise UserError(f"printed: {str(path)!r} can't be read: {in_a_line(error)}.") from None
 
 
 def _csv(path: Path) -> pd.DataFrame:
@@ -235,7 +234,7 @@ def _with_numbers(table: pd.DataFrame, file: str) -> pd.DataFrame:
         for name in ("value", "rounding", "sd", "se", "seeds")
         if name in table
     }
-    columns = {name: numbers["value"].to_numpy() for name, numbers in read.items()}
+    columns: dict[str, Any] = {name: numbers["value"].to_numpy() for name, numbers in read.items()}
     value = read["value"].set_index(table.index)
     unit = table.get("unit", pd.Series("", table.index)).fillna("")
     unit = unit.where(unit != "", value["percent"].map({True: "%", False: ""}))

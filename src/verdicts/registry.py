@@ -121,9 +121,8 @@ class Registry(dict[str, T]):
         notebook's cell that is run twice: it replaces the entry.
         """
         if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
-            raise UserError(
-                f"{self.kind}: {name!r} is not allowed as a name; use letters, digits, _, - and ."
-            )
+            told = "is not allowed as a name; use letters, digits, _, - and ."
+            raise UserError(f"{self.kind}: {name!r} {told}")
         defined = definition and f"{definition.__module__}:{definition.__qualname__}"
         if name in self and (defined is None or self.definitions.get(name) != defined):
             raise UserError(f"{self.kind}: {name!r} is registered already; choose another name.")
@@ -164,7 +163,5 @@ def load_plugin(name: str) -> None:
     except UserError:
         raise
     except Exception as error:  # whatever the file does
-        kind = type(error).__name__
-        raise UserError(
-            f"import: {name!r} can't be imported: {kind}: {in_a_line(error)}."
-        ) from None
+        told = f"{type(error).__name__}: {in_a_line(error)}"
+        raise UserError(f"import: {name!r} can't be imported: {told}.") from None

@@ -48,8 +48,7 @@ def draft(path: Path, out: Path) -> str:
     texts.sort(key=lambda name: name.lower() not in METHODS)
     if not texts or not numbers:
         what = "text with two values or more, such as method" if numbers else "numbers"
-        told = f"table: {str(path)!r} has no column of {what}; a claim compares two sides."
-        raise UserError(told)
+        raise UserError(f"table: {str(path)!r} has no column of {what}; a claim has two sides.")
     method, value = texts[0], next((n for n in numbers if worst_of(n) is not None), numbers[-1])
     lowest = worst_of(value) == float("inf")
     means = rows.groupby(method)[value].mean().sort_values(ascending=lowest)
@@ -77,8 +76,7 @@ def draft(path: Path, out: Path) -> str:
 
 def _plain(value: object) -> str:
     """A value in YAML's flow style, quoted where it must be."""
-    text = str(value)
     if not isinstance(value, str):
-        return text.lower() if text in ("True", "False") else text
-    plain = re.fullmatch(r"[^\W\d][\w ]*", text) and yaml.safe_load(text) == text
-    return text if plain else json.dumps(text, ensure_ascii=False)
+        return str(value).lower()
+    plain = re.fullmatch(r"[^\W\d][\w ]*", value) and yaml.safe_load(value) == value
+    return value if plain else json.dumps(value, ensure_ascii=False)
