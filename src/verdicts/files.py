@@ -33,11 +33,10 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
     """
     try:
         status = os.stat(path)
-    except FileNotFoundError:
-        raise UserError(f"{key}: {str(path)!r} does not exist.") from None
     except (OSError, ValueError) as error:  # a NUL in the path
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{key}: {str(path)!r} can't be read: {reason}.") from None
+        told = f"can't be read: {getattr(error, 'strerror', None) or error}"
+        told = "does not exist" if isinstance(error, FileNotFoundError) else told
+        raise UserError(f"{key}: {str(path)!r} {told}.") from None
     if not stat.S_ISREG(status.st_mode):
         raise UserError(f"{key}: {str(path)!r} can't be read: it is not a regular file.")
     if most is not None and status.st_size > most:

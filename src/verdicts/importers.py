@@ -398,8 +398,7 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
         _add(log, metric, table[name], steps, path.name, word=False)
         low, high = (table.get(f"{name}__{end}") for end in ("MIN", "MAX"))
         if low is not None and not low.equals(high):
-            told = "is a mean of grouped runs: export the chart without groups"
-            log.notes.append(f"{name!r} {told}")
+            log.notes.append(f"{name!r} is a mean of grouped runs: export a chart without groups")
         yield log
 
 
@@ -455,8 +454,7 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
     if not log.points:
         log.notes.append(f"left out: run {folder.name} has no metric")
     log.settings[("run_name",)] = str(meta.get("run_name") or "")
-    params = _texts(folder / "params", log.notes)
-    log.settings |= {(name,): text.strip() for name, text in params}
+    log.settings |= {(name,): text.strip() for name, text in _texts(folder / "params", log.notes)}
     yield log
 
 

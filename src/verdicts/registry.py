@@ -5,9 +5,9 @@ Entries import large libraries inside their functions, so that their names are k
 
 import difflib
 import importlib
-import importlib.util
 import pkgutil
 import re
+import runpy
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -156,10 +156,7 @@ def load_plugin(name: str) -> None:
             return
         if Path(name).exists() and not Path(name).is_file():  # opening a pipe may block for ever
             raise UserError(f"import: {name!r} can't be imported: it is not a regular file.")
-        spec = importlib.util.spec_from_file_location(Path(name).stem, name)
-        assert spec is not None  # nor is its loader, for a path that ends in .py
-        assert spec.loader is not None
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        runpy.run_path(name, run_name=Path(name).name)  # no name that a module can have
     except UserError:
         raise
     except Exception as error:  # whatever the file does
