@@ -114,8 +114,7 @@ def _read(path: Path) -> pd.DataFrame:
     """The texts of the table in a file."""
     file = regular_file(path, "printed", MOST_BYTES)
     readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
-    told = f"name a file that ends in {', '.join(readers)}"
-    check(file.suffix in readers, "printed", str(path), told)
+    check(file.suffix in readers, "printed", str(path), f"end it in {', '.join(readers)}")
     try:
         return readers[file.suffix](file)
     except (OSError, ValueError, csv.Error) as error:
@@ -133,7 +132,7 @@ def _markdown(path: Path) -> pd.DataFrame:
     lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
     rows = [re.split(r"(?<!\\)\|", line.strip("|")) for line in lines if line[:1] == "|"]
     cells = [[re.sub(r"[*`\\]", "", cell).strip() for cell in row] for row in rows]
-    return _table([row for row in cells if not re.fullmatch("[:-]*", "".join(row))], path)
+    return _table([row for row in cells if not re.fullmatch("[:-]*", "".join(row))])
 
 
 def _latex(path: Path) -> pd.DataFrame:
@@ -151,7 +150,7 @@ def _latex(path: Path) -> pd.DataFrame:
     rows = [cells for line in lines if any(cells := [c for part in line for c in _cells(part)])]
     for above, row in pairwise(rows):  # a \multirow stands above
         row[0] = row[0] or above[0]
-    return _table(rows, path)
+    return _table(rows)
 
 
 def _after_arguments(text: str) -> str:
@@ -193,7 +192,7 @@ def _cells(source: str) -> list[str]:
     return [" ".join(source.split())] * (int(several[1]) if several else 1)
 
 
-def _table(rows: list[list[str]], path: Path) -> pd.DataFrame:
+def _table(rows: list[list[str]]) -> pd.DataFrame:
     """A table whose first row is its header."""
     if not rows:
         raise ValueError("it has no table")
