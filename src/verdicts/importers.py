@@ -304,7 +304,7 @@ def _numbers(fields: pd.Series, file: str) -> np.ndarray | None:
     """
     numbers: list[float] = []
     try:
-        for text in fields:
+        for text in fields.to_list():
             numbers.append(_number(text))
     except (ValueError, OverflowError) as error:
         row, is_text = len(numbers), isinstance(error, ValueError)
