@@ -111,8 +111,7 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
     rates("--simulations", type=int, default=1000, metavar="N", help=told)
     told = "100 simulations, in a minute on two cores"
     rates("--quick", dest="simulations", action="store_const", const=100, help=told)
-    told = "what is printed (default: csv)"
-    rates("--format", choices=("csv", "markdown"), default="csv", help=told)
+    rates("--format", choices=("csv", "markdown"), default="csv", help=PRINTED)
     told = "a module, or a Python file, that registers quantities; may be repeated"
     for option in (judge, register, quantities):
         option("--import", dest="imported", action="append", default=[], metavar="NAME", help=told)
@@ -121,7 +120,7 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
 
 #: How verdicts are printed, each with the ending of the file that ``--out`` writes.
 FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html", "latex": "tex"}
-PRINTED = "what is printed (default: text)"
+PRINTED = "what is printed (default: %(default)s)"
 
 
 def _check(given: argparse.Namespace) -> int:

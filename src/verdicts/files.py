@@ -33,11 +33,10 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
     """
     try:
         status = os.stat(path)
-    except FileNotFoundError:
-        raise UserError(f"{key}: {str(path)!r} does not exist.") from None
     except (OSError, ValueError) as error:  # a NUL in the path
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{key}: {str(path)!r} can't be read: {reason}.") from None
+        told = f"can't be read: {getattr(error, 'strerror', None) or error}"
+        told = "does not exist" if isinstance(error, FileNotFoundError) else told
+        raise UserError(f"{key}: {str(path)!r} {told}.") from None
     if not stat.S_ISREG(status.st_mode):
         raise UserError(f"{key}: {str(path)!r} can't be read: it is not a regular file.")
     if most is not None and status.st_size > most:
@@ -99,39 +98,23 @@ class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
     """
 
     def construct_document(self, node: yaml.Node) -> object:
-        """Check the keys as they are in the file, before merges are resolved."""
-        _check_size(node)
-        waiting, seen = [node], set()
-        while waiting:
-            value = waiting.pop()
-            if id(value) in seen:  # an alias
-                continue
-            seen.add(id(value))
-            if isinstance(value, yaml.MappingNode):
-                _check_keys(value)
-            waiting += _inside(value)
+        """Check the values and keys as they are in the file, before merges are resolved."""
+        sizes: dict[int, int] = {}
+
+        def size(value: yaml.Node) -> int:
+            """The number of values in one, aliases written out."""
+            if id(value) not in sizes:
+                sizes[id(value)] = VALUES + 1  # until it is counted: a value that contains itself
+                inside = value.value if isinstance(value, yaml.CollectionNode) else []
+                if isinstance(value, yaml.MappingNode):
+                    _check_keys(value)
+                    inside = [child for _, child in inside]
+                sizes[id(value)] = 1 + sum(map(size, inside))
+            return sizes[id(value)]
+
+        if size(node) > VALUES:
+            raise Unfit(f" has more than {VALUES:,} values with its aliases written out")
         return super().construct_document(node)
-
-
-def _inside(node: yaml.Node) -> list[yaml.Node]:
-    """The values in a mapping or a list."""
-    if isinstance(node, yaml.ScalarNode):
-        return []
-    return [child[1] if isinstance(child, tuple) else child for child in node.value]
-
-
-def _check_size(root: yaml.Node) -> None:
-    """Raise Unfit for more than VALUES values, aliases written out."""
-    sizes: dict[int, int] = {}
-
-    def size(node: yaml.Node) -> int:
-        if id(node) not in sizes:
-            sizes[id(node)] = VALUES + 1  # until it is counted: a value that contains itself
-            sizes[id(node)] = 1 + sum(map(size, _inside(node)))
-        return sizes[id(node)]
-
-    if size(root) > VALUES:
-        raise Unfit(f" has more than {VALUES:,} values with its aliases written out")
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
@@ -141,10 +124,8 @@ def _check_keys(node: yaml.MappingNode) -> None:
             continue
         line = key.start_mark.line + 1
         if key.tag == BOOLEAN:
-            raise Unfit(
-                f", line {line}: YAML reads the key {key.value} as true or false, like on, off, "
-                f"yes and no; quote it: '{key.value}'"
-            )
+            told = f"YAML reads the key {key.value} as true or false, like on, off, yes and no"
+            raise Unfit(f", line {line}: {told}; quote it: '{key.value}'")
         other = first.setdefault((key.tag, key.value), key).start_mark.line + 1
         if first[key.tag, key.value] is not key:
             raise Unfit(f", line {line}: {key.value!r} is already defined in line {other}")

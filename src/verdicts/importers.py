@@ -10,12 +10,10 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -90,127 +88,104 @@ def import_logs(
             if format in ("files", "lightning", "wandb"):
                 raise
             left.append(f"left out: {str(error).removeprefix(f'{KEY}: ').rstrip('.')}")
-    other = [f"left out: {x.run} does not fit the pattern" for x in logs if not fits(x.run)]
-    logs = [log for log in logs if fits(log.run)]
+    named = {log.run: match.groupdict() for log in logs if (match := fits(log.run))}
+    other = [f"left out: {x.run} does not fit the pattern" for x in logs if x.run not in named]
+    logs = [log for log in logs if log.run in named]
     left += [note for log in logs for note in log.notes]
-    if not any(name and len(at) for log in logs for name, at, _ in log.points):
+    found = [(log.run, *point) for log in logs for point in log.points]
+    found = [point for point in found if point[1] not in SETTINGS and len(point[2])]
+    if not any(metric for _, metric, *_ in found):
         why = [*left, f"no metric is in {str(files[0])!r}"] if logs or not other else other
         raise UserError(f"{KEY}: no run was found; {why[0]}.")
-    table, notes = _tidy(logs, format)
-    metrics = [*table.columns[2:]]
-    settings = _settings(logs, fits, metrics)
-    _check_size(table["run"].map(settings.map(lambda x: len(str(x))).sum(axis=1)).sum())
-    table = table[["run"]].join(settings, on="run").join(table.drop(columns="run"))
-    check_roles(table, KEY)
-    sets = [str(name) for name in settings if name not in (*SETTINGS, "run_name")]
-    ends = _ends(table, [name for name in metrics if worst_of(name) is not None], sets)
-    return table, _preview(table, [*dict.fromkeys([*ends, *notes, *left, *other])])
-
-
-def _tidy(logs: list[Log], format: str) -> tuple[pd.DataFrame, list[str]]:
-    """A row for each run and step, and a column for each metric; what was left out."""
-    found = [(log.run, *point) for log in logs for point in log.points if point[0] not in SETTINGS]
-    sizes = [len(steps) for _, _, steps, _ in found]
-    of_run, runs = pd.factorize(np.array([run for run, *_ in found], object), sort=True)
-    of_metric, metrics = pd.factorize(np.array([name for _, name, *_ in found], object), sort=True)
-    points = pd.DataFrame(
-        {
-            "run": np.repeat(of_run, sizes),
-            "metric": np.repeat(of_metric, sizes),  # -1 for none
-            "step": np.concatenate([steps for _, _, steps, _ in found], dtype=float),
-            "value": np.concatenate([values for *_, values in found], dtype=float),
-        }
-    )
-    wrong = points[(points["step"] % 1 != 0) | (points["step"].abs() >= 2.0**63)]
-    for run, _, step, _ in wrong.head(1).itertuples(index=False):
-        told = f"{step:g} of run {shown(runs[run])} is not a whole number below 2^63"
-        raise UserError(f"step: {told}; --step names the column with steps.")
     notes: list[str] = []
+    table = _tidy(found, format, notes)
+    metrics = [*table.columns[1:]]
+    settings = _settings(logs, named, metrics)
+    _check_size(settings.map(lambda x: len(str(x))).sum(axis=1).reindex(table.index).sum())
+    table = settings.join(table, how="right").rename_axis("run").reset_index()
+    check_roles(table, KEY)
+    sets = settings.columns.difference([*SETTINGS, "run_name"])
+    return table, _preview(table, metrics, sets, [*notes, *left, *other])
+
+
+def _tidy(found: list[tuple[Any, ...]], format: str, notes: list[str]) -> pd.DataFrame:
+    """A row for each run, the index, and step, and a column for each metric."""
+    cell = ["run", "metric", "step"]
+    points = pd.DataFrame(found, columns=[*cell, "value"])
+    points = points.explode(["step", "value"], ignore_index=True)
+    points = points.astype({"step": float, "value": float})
+    whole = (points["step"] % 1 == 0) & (points["step"].abs() < 2.0**63)
+    for run, _, step, _ in points[~whole].head(1).itertuples(index=False):
+        told = "it must be a whole number below 2^63; --step names the column with steps"
+        check(False, f"{run}: step", step, told)
+    points["step"] = points["step"].astype("int64")
     if format == "tensorboard":
-        points = _after_restarts(points, runs, notes)
-    points["row"] = points.groupby(["run", "step"]).ngroup()
-    rows = points.drop_duplicates("row").sort_values("row")
-    _check_size(8 * len(rows) * len(metrics))
-    points = points[points["metric"] >= 0]
-    again = points[points.duplicated(["row", "metric"], keep=False)]
-    again = again.drop_duplicates(["row", "metric", "value"])
-    again = again[again.duplicated(["row", "metric"])]
-    for run, metric, step, *_ in again.head(1).itertuples(index=False):
-        told = f"run {shown(runs[run])} has several values of {shown(metrics[metric])}"
+        points = _after_restarts(points, notes)
+    rows = pd.MultiIndex.from_frame(points[["run", "step"]].drop_duplicates()).sort_values()
+    logged = points[points["metric"].notna()]
+    names = sorted(logged["metric"].unique())
+    _check_size(8 * len(rows) * len(names))
+    again = logged.drop_duplicates([*cell, "value"])
+    for run, name, at, _ in again[again.duplicated(cell)].head(1).itertuples(index=False):
+        told = f"run {shown(run)} has several values of {shown(name)} at step {at}"
         if format in ("wandb", "files"):
-            told = f"{told} at step {step:.0f}; give each run its own file, or name"
-            raise UserError(f"{KEY}: {told}.")
-        notes.append(f"{told} at step {step:.0f}, …: the last one counts")
-    ends = points.sort_values("step", kind="stable").drop_duplicates(["run", "metric"], keep="last")
-    ends = ends.assign(row=ends["run"].map(rows.groupby("run")["row"].max()))
+            raise UserError(f"{KEY}: {told}; give each run its own file, or name.")
+        notes.append(f"{told}, …: the last one counts")
+    ends = logged.sort_values("step", kind="stable").drop_duplicates(["run", "metric"], keep="last")
+    ends = ends.assign(step=ends["run"].map(points.groupby("run")["step"].max()))
     if format in ("files", "lightning"):  # empty, though another run has a value at this very step
-        at_ends = ends.assign(step=rows["step"].to_numpy()[ends["row"]])[["metric", "step"]]
-        known = points[points["step"].isin(at_ends["step"]) & points["value"].notna()]
-        known = known[["metric", "step"]].drop_duplicates()
-        at = at_ends.merge(known, how="left", indicator=True)["_merge"]
-        ends = ends[(at == "left_only").to_numpy()]
-    values = np.full((len(rows), len(metrics)), np.nan)
-    for some in (ends, points):  # of several values of a point, the last one stays
-        values[some["row"], some["metric"]] = some["value"]
-    table = pd.DataFrame(values, columns=_apart(metrics, "logged_", []))
-    table.insert(0, "run", np.array(runs, object)[rows["run"]])
-    table.insert(1, "step", rows["step"].to_numpy("int64"))
-    return table, notes
+        known = pd.MultiIndex.from_frame(logged[logged["value"].notna()][["metric", "step"]])
+        ends = ends[~pd.MultiIndex.from_frame(ends[["metric", "step"]]).isin(known)]
+    cells = pd.concat([ends, logged]).drop_duplicates(cell, keep="last")
+    table = cells.pivot(index=["run", "step"], columns="metric", values="value").reindex(rows)
+    return table.set_axis(_apart(names, "logged_", []), axis=1).reset_index("step")
 
 
-def _after_restarts(points: pd.DataFrame, runs: np.ndarray, notes: list[str]) -> pd.DataFrame:
+def _after_restarts(points: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """The points that TensorBoard shows.
 
     A restart at a step drops all points from there on that came before. So does a point, those of
     its metric: https://github.com/tensorflow/tensorboard, event_accumulator.py and reservoir.rs.
     """
-    points = points.drop_duplicates(keep="last")
-    later = points[::-1]
-    restarts = later["step"].where(later["metric"] < 0).groupby(later["run"]).cummin()
-    restarts = restarts.groupby(later["run"]).ffill()
-    of_metric = [later["run"], later["metric"]]
-    again = later.groupby(of_metric)["step"].cummin().groupby(of_metric).shift()
-    logged = points["metric"] >= 0
-    lost = logged & ((restarts <= later["step"]) | (again <= later["step"])).reindex(points.index)
-    for run, steps in points[lost].groupby(runs[points.loc[lost, "run"]])["step"]:
-        told = f"run {shown(run)} went back to step {steps.min():.0f}"
+    later = points.drop_duplicates(keep="last")[::-1]
+    restarts = later["step"].where(later["metric"].isna(), math.inf).groupby(later["run"]).cummin()
+    of_metric = later.groupby(["run", "metric"])["step"]
+    again = of_metric.cummin().groupby([later["run"], later["metric"]]).shift()
+    logged = later[later["metric"].notna()]
+    lost = (np.fmin(restarts, again) <= later["step"])[logged.index]
+    for run, steps in logged[lost].groupby("run")["step"]:
+        told = f"run {shown(run)} went back to step {steps.min()}"
         notes.append(f"{told}: {len(steps)} values from there on, logged before, are left out")
-    return points[logged & ~lost]
+    return logged[~lost][::-1]
 
 
-def _settings(
-    logs: list[Log], fits: Callable[[str], re.Match[str] | None], metrics: list[str]
-) -> pd.DataFrame:
+def _settings(logs: list[Log], named: Mapping[str, Any], metrics: list[str]) -> pd.DataFrame:
     """A row for each run, and a column for each setting.
 
     A setting in another has its own name, or, if several have it, a dotted one. What the pattern
     finds stands above what was logged. A run that says once that it diverged has.
     """
     uses = Counter(path[-1] for path in {path for log in logs for path in log.settings})
-    if len(uses) > MOST_SETTINGS:
-        raise UserError(f"{KEY}: there are {len(uses):,} settings; at most {MOST_SETTINGS:,}.")
-    said: dict[str, dict[str, list[Any]]] = {log.run: {} for log in logs}
+    check(len(uses) <= MOST_SETTINGS, f"{KEY}: settings", len(uses), f"at most {MOST_SETTINGS:,}")
+    said: dict[str, list[tuple[str, Any]]] = {log.run: [] for log in logs}
     for log in logs:
-        row, match = said[log.run], fits(log.run)
         logged = [(str(name), values) for name, _, values in log.points if name in SETTINGS]
+        said[log.run] += [(name, value) for name, values in logged for value in values]
         for path, value in log.settings.items():
-            logged.append((path[-1] if uses[path[-1]] == 1 else ".".join(path), [value]))
-        for name, values in logged:
-            if name not in metrics or str(values[0]).lower() not in ("na", "nan"):
-                row.setdefault(name, []).extend(values)
-        for name, value in match.groupdict().items() if match else ():
-            row[name] = [*(row.get(name, []) if name == "diverged" else []), value]
-    for run, row in said.items():
-        if words := row.get("diverged"):
-            truths = [BOOLEANS.get(str(word).strip().lower()) for word in words]
-            if None in truths:
-                told = f"{shown(words[truths.index(None)])} is neither true nor false"
-                raise UserError(f"{run}: diverged: {told}.")
-            row["diverged"] = [any(truths)]
-        if len(seeds := dict.fromkeys(map(str, row.get("seed", [])))) > 1:
-            told = f"{' and '.join([*seeds][:2])}; give each seed a run of its own"
-            raise UserError(f"{run}: its seeds are {told}.")
-    table = pd.DataFrame([{k: row[k][-1] for k in row} for row in said.values()], index=[*said])
+            name = path[-1] if uses[path[-1]] == 1 else ".".join(path)
+            if name not in metrics or str(value).lower() not in ("na", "nan"):
+                said[log.run].append((name, value))
+    for run, values in said.items():
+        seeds = [*dict.fromkeys(str(value) for name, value in values if name == "seed")]
+        right = len(seeds) < 2 or "seed" in named[run]
+        check(right, f"{run}: seeds", seeds[:2], "give each seed a run of its own")
+        values += named[run].items()
+        words = [str(value).strip().lower() for name, value in values if name == "diverged"]
+        for word in words:
+            check(word in BOOLEANS, f"{run}: diverged", word, "it must be true or false")
+        if words:
+            values.append(("diverged", any(BOOLEANS[word] for word in words)))
+    table = pd.DataFrame([*map(dict, said.values())], index=[*said])
     if "diverged" in table:
         table["diverged"] = table["diverged"].eq(True)
     return table.set_axis(_apart(table.columns, "setting_", metrics), axis=1)
@@ -228,58 +203,49 @@ def _apart(names: Iterable[object], prefix: str, taken: Iterable[str]) -> list[s
 
 
 def _check_size(size: float) -> None:
-    if size > MOST_BYTES:
-        raise UserError(f"{KEY}: the table has {size:,.0f} bytes; at most {MOST_BYTES:,}.")
+    check(size <= MOST_BYTES, f"{KEY}: bytes of the table", int(size), f"at most {MOST_BYTES:,}")
 
 
-def _ends(table: pd.DataFrame, metrics: list[str], sets: list[str]) -> list[str]:
-    """Which runs have diverged, and which end at other steps than most runs with equal ``sets``."""
-    notes = []
-    lost = diverged_runs(table, metrics)
-    if lost.any():
-        told = _some(map(shown, lost.index[lost]))
-        notes.append(f"{lost.sum()} of {len(lost)} runs have diverged: {told}")
-    last = table.drop_duplicates("run", keep="last")
-    ends = last.set_index("run")[metrics]
-    bare = ends.isna() & (table.groupby("run")[metrics].count().loc[ends.index] > 0)
-    if len(runs := ends.index[bare.any(axis=1) & ~lost.loc[ends.index]]):
-        notes.append(f"{len(runs)} runs have no number at their end: {_some(map(shown, runs))}")
+def _preview(table: pd.DataFrame, metrics: list[str], sets: pd.Index, notes: list[str]) -> str:
+    """The numbers of runs, rows and notes; the ends of the first and last runs; the first notes.
+
+    Which runs have diverged, and which end at other steps than most runs with equal ``sets``, comes
+    before other ``notes``.
+    """
+    known = [name for name in metrics if worst_of(name) is not None]
+    lost = diverged_runs(table, known)
+    last = table.drop_duplicates("run", keep="last").set_index("run")
+    bare = last[known].isna() & (table.groupby("run")[known].count() > 0)
     alike = pd.Series([*map(tuple, last[sets].astype(str).to_numpy())], last.index)
-    most = last["step"].groupby(alike).transform(lambda steps: steps.mode().max())
-    other = last[last["step"] != most]
-    if len(other):
-        steps = zip(other["run"], other["step"], most[other.index], strict=True)
-        told = _some(f"{shown(run[-70:])} at {step}, not {usual}" for run, step, usual in steps)
-        notes.append(f"{len(other)} of {len(last)} runs end at another step than most: {told}")
-    return notes
+    at = last["step"]
+    most = at.groupby(alike).transform(lambda steps: steps.mode().max())
+    ends = [f"{shown(run[-70:])} at {at[run]}, not {most[run]}" for run in at.index[at != most]]
+    told = {
+        f"of {len(last)} runs have diverged": [*map(shown, last.index[lost])],
+        "runs have no number at their end": [*map(shown, last.index[bare.any(axis=1) & ~lost])],
+        f"of {len(last)} runs end at another step than most": ends,
+    }
+    of_runs = [f"{len(runs)} {what}: {_some(runs)}" for what, runs in told.items() if runs]
+    notes, size = [*dict.fromkeys([*of_runs, *notes])], 2 * MOST_TOLD
+    rows = last.reset_index().to_string(index=False, max_rows=size, max_cols=size, max_colwidth=80)
+    counts = f"{len(last)} runs, {len(table)} rows, {len(notes)} notes"
+    first = [printable(f"note: {note}") for note in notes[:MOST_TOLD]]
+    return "\n".join([counts, printable(rows, keep="\n"), *first])
 
 
-def _some(texts: Iterable[str]) -> str:
-    """The first texts, and how many more there are."""
-    known = [*texts]
-    more = f" and {len(known) - MOST_TOLD} more" if len(known) > MOST_TOLD else ""
-    return f"{'; '.join(known[:MOST_TOLD])}{more}"
-
-
-def _preview(table: pd.DataFrame, notes: list[str]) -> str:
-    """The numbers of runs, rows and notes; the ends of the first and last runs; the first notes."""
-    ends = table.drop_duplicates("run", keep="last")
-    counts = f"{len(ends)} runs, {len(table)} rows, {len(notes)} notes"
-    most = 2 * MOST_TOLD
-    shortened = ends.to_string(index=False, max_rows=most, max_cols=most, max_colwidth=80)
-    told = [printable(f"note: {note}") for note in notes[:MOST_TOLD]]
-    return "\n".join([counts, printable(shortened, keep="\n"), *told])
+def _some(texts: list[str]) -> str:
+    """The first texts."""
+    return "; ".join(texts if len(texts) <= MOST_TOLD else [*texts[:MOST_TOLD], "…"])
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str]:
     """A regular expression of the names that end in the pattern, from a / on; None is any."""
-    parts = re.split(r"(\{\w+\}|\*)", "*" if pattern is None else pattern)
+    escaped = re.escape("*" if pattern is None else pattern).replace(r"\*", ".*")
+    named = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", escaped)
     told = "close each brace: a setting is a name in braces, such as {seed}"
-    check(not {"{", "}"} & {*"".join(parts[::2])}, "pattern", pattern, told)
-    parts[::2] = map(re.escape, parts[::2])
-    parts[1::2] = (".*" if p == "*" else f"(?P<{p[1:-1]}>[^/]+?)" for p in parts[1::2])
+    check(not re.search(r"\\[{}]", named), "pattern", pattern, told)
     try:
-        return re.compile(f"(?:.*/)?{''.join(parts)}", re.DOTALL)
+        return re.compile(f"(?:.*/)?{named}", re.DOTALL)
     except re.error as error:  # a name twice, for example
         raise UserError(f"pattern: {shown(pattern)} is not allowed: {error}.") from None
 
@@ -288,14 +254,10 @@ def _files(path: Path, names: str, notes: list[str]) -> list[Path]:
     """The file at a path, or those in the folder and its folders whose names fit; no links."""
     if not path.is_dir():
         return [regular_file(path, KEY, MOST_BYTES)]
-    found: list[Path] = []
-    for folder, folders, files in os.walk(path):
-        fit = [Path(folder, name) for name in files if fnmatchcase(name, names)]
-        links = [file for file in (*fit, *(Path(folder, k) for k in folders)) if file.is_symlink()]
-        notes += [f"left out: {str(file)!r} is a link" for file in links]
-        found += [file for file in fit if file not in links]
-        if len(found) > MOST_FILES:
-            raise UserError(f"{KEY}: {str(path)!r} has over {MOST_FILES:,} files called {names}.")
+    known = [file for file in path.rglob("*") if file.is_dir() or file.match(names)]
+    notes += [f"left out: {str(file)!r} is a link" for file in known if file.is_symlink()]
+    found = [file for file in known if not (file.is_symlink() or file.is_dir())]
+    check(len(found) <= MOST_FILES, f"{KEY}: {path}: files", len(found), f"at most {MOST_FILES:,}")
     return sorted(regular_file(file, KEY, MOST_BYTES) for file in found)
 
 
@@ -307,56 +269,71 @@ def _number(text: str) -> float:
     return number
 
 
-def _csv(path: Path) -> dict[str, list[str]]:
+def _csv(path: Path) -> Any:
     """The columns of a CSV file, all fields as text, without spaces around them."""
     try:
         table = read_csv(path, dtype=str, keep_default_na=False, na_values=[])
     except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"{KEY}: {str(path)!r} can't be read: {in_a_line(error)}.") from None
-    return {str(name): [*map(str.strip, table[name].tolist())] for name in table}
+    return table.apply(lambda fields: fields.str.strip())
 
 
-def _steps(table: dict[str, list[str]], path: Path, step: str | None) -> np.ndarray:
+def _steps(table: Any, path: Path, step: str | None) -> np.ndarray:
     """The steps of the rows, from the column ``step``, or one of ``STEPS``, which is taken out.
 
     There may be none in a table of at most one row: it is at step 0.
     """
-    rows = len(next(iter(table.values())))
     if step is None:
-        known = {re.sub(r"[\s_/]+", " ", name).strip().lower(): name for name in reversed(table)}
-        known |= {name: name for name in table}
+        plain = [re.sub(r"[\s_/]+", " ", name).strip().lower() for name in table]
+        known = dict(zip([*plain[::-1], *table], [*table.columns[::-1], *table], strict=True))
         step = next((known[name] for name in STEPS if name in known), None)
     elif step not in table:
         raise unknown("step", step, table)
-    if step is None and rows > 1:
-        told = f"which column has the steps? --step names it, of {', '.join(table)}"
-        raise UserError(f"{path.name}: {told}.")
-    numbers = np.zeros(rows) if step is None else _numbers(table.pop(step), f"{path.name}: {step}")
+    if step is None and len(table) > 1:
+        raise UserError(f"{path.name}: --step names the column with steps, of {', '.join(table)}.")
+    numbers = _numbers(table.pop(step), path.name) if step else np.zeros(len(table))
     if numbers is None or np.isnan(numbers).any():
         raise UserError(f"{path.name}: {step}: some row has no number.")
     return numbers
 
 
-def _numbers(fields: list[str], key: str) -> np.ndarray | None:
+def _numbers(fields: pd.Series, file: str) -> np.ndarray | None:
     """The numbers in a column, NaN in an empty field; None if it has text from its first field on.
 
     Raises a UserError for text below a number, and for a number that is too large.
     """
     numbers: list[float] = []
     try:
-        for text in fields:
+        for text in fields.to_list():
             numbers.append(_number(text))
     except (ValueError, OverflowError) as error:
-        if isinstance(error, ValueError) and {*fields[: len(numbers)]} <= {*EMPTY}:
+        row, is_text = len(numbers), isinstance(error, ValueError)
+        if is_text and fields[:row].isin(EMPTY).all():
             return None
-        told = "is not a number" if isinstance(error, ValueError) else "is too large for a number"
-        row = f"{shown(fields[len(numbers)])} in row {len(numbers) + 1}"
-        raise UserError(f"{key}: {row} {told}.") from None
+        told = "is not a number" if is_text else "is too large for a number"
+        told = f"{shown(fields[row])} in row {row + 1} {told}"
+        raise UserError(f"{file}: {fields.name}: {told}.") from None
     return np.array(numbers)
 
 
+def _add(log: Log, name: str, fields: pd.Series, steps: np.ndarray, file: str, word: bool) -> None:
+    """Add a column of a CSV file to a log: a metric, or a setting, which is a seed or one text.
+
+    NaN alone is a ``word`` (that of an attack, for example), or a metric of a run that diverged.
+    """
+    texts, given = fields[fields != ""].unique(), ~fields.isin(EMPTY)
+    if name in SETTINGS:
+        log.points.append((name, [], texts))
+    elif (numbers := _numbers(fields, file)) is None and len(texts) > 1:
+        log.notes.append(f"left out: the text in column {fields.name!r}")
+    elif numbers is None or (word and np.isnan(numbers).all()):
+        log.settings[(name,)] = texts[0]
+    else:
+        log.points.append((name, steps[given], numbers[given]))
+
+
 def _of_columns(path: Path, step: str | None) -> Iterator[Log]:
-    """A run in a CSV file: a column of one text, and a seed, is a setting, and others metrics.
+    """A run in a CSV file.
 
     A metric whose last fields are empty, more of them than before its last value, has no value at
     the end.
@@ -366,24 +343,14 @@ def _of_columns(path: Path, step: str | None) -> Iterator[Log]:
     if not len(steps):
         log.notes.append(f"left out: {str(path)!r} has a header and no row")
     check_roles([name for name in table if [name] == _apart([name], "-", [])], path.name)
+    for name in table.columns[(table != "").any()]:
+        _add(log, name, table[name], steps, path.name, word=True)
+    distinct = np.unique(steps)
+    for metric, given, _ in [*log.points]:
+        at = np.flatnonzero(np.isin(distinct, given))
+        if len(at) and len(distinct) - at[-1] > np.diff(at, prepend=-1)[-1]:
+            log.points.append((metric, distinct[-1:], [math.nan]))
     log.points.append((None, steps, [math.nan] * len(steps)))
-    distinct, place = np.unique(steps, return_inverse=True)
-    for name, fields in table.items():
-        texts = [*dict.fromkeys(filter(None, fields))]
-        if not texts:
-            continue
-        if name in SETTINGS:
-            log.points.append((name, [], texts))
-        elif (numbers := _numbers(fields, f"{path.name}: {name}")) is None and len(texts) > 1:
-            log.notes.append(f"left out: the text in column {name!r}")
-        elif numbers is None or np.isnan(numbers).all():
-            log.settings[(name,)] = texts[0]
-        else:
-            given = np.array([text not in EMPTY for text in fields])
-            log.points.append((name, steps[given], numbers[given]))
-            at = np.flatnonzero(np.bincount(place[given]))
-            if len(distinct) - at[-1] > np.diff(at, prepend=-1)[-1]:
-                log.points.append((name, distinct[-1:], [math.nan]))
     yield log
 
 
@@ -420,32 +387,24 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
     step of other runs.
     """
     table = _csv(path)
-    steps = _steps(table, path, step or next(iter(table)))
+    steps = _steps(table, path, step or table.columns[0])
     left_out = ("__MIN", "__MAX", " - _step")
     columns = [name for name in table if " - " in name and not name.endswith(left_out)]
-    if not columns:
-        told = "no column is RUN - METRIC; a table with a row for each run needs no import"
-        raise UserError(f"{path.name}: {told}.")
+    told = "one is RUN - METRIC in a chart; a table with a row for each run needs no import"
+    check(columns, f"{path.name}: columns", [*table], told)
     for name in columns:
         run, _, metric = name.rpartition(" - ")
-        log, fields = Log(run), table[name]
-        given = [at for at, text in enumerate(fields) if text not in EMPTY]
-        if metric in SETTINGS:
-            log.points.append((metric, [], [fields[at] for at in given]))
-        elif (numbers := _numbers(fields, f"{path.name}: {name}")) is None:
-            log.notes.append(f"left out: the text in column {name!r}")
-        else:
-            log.points.append((metric, steps[given], numbers[given]))
-        if table.get(f"{name}__MIN") != table.get(f"{name}__MAX"):
-            told = "is a mean of grouped runs: export the chart without groups"
-            log.notes.append(f"{name!r} {told}")
+        log = Log(run)
+        _add(log, metric, table[name], steps, path.name, word=False)
+        low, high = (table.get(f"{name}__{end}") for end in ("MIN", "MAX"))
+        if low is not None and not low.equals(high):
+            log.notes.append(f"{name!r} is a mean of grouped runs: export a chart without groups")
         yield log
 
 
 def _huggingface(path: Path, step: str | None) -> Iterator[Log]:
     """The run of a ``trainer_state.json``; its checkpoints' files are of the same run."""
-    of_checkpoint = re.fullmatch(r"checkpoint-\d+", path.parent.name)
-    log = Log((path.parent.parent if of_checkpoint else path.parent).as_posix())
+    log = Log(re.sub(r"(^|/)checkpoint-\d+$", "", path.parent.as_posix()) or ".")
     try:
         text = content_of(path, KEY, MOST_JSON).decode()
         for row in json.loads(text, parse_int=_number, parse_float=_number)["log_history"]:
@@ -473,37 +432,30 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
         return
     log = Log(folder.as_posix())
     if meta.get("lifecycle_stage") == "deleted":
-        yield Log(log.run, notes=[f"left out: run {folder.name} is deleted"])
-        return
+        raise UserError(f"{KEY}: run {folder.name} is deleted.")
     for name, text in _texts(folder / "metrics", log.notes):
-        rows = [line.split() for line in text.splitlines()]
-        fields = [2, *map(len, rows)]
-        wrong = [k for k, row in enumerate(rows) if not _is_point(row) or len(row) < fields[k]]
-        if wrong:
+        lines, fields = text.splitlines(), 0
+        for place, line in enumerate(lines, 1):
+            try:
+                time, value, *rest = line.split()
+                at, number = int(*rest), _number(value)
+                right = len(rest) >= fields and abs(at) < 2**63 and bool(int(time) or True)
+            except (ValueError, TypeError, OverflowError):
+                right = False
+            if right:
+                log.points.append((name, [at], [number]))
+                fields = len(rest)
+                continue
             told = "is not 'timestamp value step' with a whole step below 2^63"
-            told = f"{shown(' '.join(rows[wrong[0]]))} in {str(folder / 'metrics' / name)!r} {told}"
-            if text.endswith("\n") or wrong[0] < len(rows) - 1:
+            told = f"{shown(line)} in {str(folder / 'metrics' / name)!r} {told}"
+            if place < len(lines) or text.endswith("\n"):
                 raise UserError(f"{KEY}: {told}.")
             log.notes.append(f"left out: {told}")
-            rows.pop()
-        steps, values = [int(*row[2:]) for row in rows], [_number(row[1]) for row in rows]
-        log.points.append((name, steps, values))
     if not log.points:
         log.notes.append(f"left out: run {folder.name} has no metric")
     log.settings[("run_name",)] = str(meta.get("run_name") or "")
-    params = _texts(folder / "params", log.notes)
-    log.settings |= {(name,): text.strip() for name, text in params}
+    log.settings |= {(name,): text.strip() for name, text in _texts(folder / "params", log.notes)}
     yield log
-
-
-def _is_point(row: list[str]) -> bool:
-    """Whether these are a time, a number, and a whole step below 2^63 or none."""
-    try:
-        time, value, *step = row
-        numbers = (int(time), _number(value), int(*step))
-        return abs(numbers[2]) < 2**63
-    except (ValueError, TypeError, OverflowError):
-        return False
 
 
 def _texts(folder: Path, notes: list[str]) -> Iterator[tuple[str, str]]:
@@ -529,8 +481,8 @@ def _tensorboard(path: Path, step: str | None) -> Iterator[Log]:
         for event in map(Event.FromString, _records(path)):
             if event.session_log.status == SessionLog.START:
                 log.points.append((None, [event.step], [math.nan]))
-            numbers = ((value.tag, _scalar(value)) for value in event.summary.value)
-            log.points += [(tag, [event.step], [x]) for tag, x in numbers if x is not None]
+            for value in event.summary.value:
+                log.points += [(value.tag, [event.step], [x]) for x in _scalars(value)]
     except (DecodeError, ValueError, OSError) as error:
         told = f"the event file {str(path)!r} is damaged, and read up to there"
         log.notes.append(f"{told}: {in_a_line(error)}")
@@ -562,14 +514,13 @@ def _records(path: Path) -> Iterator[bytes]:
                 yield checked(record)
 
 
-def _scalar(value: Any) -> float | None:
+def _scalars(value: Any) -> list[float]:
     """The number of a value of a summary: PyTorch's, or TensorFlow's tensor of one float."""
     if value.HasField("simple_value"):
-        return float(value.simple_value)
-    if value.tensor.dtype != 1:  # DT_FLOAT
-        return None
-    numbers = [*value.tensor.float_val, *np.frombuffer(value.tensor.tensor_content, "<f4")]
-    return float(numbers[0]) if len(numbers) == 1 else None
+        return [value.simple_value]
+    content = value.tensor.tensor_content if value.tensor.dtype == 1 else b""  # DT_FLOAT
+    numbers = [*value.tensor.float_val, *np.frombuffer(content, "<f4")]
+    return numbers if len(numbers) == 1 else []
 
 
 #: The names of a format's files, and how one of them is read, by what ``--as`` takes.

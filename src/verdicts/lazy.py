@@ -1,6 +1,5 @@
 """Heavy libraries that are imported when they are first used: claims are read without them."""
 
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +10,8 @@ class Library:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    @cached_property
-    def _module(self) -> Any:
-        return import_module(self._name)
-
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(self._module, attribute)
+        return getattr(import_module(self._name), attribute)
 
 
 if TYPE_CHECKING:

@@ -114,13 +114,11 @@ def _read(path: Path) -> pd.DataFrame:
     """The texts of the table in a file."""
     file = regular_file(path, "printed", MOST_BYTES)
     readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
-    told = f"name a file that ends in {', '.join(readers)}"
-    check(file.suffix in readers, "printed", str(path), told)
+    check(file.suffix in readers, "printed", str(path), f"end it in {', '.join(readers)}")
     try:
         return readers[file.suffix](file)
     except (OSError, ValueError, csv.Error) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"printed: {str(path)!r} can't be read: {reason}.") from None
+        raise UserError(f"printed: {str(path)!r} can't be read: {in_a_line(error)}.") from None
 
 
 def _csv(path: Path) -> pd.DataFrame:
@@ -134,7 +132,7 @@ def _markdown(path: Path) -> pd.DataFrame:
     lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
     rows = [re.split(r"(?<!\\)\|", line.strip("|")) for line in lines if line[:1] == "|"]
     cells = [[re.sub(r"[*`\\]", "", cell).strip() for cell in row] for row in rows]
-    return _table([row for row in cells if not re.fullmatch("[:-]*", "".join(row))], path)
+    return _table([row for row in cells if not re.fullmatch("[:-]*", "".join(row))])
 
 
 def _latex(path: Path) -> pd.DataFrame:
@@ -149,11 +147,10 @@ def _latex(path: Path) -> pd.DataFrame:
         raise ValueError("it has no tabular, or no end of it")
     body = _after_arguments(text[begin.end() : end])
     lines = [re.split(r"(?<!\\)&", line) for line in re.split(r"\\\\(?:\[[^]]{0,20}\])?", body)]
-    _check_columns(max(map(len, lines)))
     rows = [cells for line in lines if any(cells := [c for part in line for c in _cells(part)])]
     for above, row in pairwise(rows):  # a \multirow stands above
         row[0] = row[0] or above[0]
-    return _table(rows, path)
+    return _table(rows)
 
 
 def _after_arguments(text: str) -> str:
@@ -195,12 +192,11 @@ def _cells(source: str) -> list[str]:
     return [" ".join(source.split())] * (int(several[1]) if several else 1)
 
 
-def _table(rows: list[list[str]], path: Path) -> pd.DataFrame:
+def _table(rows: list[list[str]]) -> pd.DataFrame:
     """A table whose first row is its header."""
     if not rows:
         raise ValueError("it has no table")
     header, *rest = rows
-    check_columns(header, path.name)
     _check_columns(len(header))
     for number, row in enumerate(rest, 1):
         if len(row) != len(header):
@@ -215,16 +211,14 @@ def _check_columns(count: int) -> None:
 def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
     """A row for each number of a table whose last columns have them; a header may have their %."""
     names = [name for name in map(str, table.columns) if name not in OF_NUMBERS]
-    printed = []
-    for name in names:
+
+    def has_numbers(name: str) -> bool:
         read = [_parsed(value) for value in table[name]]
-        told = [number for number in read if number and not math.isnan(number.value)]
-        printed.append(all(read) and bool(told))
-    labels = 1 + next((k for k, right in enumerate(printed[1:]) if right), len(names) - 1)
-    if labels >= len(names):
-        raise UserError(
-            f"{file}: it has neither a column 'value' nor one of numbers after a label."
-        )
+        return all(read) and not all(number and math.isnan(number.value) for number in read)
+
+    labels = next((k for k, name in enumerate(names) if k and has_numbers(name)), len(names))
+    if labels == len(names):
+        raise UserError(f"{file}: it has no column 'value', and none of numbers after a label.")
     kept = [*names[:labels], *(name for name in OF_NUMBERS if name in table)]
     long = table.melt(kept, var_name=COLUMN, value_name="value", ignore_index=False)
     if "unit" not in long:
@@ -235,20 +229,17 @@ def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
 def _with_numbers(table: pd.DataFrame, file: str) -> pd.DataFrame:
     """The table with numbers in its columns of numbers; rows without a value are left out."""
     read = {
-        name: [_number(file, name, *cell) for cell in enumerate(table[name], 1)]
+        name: pd.DataFrame([_number(file, name, *cell) for cell in enumerate(table[name], 1)])
         for name in ("value", "rounding", "sd", "se", "seeds")
         if name in table
     }
-    columns = {name: [number.value for number in numbers] for name, numbers in read.items()}
-    columns.setdefault("rounding", [number.rounding for number in read["value"]])
+    columns: dict[str, Any] = {name: numbers["value"].to_numpy() for name, numbers in read.items()}
+    value = read["value"].set_index(table.index)
     unit = table.get("unit", pd.Series("", table.index)).fillna("")
-    table = table.assign(
-        unit=[u or "%" * number.percent for u, number in zip(unit, read["value"], strict=True)],
-        **columns,
-    )
-    spreads = pd.Series([number.spread for number in read["value"]], table.index)
-    if spreads.notna().any():
-        table["sd"] = table["sd"].fillna(spreads) if "sd" in table else spreads
+    unit = unit.where(unit != "", value["percent"].map({True: "%", False: ""}))
+    table = table.assign(unit=unit, **{"rounding": value["rounding"], **columns})
+    if value["spread"].notna().any():
+        table["sd"] = table.get("sd", value["spread"]).fillna(value["spread"])
     table = table[table["value"].notna()].reset_index(drop=True)
     if table.empty:
         raise UserError(f"{file}: it has no numbers in the column 'value'.")
@@ -264,10 +255,8 @@ def _parsed(value: object) -> Printed | None:
 
 
 def _number(file: str, column: str, row: int, value: object) -> Printed:
-    found, least = _parsed(value), {"seeds": 1.0}.get(column, 0.0)
-    if found is None:
-        raise UserError(f"{file}: {column} is {shown(value)} in row {row}; it must be a number.")
-    if column != "value" and found.value < least:
-        told = f"it must be at least {least:g}"
-        raise UserError(f"{file}: {column} is {shown(value)} in row {row}; {told}.")
+    found, least = _parsed(value), {"value": -math.inf, "seeds": 1.0}.get(column, 0.0)
+    if found is None or found.value < least:
+        told = f"at least {least:g}" if found else "a number"
+        raise UserError(f"{file}: {column} is {shown(value)} in row {row}; it must be {told}.")
     return found

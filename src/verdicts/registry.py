@@ -5,9 +5,9 @@ Entries import large libraries inside their functions, so that their names are k
 
 import difflib
 import importlib
-import importlib.util
 import pkgutil
 import re
+import runpy
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -121,9 +121,8 @@ class Registry(dict[str, T]):
         notebook's cell that is run twice: it replaces the entry.
         """
         if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
-            raise UserError(
-                f"{self.kind}: {name!r} is not allowed as a name; use letters, digits, _, - and ."
-            )
+            told = "is not allowed as a name; use letters, digits, _, - and ."
+            raise UserError(f"{self.kind}: {name!r} {told}")
         defined = definition and f"{definition.__module__}:{definition.__qualname__}"
         if name in self and (defined is None or self.definitions.get(name) != defined):
             raise UserError(f"{self.kind}: {name!r} is registered already; choose another name.")
@@ -157,14 +156,9 @@ def load_plugin(name: str) -> None:
             return
         if Path(name).exists() and not Path(name).is_file():  # opening a pipe may block for ever
             raise UserError(f"import: {name!r} can't be imported: it is not a regular file.")
-        spec = importlib.util.spec_from_file_location(Path(name).stem, name)
-        assert spec is not None  # nor is its loader, for a path that ends in .py
-        assert spec.loader is not None
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        runpy.run_path(name, run_name=Path(name).name)  # no name that a module can have
     except UserError:
         raise
     except Exception as error:  # whatever the file does
-        kind = type(error).__name__
-        raise UserError(
-            f"import: {name!r} can't be imported: {kind}: {in_a_line(error)}."
-        ) from None
+        told = f"{type(error).__name__}: {in_a_line(error)}"
+        raise UserError(f"import: {name!r} can't be imported: {told}.") from None

@@ -18,20 +18,6 @@ RESERVED = ("run", "seed", "step", "diverged", "started")
 #: Names of columns that say which side a run is on, and the most values of a setting.
 METHODS, MOST_VALUES = ("method", "algorithm", "algo", "model", "optimizer", "agent", "name"), 50
 
-DRAFT = """\
-# One claim to start from. The columns of {file}: {columns}.
-# `verdicts quantities` lists what claims can be about. To judge it: {command}
-# Both sides are the best of these results, so that a test of this claim takes new seeds.
-claims:
-  first-claim:
-    says: {says}
-    from: {table} # the table: {file}
-    quantity: difference # for each seed (without seeds, of all runs): one side − the other
-    with: {{{sides}{over}}}
-    {relation}: 0 # {end} values are taken for better ones
-    margin: {margin:g} # a smaller difference does not matter. Yours to state, before you look
-"""
-
 
 def draft(path: Path, out: Path) -> str:
     """The content of a claims file ``out`` on the table at ``path``: its two best methods differ.
@@ -48,8 +34,7 @@ def draft(path: Path, out: Path) -> str:
     texts.sort(key=lambda name: name.lower() not in METHODS)
     if not texts or not numbers:
         what = "text with two values or more, such as method" if numbers else "numbers"
-        told = f"table: {str(path)!r} has no column of {what}; a claim compares two sides."
-        raise UserError(told)
+        raise UserError(f"table: {str(path)!r} has no column of {what}; a claim has two sides.")
     method, value = texts[0], next((n for n in numbers if worst_of(n) is not None), numbers[-1])
     lowest = worst_of(value) == float("inf")
     means = rows.groupby(method)[value].mean().sort_values(ascending=lowest)
@@ -61,24 +46,28 @@ def draft(path: Path, out: Path) -> str:
             over.append(others.pop(0))  # what tells runs of a seed apart
     column, of, minus, number = map(_plain, (method, *means.index[:2], value))
     end = "lower" if lowest else "higher"
-    return DRAFT.format(
-        file=" ".join(path.name.split()),
-        columns=" ".join(", ".join(columns).split()),
-        command=f"verdicts check {out} --tables {path.parent}".replace("\n", " "),
-        says=_plain(f"{means.index[0]} has a {end} {value} than {means.index[1]}"),
-        table=_plain(path.stem),
-        sides=f"of: {{{column}: {of}}}, minus: {{{column}: {minus}}}, value: {number}",
-        over=f", over: [{', '.join(map(_plain, over))}]" if over else "",
-        relation="below" if lowest else "above",
-        end=end,
-        margin=float(f"{abs(means.iloc[0]) / 100:.0e}") or 1,
-    )
+    file, listed = (" ".join(text.split()) for text in (path.name, ", ".join(columns)))
+    margin = float(f"{abs(means.iloc[0]) / 100:.0e}") or 1
+    command = f"verdicts check {out} --tables {path.parent}".replace("\n", " ")
+    more = f", over: [{', '.join(map(_plain, over))}]" if over else ""
+    return f"""\
+# One claim to start from. The columns of {file}: {listed}.
+# `verdicts quantities` lists what claims can be about. To judge it: {command}
+# Both sides are the best of these results, so that a test of this claim takes new seeds.
+claims:
+  first-claim:
+    says: {_plain(f"{means.index[0]} has a {end} {value} than {means.index[1]}")}
+    from: {_plain(path.stem)} # the table: {file}
+    quantity: difference # for each seed (without seeds, of all runs): one side − the other
+    with: {{of: {{{column}: {of}}}, minus: {{{column}: {minus}}}, value: {number}{more}}}
+    {"below" if lowest else "above"}: 0 # {end} values are taken for better ones
+    margin: {margin:g} # a smaller difference does not matter. Yours to state, before you look
+"""
 
 
 def _plain(value: object) -> str:
     """A value in YAML's flow style, quoted where it must be."""
-    text = str(value)
     if not isinstance(value, str):
-        return text.lower() if text in ("True", "False") else text
-    plain = re.fullmatch(r"[^\W\d][\w ]*", text) and yaml.safe_load(text) == text
-    return text if plain else json.dumps(text, ensure_ascii=False)
+        return str(value).lower()
+    plain = re.fullmatch(r"[^\W\d][\w ]*", value) and yaml.safe_load(value) == value
+    return value if plain else json.dumps(value, ensure_ascii=False)
