@@ -21,10 +21,10 @@ from verdicts.report import Result
 from verdicts.row import ABSENT, alike
 from verdicts.run_values import highest_is_best
 from verdicts.scores import Scores, Side, are_left_out, mean_over, sides
-from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
+from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import holm
-from verdicts.statistics.samples import DRAWS, StudentT, Welch, two_sided
+from verdicts.statistics.samples import DRAWS
 from verdicts.table import Column, need, of_frame
 
 if TYPE_CHECKING:
@@ -202,30 +202,20 @@ def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[
     for (a, b), pair, p in zip(pairs, tests, adjusted, strict=True):
         if p <= ALPHA:
             rank[b if pair.side == 1 else a] += 1
+    behind: list[tuple[Any, ...]] = [(np.nan,) * 4 + (None,)]
+    with_best = zip(tests[: len(ordered) - 1], levels, adjusted, paired, strict=False)
+    behind += [(of.estimate, *of.interval(level), p, both) for of, level, p, both in with_best]
     records = []
-    for k, name in enumerate(ordered):
+    for name, place, more in zip(ordered, rank, behind, strict=True):
         mean = means[name]
-        behind: tuple[Any, ...] = (np.nan,) * 4 + (None,)
-        if k:  # the first pairs are those with the best
-            ends = tests[k - 1].interval(levels[k - 1])
-            behind = (tests[k - 1].estimate, *ends, adjusted[k - 1], paired[k - 1])
-        own = (name, rank[k], mean.pairs, mean.estimate, *mean.interval(ALPHA))
-        records.append((*own, *behind))
+        records.append((name, place, mean.pairs, mean.estimate, *mean.interval(ALPHA), *more))
     told = [f"With {len(pairs):,} pairs, Student's and Welch's t tests decide"]
     return pd.DataFrame(records, columns=["method", *COLUMNS]), told * (len(pairs) >= MANY)
 
 
 def _difference(of: np.ndarray, minus: np.ndarray, draws: int, *, paired: bool) -> Evidence:
     """The evidence in the difference of two methods; with ``FEW_DRAWS``, by a t test if it can."""
+    if not paired:
+        return unpaired_evidence(of, minus, ABOVE)
     with np.errstate(invalid="ignore"):  # both diverged
-        given = [of - minus] if paired else [of, minus]
-    given = [some[~np.isnan(some)] for some in given]
-    one, other = given[0], given[-1]
-    many = draws == FEW_DRAWS and all(len(some) >= FEWEST for some in given)
-    if many and all(np.ptp(some) > ROUNDING * np.abs(some).max() for some in given):  # and finite
-        test = StudentT(one, np.ones(len(one))) if paired else Welch(one, other)
-        mean = float(one.mean() - (0 if paired else other.mean()))
-        count, side = min(len(one), len(other)), 1 if mean >= 0 else -1
-        p = two_sided(test, 0.0, side)
-        return Evidence(ABOVE, count, 0, mean, np.nan, "", side, p=p, interval=test.interval)
-    return evidence(one, ABOVE, draws) if paired else unpaired_evidence(one, other, ABOVE)
+        return evidence(of - minus, ABOVE, draws, student=draws == FEW_DRAWS)
