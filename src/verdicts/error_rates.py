@@ -464,10 +464,6 @@ def shares(form: Form, simulations: int) -> list[dict[str, Any]]:
     return [{**known, "simulations": count, "why": form.why} for known in records.values()]
 
 
-#: The number of simulations of a quick table.
-QUICK = 100
-
-
 def rates(simulations: int) -> pd.DataFrame:
     """The table: a row for each form and rule, the same whatever the number of processes."""
     with ProcessPoolExecutor(2) as pool:

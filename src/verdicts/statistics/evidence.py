@@ -205,9 +205,7 @@ def unpaired_evidence(
     if permuted and 2 / comb(sum(counts), counts[0]) > ALPHA:
         found = replace(found, obstacle=f"too few runs for a permutation test: {told}")
     skewness = samples.skewness(of, minus) if spread > 0 else 0.0
-    one: samples.OneSample = (
-        samples.Permutation(of, minus, splits) if permuted else samples.Welch(of, minus)
-    )
+    one = samples.Permutation(of, minus, splits) if permuted else samples.Welch(of, minus)
     side = 1 if one.tail(expectation.value, 1) <= one.tail(expectation.value, -1) else -1
     p_t = NAN if permuted else samples.two_sided(one, expectation.value, side)
     return tested(replace(found, p_t=p_t, skewness=skewness), one, side)
@@ -276,8 +274,7 @@ def _estimate(part: np.ndarray, whole: np.ndarray) -> float:
 
 def _obstacle(count: int, infinite: int, expectation: Expectation, *, constant: bool) -> str:
     if count < FEWEST:
-        seeds = "1 seed" if count == 1 else f"{count} seeds"
-        return f"too few seeds: {seeds}; a verdict takes {FEWEST}"
+        return f"too few seeds: {count} seed{'s' * (count != 1)}; a verdict takes {FEWEST}"
     told = f"the number is infinite in {infinite} of {count}"
     if infinite and expectation.relation == "paper":
         return f"{told} seeds"

@@ -43,22 +43,11 @@ from verdicts.statistics.planning import share_at
 from verdicts.statistics.rules import spoken
 from verdicts.statistics.samples import Interval
 
-HOLDS = "holds"
-FAILS = "fails"
-REVERSED = "reversed"
-EQUIVALENT = "equivalent"
-CONSISTENT = "consistent"
-NOT_MET = "not met"
-CANNOT_TELL = "cannot be told"
-DEPENDS = "depends"
-UNDECIDED = "undecided"
-OUT_OF_SCALE = "out of scale"
-NOT_RUN = "not run"
-ROBUST = "robust"
-NO_EFFECT = "no effect"
-MOSTLY_HOLDS = "mostly holds"
-MOSTLY_REVERSED = "mostly reversed"
-MIXED = "mixed"
+HOLDS, FAILS, REVERSED, EQUIVALENT = "holds", "fails", "reversed", "equivalent"
+CONSISTENT, NOT_MET, CANNOT_TELL = "consistent", "not met", "cannot be told"
+UNDECIDED, OUT_OF_SCALE, NOT_RUN = "undecided", "out of scale", "not run"
+ROBUST, NO_EFFECT, DEPENDS, MIXED = "robust", "no effect", "depends", "mixed"
+MOSTLY_HOLDS, MOSTLY_REVERSED = "mostly holds", "mostly reversed"
 
 #: All verdicts, in the order in which they are counted.
 VERDICTS = (

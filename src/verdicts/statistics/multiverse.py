@@ -87,10 +87,9 @@ class Multiverse:
         told = []
         for name, words in (("holds", "holds most"), ("reversed", "its opposite")):
             best = max(self.shares, key=lambda cell: (cell[name], cell["count"]), default={name: 0})
-            if not best[name]:
-                continue
-            share = f"{100 * best[name]:.0f} % of {best['count']}"
-            told.append(f"{words} with {best['where']} ({share})")
+            if best[name]:
+                share = f"{100 * best[name]:.0f} % of {best['count']}"
+                told.append(f"{words} with {best['where']} ({share})")
         return ", ".join(told)
 
     def interval(self, side: int) -> tuple[float, float]:

@@ -135,8 +135,7 @@ def _cuts(values: np.ndarray) -> list[float]:
     count = len(ordered)
     near = count // 50  # a cut may be so many universes off, for the sake of a readable number
     places = np.arange(1, CUTS + 1) * count // (CUTS + 1)
-    lows = ordered[np.maximum(places - 1 - near, 0)].tolist()
-    highs = ordered[np.minimum(places + near, count - 1)].tolist()
+    lows, highs = ordered[np.clip([places - 1 - near, places + near], 0, count - 1)].tolist()
     return sorted({readable(*pair) for pair in zip(lows, highs, strict=True) if pair[0] < pair[1]})
 
 
@@ -145,8 +144,7 @@ def readable(low: float, high: float) -> float:
     if low <= 0 < high:
         return 0.0
     exponent = math.floor(math.log10(max(abs(low), abs(high))))
-    for digits in range(16):
-        step = exponent - digits
+    for step in range(exponent, exponent - 16, -1):
         value = float(f"{math.ceil(low / 10.0**step)}e{step}")
         if low <= value < high:
             return value
@@ -216,19 +214,18 @@ def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
     named = {spoken(str(name)): values for name, values in settings.items()}
     met = pd.Series(False, index=settings.index)
     for box in rule.split(", or ") if rule else []:
-        inside = pd.Series(True, index=settings.index)
-        for condition in box.split(" and "):
-            if not (match := CONDITION.fullmatch(condition)):
-                raise UserError(f"the condition {shown(condition)} of a rule cannot be read")
-            low, name, sign, value = match.groups()
-            if "is" in sign:
-                inside &= (named[name] == value) == (sign == "is")
-                continue
-            inside &= (named[name] <= _value(value)) == (sign == "≤")
-            if low:
-                inside &= named[name] > _value(low)
-        met |= inside
+        met |= np.logical_and.reduce([_fulfils(part, named) for part in box.split(" and ")])
     return met
+
+
+def _fulfils(condition: str, named: Mapping[str, pd.Series]) -> pd.Series:
+    if not (match := CONDITION.fullmatch(condition)):
+        raise UserError(f"the condition {shown(condition)} of a rule cannot be read")
+    low, name, sign, value = match.groups()
+    if "is" in sign:
+        return (named[name] == value) == (sign == "is")
+    inside = (named[name] <= _value(value)) == (sign == "≤")
+    return inside & (named[name] > _value(low)) if low else inside
 
 
 def _value(text: str) -> float:

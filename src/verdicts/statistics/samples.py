@@ -87,7 +87,7 @@ def skewness(of: np.ndarray, *minus: np.ndarray) -> float:
     return float(third / square**1.5)
 
 
-class StudentT:
+class StudentT(OneSample):
     """Student's t test of three numbers or more that are finite and differ."""
 
     def __init__(self, part: np.ndarray, whole: np.ndarray) -> None:
@@ -109,7 +109,7 @@ class StudentT:
         return searched(self, centre, half / self.whole.mean(), level)
 
 
-class SignFlips:
+class SignFlips(OneSample):
     """The sign-flip test; ``draws`` as ``DRAWS``."""
 
     def __init__(self, part: np.ndarray, whole: np.ndarray, draws: int = DRAWS) -> None:
@@ -137,7 +137,7 @@ class SignFlips:
         return float(means[count - 1]), float(means[-count])
 
 
-class SignedRanks:
+class SignedRanks(OneSample):
     """Wilcoxon's signed-rank test, exact with ties up to ``MANY`` numbers."""
 
     def __init__(self, part: np.ndarray, whole: np.ndarray) -> None:
@@ -255,7 +255,7 @@ def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     return median, float(ends[0]), float(ends[1])
 
 
-class Welch:
+class Welch(OneSample):
     """Welch's t test; sides without a spread have one of rounding."""
 
     def __init__(self, of: np.ndarray, minus: np.ndarray) -> None:
@@ -274,7 +274,7 @@ class Welch:
         return self.centre - half, self.centre + half
 
 
-class Permutation:
+class Permutation(OneSample):
     """The permutation test, of ranks if there are infinite values; ``splits`` as ``SPLITS``."""
 
     def __init__(self, of: np.ndarray, minus: np.ndarray, splits: int = SPLITS) -> None:
@@ -327,8 +327,7 @@ def choices(count: int, others: int, most: int) -> np.ndarray:
     if comb(size, count) <= most:
         places = np.array(list(combinations(range(size), count)))
     else:
-        stream = np.random.default_rng(0)
-        number = min(most, MOST_NUMBERS // size)
+        stream, number = np.random.default_rng(0), min(most, MOST_NUMBERS // size)
         orders = stream.permuted(np.tile(np.arange(size), (number, 1)), axis=1)
         places = np.concatenate([np.arange(count)[None], orders[:, :count]])
     chosen = np.zeros((len(places), size))
