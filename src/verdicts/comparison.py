@@ -21,10 +21,10 @@ from verdicts.report import Result
 from verdicts.row import ABSENT, alike
 from verdicts.run_values import highest_is_best
 from verdicts.scores import Scores, Side, are_left_out, mean_over, sides
-from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
-from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
+from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.evidence import Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import holm
-from verdicts.statistics.samples import DRAWS, StudentT, Welch, two_sided
+from verdicts.statistics.samples import DRAWS
 from verdicts.table import Column, need, of_frame
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ class Comparison(Result):
     @property
     def within(self) -> list[str]:
         """The methods that are within the noise of the best."""
-        first = self.frame["rank"] == 1
-        return [name for name, is_first in zip(self.names, first, strict=True) if is_first]
+        return [str(name) for name in self.frame[self.frame["rank"] == 1].iloc[:, 0]]
 
     def sentences(self) -> list[str]:
         """How far each method is behind the best, and what does not count."""
@@ -110,9 +109,8 @@ class Comparison(Result):
         places, fills = range(len(names)), np.where(self.frame["rank"] == 1, "tab:blue", "white")
         axes.hlines(places, self.frame["low"], self.frame["high"], color="tab:blue")
         axes.scatter(self.frame["mean"], places, c=fills, edgecolors="tab:blue", zorder=2)
-        axes.set(xlabel=f"{self.metric} (95 % interval)", yticks=places)
-        axes.set_yticklabels(names, parse_math=False)
-        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_yticks(places, names, parse_math=False)
+        axes.set(xlabel=f"{self.metric} (95 % interval)", ylim=(len(names) - 0.5, -0.5))
 
 
 def compare(
@@ -144,18 +142,13 @@ def compare(
     left_out = [f"{nameless} rows have no {by}"] if nameless else []
     for side in found:
         each = Scores(mean_over(side.values), [side]).told(value)
-        if lacking := _seeds_of_others(side, found):
+        own, theirs = _seeds(side), map(_seeds, found)
+        if lacking := set().union(*(seeds for seeds in theirs if own & seeds)) - own:
             each.append(f"{are_left_out(lacking)}: a run to compare with is missing")
         left_out += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
     frame, more = _ranked(dict(zip(methods, found, strict=True)), -1.0 if lowest else 1.0)
     frame = frame.rename(columns={"method": "method" if by in COLUMNS else by})
     return Comparison(frame, metric, lowest, (*left_out, *more))
-
-
-def _seeds_of_others(side: Side, others: Sequence[Side]) -> set[Any]:
-    """The seeds that a method lacks, and another one has with which it is paired."""
-    own, theirs = _seeds(side), [_seeds(other) for other in others]
-    return set().union(*(seeds for seeds in theirs if own & seeds)) - own
 
 
 def _seeds(side: Side) -> set[Any]:
@@ -175,8 +168,7 @@ def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFr
         if array.ndim not in (1, 2):
             raise UserError(f"data: {name!r} has {array.ndim} axes, not [seeds] or [seeds, tasks].")
         seeds, tasks = np.indices(np.atleast_2d(array.T).T.shape).reshape(2, -1)
-        columns = {over[0]: tasks, "seed": seeds, metric: array.ravel(), by: name}
-        parts.append(pd.DataFrame(columns))
+        parts.append(pd.DataFrame({over[0]: tasks, "seed": seeds, metric: array.ravel(), by: name}))
     return of_frame(pd.concat(parts))
 
 
@@ -184,48 +176,32 @@ def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[
     """The rows of ``Comparison.frame``, and what is said of pairs."""
     values = pd.DataFrame({name: mean_over(side.values) for name, side in found.items()})
     pairs = list(combinations(range(len(found)), 2))
-    draws = FEW_DRAWS if len(pairs) >= MANY else DRAWS
+    draws = FEW_DRAWS if (many := len(pairs) >= MANY) else DRAWS
     means = {name: evidence(of.to_numpy(), ABOVE, draws) for name, of in values.items()}
     if all(np.isnan(mean.estimate) for mean in means.values()):
         raise UserError("metric: no method has a number in any seed.")
-    worst_last = {name: (not mean.pairs, -sign * mean.estimate) for name, mean in means.items()}
-    ordered = sorted(found, key=lambda name: worst_last[name])
+    ordered = sorted(means, key=lambda name: (not means[name].pairs, -sign * means[name].estimate))
     X = sign * values[ordered].to_numpy().T
     seeds = [_seeds(found[name]) for name in ordered]
     paired = [not seeds[a].isdisjoint(seeds[b]) for a, b in pairs]
-    tests = [
-        _difference(X[a], X[b], draws, paired=both)
-        for (a, b), both in zip(pairs, paired, strict=True)
-    ]
+    with np.errstate(invalid="ignore"):  # both diverged
+        tests = [
+            evidence(X[a] - X[b], ABOVE, draws, student=many)
+            if both
+            else unpaired_evidence(X[a], X[b], ABOVE)
+            for (a, b), both in zip(pairs, paired, strict=True)
+        ]
     adjusted, levels = holm([pair.p for pair in tests])
     rank = np.where([means[name].pairs for name in ordered], 1.0, np.nan)
     for (a, b), pair, p in zip(pairs, tests, adjusted, strict=True):
         if p <= ALPHA:
             rank[b if pair.side == 1 else a] += 1
+    behind: list[tuple[Any, ...]] = [(np.nan,) * 4 + (None,)]
+    with_best = zip(tests[: len(ordered) - 1], levels, adjusted, paired, strict=False)
+    behind += [(of.estimate, *of.interval(level), p, both) for of, level, p, both in with_best]
     records = []
-    for k, name in enumerate(ordered):
+    for name, place, more in zip(ordered, rank, behind, strict=True):
         mean = means[name]
-        behind: tuple[Any, ...] = (np.nan,) * 4 + (None,)
-        if k:  # the first pairs are those with the best
-            ends = tests[k - 1].interval(levels[k - 1])
-            behind = (tests[k - 1].estimate, *ends, adjusted[k - 1], paired[k - 1])
-        own = (name, rank[k], mean.pairs, mean.estimate, *mean.interval(ALPHA))
-        records.append((*own, *behind))
+        records.append((name, place, mean.pairs, mean.estimate, *mean.interval(ALPHA), *more))
     told = [f"With {len(pairs):,} pairs, Student's and Welch's t tests decide"]
-    return pd.DataFrame(records, columns=["method", *COLUMNS]), told * (len(pairs) >= MANY)
-
-
-def _difference(of: np.ndarray, minus: np.ndarray, draws: int, *, paired: bool) -> Evidence:
-    """The evidence in the difference of two methods; with ``FEW_DRAWS``, by a t test if it can."""
-    with np.errstate(invalid="ignore"):  # both diverged
-        given = [of - minus] if paired else [of, minus]
-    given = [some[~np.isnan(some)] for some in given]
-    one, other = given[0], given[-1]
-    many = draws == FEW_DRAWS and all(len(some) >= FEWEST for some in given)
-    if many and all(np.ptp(some) > ROUNDING * np.abs(some).max() for some in given):  # and finite
-        test = StudentT(one, np.ones(len(one))) if paired else Welch(one, other)
-        mean = float(one.mean() - (0 if paired else other.mean()))
-        count, side = min(len(one), len(other)), 1 if mean >= 0 else -1
-        p = two_sided(test, 0.0, side)
-        return Evidence(ABOVE, count, 0, mean, np.nan, "", side, p=p, interval=test.interval)
-    return evidence(one, ABOVE, draws) if paired else unpaired_evidence(one, other, ABOVE)
+    return pd.DataFrame(records, columns=["method", *COLUMNS]), told * many

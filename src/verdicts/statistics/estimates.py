@@ -49,7 +49,5 @@ def estimate(values: np.ndarray) -> Estimate:
     values = np.asarray(values, dtype=float)
     count = len(values)
     std = float(values.std(ddof=1)) if count > 1 else np.nan
-    half_width = np.nan
-    if count >= FEWEST:
-        half_width = float(special.stdtrit(count - 1, 1 - ALPHA / 2) * std / np.sqrt(count))
-    return Estimate(float(values.mean()), std, half_width, count)
+    half_width = float(special.stdtrit(count - 1, 1 - ALPHA / 2) * std / np.sqrt(count))
+    return Estimate(float(values.mean()), std, half_width if count >= FEWEST else np.nan, count)

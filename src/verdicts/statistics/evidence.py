@@ -123,11 +123,14 @@ class Evidence:
     left_out: str = ""
 
 
-def evidence(values: np.ndarray, expectation: Expectation, draws: int = samples.DRAWS) -> Evidence:
+def evidence(
+    values: np.ndarray, expectation: Expectation, draws: int = samples.DRAWS, student: bool = False
+) -> Evidence:
     """The evidence in one value per seed, or in a part and a whole per seed: ``[seeds, 2]``.
 
     NaN is a seed without a value. Wholes have a positive mean. ``draws`` is the number of choices
-    of signs (``samples``); simulations take fewer.
+    of signs (``samples``); simulations take fewer. With ``student``, Student's test
+    decides from ``EXACT_FROM`` seeds on, too.
     """
     given = np.asarray(values, dtype=float)
     given = given if given.ndim == 2 else np.stack([given, np.ones_like(given)], 1)
@@ -157,7 +160,7 @@ def evidence(values: np.ndarray, expectation: Expectation, draws: int = samples.
     if not constant:
         p_t = samples.two_sided(test, value, side)
         found = replace(found, p_t=p_t, skewness=samples.skewness(off))
-    if constant or EXACT_FROM <= count <= samples.MANY:
+    if constant or (EXACT_FROM <= count <= samples.MANY and not student):
         # of many equal numbers, some say as much as all
         test = samples.SignFlips(part[: samples.MANY], whole[: samples.MANY], draws)
         found = replace(found, p_sign_flip=samples.two_sided(test, value, side))
@@ -202,10 +205,7 @@ def unpaired_evidence(
     if permuted and 2 / comb(sum(counts), counts[0]) > ALPHA:
         found = replace(found, obstacle=f"too few runs for a permutation test: {told}")
     skewness = samples.skewness(of, minus) if spread > 0 else 0.0
-    ranked = bool(infinite)
-    one: samples.OneSample = (
-        samples.Permutation(of, minus, ranked, splits) if permuted else samples.Welch(of, minus)
-    )
+    one = samples.Permutation(of, minus, splits) if permuted else samples.Welch(of, minus)
     side = 1 if one.tail(expectation.value, 1) <= one.tail(expectation.value, -1) else -1
     p_t = NAN if permuted else samples.two_sided(one, expectation.value, side)
     return tested(replace(found, p_t=p_t, skewness=skewness), one, side)
@@ -274,8 +274,7 @@ def _estimate(part: np.ndarray, whole: np.ndarray) -> float:
 
 def _obstacle(count: int, infinite: int, expectation: Expectation, *, constant: bool) -> str:
     if count < FEWEST:
-        seeds = "1 seed" if count == 1 else f"{count} seeds"
-        return f"too few seeds: {seeds}; a verdict takes {FEWEST}"
+        return f"too few seeds: {count} seed{'s' * (count != 1)}; a verdict takes {FEWEST}"
     told = f"the number is infinite in {infinite} of {count}"
     if infinite and expectation.relation == "paper":
         return f"{told} seeds"

@@ -43,22 +43,11 @@ from verdicts.statistics.planning import share_at
 from verdicts.statistics.rules import spoken
 from verdicts.statistics.samples import Interval
 
-HOLDS = "holds"
-FAILS = "fails"
-REVERSED = "reversed"
-EQUIVALENT = "equivalent"
-CONSISTENT = "consistent"
-NOT_MET = "not met"
-CANNOT_TELL = "cannot be told"
-DEPENDS = "depends"
-UNDECIDED = "undecided"
-OUT_OF_SCALE = "out of scale"
-NOT_RUN = "not run"
-ROBUST = "robust"
-NO_EFFECT = "no effect"
-MOSTLY_HOLDS = "mostly holds"
-MOSTLY_REVERSED = "mostly reversed"
-MIXED = "mixed"
+HOLDS, FAILS, REVERSED, EQUIVALENT = "holds", "fails", "reversed", "equivalent"
+CONSISTENT, NOT_MET, CANNOT_TELL = "consistent", "not met", "cannot be told"
+UNDECIDED, OUT_OF_SCALE, NOT_RUN = "undecided", "out of scale", "not run"
+ROBUST, NO_EFFECT, DEPENDS, MIXED = "robust", "no effect", "depends", "mixed"
+MOSTLY_HOLDS, MOSTLY_REVERSED = "mostly holds", "mostly reversed"
 
 #: All verdicts, in the order in which they are counted.
 VERDICTS = (
@@ -68,9 +57,6 @@ VERDICTS = (
 )
 #: Counted where there are none, too.
 ALWAYS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
-
-#: Verdicts that no further seed changes, of claims about seeds.
-DECIDED = (HOLDS, FAILS, REVERSED, EQUIVALENT, CONSISTENT, NOT_MET)
 
 #: Verdicts on a cell that say yes, and no.
 RIGHT, WRONG = {HOLDS, CONSISTENT}, {FAILS, REVERSED, EQUIVALENT, NOT_MET}
@@ -83,9 +69,6 @@ WIDE = 0.2
 
 #: Verdicts with which ``verdicts check --strict`` has the exit status 1.
 STRICT = (FAILS, REVERSED, NOT_MET, MOSTLY_REVERSED, OUT_OF_SCALE, NOT_RUN)
-
-#: Verdicts over universes.
-OVER_UNIVERSES = (ROBUST, REVERSED, NO_EFFECT, MOSTLY_HOLDS, MOSTLY_REVERSED, DEPENDS, MIXED)
 
 #: The verdict where nearly all universes are on this side (``multiverse.SIDES``), …
 NEARLY_ALL = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
@@ -147,8 +130,6 @@ class Verdict:
         return self._ends(ALPHA, last=True)
 
     def _ends(self, level: float, *, last: bool) -> Interval:
-        if isinstance(self.evidence, MultiverseEvidence):
-            return self.evidence.low, self.evidence.high
         if self.evidence is None:
             return math.nan, math.nan
         intervals = (last and self.evidence.last) or self.evidence.interval
@@ -203,38 +184,30 @@ def judge_exact(evidence: Evidence) -> Verdict:
     right = (off if expected.relation == "above" else -off) > tiny
     known = {"paper": (CONSISTENT, NOT_MET), "near": (HOLDS, FAILS)}
     same, other = known.get(expected.relation, (EQUIVALENT, HOLDS if right else REVERSED))
-    none = dict.fromkeys(("p", "p_t", "p_sign_flip", "p_equivalent"), float("nan"))
-    found = replace(evidence, **none)  # type: ignore[arg-type]
+    found = replace(evidence, p=math.nan, p_t=math.nan, p_sign_flip=math.nan, p_equivalent=math.nan)
     return Verdict(same if inside else other, "exact: its value decides", found)
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
-    """The verdict of a table of cases (``quantities.cases``): holds if all are met."""
-    met_in = cases["met"].eq(True)
-    count, met = len(cases), int(met_in.sum())
+    """The verdict of a table of cases (``quantities.cases``): holds if all are met.
+
+    The hardest case is the one furthest beyond its limit; if all are met, the one nearest to its
+    limit. Distances are those of logarithms. What is no number is NaN.
+    """
+    broken = ~cases["met"].eq(True)
+    count, met = len(cases), int((~broken).sum())
     if not count:
         return Verdict(NOT_RUN, "there are no cases")
-    worst = hardest(cases)
-    broken = [] if met == count else [f"met in {met} of {count} cases"]
-    broken += [f"not in {case}" for case in cases.loc[~met_in, "case"][:1]]
-    return Verdict(
-        FAILS if broken else HOLDS, "; ".join(broken),
-        met=met, cases=count, hardest=str(worst["case"]),
-        hardest_measured=float(worst["measured"]), hardest_limit=float(worst["limit"]),
-    )  # fmt: skip
-
-
-def hardest(cases: pd.DataFrame) -> pd.Series:
-    """The case furthest beyond its limit; if all are met, the one nearest to its limit.
-
-    Distances are those of logarithms. A measured value or a limit that is no number is NaN.
-    """
-    numbers = cases[["measured", "limit"]].apply(pd.to_numeric, errors="coerce").astype(float)
+    measured, limit = (pd.to_numeric(cases[k], errors="coerce") for k in ("measured", "limit"))
     with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.log(numbers["measured"] / numbers["limit"]).abs().fillna(np.inf)
-    broken = ~cases["met"].eq(True)
-    at = (distance.where(broken) if broken.any() else -distance).argmax()
-    return cases.assign(**{str(name): of for name, of in numbers.items()}).iloc[int(at)]
+        distance = (measured.astype(float) / limit).transform(np.log).abs().fillna(np.inf)
+    worst = int((distance.where(broken) if broken.any() else -distance).argmax())
+    told = [f"met in {met} of {count} cases; not in {case}" for case in cases.loc[broken, "case"]]
+    return Verdict(
+        FAILS if told else HOLDS, "".join(told[:1]), met=met, cases=count,
+        hardest=str(cases["case"].iloc[worst]), hardest_measured=float(measured.iloc[worst]),
+        hardest_limit=float(limit.iloc[worst]),
+    )  # fmt: skip
 
 
 class Count(NamedTuple):
@@ -295,8 +268,7 @@ def judge_every(cells: Sequence[Verdict], each: str = "cells") -> Verdict:
             why = "; by chance, so many may be outside" if NOT_MET in only else ""
             return Verdict(CONSISTENT if count.can_be_told else CANNOT_TELL, reason + why)
         return Verdict(UNDECIDED if count.agrees else NOT_MET, reason)
-    worst = [verdict for verdict in (NOT_MET, CANNOT_TELL) if verdict in only]
-    return Verdict([*worst, UNDECIDED][0], reason)
+    return Verdict(next((v for v in (NOT_MET, CANNOT_TELL) if v in only), UNDECIDED), reason)
 
 
 def judge_depends(setting: str, values: Mapping[str, Sequence[Verdict]]) -> Verdict:
@@ -314,24 +286,20 @@ def judge_depends(setting: str, values: Mapping[str, Sequence[Verdict]]) -> Verd
     return Verdict(DEPENDS, f"on {setting}: {told}")
 
 
-def printed_verdict(p: float, low: float, high: float, expected: Expectation) -> str:
-    """The verdict on a printed number, by its p value and the ends of the prediction interval."""
-    most = WIDE * np.ptp(expected.scale) if expected.scale else math.inf
-    told = high - low <= most and not low <= 0 <= high
-    return NOT_MET if p <= ALPHA else CONSISTENT if told else CANNOT_TELL
-
-
 def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, str]:
     """The verdict by p values that are adjusted where they must be, and why it is undecided."""
     if evidence.obstacle:
         return UNDECIDED, evidence.obstacle
     expected = evidence.expectation
     if expected.relation == "paper":
-        return printed_verdict(p, *expected.on_scale(*evidence.interval(ALPHA)), expected), ""
+        low, high = expected.on_scale(*evidence.interval(ALPHA))
+        most = WIDE * np.ptp(expected.scale) if expected.scale else math.inf
+        told = high - low <= most and not low <= 0 <= high
+        return NOT_MET if p <= ALPHA else CONSISTENT if told else CANNOT_TELL, ""
     if p_equivalent <= ALPHA:
         doubt = "with noise as skewed as these seeds, it is false in up to 24 %"
-        told = doubt if abs(evidence.skewness) > SKEWED else ""
-        return EQUIVALENT if expected.directed else HOLDS, told
+        doubted = abs(evidence.skewness) > SKEWED
+        return EQUIVALENT if expected.directed else HOLDS, doubt * doubted
     if p <= ALPHA:
         right = evidence.side == (1 if expected.relation == "above" else -1)
         return (HOLDS if right else REVERSED) if expected.directed else FAILS, ""
@@ -348,18 +316,16 @@ def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
     """A verdict for each claim of a family; p values of rules are adjusted within it."""
     overall, _ = holm([evidence.p for evidence in family])
     rules, _ = holm([evidence.rule.p for evidence in family])
-    return [
-        _over_universes(*judged, len(family)) for judged in zip(family, overall, rules, strict=True)
-    ]
-
-
-def _over_universes(evidence: MultiverseEvidence, p: float, p_rule: float, family: int) -> Verdict:
-    multiverse = replace(evidence.multiverse, p=p)
-    if p_rule > ALPHA:
-        multiverse = replace(multiverse, rule="", rule_accuracy=math.nan, rule_settings=())
-    verdict, why = _by_shares(multiverse, evidence.expectation)
-    reason = "; ".join(filter(None, (why, _sentence(multiverse, verdict, evidence.expectation))))
-    return Verdict(verdict, reason, evidence, p, family=family, multiverse=multiverse)
+    verdicts = []
+    for evidence, p, p_rule in zip(family, overall, rules, strict=True):
+        multiverse, expected = replace(evidence.multiverse, p=p), evidence.expectation
+        if p_rule > ALPHA:
+            multiverse = replace(multiverse, rule="", rule_accuracy=math.nan, rule_settings=())
+        verdict, why = _by_shares(multiverse, expected)
+        reason = "; ".join(filter(None, (why, _sentence(multiverse, verdict, expected))))
+        size = len(family)
+        verdicts.append(Verdict(verdict, reason, evidence, p, family=size, multiverse=multiverse))
+    return verdicts
 
 
 def _by_shares(multiverse: Multiverse, expectation: Expectation) -> tuple[str, str]:

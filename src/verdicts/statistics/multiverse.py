@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from verdicts.lazy import pd, special, stats
 from verdicts.statistics.estimates import ALPHA, exceeds
-from verdicts.statistics.evidence import Expectation
+from verdicts.statistics.evidence import Expectation, Intervals
 from verdicts.statistics.rules import NONE, Rule, cut_at, find_rule
 from verdicts.statistics.samples import median_interval, signed_ranks
 
@@ -87,10 +87,9 @@ class Multiverse:
         told = []
         for name, words in (("holds", "holds most"), ("reversed", "its opposite")):
             best = max(self.shares, key=lambda cell: (cell[name], cell["count"]), default={name: 0})
-            if not best[name]:
-                continue
-            share = f"{100 * best[name]:.0f} % of {best['count']}"
-            told.append(f"{words} with {best['where']} ({share})")
+            if best[name]:
+                share = f"{100 * best[name]:.0f} % of {best['count']}"
+                told.append(f"{words} with {best['where']} ({share})")
         return ", ".join(told)
 
     def interval(self, side: int) -> tuple[float, float]:
@@ -108,8 +107,7 @@ def multiverse_of(text: str) -> Multiverse:
     return Multiverse(**{**values, "rule_settings": tuple(values["rule_settings"])})
 
 
-@dataclass(frozen=True)
-class MultiverseEvidence:
+class MultiverseEvidence(NamedTuple):
     """What the effects of a claim's universes say, before the adjustment in its family."""
 
     multiverse: Multiverse
@@ -123,9 +121,10 @@ class MultiverseEvidence:
     p: float
     #: The median effect, …
     estimate: float
-    #: … and its 95 % interval.
-    low: float
-    high: float
+    #: … and its 95 % interval, whatever the level.
+    interval: Intervals
+    #: There are no looks.
+    last: None = None
 
 
 def examined(
@@ -146,21 +145,22 @@ def examined(
     divided = enough and max(holds, opposite, within) < MOST * count
     of, rule = _rule(side, holds, opposite, settings) if divided else (1, NONE)
     low, high = share_interval(holds, count)
+    shares: Sequence[Mapping[str, Any]] = ()
+    variance = variance_shares(values, settings) if enough else {}
+    if variance:
+        most = sorted(variance, key=lambda name: -variance[name])
+        chosen = list(dict.fromkeys([*rule.settings, *most]))[:2]
+        shares = shares_by(side, settings, chosen, rule)
     multiverse = Multiverse(
         count=count, of=sampled, holds=holds, reversed=opposite, within=within,
         share=holds / count, low=low, high=high, p=p_of_all(values - expectation.value),
         rule=rule.text, rule_of="holds" if of == 1 else "reversed",
         rule_accuracy=rule.accuracy, rule_settings=tuple(rule.settings),
-        variance=variance_shares(values, settings) if enough else {},
-        both_diverged=both_diverged,
+        variance=variance, both_diverged=both_diverged, shares=shares,
     )  # fmt: skip
-    if enough and len(settings.columns):
-        most = sorted(map(str, settings), key=lambda name: -multiverse.variance[name])
-        chosen = list(dict.fromkeys([*rule.settings, *most]))[:2]
-        multiverse = replace(multiverse, shares=shares_by(side, settings, chosen, rule))
-    infinite, median = int(np.isinf(values).sum()), median_interval(np.sort(values))
-    numbers = (count, infinite, multiverse.p, *median)
-    return MultiverseEvidence(multiverse, expectation, rule, *numbers)
+    infinite, (median, *ends) = int(np.isinf(values).sum()), median_interval(np.sort(values))
+    found = (count, infinite, multiverse.p, median, lambda level: (ends[0], ends[1]))
+    return MultiverseEvidence(multiverse, expectation, rule, *found)
 
 
 def _rule(side: np.ndarray, holds: int, opposite: int, settings: pd.DataFrame) -> tuple[int, Rule]:
@@ -173,7 +173,7 @@ def _rule(side: np.ndarray, holds: int, opposite: int, settings: pd.DataFrame) -
     asked = (1,) if opposite <= holds else (-1,) if rare else (1, -1)
     for of in asked:
         if (rule := find_rule(side == of, settings)) is not NONE:
-            return of, replace(rule, p=min(1.0, rule.p * len(asked)))
+            return of, rule._replace(p=min(1.0, rule.p * len(asked)))
     return 1, NONE
 
 

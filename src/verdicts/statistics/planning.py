@@ -38,13 +38,9 @@ def checked_plan(key: str, value: object) -> Plan:
     if value is None:
         return ()
     looks = value if isinstance(value, list) else []
-    right = (
-        0 < len(looks) <= MOST_LOOKS
-        and all(type(look) is int and look >= FEWEST for look in looks)
-        and looks == sorted(set(looks))
-    )
+    right = 0 < len(looks) <= MOST_LOOKS and all(type(of) is int and of >= FEWEST for of in looks)
     wanted = f"give rising numbers of seeds from {FEWEST} on, at most {MOST_LOOKS}, or null"
-    check(right, key, value, wanted)
+    check(right and looks == sorted(set(looks)), key, value, wanted)
     return tuple(looks)
 
 
@@ -103,8 +99,7 @@ def _smallest(p: Sequence[float], plan: Plan) -> tuple[float, int]:
 
 def share_at(evidence: Evidence, *, coming: bool = False) -> float:
     """The share of α of the last look taken, or of the look that comes; 1 without a plan."""
-    spent = shares(evidence.plan)
-    taken = (evidence.looks or 0) + coming
+    spent, taken = shares(evidence.plan), (evidence.looks or 0) + coming
     return spent[min(max(taken, 1), len(spent)) - 1]
 
 
@@ -124,8 +119,7 @@ def detectable(evidence: Evidence, family: int = 1) -> float:
     while power(high, count, level) < POWER:
         high *= 2
     effect = optimize.brentq(lambda effect: power(effect, count, level) - POWER, 0, high, xtol=1e-6)
-    least = expected.margin or 0.0 if expected.relation == "near" else 0.0
-    return least + spread * float(effect)
+    return (expected.margin or 0.0) * (expected.relation == "near") + spread * float(effect)
 
 
 def seeds_needed(evidence: Evidence, family: int = 1) -> float:
@@ -177,8 +171,7 @@ def draw_power(effect: float, count: int, level: float = ALPHA) -> float:
     The value is ``effect`` standard deviations from our mean. The test is that of the prediction
     interval for one more seed.
     """
-    root = math.sqrt(count)
-    return _beyond(level / 2, count, effect * root, times=math.sqrt(count + 1))
+    return _beyond(level / 2, count, effect * math.sqrt(count), times=math.sqrt(count + 1))
 
 
 def _beyond(level: float, count: int, *centres: float, times: float = 1.0) -> float:

@@ -12,8 +12,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,7 @@ CATEGORIES = 12
 GAIN = 0.5
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """The best rule, whether or not it is good enough."""
 
     #: ``γ ≤ 0.3 and p > 0.9``; empty if no rule does better than the more frequent answer.
@@ -47,14 +46,13 @@ class Rule:
     #: Of the null hypothesis that settings tell nothing: an exact sign test, for all sizes.
     p: float
     #: The settings that it names, in their order, with the values that it asks for.
-    settings: Mapping[str, set[Any]] = field(default_factory=dict)
+    settings: Mapping[str, set[Any]] = {}
 
 
 NONE = Rule("", math.nan, 1.0)
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """A question about a setting: ``setting ≤ value``, or for categories ``setting is value``."""
 
     setting: str
@@ -95,11 +93,11 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
         return NONE
     (whole,) = sums_of(inside, answers, np.ones((1, len(inside)), dtype=bool))
     boxes = _boxes(fitted(whole, owners)[best], splits)
-    text = ", or ".join(" and ".join(_interval(c) for c in box.values()) for box in boxes)
-    named = [str(name) for name in settings if any(name in box for box in boxes)]
-    asked = {name: {s.value for box in boxes for s, _ in box.get(name, ())} for name in named}
+    asked = [split for box in boxes for split, _ in box]
+    values = {str(name): {of.value for of in asked if of.setting == name} for name in settings}
     p = min(1.0, len(LEAVES) * _sign_test(right, frequent))
-    return Rule(text, accuracy, p, asked)
+    named = {name: some for name, some in values.items() if some}
+    return Rule(", or ".join(map(_words, boxes)), accuracy, p, named)
 
 
 def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
@@ -137,8 +135,7 @@ def _cuts(values: np.ndarray) -> list[float]:
     count = len(ordered)
     near = count // 50  # a cut may be so many universes off, for the sake of a readable number
     places = np.arange(1, CUTS + 1) * count // (CUTS + 1)
-    lows = ordered[np.maximum(places - 1 - near, 0)].tolist()
-    highs = ordered[np.minimum(places + near, count - 1)].tolist()
+    lows, highs = ordered[np.clip([places - 1 - near, places + near], 0, count - 1)].tolist()
     return sorted({readable(*pair) for pair in zip(lows, highs, strict=True) if pair[0] < pair[1]})
 
 
@@ -147,8 +144,7 @@ def readable(low: float, high: float) -> float:
     if low <= 0 < high:
         return 0.0
     exponent = math.floor(math.log10(max(abs(low), abs(high))))
-    for digits in range(16):
-        step = exponent - digits
+    for step in range(exponent, exponent - 16, -1):
         value = float(f"{math.ceil(low / 10.0**step)}e{step}")
         if low <= value < high:
             return value
@@ -161,24 +157,23 @@ def _sign_test(ours: np.ndarray, theirs: np.ndarray) -> float:
     return float(special.bdtrc(wins - 1, wins + losses, 0.5)) if wins else 1.0
 
 
-#: The conditions on each setting that a universe must meet.
-Box = Mapping[str, Sequence[Condition]]
-
-
-def _boxes(tree: Tree, splits: Sequence[Split]) -> list[Box]:
-    """Where the tree says yes: the boxes of its leaves, put together where they can be."""
-    boxes: list[Box] = []
+def _boxes(tree: Tree, splits: Sequence[Split]) -> list[list[Condition]]:
+    """Where the tree says yes: the conditions of its leaves, put together where they can be."""
+    boxes = []
     whole = [all(leaves) for leaves in tree.leaves]
     for side, (child, leaves) in enumerate(zip(tree.children, tree.leaves, strict=True)):
-        path = [(splits[child], leaves[0])] if any(leaves) and not whole[side] else []
-        # "γ ≤ 0.1, or γ > 0.1 and p > 0.9" is "γ ≤ 0.1, or p > 0.9".
-        if any(leaves) and (whole[side] or not whole[1 - side]):
-            path.insert(0, (splits[tree.root], side == 0))
-        box: dict[str, list[Condition]] = {}
-        for split, true in path:
-            box.setdefault(split.setting, []).append((split, true))
-        boxes += [box] if box else []
+        if any(leaves):
+            # "γ ≤ 0.1, or γ > 0.1 and p > 0.9" is "γ ≤ 0.1, or p > 0.9".
+            needed = whole[side] or not whole[1 - side]
+            box = [(splits[tree.root], side == 0)] if needed else []
+            boxes.append(box if whole[side] else [*box, (splits[child], leaves[0])])
     return boxes
+
+
+def _words(box: Sequence[Condition]) -> str:
+    """``0.1 < γ ≤ 0.3 and p > 0.9``."""
+    by_setting = groupby(box, lambda condition: condition[0].setting)
+    return " and ".join(_interval(list(conditions)) for _, conditions in by_setting)
 
 
 def _interval(conditions: Sequence[Condition]) -> str:
@@ -219,20 +214,18 @@ def meets(rule: str, settings: pd.DataFrame) -> pd.Series:
     named = {spoken(str(name)): values for name, values in settings.items()}
     met = pd.Series(False, index=settings.index)
     for box in rule.split(", or ") if rule else []:
-        inside = pd.Series(True, index=settings.index)
-        for condition in box.split(" and "):
-            if not (match := CONDITION.fullmatch(condition)):
-                raise UserError(f"the condition {shown(condition)} of a rule cannot be read")
-            low, name, sign, value = match.groups()
-            values = named[name]
-            if "is" in sign:
-                inside &= (values == value) == (sign == "is")
-                continue
-            inside &= (values <= _value(value)) == (sign == "≤")
-            if low:
-                inside &= values > _value(low)
-        met |= inside
+        met |= np.logical_and.reduce([_fulfils(part, named) for part in box.split(" and ")])
     return met
+
+
+def _fulfils(condition: str, named: Mapping[str, pd.Series]) -> pd.Series:
+    if not (match := CONDITION.fullmatch(condition)):
+        raise UserError(f"the condition {shown(condition)} of a rule cannot be read")
+    low, name, sign, value = match.groups()
+    if "is" in sign:
+        return (named[name] == value) == (sign == "is")
+    inside = (named[name] <= _value(value)) == (sign == "≤")
+    return inside & (named[name] > _value(low)) if low else inside
 
 
 def _value(text: str) -> float:
@@ -260,8 +253,7 @@ def sums_of(inside: np.ndarray, answers: np.ndarray, chosen: np.ndarray) -> list
     return [(sign.sum(), sign @ true, (true.T * sign) @ true) for sign in signs]
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(NamedTuple):
     """A split and, on each of its sides, a split that may be none; the answer of each leaf."""
 
     root: int

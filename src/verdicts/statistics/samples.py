@@ -87,7 +87,7 @@ def skewness(of: np.ndarray, *minus: np.ndarray) -> float:
     return float(third / square**1.5)
 
 
-class StudentT:
+class StudentT(OneSample):
     """Student's t test of three numbers or more that are finite and differ."""
 
     def __init__(self, part: np.ndarray, whole: np.ndarray) -> None:
@@ -109,7 +109,7 @@ class StudentT:
         return searched(self, centre, half / self.whole.mean(), level)
 
 
-class SignFlips:
+class SignFlips(OneSample):
     """The sign-flip test; ``draws`` as ``DRAWS``."""
 
     def __init__(self, part: np.ndarray, whole: np.ndarray, draws: int = DRAWS) -> None:
@@ -137,7 +137,7 @@ class SignFlips:
         return float(means[count - 1]), float(means[-count])
 
 
-class SignedRanks:
+class SignedRanks(OneSample):
     """Wilcoxon's signed-rank test, exact with ties up to ``MANY`` numbers."""
 
     def __init__(self, part: np.ndarray, whole: np.ndarray) -> None:
@@ -247,17 +247,15 @@ def ranks_of(values: np.ndarray) -> np.ndarray:
 def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     """The median of sorted values, and the order statistics that enclose it with 95 %."""
     count = len(values)
-    lower, upper = values[(count - 1) // 2], values[count // 2]
     with np.errstate(invalid="ignore"):  # −∞ and ∞ have no mean
-        median = float(lower if lower == upper else (lower + upper) / 2)
+        median = float(np.median(values))
     # The interval from the k-th smallest to the k-th largest misses with 2 P(Binomial < k).
-    smallest = np.arange(count // 2)
-    inner = np.count_nonzero(2 * special.bdtr(smallest, count, 0.5) <= ALPHA)
+    inner = np.count_nonzero(2 * special.bdtr(np.arange(count // 2), count, 0.5) <= ALPHA)
     ends = (values[inner - 1], values[-inner]) if inner else (-math.inf, math.inf)
     return median, float(ends[0]), float(ends[1])
 
 
-class Welch:
+class Welch(OneSample):
     """Welch's t test; sides without a spread have one of rounding."""
 
     def __init__(self, of: np.ndarray, minus: np.ndarray) -> None:
@@ -276,15 +274,12 @@ class Welch:
         return self.centre - half, self.centre + half
 
 
-class Permutation:
-    """The permutation test, of ``ranks`` if there are infinite values; ``splits`` as ``SPLITS``."""
+class Permutation(OneSample):
+    """The permutation test, of ranks if there are infinite values; ``splits`` as ``SPLITS``."""
 
-    def __init__(
-        self, of: np.ndarray, minus: np.ndarray, ranks: bool = False, splits: int = SPLITS
-    ) -> None:
-        self.of, self.minus, self.ranks = of, minus, ranks
-        self.few = len(of) + len(minus) <= 2 * MANY
-        self.chosen = choices(len(of), len(minus), splits) if self.few else np.ones((1, 1))
+    def __init__(self, of: np.ndarray, minus: np.ndarray, splits: int = SPLITS) -> None:
+        self.of, self.minus, self.splits = of, minus, splits
+        self.ranks = bool(np.isinf([*of, *minus]).any())
 
     def tail(self, theta: float, way: int) -> float:
         """See ``OneSample``."""
@@ -292,10 +287,10 @@ class Permutation:
         if self.ranks:
             values = ranks_of(values)
         n, p = len(self.of), 0.0
-        if self.few:
+        if few := len(values) <= 2 * MANY:
             t = way * self._t(values)
             p = float(np.mean(t >= t[0] - ROUNDING * max(1.0, abs(t[0]))))
-        alike = self.few and n == len(self.minus)
+        alike = few and n == len(self.minus)
         return p if alike else max(p, Welch(values[:n], values[n:]).tail(0.0, way))
 
     def _t(self, values: np.ndarray) -> np.ndarray:
@@ -303,8 +298,8 @@ class Permutation:
         size = float(np.abs(values).max())
         values = values - values.mean()
         total, squares = values.sum(), values @ values
-        sums, own = self.chosen @ values, self.chosen @ values**2
         n, m = len(self.of), len(self.minus)
+        sums, own = (choices(n, m, self.splits) @ of for of in (values, values**2))
         variances = (own - sums**2 / n) / (n - 1) / n
         variances += (squares - own - (total - sums) ** 2 / m) / (m - 1) / m
         difference = sums / n - (total - sums) / m
@@ -332,8 +327,7 @@ def choices(count: int, others: int, most: int) -> np.ndarray:
     if comb(size, count) <= most:
         places = np.array(list(combinations(range(size), count)))
     else:
-        stream = np.random.default_rng(0)
-        number = min(most, MOST_NUMBERS // size)
+        stream, number = np.random.default_rng(0), min(most, MOST_NUMBERS // size)
         orders = stream.permuted(np.tile(np.arange(size), (number, 1)), axis=1)
         places = np.concatenate([np.arange(count)[None], orders[:, :count]])
     chosen = np.zeros((len(places), size))

@@ -12,7 +12,7 @@ import pytest
 
 from verdicts import error_rates, statistics
 from verdicts.cli import main
-from verdicts.error_rates import EFFECTS, FORMS, NOISES, QUICK, RULES, rates, shares
+from verdicts.error_rates import EFFECTS, FORMS, RULES, rates, shares
 from verdicts.statistics import samples
 
 PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
@@ -46,8 +46,7 @@ def test_every_path_to_a_verdict_has_a_row():
         for form in FORMS:
             if form.noise != "normal" or len(form.affected) > 12:
                 continue  # the same paths
-            stream, noise = np.random.default_rng(0), NOISES[form.noise]
-            form.ours(*form.draw(stream, noise, np.array(form.affected) * 1.0, 2))
+            form.ours(*form.drawn(1.0, 2))
     called = {entry.code for entry in profile.getstats()}
     known = dict(paths())
     assert {"judge", "judge_depends", "compare", "reproduce", "SignedRanks"} <= set(known)
@@ -88,7 +87,7 @@ def test_few_of_our_answers_are_false_or_the_page_says_why():
 @pytest.mark.slow
 def test_the_page_has_what_is_simulated():
     page = {form: (numbers, count) for form, numbers, count, _ in on_the_page()}
-    for row in rates(QUICK).to_dict("records"):
+    for row in rates(100).to_dict("records"):
         numbers, count = page[row["form"], row["noise"]]
         seen, told = np.array([row[name] for name in (*EFFECTS, "power")]), numbers[row["rule"]]
         assert (np.isnan(seen) == np.isnan(told)).all()
