@@ -269,14 +269,12 @@ def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str,
     """The quantity and its arguments, which its function must take."""
     name = one_of(f"{key}.quantity", values["quantity"], QUANTITIES)
     arguments = mapping(f"{key}.with", values.get("with", {}))
-    known = QUANTITIES[name].arguments
-    for argument in arguments:
-        one_of(f"{key}.with", argument, known)
-    for argument, required in known.items():
-        if required and argument not in arguments:
-            raise UserError(f"{key}.with: {argument!r} is missing; {name!r} needs it.")
+    types, given = QUANTITIES[name].types, {**QUANTITIES[name].defaults, **arguments}
+    check_keys(f"{key}.with", arguments, types, ())
+    if missing := [argument for argument in types if argument not in given]:
+        raise UserError(f"{key}.with: {missing[0]!r} is missing; {name!r} needs it.")
     for argument, value in arguments.items():
-        _check_argument(f"{key}.with.{argument}", QUANTITIES[name].types[argument], value)
+        _check_argument(f"{key}.with.{argument}", types[argument], value)
     return name, arguments
 
 
