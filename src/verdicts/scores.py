@@ -86,9 +86,9 @@ class Scores:
         """
         what = "" if value is None else said(value)
         if self.unpaired is not None:
-            each = (Scores(of, [side]) for of, side in zip(self.unpaired, self.sides, strict=True))
-            parts = ((one.sides[0].name, text) for one in each for text in one.told(value))
-            return [f"{name}: {text}" for name, text in parts]
+            each = zip(self.unpaired, self.sides, strict=True)
+            told_of = ((side.name, Scores(of, [side]).told(value, logs=logs)) for of, side in each)
+            return [f"{name}: {text}" for name, told in told_of for text in told]
         numbers = self.by_seed if seeds is None else self.by_seed[seeds]
         lost, told = self._lost, list(self._infinite(numbers, what))
         for which, why in self._reasons(what, logs=logs) if lost else ():

@@ -84,6 +84,11 @@ class Claim:
     pooled: tuple[str, ...] = ()
 
     @property
+    def parts(self) -> dict[str, Cell]:
+        """The claim itself, under an empty name, and its cells."""
+        return {"": Cell({}, self.expectation), **self.cells}
+
+    @property
     def is_pooled(self) -> bool:
         """Whether its number is the mean of those of other claims."""
         return self.quantity == POOLED
