@@ -45,26 +45,26 @@ class Cell:
     expectation: Expectation | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """A claim, as the file has it."""
 
     id: str
-    place: str
+    place: str = ""
     says: str
     #: The author's own words; may be empty.
-    quote: str
+    quote: str = ""
     kind: str
-    tables: tuple[str, ...]
-    where: Selection
+    tables: tuple[str, ...] = ()
+    where: Selection = field(default_factory=dict)
     quantity: str
-    arguments: Mapping[str, object]
+    arguments: Mapping[str, object] = field(default_factory=dict)
     #: None for a quantity with cases, and if only the cells have expectations.
     expectation: Expectation | None
-    unit: str
+    unit: str = ""
     family: str
-    gates: tuple[str, ...]
-    shows: str
+    gates: tuple[str, ...] = ()
+    shows: str = ""
     cells: Mapping[str, Cell] = field(default_factory=dict)
     every_cell: bool = False
     #: The setting that the author leaves open, whose values are the cells; or empty.
@@ -129,21 +129,21 @@ class Claim:
         return ADDED + re.sub(r"\W", "_", self.id)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gate:
     """A condition that runs must meet before they can decide a claim."""
 
     name: str
     #: Empty: the rows of the claim.
-    tables: tuple[str, ...]
-    where: Selection
+    tables: tuple[str, ...] = ()
+    where: Selection = field(default_factory=dict)
     #: A column at the last evaluation of each run; None if a quantity is used.
-    column: str | None
-    quantity: str | None
-    arguments: Mapping[str, object]
+    column: str | None = None
+    quantity: str | None = None
+    arguments: Mapping[str, object] = field(default_factory=dict)
     take: str
-    above: float | None
-    below: float | None
+    above: float | None = None
+    below: float | None = None
     reason: str
     #: The day on which it was set, of a gate that came after the results; else empty.
     late: str = ""
