@@ -10,14 +10,14 @@ gate is alone, but for late gates: they came after all verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verdicts.claims.claim import SIDES, Cell, Claim, ClaimsFile
+from verdicts.claims.claim import BOUNDS, SIDES, Cell, Claim, ClaimsFile
 from verdicts.claims.claims_file import claims_of
 from verdicts.claims.conditions import check_gate, check_names, known_unit, scale_of
 from verdicts.claims.universes import BOTH_DIVERGED, none_counts, settings_in, universes_of
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
 Finding = Evidence | MultiverseEvidence | Verdict
-
-#: Kinds of claims with a limit, not a direction.
-BOUNDS = ("bound", "theorem", "theorem amended")
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
@@ -149,20 +146,13 @@ def _adjusted(
     for name, finding in findings.items():
         together.setdefault((families[name], type(finding)), {})[name] = finding
     verdicts: dict[str, Verdict] = {}
+    judges: Any = {Evidence: judgement.judge, MultiverseEvidence: judgement.judge_multiverses}
     for (_, kind), family in together.items():
-        verdicts |= zip(family, JUDGES[kind](list(family.values())), strict=True)
+        verdicts |= zip(family, judges.get(kind, list)(list(family.values())), strict=True)
     for name, verdict in verdicts.items():
         if verdict.verdict == judgement.REVERSED and claims[name].kind in BOUNDS:
             verdicts[name] = replace(verdict, verdict=judgement.FAILS)
     return {name: verdicts[name] for name in findings}
-
-
-#: How the findings of a family become verdicts.
-JUDGES: dict[type, Callable[[list[Any]], list[Verdict]]] = {
-    Evidence: judgement.judge,
-    MultiverseEvidence: judgement.judge_multiverses,
-    Verdict: list,
-}
 
 
 def evidence_on(claim: Claim, part: Cell, claims: ClaimsFile, tables: Tables) -> Finding:
@@ -335,44 +325,39 @@ OF_EVIDENCE = (*("estimate", "pairs", "infinite"), *("p_t", "p_sign_flip", "p", 
 
 @dataclass(frozen=True)
 class Judged(Result):
-    """Verdicts on claims: ``str`` has a line or two on each."""
+    """The verdict on one claim: ``str`` has a line or two on it."""
 
     rows: Sequence[Row]
 
     @property
     def frame(self) -> pd.DataFrame:  # type: ignore[override]
-        """A row for each claim (``as_table``)."""
+        """Its row (``as_table``)."""
         return as_table(self.rows)
 
     @property
     def verdict(self) -> str:
-        """The verdict on the first claim."""
+        """The word: holds, for example."""
         return self.rows[0].verdict
 
     def __str__(self) -> str:
-        return "\n".join(lines_of(row) for row in self.rows)
+        return lines_of(self.rows[0])
 
     def shown(self) -> pd.DataFrame:
-        """The claims as the pages show them."""
+        """The claim as the pages show it."""
         board = print_board(self.rows)
         return board.loc[:, ~board.isin(["", ABSENT]).all()]
 
     def draw(self, figure: Figure) -> None:
-        """Estimates and intervals, with what is expected; grey is within the margin."""
-        figure.set_size_inches(6, 1.2 + 0.4 * len(self.rows))
-        axes = figure.subplots()
-        for place, row in enumerate(self.rows):
-            ends = (place - 0.4, place + 0.4)
-            if not np.isnan(row.margin):
-                left, right = row.expected - row.margin, row.expected + row.margin
-                axes.fill_betweenx(ends, left, right, color="0.9")
-            axes.vlines(row.expected, *ends, color="0.4", linestyle="dotted")
-            axes.hlines(place, row.low, row.high, color="tab:blue")
-            axes.plot(row.estimate, place, "o", color="tab:blue")
-        named = [f"{row.says}\n{row.verdict}" for row in self.rows]
-        axes.set_yticks(range(len(named)), named, parse_math=False)
-        axes.set_ylim(len(named) - 0.5, -0.5)
-        axes.set_xlabel(self.rows[0].unit or "difference")
+        """The estimate and its interval, with what is expected; grey is within the margin."""
+        figure.set_size_inches(6, 1.6)
+        axes, (row,) = figure.subplots(), self.rows
+        if not np.isnan(row.margin):
+            axes.axvspan(row.expected - row.margin, row.expected + row.margin, color="0.9")
+        axes.axvline(row.expected, color="0.4", linestyle="dotted")
+        axes.hlines(0, row.low, row.high, color="tab:blue")
+        axes.plot(row.estimate, 0, "o", color="tab:blue")
+        axes.set_yticks([0], [f"{row.says}\n{row.verdict}"], parse_math=False)
+        axes.set_xlabel(row.unit or "difference")
 
 
 def judge(
@@ -401,8 +386,8 @@ def judge(
     if len(expected) != 1:
         raise UserError("judge: give one of above, below, near.")
     ((relation, number),) = expected.items()
-    given: dict[str, Any] = {"value": {"last": value, "best": best} if best else value}
-    given |= {"over": list(over)} if over else {}
+    given: dict[str, Any] = {"value": value, "over": list(over)}
+    given |= {"value": {"last": value, "best": best}} if best else {}
     given |= {"of": of or {}, "minus": minus} if minus is not None else {}
     rows = of_frame(data)
     if minus is None and of:

@@ -119,9 +119,8 @@ class Quantity:
             return replace(found, numbers=numbers.astype(float))
         if columns and isinstance(numbers, pd.DataFrame) and set(columns) <= set(numbers):
             return found if self.cases else replace(found, numbers=numbers[columns].astype(float))
-        what = (
-            f"a table with the columns {', '.join(columns)}" if columns else "one number per seed"
-        )
+        table = f"a table with the columns {', '.join(columns)}"
+        what = table if columns else "one number per seed"
         raise UserError(f"{key}: {self.name!r} must return {what}.")
 
 

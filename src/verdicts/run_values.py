@@ -121,14 +121,14 @@ def _over_evaluations(how: str) -> RunValue:
     ) -> pd.Series:
         if "step" not in rows:
             return rows.set_index("run")[column]
-        start, end = phase
         share = rows["step"] / rows.groupby("run")["step"].transform("max")
-        rows = rows.assign(share=share, value=as_numbers(rows[column], column))
-        ends = rows[(rows["share"] > start) & (rows["share"] <= end)].groupby("run").tail(1)
+        inside = share.between(*phase, inclusive="right")
+        rows = rows.assign(inside=inside, value=as_numbers(rows[column], column))
+        ends = rows[inside].groupby("run").tail(1)
         early = ends.loc[ends["value"].isna(), "run"]
         rows = rows[rows["value"].notna() & ~rows["run"].isin(early)]
         rows = rows.assign(weight=since_the_row_before(rows))
-        rows = rows[(rows["weight"] > 0) & (rows["share"] > start) & (rows["share"] <= end)]
+        rows = rows[(rows["weight"] > 0) & rows["inside"]]
         if how != "mean":
             return rows.groupby("run")["value"].agg(how)
         weighted = rows["weight"] * rows["value"]

@@ -282,11 +282,11 @@ def test_a_column_of_numbers_and_none_shows_what_diverged():
     curves = [(seed, m, step) for seed in range(8) for m in "AB" for step in (1, 2)]
     rows = pd.DataFrame(curves, columns=["seed", "m", "step"])
     rows["run"] = [f"{m}{seed}" for seed, m, _ in curves]
-    rows["loss"] = [None if (m, step) == ("A", 2) and seed < 3 else seed + step + (m == "A")
+    rows["nll"] = [None if (m, step) == ("A", 2) and seed < 3 else seed + step + (m == "A")
                     for seed, m, step in curves]  # fmt: skip
     of, minus = {"m": "A"}, {"m": "B"}
-    for table in (rows.astype({"loss": object}), rows.astype({"loss": float})):
-        found = verdicts.judge(table, of=of, minus=minus, value="loss", above=0)
+    for table in (rows.astype({"nll": object}), rows.astype({"nll": float})):
+        found = verdicts.judge(table, of=of, minus=minus, value="nll", above=0)
         assert found.rows[0].infinite == 3
         assert "in 3 of 8 seeds runs diverged" in found.rows[0].reason
 

@@ -161,9 +161,9 @@ def test_an_unpaired_side_says_where_a_value_has_no_logarithm():
     rows = pd.DataFrame(
         {
             "seed": [0, 0, 1, 1, 5, 5, 6, 6], "m": [*"AAAABBBB"], "task": [*"xyxyxyxy"],
-            "diverged": [False, True] + [False] * 6, "loss": [0.0, 1, 2, 3, 4, 5, 6, 7],
+            "diverged": [False, True] + [False] * 6, "nll": [0.0, 1, 2, 3, 4, 5, 6, 7],
         }
     )  # fmt: skip
-    found = sides(rows, [{"m": "A"}, {"m": "B"}], "loss", ["task"], paired=False)
-    told = compared(found, log=True).told("loss", logs=True)
-    assert told == ["m A: seed 0 is left out: loss is 0"]
+    found = sides(rows, [{"m": "A"}, {"m": "B"}], "nll", ["task"], paired=False)
+    told = compared(found, log=True).told("nll", logs=True)
+    assert told == ["m A: seed 0 is left out: nll is 0"]

@@ -25,6 +25,9 @@ ALTERNATIVE = "alternative"
 MARKS = ("trivial", "circular", ALTERNATIVE)
 
 
+#: Kinds of claims with a limit, not a direction.
+BOUNDS = ("bound", "theorem", "theorem amended")
+
 #: The quantities that compare two sides, and the arguments with these.
 SIDES = {"difference": ("of", "minus"), "log_ratio": ("of", "to")}
 
@@ -192,10 +195,8 @@ class ClaimsFile:
 
     def conditions(self, claim: Claim) -> dict[str, Claim | Gate]:
         """The claim and its gates, by their places in the file."""
-        key, gates = (
-            f"claims.{claim.id}",
-            {f"gates.{name}": self.gates[name] for name in claim.gates},
-        )
+        key = f"claims.{claim.id}"
+        gates = {f"gates.{name}": self.gates[name] for name in claim.gates}
         if claim.universes and claim.universes.gate:
             gates[f"{key}.universes.gate"] = claim.universes.gate
         return {key: claim, **gates}

@@ -48,9 +48,7 @@ KINDS = {
     "order": ("above", "below"),
     "trend": ("above", "below"),
     "equality": ("near",),
-    "bound": ("above", "below", "near"),
-    "theorem": ("above", "below", "near"),
-    "theorem amended": ("above", "below", "near"),
+    **dict.fromkeys(schema.BOUNDS, ("above", "below", "near")),
 }
 
 
@@ -72,7 +70,8 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     claims = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
     by_id = _with_members({claim.id: claim for claim in claims})
     optional = names("optional", content["optional"]) if "optional" in content else ()
-    return ClaimsFile(by_id, gates, entries.printed, forms(entries), optional, entries.sources)
+    files, sources = tuple(sorted(entries.printed.files)), entries.printed.sources
+    return ClaimsFile(by_id, gates, files, forms(entries), optional, sources)
 
 
 def _read(key: str, values: Mapping[str, object], known: Iterable[str]) -> dict[str, Any]:
@@ -222,8 +221,8 @@ def _gate(key: str, name: object, entry: object) -> Gate:
 
 
 def _day(key: str, value: object) -> str:
-    right = re.fullmatch(r"\d{4}-\d\d-\d\d", str(value))
-    check(right, key, value, "give a day like 2026-01-31")
+    day = r"\d{4}-\d\d-\d\d"
+    check(re.fullmatch(day, str(value)), key, value, "give a day like 2026-01-31")
     return str(value)
 
 
