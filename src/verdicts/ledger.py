@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verdicts.claims.claim import SIDES, Claim, ClaimsFile
+from verdicts.claims.claim import BOUNDS, SIDES, Cell, Claim, ClaimsFile
 from verdicts.claims.claims_file import claims_of
 from verdicts.claims.conditions import check_gate, check_names, known_unit, scale_of
 from verdicts.claims.universes import BOTH_DIVERGED, none_counts, settings_in, universes_of
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
 Finding = Evidence | MultiverseEvidence | Verdict
 
-#: Kinds of claims with a limit, not a direction.
-BOUNDS = ("bound", "theorem", "theorem amended")
-
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     """A row for each claim, in the order of the file, each followed by those of its cells.
@@ -56,17 +53,14 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     cells: dict[str, dict[str, Verdict]] = {}
     findings: dict[str, Finding] = {}
     for id, claim in claims.claims.items():
-        wheres = {"": {}, **{name: cell.where for name, cell in claim.cells.items()}}
-        gates = {name: _missed(claim, where, claims, tables) for name, where in wheres.items()}
-        found = {
-            name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
-            for name, cell in claim.cells.items()
-        }
+        parts = claim.parts.items()
+        gates = missed[id] = {k: _missed(claim, part.where, claims, tables) for k, part in parts}
+        found = {k: evidence_on(claim, part, claims, tables) for k, part in parts if k}
         alone = {name: gates[name].alone and name for name in found}
-        missed[id], cells[id] = gates, _adjusted(found, alone, dict.fromkeys(found, claim))
+        cells[id] = _adjusted(found, alone, dict.fromkeys(found, claim))
         scaled = dict(cells[id])
         for name, verdict in cells[id].items():
-            if gates[name].alone and verdict.verdict != NOT_RUN:
+            if alone[name] and verdict.verdict != NOT_RUN:
                 scaled[name] = Verdict(OUT_OF_SCALE, gates[name].why)
         if claim.depends_on:
             values = {k: [scaled[name] for name in of] for k, of in claim.open_values.items()}
@@ -74,7 +68,7 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
         elif claim.every_cell:
             findings[id] = judgement.judge_every(list(scaled.values()))
         else:
-            findings[id] = evidence_on(claim, {}, claim.expectation, claims, tables)
+            findings[id] = evidence_on(claim, claim.parts[""], claims, tables)
     families = {id: (of.family, missed[id][""].alone and id) for id, of in claims.claims.items()}
     decided = _adjusted(findings, families, claims.claims)
     rows = []
@@ -83,8 +77,7 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
             continue
         unit = known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
         for name, verdict in {"": decided[id], **cells[id]}.items():
-            expectation = claim.cells[name].expectation if name else claim.expectation
-            rows.append(_gated(_row(claim, name, expectation, verdict, unit), missed[id][name]))
+            rows.append(_gated(_row(claim, name, verdict, unit), missed[id][name]))
     return rows
 
 
@@ -145,73 +138,56 @@ def _gated(row: Row, missed: Missed) -> Row:
 def _adjusted(
     findings: Mapping[str, Finding], families: Mapping[str, object], claims: Mapping[str, Claim]
 ) -> dict[str, Verdict]:
-    """Verdicts on all evidence; p values are adjusted within families."""
-    together: dict[object, dict[str, Finding]] = {}
-    for name, finding in findings.items():
-        together.setdefault(families[name], {})[name] = finding
-    verdicts = [_decided(family, claims) for family in together.values()]
-    return {name: verdict for family in verdicts for name, verdict in family.items()}
+    """Verdicts on all evidence; p values are adjusted within families.
 
-
-def _decided(family: dict[str, Finding], claims: Mapping[str, Claim]) -> dict[str, Verdict]:
-    """Verdicts on all the evidence of a family; verdicts that are there already are kept.
-
-    A bound is not reversed: it fails.
+    Verdicts that are there already are kept. A bound is not reversed: it fails.
     """
-    seeds = {k: value for k, value in family.items() if isinstance(value, Evidence)}
-    sampled = {k: value for k, value in family.items() if isinstance(value, MultiverseEvidence)}
-    verdicts = {k: value for k, value in family.items() if isinstance(value, Verdict)}
-    verdicts |= zip(seeds, judgement.judge(list(seeds.values())), strict=True)
-    verdicts |= zip(sampled, judgement.judge_multiverses(list(sampled.values())), strict=True)
-    reversed_ = {k for k in family if verdicts[k].verdict == judgement.REVERSED}
-    bounds = {k for k in reversed_ if claims[k].kind in BOUNDS}
-    verdicts |= {k: replace(verdicts[k], verdict=judgement.FAILS) for k in bounds}
-    return {k: verdicts[k] for k in family}
+    together: dict[tuple[object, type], dict[str, Any]] = {}
+    for name, finding in findings.items():
+        together.setdefault((families[name], type(finding)), {})[name] = finding
+    verdicts: dict[str, Verdict] = {}
+    judges: Any = {Evidence: judgement.judge, MultiverseEvidence: judgement.judge_multiverses}
+    for (_, kind), family in together.items():
+        verdicts |= zip(family, judges.get(kind, list)(list(family.values())), strict=True)
+    for name, verdict in verdicts.items():
+        if verdict.verdict == judgement.REVERSED and claims[name].kind in BOUNDS:
+            verdicts[name] = replace(verdict, verdict=judgement.FAILS)
+    return {name: verdicts[name] for name in findings}
 
 
-def evidence_on(
-    claim: Claim,
-    where: Selection,
-    expectation: Expectation | None,
-    claims: ClaimsFile,
-    tables: Tables,
-) -> Finding:
+def evidence_on(claim: Claim, part: Cell, claims: ClaimsFile, tables: Tables) -> Finding:
     """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
-    quantity = QUANTITIES[claim.quantity]
+    quantity, expectation = QUANTITIES[claim.quantity], part.expectation
     try:
-        result = _result(claim, where, claims, tables)
+        result = _result(claim, part.where, claims, tables)
     except _NotRun as error:
         return Verdict(NOT_RUN, str(error))
+    if quantity.cases:
+        return judgement.judge_cases(result.numbers)
+    assert expectation is not None  # claims files without one are refused
     if claim.universes is not None:
-        assert expectation is not None  # claims files without one are refused
         counting = result[result["why"] == ""]
         if counting.empty:
             return Verdict(NOT_RUN, f"no universe counts: {result['why'].iloc[0]}")
         lost = int((result["why"] == BOTH_DIVERGED).sum())
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
-    assert isinstance(result, Scores)
     numbers = result.numbers
-    if quantity.cases:
-        return judgement.judge_cases(numbers)
-    assert expectation is not None
     scale = scale_of(claim, of_runs=_of_runs(claim, tables))
     if scale and numbers.between(*scale).all():  # else its unit is another
         expectation = replace(expectation, scale=scale)
-    value = quantity.value(claim.arguments)
-    logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
     if result.unpaired is not None:
         of, minus = (side.dropna().to_numpy() for side in result.unpaired)
         seen = unpaired_evidence(of, minus, expectation, claim.test or WELCH)
-        return replace(seen, left_out="; ".join([seen.left_out, *result.told(value, logs=logs)]))
-    if claim.looks:
+    elif claim.looks:
         seen = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
     else:
         seen = evidence(numbers.to_numpy(), expectation)
-    counts = claim.looks[seen.looks - 1] if seen.looks else len(numbers)
-    told = result.told(value, logs=logs, seeds=result.by_seed.sort_index().index[:counts])
+    seeds = result.by_seed.sort_index().index[: claim.looks[seen.looks - 1] if seen.looks else None]
+    logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
+    told = result.told(quantity.value(claim.arguments), logs=logs, seeds=seeds)
     if quantity.ratio and seen.infinite and np.isnan(seen.estimate):
         told.append("there is no estimate, since the whole is not above 0 in every seed")
-    seen = replace(seen, left_out="; ".join(told))
+    seen = replace(seen, left_out="; ".join(filter(None, [seen.left_out, *told])))
     return _exact(claim, seen, expectation) if claim.exact else seen
 
 
@@ -311,10 +287,8 @@ def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
     return rows.assign(**{FIRST_LOOK: rows["seed"].isin(first)})
 
 
-def _row(
-    claim: Claim, cell: str, expectation: Expectation | None, verdict: Verdict, unit: str
-) -> Row:
-    known = verdict.evidence
+def _row(claim: Claim, cell: str, verdict: Verdict, unit: str) -> Row:
+    expectation, known = claim.parts[cell].expectation, verdict.evidence
     seeds = known if isinstance(known, Evidence) else None
     coming = claim.looks[seeds.looks or 0 :] if seeds and verdict.verdict == UNDECIDED else ()
     ends = dict(zip(ENDS, (*verdict.interval, *verdict.plain_interval), strict=True))
@@ -351,44 +325,39 @@ OF_EVIDENCE = (*("estimate", "pairs", "infinite"), *("p_t", "p_sign_flip", "p", 
 
 @dataclass(frozen=True)
 class Judged(Result):
-    """Verdicts on claims: ``str`` has a line or two on each."""
+    """The verdict on one claim: ``str`` has a line or two on it."""
 
     rows: Sequence[Row]
 
     @property
     def frame(self) -> pd.DataFrame:  # type: ignore[override]
-        """A row for each claim (``as_table``)."""
+        """Its row (``as_table``)."""
         return as_table(self.rows)
 
     @property
     def verdict(self) -> str:
-        """The verdict on the first claim."""
+        """The word: holds, for example."""
         return self.rows[0].verdict
 
     def __str__(self) -> str:
-        return "\n".join(lines_of(row) for row in self.rows)
+        return lines_of(self.rows[0])
 
     def shown(self) -> pd.DataFrame:
-        """The claims as the pages show them."""
+        """The claim as the pages show it."""
         board = print_board(self.rows)
         return board.loc[:, ~board.isin(["", ABSENT]).all()]
 
     def draw(self, figure: Figure) -> None:
-        """Estimates and intervals, with what is expected; grey is within the margin."""
-        figure.set_size_inches(6, 1.2 + 0.4 * len(self.rows))
-        axes = figure.subplots()
-        for place, row in enumerate(self.rows):
-            ends = (place - 0.4, place + 0.4)
-            if not np.isnan(row.margin):
-                left, right = row.expected - row.margin, row.expected + row.margin
-                axes.fill_betweenx(ends, left, right, color="0.9")
-            axes.vlines(row.expected, *ends, color="0.4", linestyle="dotted")
-            axes.hlines(place, row.low, row.high, color="tab:blue")
-            axes.plot(row.estimate, place, "o", color="tab:blue")
-        named = [f"{row.says}\n{row.verdict}" for row in self.rows]
-        axes.set_yticks(range(len(named)), named, parse_math=False)
-        axes.set_ylim(len(named) - 0.5, -0.5)
-        axes.set_xlabel(self.rows[0].unit or "difference")
+        """The estimate and its interval, with what is expected; grey is within the margin."""
+        figure.set_size_inches(6, 1.6)
+        axes, (row,) = figure.subplots(), self.rows
+        if not np.isnan(row.margin):
+            axes.axvspan(row.expected - row.margin, row.expected + row.margin, color="0.9")
+        axes.axvline(row.expected, color="0.4", linestyle="dotted")
+        axes.hlines(0, row.low, row.high, color="tab:blue")
+        axes.plot(row.estimate, 0, "o", color="tab:blue")
+        axes.set_yticks([0], [f"{row.says}\n{row.verdict}"], parse_math=False)
+        axes.set_xlabel(row.unit or "difference")
 
 
 def judge(
@@ -417,8 +386,8 @@ def judge(
     if len(expected) != 1:
         raise UserError("judge: give one of above, below, near.")
     ((relation, number),) = expected.items()
-    given: dict[str, Any] = {"value": {"last": value, "best": best} if best else value}
-    given |= {"over": list(over)} if over else {}
+    given: dict[str, Any] = {"value": value, "over": list(over)}
+    given |= {"value": {"last": value, "best": best}} if best else {}
     given |= {"of": of or {}, "minus": minus} if minus is not None else {}
     rows = of_frame(data)
     if minus is None and of:

@@ -5,7 +5,7 @@ included, and of the claim's arguments (``with``). It returns one of three thing
 it, which know the runs behind the numbers:
 
 - one number per seed, a Series of floats indexed by seed. Values of one seed are combined within
-  the seed (paired differences, ratios as logs, slopes, Fisher's z), so that seeds are independent.
+  the seed (paired differences, ratios as logs, slopes), so that seeds are independent.
   A missing seed is NaN or absent. ±inf: a diverged run decides the comparison of its seed; NaN if
   runs of both sides diverged.
 - a part and a whole per seed, if registered with ``ratio=True``: a DataFrame with the columns
@@ -33,8 +33,8 @@ import numpy as np
 
 from verdicts.lazy import pd, stats
 from verdicts.registry import Registry, UserError
-from verdicts.run_values import Value, as_numbers, per_run
-from verdicts.scores import Scores, Side, at_best, combined, logs, mean_over, noted, sides, total
+from verdicts.run_values import Value, as_numbers
+from verdicts.scores import Scores, Side, at_best, combined, logs, mean_over, sides, total
 from verdicts.statistics.estimates import ROUNDING
 from verdicts.table import Column, Selection
 
@@ -46,7 +46,7 @@ F = TypeVar("F", bound=Function)
 Rows: TypeAlias = "pd.DataFrame"
 Columns = Sequence[Column]
 Terms = Sequence[Selection]
-OfPoints = Callable[[np.ndarray, np.ndarray], float]
+OfTable: TypeAlias = "Callable[[pd.DataFrame], pd.DataFrame] | None"
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,6 @@ class Quantity:
         return {each.name: _type(each.annotation, names) for each in self.parameters}
 
     @property
-    def arguments(self) -> dict[str, bool]:
-        """The names of the arguments, and whether each is required."""
-        return {each.name: each.default is each.empty for each in self.parameters}
-
-    @property
     def defaults(self) -> dict[str, object]:
         """The arguments that a claim may leave out, with what they are then."""
         return {e.name: e.default for e in self.parameters if e.default is not e.empty}
@@ -107,7 +102,7 @@ class Quantity:
     def description(self) -> str:
         """Name, arguments, unit, what it is, and an example, over several lines."""
         known = self.defaults
-        named = [f"{name}={known[name]!r}" if name in known else name for name in self.arguments]
+        named = [f"{name}={known[name]!r}" if name in known else name for name in self.types]
         numbers = "a ratio of means over seeds" if self.ratio else "one number per seed"
         returns = "cases" if self.cases else f"{numbers} ({self.unit or 'no unit'})"
         lines = [f"{self.name}({', '.join(named)}): {returns}", inspect.getdoc(self.function) or ""]
@@ -124,9 +119,8 @@ class Quantity:
             return replace(found, numbers=numbers.astype(float))
         if columns and isinstance(numbers, pd.DataFrame) and set(columns) <= set(numbers):
             return found if self.cases else replace(found, numbers=numbers[columns].astype(float))
-        what = (
-            f"a table with the columns {', '.join(columns)}" if columns else "one number per seed"
-        )
+        table = f"a table with the columns {', '.join(columns)}"
+        what = table if columns else "one number per seed"
         raise UserError(f"{key}: {self.name!r} must return {what}.")
 
 
@@ -208,7 +202,7 @@ def difference(
     Within a seed it is averaged over the fields ``over``, such as the topology. A seed in which one
     side diverged is ±inf, against that side; one in which both did has no number.
     """
-    return contrast(rows, [{"weight": 1, **of}, {"weight": -1, **minus}], value, over)
+    return combined(sides(rows, [of, minus], value, over))
 
 
 @by_universe("log_ratio", unit=LOG_RATIO, example="{of: {method: b}, to: {method: a}, value: loss}")
@@ -216,8 +210,7 @@ def log_ratio(
     rows: Rows, of: Selection, to: Selection, value: Value = "V", over: Columns = ()
 ) -> Scores:
     """The natural logarithm of value(``of``) / value(``to``), by seed; see ``difference``."""
-    terms = [{"weight": 1, **of}, {"weight": -1, **to}]
-    return contrast(rows, terms, value, over, log=True)
+    return combined(sides(rows, [of, to], value, over), logs)
 
 
 @by_universe("contrast", unit=OF_VALUE, example=f"{{terms: {TERMS}}}")
@@ -229,18 +222,16 @@ def contrast(
     A term has a ``weight`` and the fields of its runs. Four terms make an interaction: the effect
     of H on iid data minus that on non-iid data.
     """
-    return _weighted(rows, terms, value, over, log)
+    return _weighted(rows, terms, value, over, logs if log else None)
 
 
 def _weighted(
-    rows: Rows,
-    terms: Terms,
-    value: Value,
-    over: Columns,
-    log: bool = False,
-    best: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+    rows: Rows, terms: Terms, value: Value, over: Columns, of: OfTable = None, best: OfTable = None
 ) -> Scores:
-    """Σ weight · value; ``best`` chooses among the runs of a term. A UserError without a weight."""
+    """Σ weight · ``of(values)``; ``best`` chooses among the runs of a term.
+
+    A UserError for a term without a weight.
+    """
     weights, wheres = [], []
     for term in terms:
         fields: dict[str, Any] = dict(term)
@@ -249,8 +240,7 @@ def _weighted(
         except (KeyError, TypeError, ValueError):
             raise UserError(f"terms: {dict(term)!r} needs a number as its weight.") from None
         wheres.append(fields)
-    found = sides(rows, wheres, value, over, best=best)
-    return combined(found, logs if log else None, weights)
+    return combined(sides(rows, wheres, value, over, best=best), of, weights)
 
 
 @quantity(
@@ -309,8 +299,8 @@ def best_difference(
     and each value of ``over``. A value at which a run diverged comes last. Then the sides are
     compared as in ``difference``. See ``scores.at_best``.
     """
-    terms = [{"weight": 1, **of}, {"weight": -1, **minus}]
-    return best_contrast(rows, terms, choose, over, value, by, best_is)
+    best = partial(at_best, choose=choose, apart=over, value=value, by=by, best_is=best_is)
+    return combined(sides(rows, [of, minus], value, over, best=best))
 
 
 @by_universe("best_contrast", unit=OF_VALUE, example=f"{{terms: {TERMS}, choose: [lr]}}")
@@ -327,9 +317,8 @@ def best_contrast(
 
     Terms are those of ``contrast``, and the best values those of ``best_difference``.
     """
-    return _weighted(
-        rows, terms, value, over, best=lambda of: at_best(of, choose, over, value, by, best_is)
-    )
+    best = partial(at_best, choose=choose, apart=over, value=value, by=by, best_is=best_is)
+    return _weighted(rows, terms, value, over, best=best)
 
 
 @quantity(POOLED, unit="that of the claims", example="{claims: [b-over-a-*, c-over-a]}")
@@ -371,10 +360,8 @@ def slope(
     fields = [along, *over]
     rows = at_best(rows, [best], fields, value) if best else rows
 
-    def slopes(table: pd.DataFrame) -> pd.Series:
-        return _over_cells(table, lambda x, y: slope_of(np.log(x) if log_along else x, y))
-
     found = sides(rows, _one_or_two(of, minus), value, fields)
+    slopes = partial(_slopes, log_along=log_along)
     return combined(found, logs if log else None, number=slopes)
 
 
@@ -383,45 +370,15 @@ def _one_or_two(of: Selection | None, minus: Selection | None) -> list[Selection
     return [of or {}, *([] if minus is None else [minus])]
 
 
-@quantity("slope_on_V", unit="that of the value, for a factor e of V", example="{value: accuracy}")
-def slope_on_V(rows: Rows, value: Value = "accuracy", log: bool = False, V: Value = "V") -> Scores:
-    """The least-squares slope of the value on log V over the runs of a seed.
-
-    V is that at the ends of runs, or another value, such as ``{mean: V}``. Diverged runs and runs
-    with V = 0 have no log V: they are left out, and the verdict says how many. NaN for a seed with
-    fewer than three other runs.
-    """
-    return _on_log_V(rows, value, V, log, 3, slope_of)
-
-
-def _on_log_V(
-    rows: Rows, value: Value, V: Value, log: bool, least: int, number: OfPoints
-) -> Scores:
-    """``number(log V, value)`` of the runs of each seed; NaN for fewer than ``least`` runs.
-
-    With ``log``, of the logarithm of the value: runs without one are left out, too.
-    """
-    runs = per_run(rows, value)
-    runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda values: values > 0))
-    kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
-    kept &= (runs["value"] > 0) | (not log)
-    numbers = {}
-    for seed, group in runs.groupby("seed"):
-        x, y = group.loc[kept[group.index], ["log_V", "value"]].to_numpy(float).T
-        numbers[seed] = number(x, np.log(y) if log else y) if len(x) >= least else np.nan
-    series = pd.Series(numbers, dtype=float).rename_axis("seed")
-    return Scores(series, [Side("", series.to_frame(), noted(runs, ~kept))])
-
-
-def _over_cells(table: pd.DataFrame, number: OfPoints) -> pd.Series:
-    """``number(x, y)`` for each seed and rest of the cell, with the first part of the cell as x."""
-    columns = {}
+def _slopes(table: pd.DataFrame, log_along: bool) -> pd.Series:
+    """The slope of each seed on the first part of the cell; a mean over the rests of the cell."""
+    slopes = []
     for rest in dict.fromkeys(key[1:] for key in table.columns):
         keys = sorted(key for key in table.columns if key[1:] == rest)
         x = as_numbers(pd.Series([key[0] for key in keys]), "along").to_numpy()
-        Y = table[keys].to_numpy(float)
-        columns[rest] = [np.nan if np.isnan(y).any() else number(x, y) for y in Y]
-    return mean_over(pd.DataFrame(list(columns.values()), columns=table.index).T)
+        x, Y = np.log(x) if log_along else x, table[keys].to_numpy(float)
+        slopes.append([np.nan if np.isnan(y).any() else slope_of(x, y) for y in Y])
+    return mean_over(pd.DataFrame(slopes, columns=table.index).T)
 
 
 def slope_of(x: np.ndarray, y: np.ndarray) -> float:
@@ -435,29 +392,6 @@ def slope_of(x: np.ndarray, y: np.ndarray) -> float:
     return float(total(centred[moved] * y[moved])) / square
 
 
-@quantity("fisher_z", unit="Fisher's z", example="{of: accuracy}")
-def fisher_z(
-    rows: Rows,
-    of: Value = "accuracy",
-    log: bool = False,
-    minus: float = 0.0,
-    V: Value = "V",
-) -> Scores:
-    """Fisher's z of Pearson's correlation of log V with a value, over the runs of a seed.
-
-    V is the synchronization index at the ends of runs, or another value: with ``{mean: V}``, its
-    mean over training. Diverged runs and runs with V = 0 have no log V: they are left out, and the
-    verdict says how many. NaN for a seed with fewer than four other runs, or without a spread.
-    ``minus`` is subtracted: z of the correlation to compare with.
-    """
-
-    def z(x: np.ndarray, y: np.ndarray) -> float:
-        r = np.corrcoef(x, y)[0, 1] if x.std() and y.std() else np.nan
-        return float(np.arctanh(np.clip(r, -1 + ROUNDING, 1 - ROUNDING)) - minus)
-
-    return _on_log_V(rows, of, V, log, 4, z)  # z of three points has no variance
-
-
 @quantity("spread", unit=OF_VALUE, example="{across: gamma, value: accuracy}")
 def spread(
     rows: Rows, across: Column, value: Value = "accuracy", where: Selection | None = None
@@ -466,14 +400,13 @@ def spread(
 
     inf if a run diverged; NaN for a seed with a missing run.
     """
-    found = sides(rows, [where or {}], value, [across])
-    return Scores(_width(found[0].values), found)
+    return combined(sides(rows, [where or {}], value, [across]), _width)
 
 
-def _width(table: pd.DataFrame) -> pd.Series:
+def _width(table: pd.DataFrame) -> pd.DataFrame:
     """The largest − the smallest number of each seed: inf with an infinite one."""
-    width = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
-    return width.mask(table.isin([np.inf, -np.inf]).any(axis=1) & table.notna().all(axis=1), np.inf)
+    width = table.max(axis=1) - table.min(axis=1)
+    return width.fillna(np.inf).where(table.notna().all(axis=1)).to_frame()
 
 
 @quantity(
@@ -486,8 +419,7 @@ def log_spread_ratio(
 
     ±inf if a run of one side diverged; no number if runs of both did.
     """
-    found = sides(rows, [of, to], value, [across])
-    return combined(found, lambda table: logs(_width(table).to_frame()))
+    return combined(sides(rows, [of, to], value, [across]), lambda table: logs(_width(table)))
 
 
 def _over_tasks(found: Sequence[Side], number: Callable[[np.ndarray], np.ndarray]) -> Scores:
@@ -512,8 +444,8 @@ def interquartile_mean(
 
     That of the runs ``of``, less that of the runs ``minus`` if they are given.
     """
-    found = sides(rows, _one_or_two(of, minus), value, over)
-    return _over_tasks(found, lambda scores: stats.trim_mean(scores, 0.25, axis=-1))
+    middle = partial(stats.trim_mean, proportiontocut=0.25, axis=-1)
+    return _over_tasks(sides(rows, _one_or_two(of, minus), value, over), middle)
 
 
 @quantity(

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from verdicts.lazy import pd
 from verdicts.registry import Registry, TableError, UserError, one_of, shown, unknown
-from verdicts.table import NO_NUMBER, UNIVERSE, complete, diverged_runs, need
+from verdicts.table import UNIVERSE, complete, diverged_runs, need, read_numbers
 
 
 def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
@@ -121,14 +121,14 @@ def _over_evaluations(how: str) -> RunValue:
     ) -> pd.Series:
         if "step" not in rows:
             return rows.set_index("run")[column]
-        start, end = phase
         share = rows["step"] / rows.groupby("run")["step"].transform("max")
-        rows = rows.assign(share=share, value=as_numbers(rows[column], column))
-        ends = rows[(rows["share"] > start) & (rows["share"] <= end)].groupby("run").tail(1)
+        inside = share.between(*phase, inclusive="right")
+        rows = rows.assign(inside=inside, value=as_numbers(rows[column], column))
+        ends = rows[inside].groupby("run").tail(1)
         early = ends.loc[ends["value"].isna(), "run"]
         rows = rows[rows["value"].notna() & ~rows["run"].isin(early)]
         rows = rows.assign(weight=since_the_row_before(rows))
-        rows = rows[(rows["weight"] > 0) & (rows["share"] > start) & (rows["share"] <= end)]
+        rows = rows[(rows["weight"] > 0) & rows["inside"]]
         if how != "mean":
             return rows.groupby("run")["value"].agg(how)
         weighted = rows["weight"] * rows["value"]
@@ -175,24 +175,22 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
     a column. Raises a UserError for an unknown name, a wrong number of arguments, and a diverged
     run where the worst value is not known.
     """
-    column = column_of(value, of_runs="run" in metrics)
-    if "run" not in metrics:
-        if column is None:
+    if "run" in metrics:
+        order = ["run", "step"] if "step" in metrics else ["run"]
+        rows = marked(metrics.sort_values(order, kind="stable"), value)
+        last = final(rows)
+        entry, arguments = parsed(value, [str(name) for name in metrics])
+        try:
+            numbers = last["run"].map(entry.read(rows, last, *arguments))
+        except KeyError as error:
+            told = f"value: {value!r} needs the column {error}, which the rows lack."
+            raise UserError(told) from None
+    else:
+        if (column := column_of(value, of_runs=False)) is None:
             raise UserError(f"value: {value!r} needs the column 'run', which the rows lack.")
         need(metrics, [column], "value: ")
-        last = metrics.assign(run=metrics.index.astype(str))
-        numbers = as_numbers(metrics[column], column)
+        last, numbers = metrics.assign(run=metrics.index.astype(str)), metrics[column]
         entry, _ = parsed(value if isinstance(value, Mapping) else {"last": column})
-        return last.assign(value=with_diverged(numbers, last, worst or entry.worst, value))
-    order = ["run", "step"] if "step" in metrics else ["run"]
-    rows = marked(metrics.sort_values(order, kind="stable"), value)
-    last = final(rows)
-    entry, arguments = parsed(value, [str(name) for name in metrics])
-    try:
-        numbers = last["run"].map(entry.read(rows, last, *arguments))
-    except KeyError as error:
-        told = f"value: {value!r} needs the column {error}, which the rows lack."
-        raise UserError(told) from None
     numbers = as_numbers(numbers, said(value))
     return last.assign(value=with_diverged(numbers, last, worst or entry.worst, value))
 
@@ -236,10 +234,9 @@ def as_numbers(values: pd.Series, key: str) -> pd.Series:
     try:
         return values.astype(float)
     except (TypeError, ValueError):
-        values = values.mask(values.isin(NO_NUMBER))
-        numbers = pd.to_numeric(values, errors="coerce")
-        if (wrong := values[values.notna() & numbers.isna()]).empty:
-            return numbers.astype(float)
+        numbers, wrong = read_numbers(values)
+        if wrong.empty:
+            return numbers
         raise TableError(f"{key}: {shown(wrong.iloc[0])} is not a number.") from None
 
 

@@ -23,6 +23,9 @@ from verdicts.table import UNIVERSE, Selection, complete, described, meant_as_se
 #: Fields in which two runs differ that a message names, and seeds that a sentence names.
 MOST_FIELDS, MOST_SEEDS = 3, 20
 
+#: Seeds, and what is said of them.
+Reasons = Iterator[tuple[set[Any], str]]
+
 #: What a run was put side by side with: its cell, a tuple of the fields ``over``.
 CELL = "cell"
 
@@ -86,15 +89,15 @@ class Scores:
         """
         what = "" if value is None else said(value)
         if self.unpaired is not None:
-            each = (Scores(of, [side]) for of, side in zip(self.unpaired, self.sides, strict=True))
-            parts = ((one.sides[0].name, text) for one in each for text in one.told(value))
-            return [f"{name}: {text}" for name, text in parts]
+            each = zip(self.unpaired, self.sides, strict=True)
+            told_of = ((side.name, Scores(of, [side]).told(value, logs=logs)) for of, side in each)
+            return [f"{name}: {text}" for name, told in told_of for text in told]
         numbers = self.by_seed if seeds is None else self.by_seed[seeds]
-        lost, told = self._lost, list(self._infinite(numbers, what))
-        for which, why in self._reasons(what, logs=logs) if lost else ():
-            if alone := lost & which:
-                told.append(f"{are_left_out(alone)}: {why}")
-            lost -= which
+        infinite = set(numbers.index[np.isinf(numbers)])
+        ended = _first(infinite, self._why_infinite(what))
+        told = [f"in {len(some)} of {numbers.count()} seeds {why}" for some, why in ended]
+        lost = _first(self._lost, self._why_lost(what, logs=logs))
+        told += [f"{are_left_out(some)}: {why}" for some, why in lost]
         if len(unused := self._runs[self._runs["left_out"]]):
             count, of = len(unused), unused["seed"].nunique()
             runs = f"{count} run{'s' * (count > 1)} of {of} seed{'s' * (of > 1)}"
@@ -108,9 +111,8 @@ class Scores:
     @cached_property
     def _runs(self) -> pd.DataFrame:
         kinds = {"seed": object, "run": object, "value": float, "diverged": bool, "left_out": bool}
-        none = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in kinds.items()})
-        runs = [side.runs[[*kinds]].astype(kinds) for side in self.sides]
-        return pd.concat([none, *runs]).drop_duplicates(["seed", "run"])
+        runs = [side.runs[[*kinds]] for side in self.sides] or [pd.DataFrame(columns=[*kinds])]
+        return pd.concat(runs).astype(kinds).drop_duplicates(["seed", "run"])
 
     def _lacking_a_run(self, seeds: Iterable[Any]) -> set[Any]:
         """The ``seeds`` in which a side has fewer runs than in other seeds."""
@@ -128,19 +130,13 @@ class Scores:
         late = not runs["diverged"].all()
         return "diverged or never got there" if late else "diverged"
 
-    def _infinite(self, numbers: pd.Series, what: str) -> Iterator[str]:
-        """The number of seeds with an infinite number, and why: a run diverged, or log 0."""
-        if not (infinite := set(numbers.index[np.isinf(numbers)])):
-            return
-        ended = infinite & self._seeds_with(np.isinf)
-        zero = (infinite - ended) & self._seeds_with(lambda values: values == 0)
-        for seeds, why in (
-            (ended, f"runs {self._ended}, and count against their side{self._worst}"),
-            (zero, f"{what or 'the value'} is 0, and its logarithm (−∞) decides the seed"),
-            (infinite - ended - zero, "the number is infinite"),
-        ):
-            if seeds:
-                yield f"in {len(seeds)} of {numbers.count()} seeds {why}"
+    def _why_infinite(self, what: str) -> Reasons:
+        """Why a number is infinite, as in ``_why_lost``: a run diverged, or log 0."""
+        ended = f"runs {self._ended}, and count against their side{self._worst}"
+        yield self._seeds_with(np.isinf), ended
+        zero = f"{what or 'the value'} is 0, and its logarithm (−∞) decides the seed"
+        yield self._seeds_with(lambda values: values == 0), zero
+        yield set(self.by_seed.index), "the number is infinite"
 
     @property
     def _worst(self) -> str:
@@ -151,7 +147,7 @@ class Scores:
             return ""
         return f" ({'low' if worst == {math.inf} else 'high'} is best)"
 
-    def _reasons(self, what: str, *, logs: bool) -> Iterator[tuple[set[Any], str]]:
+    def _why_lost(self, what: str, *, logs: bool) -> Reasons:
         """Why a seed has no number, the first reason first, and the seeds of which it is true."""
         both = set(self.both_diverged)
         yield both, f"both sides {self._ended}"
@@ -159,13 +155,13 @@ class Scores:
         empty = runs.loc[runs["value"].isna() & runs["seed"].isin(self._lost - both), "seed"]
         yield set(empty), f"no {what or 'value'} in {len(empty)} row{'s' * (len(empty) != 1)}"
         for side in self.sides:
-            cells = ", ".join(" ".join(map(str, cell)) for cell in side.absent[:MOST_FIELDS])
-            more = " …" * (len(side.absent) > MOST_FIELDS)
-            seeds = set(side.runs["seed"]) if side.absent else set()
-            yield seeds, f"no run{side.whose} at {cells}{more}"
+            if side.absent:
+                cells = ", ".join(" ".join(map(str, cell)) for cell in side.absent[:MOST_FIELDS])
+                more = " …" * (len(side.absent) > MOST_FIELDS)
+                yield set(side.runs["seed"]), f"no run{side.whose} at {cells}{more}"
         yield self._lacking_a_run(self._lost), "a run to compare with is missing"
         zero = self._seeds_with(lambda values: values == 0) if logs else set()
-        yield zero, f"{what or 'the value'} is 0 on both sides"
+        yield zero, f"{what or 'the value'} is 0{' on both sides' * (len(self.sides) > 1)}"
         yield self._lost, "there is no number"
 
     def _other_ends(self) -> Iterator[str]:
@@ -177,6 +173,14 @@ class Scores:
                 if len(other := ends[ends["min"] < ends["max"]]):
                     first, last = other.iloc[0].astype(int)
                     yield f"runs{side.whose} end at steps {first} to {last}"
+
+
+def _first(seeds: set[Any], reasons: Reasons) -> Reasons:
+    """Each reason with those of the ``seeds`` of which it is the first; without a seed, none."""
+    for which, why in reasons if seeds else ():
+        if alone := seeds & which:
+            yield alone, why
+        seeds = seeds - which
 
 
 def are_left_out(seeds: Iterable[Any]) -> str:
@@ -216,9 +220,8 @@ def sides(
     rows = marked(rows, value)
     chosen = [selected(rows, where) for where in wheres]
     chosen = [best(of) for of in chosen] if best else chosen
-    found = [
-        _side(described(where), of, value, over) for where, of in zip(wheres, chosen, strict=True)
-    ]
+    names = map(described, wheres)
+    found = [_side(name, of, value, over) for name, of in zip(names, chosen, strict=True)]
     keyed = [side for side in found if not _without_key(side.values)] or found[:1]
     cells = list(dict.fromkeys(cell for side in keyed for cell in side.values.columns))
     return [_on_cells(side, cells) for side in found]
@@ -239,10 +242,10 @@ def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> S
     runs[CELL] = pd.Series(keys or None, index=runs.index, dtype=object)
     if (same := runs.duplicated(["seed", CELL], keep=False)).any():
         raise UserError(_same_seed(rows, runs[same].sort_values(["seed", "run"])))
-    places = {cell: place for place, cell in enumerate(dict.fromkeys(keys))}
-    numbers = runs[["seed", "value"]].assign(place=[places[key] for key in keys])
+    places, cells = pd.factorize(runs[CELL].to_numpy())
+    numbers = runs[["seed", "value"]].assign(place=places)
     table = numbers.pivot(index="seed", columns="place", values="value").astype(float)
-    return Side(name, table.set_axis(_cells(places), axis=1), noted(runs), seeded=seeded)
+    return Side(name, table.set_axis(_cells(cells), axis=1), noted(runs), seeded=seeded)
 
 
 def compared(found: Sequence[Side], *, log: bool = False, test: str = "") -> Scores:
@@ -288,16 +291,14 @@ def _same_seed(rows: pd.DataFrame, same: pd.DataFrame) -> str:
     """What to do about two runs of a seed, the first of ``same``: how they differ."""
     of_runs = "run" in rows
     same = same if of_runs else same.sort_index()
-    first = same.iloc[0]
-    alike = (same["seed"] == first["seed"]) & same[CELL].map(lambda cell: cell == first[CELL])
-    pair = same[alike].iloc[:2]
+    pair = same[same.groupby(["seed", CELL], sort=False).ngroup() == 0].iloc[:2]
     one, other = pair["run"] if of_runs else pair.index + 1
     which = f"{'runs' if of_runs else 'rows'} {one} and {other}"
     known = {"run", CELL, "value", "seed"}
-    differing = pair.columns[pair.nunique(dropna=False) > 1]
-    names = [str(column) for column in rows if column in differing and column not in known]
+    differing = set(pair.columns[pair.nunique(dropna=False) > 1]) - known
+    names = [str(column) for column in rows if column in differing]
     if not names:
-        return f"{which} are the same (seed {first['seed']}); remove one."
+        return f"{which} are the same (seed {pair['seed'].iloc[0]}); remove one."
     told = f"{which} have the same seed and differ in {', '.join(names[:MOST_FIELDS])}"
     return f"{told}; add what tells them apart to 'over' or 'where', or keep one of them."
 

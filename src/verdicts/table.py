@@ -11,7 +11,9 @@ import csv
 import math
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -166,9 +168,9 @@ def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
         return rows.groupby("run", sort=False)["diverged"].any().reindex(runs)
     lost: set[object] = set()
     for metric in metrics if "step" in rows else ():
-        values = rows[metric] if metric in rows else pd.Series(dtype=object)
-        if values.dtype.kind in "fiu" and not np.isfinite(values).all():
-            lost |= _lost(rows, metric)
+        numbers, wrong = read_numbers(rows.get(metric, pd.Series(dtype=float)))
+        if wrong.empty and not np.isfinite(numbers).all():
+            lost |= _lost(rows.assign(**{metric: numbers}), metric)
     return pd.Series(runs.isin(list(lost)), runs)
 
 
@@ -301,16 +303,19 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
 NO_NUMBER = ("NA", "NaN", "nan", "NAN")
 
 
+def read_numbers(values: pd.Series) -> tuple[pd.Series, pd.Series]:
+    """A column as floats, and its values that are no numbers; NA and NaN are missing."""
+    known = values.mask(values.isin(NO_NUMBER)) if values.dtype.kind == "O" else values
+    numbers = pd.to_numeric(known, errors="coerce").astype(float)
+    return numbers, known[known.notna() & numbers.isna()]
+
+
 def numbers_or_text(values: pd.Series) -> pd.Series:
     """A column of texts as numbers, if all are numbers or missing; else as it is."""
-    texts = values[values.notna()]
-    if not texts.map(lambda value: isinstance(value, str)).all():
+    if not values.dropna().map(lambda value: isinstance(value, str)).all():
         return values
-    known = texts[~texts.str.strip().isin(NO_NUMBER)]
-    numbers = pd.to_numeric(known, errors="coerce")
-    if not len(known) or numbers.isna().any():
-        return values
-    return numbers.astype(float).reindex(values.index)
+    numbers, wrong = read_numbers(values.str.strip())
+    return numbers if wrong.empty and numbers.notna().any() else values
 
 
 def check_finite(texts: pd.Series, key: str) -> None:
@@ -350,25 +355,16 @@ def _lines(file: TextIO) -> Iterator[str]:
 
 def check_columns(names: Iterable[str], file: str) -> None:
     """Raise a UserError for a file without columns, and if two columns have one name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise UserError(f"{file}: two columns are called {shown(name)}; rename one.")
-        seen.add(name)
-    if not seen:
+    counts = Counter(names)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise UserError(f"{file}: two columns are called {shown(twice[0])}; rename one.")
+    if not counts:
         raise UserError(f"{file}: it has no columns.")
 
 
 def _check_size(path: Path, size: int) -> None:
     if size > MOST_BYTES:
         raise UserError(f"tables: {str(path)!r} has {size:,} bytes; at most {MOST_BYTES:,}.")
-
-
-def no_table(name: str, tables: Tables) -> str:
-    """That a table is not there; with what is, and the nearest match, if that is known."""
-    known = sorted(tables.files) if isinstance(tables, Folder) else []
-    only = f", only {', '.join(known)}" if known else ""
-    return f"there is no table {shown(name)}{only}.{nearest(name, known)}"
 
 
 def need(rows: pd.DataFrame, names: Iterable[object], key: str = "") -> None:
@@ -394,11 +390,11 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     """
     for name in names:
         if name not in tables:
-            raise UserError(no_table(name, tables))
-    rows = tables[names[0]]
-    for name in names[1:]:
-        rows = _joined(rows, tables[name])
-    return rows
+            known = sorted(tables.files) if isinstance(tables, Folder) else []
+            only = f", only {', '.join(known)}" if known else ""
+            told = f"there is no table {shown(name)}{only}.{nearest(name, known)}"
+            raise UserError(told)
+    return reduce(_joined, (tables[name] for name in names))
 
 
 def _joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -431,7 +427,7 @@ def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
 
 
 #: Texts that mean a truth in a column of truths.
-TRUTHS = {"True": True, "False": False}
+TRUTHS: dict[Any, Any] = {"True": True, "False": False}
 
 
 def matches(values: pd.Series, wanted: object) -> pd.Series:
@@ -449,10 +445,9 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
             raise UserError(f"{values.name}: it has text; {_said(wanted)} is for numbers.")
         return values.between(low, high)
     wanted = wanted if isinstance(wanted, list) else [wanted]
-    given = [value for value in wanted if value is not None]
+    given = [TRUTHS.get(value, value) for value in wanted if value is not None]
     truths = [value for value in given if isinstance(value, bool | np.bool_)]
     others = [value for value in given if not isinstance(value, bool | np.bool_)]
-    truths += [TRUTHS[value] for value in others if isinstance(value, str) and value in TRUTHS]
     if is_bool_dtype(values):
         met = values.isin(truths)
     elif is_numeric_dtype(values):

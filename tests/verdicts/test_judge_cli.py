@@ -87,7 +87,7 @@ def test_quantities_are_listed_with_arguments_unit_and_example(capsys):
     assert main(["quantities", "slop"]) == 2
     for entry in QUANTITIES.values():
         assert entry.cases or entry.unit
-        assert set(yaml.safe_load(entry.example or "{}")) <= set(entry.arguments)
+        assert set(yaml.safe_load(entry.example or "{}")) <= set(entry.types)
 
 
 def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 from quantities_for_tests import quantities, write  # noqa: F401
 
+import verdicts
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged as judge
 from verdicts.quantities import QUANTITIES, Quantity
@@ -275,6 +276,19 @@ def test_a_diverged_run_counts_against_its_side_with_and_without_the_column_run(
     )
     row = compared(tmp_path, rows.assign(diverged=~ours))
     assert (row["verdict"], row["estimate"]) == ("holds", math.inf)
+
+
+def test_a_column_of_numbers_and_none_shows_what_diverged():
+    curves = [(seed, m, step) for seed in range(8) for m in "AB" for step in (1, 2)]
+    rows = pd.DataFrame(curves, columns=["seed", "m", "step"])
+    rows["run"] = [f"{m}{seed}" for seed, m, _ in curves]
+    rows["nll"] = [None if (m, step) == ("A", 2) and seed < 3 else seed + step + (m == "A")
+                    for seed, m, step in curves]  # fmt: skip
+    of, minus = {"m": "A"}, {"m": "B"}
+    for table in (rows.astype({"nll": object}), rows.astype({"nll": float})):
+        found = verdicts.judge(table, of=of, minus=minus, value="nll", above=0)
+        assert found.rows[0].infinite == 3
+        assert "in 3 of 8 seeds runs diverged" in found.rows[0].reason
 
 
 def test_a_seed_in_which_both_sides_diverged_is_no_comparison(tmp_path):

@@ -9,6 +9,7 @@ import verdicts
 from verdicts.cli import main
 from verdicts.comparison import compare
 from verdicts.quantities import QUANTITIES
+from verdicts.scores import compared, sides
 from verdicts.statistics.evidence import Expectation, unpaired_evidence
 from verdicts.statistics.samples import Permutation, Welch
 
@@ -154,3 +155,15 @@ def test_tasks_have_an_interquartile_mean_and_profiles(tmp_path, capsys):
     assert "X is " in capsys.readouterr().out
     assert (tmp_path / "t.png").stat().st_size > 5000
     assert main([*given[:4], "--metric", "size"]) == 2
+
+
+def test_an_unpaired_side_says_where_a_value_has_no_logarithm():
+    rows = pd.DataFrame(
+        {
+            "seed": [0, 0, 1, 1, 5, 5, 6, 6], "m": [*"AAAABBBB"], "task": [*"xyxyxyxy"],
+            "diverged": [False, True] + [False] * 6, "nll": [0.0, 1, 2, 3, 4, 5, 6, 7],
+        }
+    )  # fmt: skip
+    found = sides(rows, [{"m": "A"}, {"m": "B"}], "nll", ["task"], paired=False)
+    told = compared(found, log=True).told("nll", logs=True)
+    assert told == ["m A: seed 0 is left out: nll is 0"]

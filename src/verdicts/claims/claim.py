@@ -25,6 +25,9 @@ ALTERNATIVE = "alternative"
 MARKS = ("trivial", "circular", ALTERNATIVE)
 
 
+#: Kinds of claims with a limit, not a direction.
+BOUNDS = ("bound", "theorem", "theorem amended")
+
 #: The quantities that compare two sides, and the arguments with these.
 SIDES = {"difference": ("of", "minus"), "log_ratio": ("of", "to")}
 
@@ -45,26 +48,26 @@ class Cell:
     expectation: Expectation | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """A claim, as the file has it."""
 
     id: str
-    place: str
+    place: str = ""
     says: str
     #: The author's own words; may be empty.
-    quote: str
+    quote: str = ""
     kind: str
-    tables: tuple[str, ...]
-    where: Selection
+    tables: tuple[str, ...] = ()
+    where: Selection = field(default_factory=dict)
     quantity: str
-    arguments: Mapping[str, object]
+    arguments: Mapping[str, object] = field(default_factory=dict)
     #: None for a quantity with cases, and if only the cells have expectations.
     expectation: Expectation | None
-    unit: str
+    unit: str = ""
     family: str
-    gates: tuple[str, ...]
-    shows: str
+    gates: tuple[str, ...] = ()
+    shows: str = ""
     cells: Mapping[str, Cell] = field(default_factory=dict)
     every_cell: bool = False
     #: The setting that the author leaves open, whose values are the cells; or empty.
@@ -82,6 +85,11 @@ class Claim:
     test: str = ""
     #: The ids of the claims whose numbers a pooled claim is about.
     pooled: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> dict[str, Cell]:
+        """The claim itself, under an empty name, and its cells."""
+        return {"": Cell({}, self.expectation), **self.cells}
 
     @property
     def is_pooled(self) -> bool:
@@ -124,21 +132,21 @@ class Claim:
         return ADDED + re.sub(r"\W", "_", self.id)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gate:
     """A condition that runs must meet before they can decide a claim."""
 
     name: str
     #: Empty: the rows of the claim.
-    tables: tuple[str, ...]
-    where: Selection
+    tables: tuple[str, ...] = ()
+    where: Selection = field(default_factory=dict)
     #: A column at the last evaluation of each run; None if a quantity is used.
-    column: str | None
-    quantity: str | None
-    arguments: Mapping[str, object]
+    column: str | None = None
+    quantity: str | None = None
+    arguments: Mapping[str, object] = field(default_factory=dict)
     take: str
-    above: float | None
-    below: float | None
+    above: float | None = None
+    below: float | None = None
     reason: str
     #: The day on which it was set, of a gate that came after the results; else empty.
     late: str = ""
@@ -187,10 +195,8 @@ class ClaimsFile:
 
     def conditions(self, claim: Claim) -> dict[str, Claim | Gate]:
         """The claim and its gates, by their places in the file."""
-        key, gates = (
-            f"claims.{claim.id}",
-            {f"gates.{name}": self.gates[name] for name in claim.gates},
-        )
+        key = f"claims.{claim.id}"
+        gates = {f"gates.{name}": self.gates[name] for name in claim.gates}
         if claim.universes and claim.universes.gate:
             gates[f"{key}.universes.gate"] = claim.universes.gate
         return {key: claim, **gates}

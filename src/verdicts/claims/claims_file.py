@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
@@ -18,7 +19,7 @@ from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.conditions import check_shares
 from verdicts.claims.resolved import PrintedValue, forms, resolved
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
-from verdicts.quantities import POOLED, QUANTITIES
+from verdicts.quantities import POOLED, QUANTITIES, Quantity
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
 from verdicts.run_values import Value
 from verdicts.statistics.evidence import RELATIONS, Expectation
@@ -26,21 +27,17 @@ from verdicts.statistics.planning import Plan, checked_plan
 from verdicts.statistics.samples import TESTS
 from verdicts.table import Column, Selection
 
-CLAIM_KEYS = (
-    *("place", "says", "quote", "kind", "from", "where", "quantity", "with"),
-    *(*RELATIONS, "margin", "unit", "exact", "standard_error", "test", *schema.MARKS),
-    *("family", "gate", "shows", "cells", "every_cell", "depends_on", "universes", "looks"),
+#: The keys of a claim, and of a gate, whose values are fields of it, and what a cell may have, too.
+OF_CLAIM = (
+    *("place", "says", "quote", "kind", "from", "where", "quantity", "with", "unit", "exact"),
+    *("test", "family", "gate", "shows", "every_cell", "depends_on", "universes", "looks"),
 )
+OF_GATE = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else", "late")
+OWN_OF_A_CELL = (*RELATIONS, "margin", "standard_error")
 #: ``shared`` is not read: it has what claims name by YAML's anchors.
 SECTIONS = ("looks", "optional", "shared", "gates", "claims")
-GATE_KEYS = (
-    *("from", "where", "column", "quantity", "with", "take"),
-    *("above", "below", "else", "late"),
-)
 #: Keys that a pooled claim has not: the claims that it pools have their own.
 OF_ROWS = ("from", "where", "gate", "cells", "every_cell", "depends_on", "universes")
-
-OWN_OF_A_CELL = (*RELATIONS, "margin", "standard_error")
 
 #: How a gate condenses its values.
 TAKEN = ("min", "max", "mean", "median")
@@ -51,9 +48,7 @@ KINDS = {
     "order": ("above", "below"),
     "trend": ("above", "below"),
     "equality": ("near",),
-    "bound": ("above", "below", "near"),
-    "theorem": ("above", "below", "near"),
-    "theorem amended": ("above", "below", "near"),
+    **dict.fromkeys(schema.BOUNDS, ("above", "below", "near")),
 }
 
 
@@ -75,60 +70,41 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     claims = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
     by_id = _with_members({claim.id: claim for claim in claims})
     optional = names("optional", content["optional"]) if "optional" in content else ()
-    return ClaimsFile(by_id, gates, entries.printed, forms(entries), optional, entries.sources)
+    files, sources = tuple(sorted(entries.printed.files)), entries.printed.sources
+    return ClaimsFile(by_id, gates, files, forms(entries), optional, sources)
 
 
-#: ``read(name, check, default)``: what ``check(key, value)`` makes of the value of a name.
-Reader = Callable[..., Any]
-
-
-def _reader(key: str, values: Mapping[str, object]) -> Reader:
-    def read(name: str, check: Callable[[str, object], Any], default: object = None) -> Any:
-        return check(f"{key}.{name}", values[name]) if name in values else default
-
-    return read
+def _read(key: str, values: Mapping[str, object], known: Iterable[str]) -> dict[str, Any]:
+    """The values of those of the ``known`` keys that are given, by the names of their fields."""
+    given = [name for name in known if name in values]
+    return {FIELDS.get(name, name): READERS[name](f"{key}.{name}", values[name]) for name in given}
 
 
 def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], plan: Plan) -> Claim:
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
-    read = _reader(key, values)
     pooled = values.get("quantity") == POOLED
-    known = [name for name in CLAIM_KEYS if not pooled or name not in OF_ROWS]
-    check_keys(key, values, known, ("says", "quantity") if pooled else ("says", "from", "quantity"))
+    keys = (*OF_CLAIM, *OWN_OF_A_CELL, *schema.MARKS, "cells")
+    allowed = [name for name in keys if not pooled or name not in OF_ROWS]
+    check_keys(
+        key, values, allowed, ("says", "quantity") if pooled else ("says", "from", "quantity")
+    )
     expectation, mark = _expectation(key, values), _given(key, values, schema.MARKS)
-    cells = {
-        str(cell): _cell(f"{key}.cells.{cell}", more, expectation)
-        for cell, more in read("cells", mapping, {}).items()
-    }
+    entries = mapping(f"{key}.cells", values.get("cells", {})).items()
+    cells = {str(cell): _cell(f"{key}.cells.{cell}", more, expectation) for cell, more in entries}
     compared = (expectation, *(cell.expectation for cell in cells.values()))
     relations = [of.relation for of in compared if of is not None]
-    usual = KIND_OF[relations[0]] if relations else "theorem"
-    decided = {
-        "universes": read("universes", _universes),
-        "exact": read("exact", boolean, False),
-        "test": read("test", lambda place, value: one_of(place, value, TESTS), ""),
-    }
+    read = _read(key, values, OF_CLAIM)
     # More seeds do not tell whether a printed number is that of one more run.
-    once = any(decided.values()) or "paper" in relations
-    claim = Claim(
-        id=name,
-        **{name: read(name, text, "") for name in ("place", "says", "quote", "unit", "shows")},
-        kind=read("kind", lambda place, value: one_of(place, value, KINDS), usual),
-        **_of_rows(key, values),
-        expectation=expectation,
-        family=read("family", text, name),
-        gates=read("gate", names, ()),
-        cells=cells,
-        every_cell=read("every_cell", boolean, False),
-        depends_on=read("depends_on", text, ""),
-        looks=read("looks", checked_plan, () if once else plan),
-        mark=mark,
-        mark_reason=read(mark, text, ""),
-        **decided,
-    )
-    check(claim.mark_reason or not mark, f"{key}.{mark}", values.get(mark), "give the reason")
+    once = any(map(read.get, ("universes", "exact", "test"))) or "paper" in relations
+    kind = KIND_OF[relations[0]] if relations else "theorem"
+    usual: dict[str, Any] = {"family": name, "kind": kind, "looks": () if once else plan}
+    reason = text(f"{key}.{mark}", values[mark]) if mark else ""
+    check(reason or not mark, f"{key}.{mark}", reason, "give the reason")
+    known = {"expectation": expectation, "cells": cells, "mark": mark, "mark_reason": reason}
+    claim = Claim(id=name, **{**usual, **known, **read})
+    _check_arguments(f"{key}.with", QUANTITIES[claim.quantity], claim.arguments)
     for gate in claim.gates:
         one_of(f"{key}.gate", gate, gates)
     _check_expectations(key, claim)
@@ -136,25 +112,17 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     return claim
 
 
-def _of_rows(key: str, values: Mapping[str, object]) -> dict[str, Any]:
-    """What a claim and a gate have alike: the rows, and a quantity with its arguments."""
-    read = _reader(key, values)
-    quantity, arguments = _quantity(key, values) if "quantity" in values else (None, {})
-    rows = {"tables": read("from", _tables, ()), "where": read("where", _where, {})}
-    return {**rows, "quantity": quantity, "arguments": arguments}
-
-
 def _universes(key: str, entry: object) -> Universes:
     values = mapping(key, entry)
     check_keys(key, values, ("settings", "gate"), ())
-    read = _reader(key, values)
-    gate = None
-    if (asked := read("gate", mapping)) is not None:
-        known = [name for name in GATE_KEYS if name not in ("from", "else", "late")]
-        check_keys(f"{key}.gate", asked, known, ("take",))
-        told = {"else": "the universe does not count"}
-        gate = _gate(f"{key}.gate", "universes", {**asked, **told})
-    return Universes(read("settings", names), gate)
+    settings = names(f"{key}.settings", values["settings"]) if "settings" in values else None
+    if "gate" not in values:
+        return Universes(settings, None)
+    key, asked = f"{key}.gate", mapping(f"{key}.gate", values["gate"])
+    known = [name for name in OF_GATE if name not in ("from", "else", "late")]
+    check_keys(key, asked, known, ("take",))
+    told = {"else": "the universe does not count"}
+    return Universes(settings, _gate(key, "universes", {**asked, **told}))
 
 
 def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
@@ -205,8 +173,8 @@ def _check_expectations(key: str, claim: Claim) -> None:
 
 
 def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
-    relation, read = _given(key, values, RELATIONS), _reader(key, values)
-    margin, error = (read(name, _positive) for name in ("margin", "standard_error"))
+    relation, read = _given(key, values, RELATIONS), _read(key, values, OWN_OF_A_CELL)
+    margin, error = read.get("margin"), read.get("standard_error")
     if error is not None and relation != "paper":
         raise UserError(f"{key}.standard_error: it is that of a printed number; it needs 'paper'.")
     if margin is not None and relation is None:
@@ -217,7 +185,7 @@ def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
         raise UserError(f"{key}: 'margin' is missing; 'near' needs it.")
     if relation is None:
         return None
-    value = read(relation, number)
+    value = read[relation]
     printed = vars(value) if isinstance(value, PrintedValue) else {}
     return Expectation(relation, value, margin, error, **printed)
 
@@ -237,47 +205,35 @@ def _given(key: str, values: Mapping[str, object], known: Iterable[str]) -> str 
 
 def _gate(key: str, name: object, entry: object) -> Gate:
     values = mapping(key, entry)
-    check_keys(key, values, GATE_KEYS, ("take", "else"))
+    check_keys(key, values, OF_GATE, ("take", "else"))
     if ("column" in values) == ("quantity" in values):
         raise UserError(f"{key}: one of column, quantity must be given.")
     if not {"above", "below"} & values.keys():
         raise UserError(f"{key}: one of above, below is missing.")
-    of_rows, read = _of_rows(key, values), _reader(key, values)
-    quantity = QUANTITIES[of_rows["quantity"]] if "quantity" in values else None
-    if quantity and (quantity.cases or quantity.ratio):
-        what = "cases" if quantity.cases else "no number of one seed"
-        raise UserError(f"{key}.quantity: {quantity.name!r} has {what}; a gate needs numbers.")
-    return Gate(
-        name=str(name),
-        **of_rows,
-        column=read("column", text),
-        take=one_of(f"{key}.take", values["take"], TAKEN),
-        above=read("above", number),
-        below=read("below", number),
-        reason=read("else", text),
-        late=read("late", _day, ""),
-    )
+    gate = Gate(name=str(name), **_read(key, values, OF_GATE))
+    if gate.quantity is not None:
+        quantity = QUANTITIES[gate.quantity]
+        _check_arguments(f"{key}.with", quantity, gate.arguments)
+        if quantity.cases or quantity.ratio:
+            what = "cases" if quantity.cases else "no number of one seed"
+            raise UserError(f"{key}.quantity: {quantity.name!r} has {what}; a gate needs numbers.")
+    return gate
 
 
 def _day(key: str, value: object) -> str:
-    right = re.fullmatch(r"\d{4}-\d\d-\d\d", str(value))
-    check(right, key, value, "give a day like 2026-01-31")
+    day = r"\d{4}-\d\d-\d\d"
+    check(re.fullmatch(day, str(value)), key, value, "give a day like 2026-01-31")
     return str(value)
 
 
-def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
-    """The quantity and its arguments, which its function must take."""
-    name = one_of(f"{key}.quantity", values["quantity"], QUANTITIES)
-    arguments = mapping(f"{key}.with", values.get("with", {}))
-    known = QUANTITIES[name].arguments
-    for argument in arguments:
-        one_of(f"{key}.with", argument, known)
-    for argument, required in known.items():
-        if required and argument not in arguments:
-            raise UserError(f"{key}.with: {argument!r} is missing; {name!r} needs it.")
+def _check_arguments(key: str, quantity: Quantity, arguments: Mapping[str, object]) -> None:
+    """Check that the function of a quantity takes the arguments."""
+    types, given = quantity.types, {**quantity.defaults, **arguments}
+    check_keys(key, arguments, types, ())
+    if missing := [argument for argument in types if argument not in given]:
+        raise UserError(f"{key}: {missing[0]!r} is missing; {quantity.name!r} needs it.")
     for argument, value in arguments.items():
-        _check_argument(f"{key}.with.{argument}", QUANTITIES[name].types[argument], value)
-    return name, arguments
+        _check_argument(f"{key}.{argument}", types[argument], value)
 
 
 def _check_argument(key: str, kind: object, value: object) -> None:
@@ -329,6 +285,22 @@ def _where(key: str, value: object) -> Selection:
             right = isinstance(item, None | str | int | float | date) and item == item
             check(right, place, item, "name a value, or a list")
     return selection
+
+
+#: What checks the value of a key of a claim or a gate, and returns that of its field.
+READERS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("place", "says", "quote", "unit", "shows", "family", "depends_on"), text),
+    **dict.fromkeys(("column", "else"), text),
+    **dict.fromkeys(("exact", "every_cell"), boolean),
+    **dict.fromkeys(RELATIONS, number),
+    **dict.fromkeys(("margin", "standard_error"), _positive),
+    **{"from": _tables, "where": _where, "with": mapping, "gate": names, "late": _day},
+    **{"universes": _universes, "looks": checked_plan},
+    **{"kind": partial(one_of, known=KINDS), "test": partial(one_of, known=TESTS)},
+    **{"take": partial(one_of, known=TAKEN), "quantity": partial(one_of, known=QUANTITIES)},
+}
+#: The fields with other names than their keys.
+FIELDS = {"from": "tables", "with": "arguments", "gate": "gates", "else": "reason"}
 
 
 def _with_members(claims: Mapping[str, Claim]) -> dict[str, Claim]:

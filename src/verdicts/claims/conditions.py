@@ -115,13 +115,12 @@ def _columns(key: str, entry: Claim | Gate, known: Collection[str]) -> Iterator[
     Raises a UserError for a number of a run that the ``known`` columns do not give.
     """
     selected = [(f"{key}.where", entry.where)]
-    if isinstance(entry, Gate):
-        if entry.column is not None:
-            yield f"{key}.column", entry.column
-    else:
+    if isinstance(entry, Claim):
         selected += [(f"{key}.cells.{name}", cell.where) for name, cell in entry.cells.items()]
         for setting in (entry.universes and entry.universes.settings) or ():
             yield f"{key}.universes.settings", f"{SETTING}{setting}"
+    elif entry.column is not None:
+        yield f"{key}.column", entry.column
     if entry.quantity is not None:
         quantity = QUANTITIES[entry.quantity]
         selected += selections(key, entry)

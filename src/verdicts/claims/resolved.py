@@ -39,10 +39,8 @@ class Resolved:
     gates: Mapping[object, object]
     #: The plan of claims that name none.
     looks: object
-    #: The files with printed numbers that claims name.
-    printed: tuple[Path, ...]
-    #: Where each of these numbers is printed, by its place: ``claims.ID.cells.CELL.paper``.
-    sources: Mapping[str, Mapping[str, Any]]
+    #: The files with printed numbers that claims name, and where in them each number is.
+    printed: PrintedNumbers
 
 
 def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
@@ -54,9 +52,7 @@ def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
     gates, claims = map(expanded, ("gates", "claims"), sections)
     printed = PrintedNumbers(folder)
     claims = {name: printed.numbers(f"claims.{name}", entry) for name, entry in claims.items()}
-    return Resolved(
-        claims, gates, content.get("looks"), tuple(sorted(printed.files)), printed.sources
-    )
+    return Resolved(claims, gates, content.get("looks"), printed)
 
 
 def expanded(section: str, entries: Mapping[Any, object]) -> dict[object, object]:
@@ -184,11 +180,9 @@ class PrintedNumbers:
         for name in ("paper", "near"):
             if isinstance(entry.get(name), Mapping):
                 written[name] = self.number(f"{key}.{name}", entry[name])
-        if isinstance(entry.get("cells"), Mapping):
-            written["cells"] = {
-                name: self.numbers(f"{key}.cells.{name}", cell)
-                for name, cell in entry["cells"].items()
-            }
+        if isinstance(cells := entry.get("cells"), Mapping):
+            place = f"{key}.cells"
+            written["cells"] = {k: self.numbers(f"{place}.{k}", cell) for k, cell in cells.items()}
         return written
 
     def number(self, key: str, printed: Mapping[str, Any]) -> PrintedValue:
@@ -224,9 +218,8 @@ class PrintedNumbers:
         self.sources[key] = {"file": file, "column": column, "where": where, "row": row}
         value, told = PrintedValue(number.value), printed_number(row.get("rounding", ""))
         value.rounding = told.value if told else number.rounding
-        value.seeds = (
-            int(row["seeds"]) if re.fullmatch("[0-9]{1,9}", row.get("seeds", "")) else None
-        )
+        seeds = row.get("seeds", "")
+        value.seeds = int(seeds) if re.fullmatch("[0-9]{1,9}", seeds) else None
         return value
 
     def _rows(self, key: str, name: object) -> list[dict[str, str]]:

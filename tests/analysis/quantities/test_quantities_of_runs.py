@@ -15,6 +15,7 @@ from ngo.analysis.quantities.measured import (
     batches_of_steps,
     change_with_scale,
     classes_of_workers,
+    fisher_z,
     log_floor_to_V,
     log_image_variance_ratio,
     log_quotient,
@@ -24,6 +25,7 @@ from ngo.analysis.quantities.measured import (
     samples_of_workers,
     samples_used,
     settled_ratio,
+    slope_on_V,
     smallest_gap,
 )
 from ngo.gossip.spectrum import spectral_gap
@@ -347,3 +349,37 @@ def test_divergence_decides_against_the_side_that_diverged(lost):
     assert (settled_ratio(made(V), of="NGO") == np.inf).all()
     assert (settled_ratio(made(V), of="linear", minus="NGO") == -np.inf).all()
     assert settled_ratio(made(lambda *_: lost), of="NGO").isna().all()  # both: no comparison
+
+
+def with_V(values):
+    return [ended(method=str(k), V=V, loss=x) for k, (V, x) in enumerate(values)]
+
+
+def test_the_correlation_of_log_V_with_a_loss():
+    # log V is 0, 1, 2, 3; the losses 1, 3, 2, 4: r = 4/5.
+    rows = table(*with_V(zip(np.exp([0, 1, 2, 3]), (1.0, 3.0, 2.0, 4.0), strict=True)))
+    assert fisher_z(rows, "loss").numbers[0] == pytest.approx(np.arctanh(0.8))
+    assert fisher_z(rows, "loss", minus=0.5).numbers[0] == pytest.approx(np.arctanh(0.8) - 0.5)
+
+
+def test_too_few_runs_and_equal_values_have_none():
+    few = table(*with_V([(1.0, 1.0), (2.0, 2.0), (3.0, 1.0)]), ended(method="x", diverged=True))
+    assert math.isnan(fisher_z(few, "loss").numbers[0])
+    level = table(*with_V([(float(k), 1.0) for k in range(1, 6)]))
+    assert math.isnan(fisher_z(level, "loss").numbers[0])
+    perfect = table(*with_V([(float(k), float(np.log(k))) for k in range(1, 6)]))
+    assert 9 < fisher_z(perfect, "loss").numbers[0] < 15
+
+
+def test_the_slope_on_log_V_leaves_out_runs_without_one():
+    rows = table(
+        *(
+            ended(method=str(k), V=V, accuracy=0.5 - 0.02 * np.log(V) if V else 0.9)
+            for k, V in enumerate((1.0, 10.0, 100.0, 0.0))
+        ),
+        ended(method="lost", V=5.0, diverged=True),
+        *(ended(seed=1, method=str(k), V=V) for k, V in enumerate((1.0, 10.0))),
+    )
+    found = slope_on_V(rows).numbers
+    assert found[0] == pytest.approx(-2)
+    assert math.isnan(found[1])

@@ -18,32 +18,12 @@ def numbers_of(name):
     return lambda *rows, **given: quantity(*rows, **given).numbers
 
 
-best_difference, contrast, difference, fisher_z, log_ratio, log_spread_ratio = map(
-    numbers_of,
-    ("best_difference", "contrast", "difference", "fisher_z", "log_ratio", "log_spread_ratio"),
+best_difference, contrast, difference, log_ratio, log_spread_ratio = map(
+    numbers_of, ("best_difference", "contrast", "difference", "log_ratio", "log_spread_ratio")
 )
-pooled, remaining_gap, slope, slope_on_V, spread = map(
-    numbers_of, ("pooled", "remaining_gap", "slope", "slope_on_V", "spread")
+pooled, remaining_gap, slope, spread = map(
+    numbers_of, ("pooled", "remaining_gap", "slope", "spread")
 )
-
-
-def runs(values):
-    return [ended(method=str(k), V=V, loss=x) for k, (V, x) in enumerate(values)]
-
-
-def test_the_correlation_of_log_V_with_a_loss():
-    # log V is 0, 1, 2, 3; the losses 1, 3, 2, 4: r = 4/5.
-    rows = table(*runs(zip(np.exp([0, 1, 2, 3]), (1.0, 3.0, 2.0, 4.0), strict=True)))
-    assert fisher_z(rows, "loss")[0] == pytest.approx(np.arctanh(0.8))
-    assert fisher_z(rows, "loss", minus=0.5)[0] == pytest.approx(np.arctanh(0.8) - 0.5)
-
-
-def test_too_few_runs_and_equal_values_have_none():
-    few = table(*runs([(1.0, 1.0), (2.0, 2.0), (3.0, 1.0)]), ended(method="x", diverged=True))
-    assert math.isnan(fisher_z(few, "loss")[0])
-    assert math.isnan(fisher_z(table(*runs([(float(k), 1.0) for k in range(1, 6)])), "loss")[0])
-    perfect = table(*runs([(float(k), float(np.log(k))) for k in range(1, 6)]))
-    assert 9 < fisher_z(perfect, "loss")[0] < 15
 
 
 def test_it_is_the_mean_of_each_seed_and_divergence_counts():
@@ -129,20 +109,6 @@ def test_each_p_at_its_own_best_gamma():
     )
     found = slope(rows, "p", "V", log=True, best="gamma")
     assert found[0] == pytest.approx(np.log(4) / 0.4)
-
-
-def test_the_slope_on_log_V_leaves_out_runs_without_one():
-    rows = table(
-        *(
-            ended(method=str(k), V=V, accuracy=0.5 - 0.02 * np.log(V) if V else 0.9)
-            for k, V in enumerate((1.0, 10.0, 100.0, 0.0))
-        ),
-        ended(method="lost", V=5.0, diverged=True),
-        *(ended(seed=1, method=str(k), V=V) for k, V in enumerate((1.0, 10.0))),
-    )
-    found = slope_on_V(rows)
-    assert found[0] == pytest.approx(-2)
-    assert math.isnan(found[1])
 
 
 def tried(method, grid, topology="ring", lost=()):

@@ -1,5 +1,5 @@
-"""Quantities of measured tables: partitions, spectra, trajectories, kept models, and rounds without
-learning; and numbers that gates ask for.
+"""Quantities of measured tables: partitions, spectra, trajectories, runs against V, kept models,
+and rounds without learning; and numbers that gates ask for.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ngo.common.lazy import Numbers, Table, pd
 from verdicts import final
 from verdicts.quantities import cases, quantity, slope_of
 from verdicts.registry import UserError, nearest, one_of
-from verdicts.run_values import per_run
-from verdicts.scores import mean_over
+from verdicts.run_values import Value, per_run
+from verdicts.scores import Scores, Side, mean_over, noted
 from verdicts.table import Column
 
 # Counts of samples and classes of the workers (Figures S2 and A2).
@@ -133,6 +133,66 @@ def _ends(table: Table) -> Table:
         end = np.inf if np.isnan(end) else end
         records.append({"p": p, "delay": delay, "end": end, "allowed": delay <= limit})
     return pd.DataFrame(records)
+
+
+# Runs of many settings: what goes with the synchronization index V.
+
+#: The largest correlation that counts: Fisher's z of 1 is infinite.
+NEARLY_1 = 1 - 1e-9
+
+
+@quantity("slope_on_V", unit="that of the value, for a factor e of V", example="{value: accuracy}")
+def slope_on_V(rows: Table, value: Value = "accuracy", log: bool = False, V: Value = "V") -> Scores:
+    """The least-squares slope of the value on log V over the runs of a seed.
+
+    V is that at the ends of runs, or another value, such as ``{mean: V}``. Diverged runs and runs
+    with V = 0 have no log V: they are left out, and the verdict says how many. NaN for a seed with
+    fewer than three other runs.
+    """
+    return _on_log_V(rows, value, V, log, 3, slope_of)
+
+
+@quantity("fisher_z", unit="Fisher's z", example="{of: accuracy}")
+def fisher_z(
+    rows: Table, of: Value = "accuracy", log: bool = False, minus: float = 0.0, V: Value = "V"
+) -> Scores:
+    """Fisher's z of Pearson's correlation of log V with a value, over the runs of a seed.
+
+    V is the synchronization index at the ends of runs, or another value: with ``{mean: V}``, its
+    mean over training. Diverged runs and runs with V = 0 have no log V: they are left out, and the
+    verdict says how many. NaN for a seed with fewer than four other runs, or without a spread.
+    ``minus`` is subtracted: z of the correlation to compare with.
+    """
+
+    def z(x: np.ndarray, y: np.ndarray) -> float:
+        r = np.corrcoef(x, y)[0, 1] if x.std() and y.std() else np.nan
+        return float(np.arctanh(np.clip(r, -NEARLY_1, NEARLY_1)) - minus)
+
+    return _on_log_V(rows, of, V, log, 4, z)  # z of three points has no variance
+
+
+def _on_log_V(
+    rows: Table,
+    value: Value,
+    V: Value,
+    log: bool,
+    least: int,
+    number: Callable[[np.ndarray, np.ndarray], float],
+) -> Scores:
+    """``number(log V, value)`` of the runs of each seed; NaN for fewer than ``least`` runs.
+
+    With ``log``, of the logarithm of the value: runs without one are left out, too.
+    """
+    runs = per_run(rows, value)
+    runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda values: values > 0))
+    kept = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
+    kept &= (runs["value"] > 0) | (not log)
+    numbers = {}
+    for seed, group in runs.groupby("seed"):
+        x, y = group.loc[kept[group.index], ["log_V", "value"]].to_numpy(float).T
+        numbers[seed] = number(x, np.log(y) if log else y) if len(x) >= least else np.nan
+    series = pd.Series(numbers, dtype=float).rename_axis("seed")
+    return Scores(series, [Side("", series.to_frame(), noted(runs, ~kept))])
 
 
 # Kept models: alignment of their gradients, likeness of their images.
