@@ -8,9 +8,8 @@ from runs import run_in
 
 from ngo.data.description import manifest_text
 from ngo.data.loading import train_labels
-from ngo.pipeline.archives.archive import write_archive
+from ngo.pipeline.archives.archive import collect, write_archive
 from ngo.pipeline.archives.finished_runs import write_run
-from ngo.pipeline.archives.pack import collect
 from ngo.pipeline.paths import RUNS
 from ngo.training.partition_file import draw
 

@@ -17,9 +17,8 @@ from ngo.cli import cli
 from ngo.measures import theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.pipeline.archives import rerun
-from ngo.pipeline.archives.archive import Archive, write_archive
+from ngo.pipeline.archives.archive import Archive, collect_finished, write_archive
 from ngo.pipeline.archives.finished_runs import packed, read_run
-from ngo.pipeline.archives.pack import collect_finished
 from ngo.pipeline.archives.rerun import Made, made_run, where
 from ngo.pipeline.paths import RUNS, tidy_table
 

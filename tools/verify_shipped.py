@@ -75,7 +75,7 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
     here = [name for name in checks.names if checks.planned.runs[name].dataset not in lacking]
     shortest = sorted(here, key=lambda name: (checks.runs[name].seconds, name))[:1]
     cheap = sorted(name for name, table in checks.measured.items() if table.kind not in LONG)
-    drawn = Group("", len(shortest), shortest, {name: [0] for name in cheap[:1]})
+    drawn = Group("", shortest, {name: [0] for name in cheap[:1]})
     outcomes = [*checks.without_training(), *checks.made_again([drawn])]
     wrong = [f"{what}: {fault}" for what, _, fault in outcomes if fault]
     told += [("FAIL", fault) for fault in wrong]

@@ -13,11 +13,11 @@ from ngo.cli import options
 from ngo.cli.log import LOG
 from ngo.common.fields import Field, within
 from ngo.data import download
+from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives import unpack
-from ngo.pipeline.archives.archive import archived_plan, read_archive, write_archive
+from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.archives.finished_runs import revisions
 from ngo.pipeline.archives.members import SAFE_PATH
-from ngo.pipeline.archives.pack import collect, collect_finished
 from ngo.pipeline.archives.verify import Check, Verification
 from verdicts.registry import UserError
 
@@ -51,10 +51,12 @@ def archive(figures: tuple[str, ...], configs: tuple[Path, ...], finished: bool,
         raise UserError(f"out: {str(out.resolve())!r} must end in .tar.")
     if finished and figures:
         raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")
-    members, counts = collect_finished(configs) if finished else (collect(configs, figures), {})
-    digest = write_archive(out, members)
-    if counts:
+    if finished:
+        members, counts = archives.collect_finished(configs)
         click.echo(", ".join(f"{reason}: {count}" for reason, count in counts.items()))
+    else:
+        members = archives.collect(configs, figures)
+    digest = archives.write_archive(out, members)
     click.echo(f"{len(members)} files → {out}, sha256 {digest}")
 
 
@@ -183,19 +185,18 @@ def verify(
     read = read_archive(archive)
     root = download.data_root(data_root).resolve()
     with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
-        checks = Verification(read, planned, root, longest, threads)
+        checks = Verification(read, planned, root, longest)
         groups = checks.groups(claims)
         failed = _told(checks.without_training())
-        chosen = [group.drawn(sample, seed) for group in groups]
+        chosen = [checks.draw(group, sample, seed) for group in groups]
         checks.check_drawn(sample, groups, chosen)
-        failed += _told(checks.made_again(chosen))
+        failed += _told(checks.made_again(chosen, threads))
     for reason, count in checks.unchecked_runs.items():
         click.echo(f"{count} of {len(checks.runs)} runs could not be drawn: {reason}")
     for name, reason in checks.unchecked_tables.items():
         click.echo(f"{name} is not checked: {reason}")
     for group, drawn in zip(groups, chosen, strict=True):
-        for line in group.odds(drawn):
-            click.echo(line)
+        click.echo("\n".join(checks.odds(group, drawn)))
     if failed:
         LOG.error("ngo: verify: %d failed, first %s", len(failed), failed[0])
         sys.exit(1)

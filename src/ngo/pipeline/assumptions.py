@@ -43,11 +43,6 @@ class Assumption:
         words = (f"[{k}]" if isinstance(k, int) else f".{k}" for k in self.place)
         return "".join(words).removeprefix(".")
 
-    @property
-    def section(self) -> str:
-        """The top-level key of the config."""
-        return str(self.place[0])
-
 
 def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
     """The assumed values of the paper that ``configs``, a base and its overlays, are about.
@@ -58,12 +53,11 @@ def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
     """
     config = read_config(configs)
     planned = plan(config)
-    if planned.paper.name == NGO:
-        return assumptions(configs)
     return [
         item
         for item in assumptions(configs)
-        if item.file != Path(configs[0])
+        if planned.paper.name == NGO
+        or item.file != Path(configs[0])
         or (planned.paper.name and _used(item.place, config, planned))
     ]
 
@@ -139,7 +133,7 @@ def _caption(values: Sequence[Assumption], tier: str) -> str:
 def _tables(values: Sequence[Assumption]) -> dict[str, list[dict[str, str]]]:
     return {
         section: [{"Where": i.key, "Value": _written(i.value), "Why": i.reason} for i in items]
-        for section, items in groupby(values, key=lambda item: item.section)
+        for section, items in groupby(values, key=lambda item: str(item.place[0]))
     }
 
 

@@ -65,21 +65,17 @@ class Table:
     """The columns and fields of a tidy table, before it is made."""
 
     def __init__(self, name: str, experiments: Collection[str]) -> None:
-        kind, _, rest = name.partition("_")
-        if not rest or name in experiments:
-            kind = ""
+        kind = name.partition("_")[0] if name not in experiments else ""
+        entry = MEASUREMENTS.get(kind)
         #: Whether its rows are evaluations of runs.
-        self.trained = kind not in (*MEASUREMENTS, "classes")
+        self.trained = entry is None and kind != "classes"
         #: The fields: the allowed values of columns.
-        self.fields: dict[str, Field] = dict(FIELDS)
-        if kind in MEASUREMENTS:
-            entry = MEASUREMENTS[kind]
+        self.fields: dict[str, Field] = {**FIELDS, **(fields_of(entry.options) if entry else {})}
+        if entry:
             #: The names of its columns; empty if they are not known.
             self.columns = entry.known_columns()
-            self.fields |= fields_of(entry.options)
         elif kind == "classes":
-            read = {name for rule in PARTITIONS.values() for name in rule.fields}
-            self.columns = OF_PARTITIONS | read
+            self.columns = OF_PARTITIONS.union(*(rule.fields for rule in PARTITIONS.values()))
         else:
             self.columns = OF_RUNS | set(FIELDS)
             if name.startswith(PREFIX):

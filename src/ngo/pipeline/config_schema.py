@@ -61,11 +61,8 @@ _NUMBER: Schema = {"type": "number"}
 _ZERO_UP: Schema = {"type": "number", "minimum": 0}
 _POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
 #: A list of seeds, or their number, from ``first_seed`` on.
-_SEEDS: Schema = {
-    "type": ["array", "integer"],
-    **{"items": _SEED, "minItems": 1, "minimum": 1, "maximum": 10**6},
-    "description": "a list of seeds, or their number",
-}
+_SEEDS = _list(_SEED, type=["array", "integer"], minimum=1, maximum=10**6)
+_SEEDS["description"] = "a list of seeds, or their number"
 _RUN: Schema = {"$ref": "#/$defs/run"}
 _CASES = _list(_RUN)
 #: See ``pipeline.paper_figures.Paper``.
@@ -172,17 +169,14 @@ def check_schema(config: Mapping) -> None:
         raise UserError(_in_one_line(errors[0]))
 
 
+def _is_number(_: object, value: object) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
 # By default, 2.0 is a whole number, and NaN is a number within all bounds.
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
 _Validator = validators.extend(
-    Draft202012Validator,
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {
-            "integer": lambda _, value: type(value) is int,
-            "number": lambda _, value: (
-                type(value) is int or (type(value) is float and math.isfinite(value))
-            ),
-        }
-    ),
+    Draft202012Validator, type_checker=_TYPES.redefine("number", _is_number)
 )
 
 

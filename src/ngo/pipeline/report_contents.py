@@ -56,7 +56,7 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
         shipped=shipped(planned.tier, planned.paper.name) if planned.findings else None,
-        older=older(Path(ABOUT)),
+        older=older(),
         provenance=contents.provenance(trained, map(archived_name, configs), planned.plugins),
     )
 
@@ -72,14 +72,13 @@ def shipped(tier: str, paper: str) -> contents.Shipped | None:
     return campaign if campaign.paper == paper and campaign.tier != tier else None
 
 
-def older(path: Path) -> str:
-    """The revisions that made an archive, if ``path``, its description, marks it; else empty.
+def older() -> str:
+    """The revisions that made an archive, if its description marks it; else empty.
 
-    Results that were not unpacked from an archive have no such file.
+    Results that were not unpacked from an archive have none.
     """
-    if not path.exists():
-        return ""
-    return str(json.loads(contents.text(path)).get(OLDER, ""))
+    path = Path(ABOUT)
+    return str(json.loads(contents.text(path)).get(OLDER, "")) if path.exists() else ""
 
 
 def records(runs: Iterable[str]) -> list[dict]:
@@ -122,9 +121,9 @@ def _first_runs(
     started = {run["id"]: run["started"] for run in trained} | _measured(planned)
     first = {}
     for group in groups:
-        dates = [started[run] for run in (*group.runs, *group.unchecked) if run in started]
-        if dates:
-            first[group.claim] = min(as_date("started", date) for date in dates)
+        dates = filter(None, map(started.get, (*group.runs, *group.unchecked)))
+        if told := [as_date("started", date) for date in dates]:
+            first[group.claim] = min(told)
     return first
 
 
@@ -132,8 +131,7 @@ def _measured(planned: Plan) -> dict[str, object]:
     """When each measured table was started, by name; older ones do not say it."""
     names = (f"{kind}_{name}" for kind, entries in planned.measures.items() for name in entries)
     paths = {name: Path(tidy_table(planned.tier, name)) for name in names}
-    dates = {name: started(path) for name, path in paths.items() if path.exists()}
-    return {name: date for name, date in dates.items() if date is not None}
+    return {name: started(path) for name, path in paths.items() if path.exists()}
 
 
 def _shown(entry: Artefact, folder: Path) -> contents.Shown:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +49,10 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
         path = shipped[tier]
         archive = archives.read_archive(path)
         with archives.archived_plan(archive, trusted=False, tell=tell) as planned:
-            papers.append(
-                _paper(
-                    planned.tier,
-                    planned.paper,
-                    page=paths.pages_of(planned.tier)[0],
-                    archive=path.relative_to(root).as_posix(),
-                    sha256=sha256(content_of(Path(archive.path), "archive")),
-                    runs=len(planned.shown_runs),
-                    older=archives.OLDER in archive.about,
-                )
-            )
+            paper = _paper(planned.tier, planned.paper, page=paths.pages_of(planned.tier)[0])
+            place, digest = path.relative_to(root).as_posix(), sha256(content_of(path, "archive"))
+            older, runs = archives.OLDER in archive.about, len(planned.shown_runs)
+            papers.append(replace(paper, archive=place, sha256=digest, runs=runs, older=older))
             claims += claims_of(planned, archive)
             if planned.tier == SETTINGS and MATRIX in planned.artefacts:
                 cells += cells_of(matrix_of(planned, archive))
@@ -124,13 +118,9 @@ def scale(group: Group, planned: Plan, archive: Archive) -> str:
         kinds = {name.partition("_")[0] for name in group.unchecked}
         return f"no training: {', '.join(sorted(kinds))}" if kinds else ""
     steps = {archive.runs[spec.id].record["final"]["step"] for spec in specs}
-    return "; ".join(
-        [
-            ", ".join(sorted({spec.dataset for spec in specs})),
-            _range({spec.workers for spec in specs}, "workers"),
-            _range(steps, "steps"),
-        ]
-    )
+    data = ", ".join(sorted({spec.dataset for spec in specs}))
+    workers = _range({spec.workers for spec in specs}, "workers")
+    return f"{data}; {workers}; {_range(steps, 'steps')}"
 
 
 def _range(values: Iterable[float], unit: str) -> str:
@@ -147,9 +137,8 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
         results.write(table, paths.tidy_table(planned.tier, name))
     given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
     execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
-    return pd.read_csv(f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv").drop(
-        columns="tier"
-    )
+    made = pd.read_csv(f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv")
+    return made.drop(columns="tier")
 
 
 def cells_of(table: pd.DataFrame) -> list[Cell]:

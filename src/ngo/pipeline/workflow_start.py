@@ -136,10 +136,9 @@ def remove_damaged(tables: Iterable[str]) -> None:
             read_tidy(path)
         except Damaged as error:
             os.unlink(path)
-            told = f"{error} It is removed, and made again when it is needed."
-            print(f"ngo: {told}", file=sys.stderr)
+            _tell(f"{error} It is removed, and made again when it is needed.")
         except UserError as error:  # it can't be read now
-            print(f"ngo: {error}", file=sys.stderr)
+            _tell(error)
 
 
 def _tell_folders(tier: str) -> None:
@@ -147,7 +146,8 @@ def _tell_folders(tier: str) -> None:
     try:
         check_folders(tier)
     except UserError as error:
-        print(
-            f"ngo: {error}; finished results are kept; run the same command to continue.",
-            file=sys.stderr,
-        )
+        _tell(f"{error}; finished results are kept; run the same command to continue.")
+
+
+def _tell(text: object) -> None:
+    print(f"ngo: {text}", file=sys.stderr)

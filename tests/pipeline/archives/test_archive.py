@@ -18,11 +18,12 @@ from ngo.pipeline.archives import archive
 from ngo.pipeline.archives.archive import (
     Archive,
     archived_plan,
+    collect,
+    collect_finished,
     described,
 )
 from ngo.pipeline.archives.finished_runs import write_run
 from ngo.pipeline.archives.members import ARCHIVE, METRICS, RECORDS, kind_of, tar_of
-from ngo.pipeline.archives.pack import collect, collect_finished
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import RUNS
 from verdicts.registration import read_registration, registration_path

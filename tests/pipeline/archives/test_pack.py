@@ -6,13 +6,12 @@ import json
 import pytest
 from finished_runs import campaign, made_up_run
 
-from ngo.pipeline.archives.archive import Archive, write_archive
+from ngo.pipeline.archives.archive import Archive, collect_finished, write_archive
 from ngo.pipeline.archives.finished_runs import (
     of_this_code,
     revisions,
     write_run,
 )
-from ngo.pipeline.archives.pack import collect_finished
 from ngo.pipeline.paths import RUNS, tidy_table
 from verdicts.registry import UserError
 

@@ -13,9 +13,8 @@ from ngo.common.files import exclusive_lock
 from ngo.data.loading import train_labels
 from ngo.pipeline.archives import members as limits
 from ngo.pipeline.archives import unpack as stage
-from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
+from ngo.pipeline.archives.archive import Archive, collect_finished, read_archive, write_archive
 from ngo.pipeline.archives.finished_runs import FinishedRun, packed, write_run
-from ngo.pipeline.archives.pack import collect_finished
 from ngo.pipeline.archives.unpack import (
     absent_run,
     joined_tables,

@@ -1,9 +1,9 @@
 """Metrics archives: everything that tables and figures are made from, in one verified file.
 
-An archive has finished runs, measurements, configs, plugins and the paper's numbers (see ``pack``);
-it contains no weights. ``archive.json`` describes it. Its members are data for the workflow, or
-provenance. Results of the workflow (tables, figures, pages), Snakemake's files and code other than
-the config's plugins have no place in it.
+An archive has finished runs, measurements, configs, plugins and the paper's numbers, and no
+weights: all inputs of tables and figures, or the runs so far. ``archive.json`` describes it. Its
+members are data for the workflow, or provenance. Results of the workflow (tables, figures, pages),
+Snakemake's files and code other than the config's plugins have no place in it.
 
 An archive may be a stranger's: reading and unpacking one runs nothing of it (``members``).
 """
@@ -14,7 +14,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,18 +22,20 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
+import ngo
 from ngo.common.files import write_bytes
 from ngo.pipeline import paths
-from ngo.pipeline.archives import members
-from ngo.pipeline.archives.finished_runs import FinishedRun, unpacked
+from ngo.pipeline.archives import finished_runs, members
+from ngo.pipeline.archives.finished_runs import FinishedRun
 from ngo.pipeline.archives.members import Members
 from ngo.pipeline.config import GONE, plugin_files, read_config, values_in
-from ngo.pipeline.plan import Plan, plan
+from ngo.pipeline.experiments import as_list
+from ngo.pipeline.plan import ALL, Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
 from verdicts.files import content_of, opened
 from verdicts.registration import read_registration, registration_path
-from verdicts.registry import UserError, in_a_line, shown
+from verdicts.registry import UserError, one_of, shown
 
 # The key of ``archive.json`` with the earlier revisions that made a marked archive.
 OLDER = "older"
@@ -61,15 +63,12 @@ class Archive:
     def runs(self) -> dict[str, FinishedRun]:
         """The finished runs by id; a UserError if there are none, or if they are damaged."""
         with refusing(self.path):
-            return unpacked(self.members)
+            return finished_runs.unpacked(self.members)
 
     def table(self, name: str) -> pd.DataFrame:
         """The table of this name."""
-        with refusing(self.path, f"{name!r} can't be read ({{}})"):
-            try:
-                return opened(self.members[name]).read().to_pandas()
-            except Exception as error:  # whatever pandas raises
-                raise UserError(in_a_line(error)) from None
+        with refusing(self.path), members.strange(f"{name!r} can't be read"):
+            return opened(self.members[name]).read().to_pandas()
 
 
 def write_archive(path: str | Path, files: Members) -> str:
@@ -96,26 +95,101 @@ def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
         raise UserError(f"archive: {str(path)!r} is refused: {told}.") from None
 
 
+def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
+    """The files from which ``artefacts`` (by default all) and the assumptions are made.
+
+    ``configs`` are the tier's config files, overlays last; results are read from ``results``. An
+    archive for all artefacts has all runs of the configs. Raises a UserError for a missing file.
+    """
+    named, planned = list(artefacts), _plan_of(configs)
+    shown = named or list(planned.artefacts)
+    for name in shown:
+        one_of("figure or table", name, planned.artefacts)
+    tables = {table for name in shown for table in planned.tables(name)}
+    specs = planned.runs
+    if named and ALL not in tables:
+        specs = {s.id: s for name in tables.union(shown) for s in planned.runs_of(name)}
+    drawn = [spec for name in shown for spec in planned.partitions.get(name, {}).values()]
+    inputs = [path for name in shown for read in planned.inputs(name).values()
+              for path in as_list(read) if path not in planned.run_tables]  # fmt: skip
+    inputs += [paths.data_manifest(spec.dataset) for spec in [*specs.values(), *drawn]]
+    runs = [finished_runs.read_run(paths.RUNS / run) for run in sorted(specs)]
+    return _collected(planned, configs, inputs, runs, {"artefacts": shown, "whole": not named})
+
+
+def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
+    """The finished runs of a campaign that may be unfinished, without tables; counts of runs.
+
+    Runs of another results version and unfinished runs are left out. Raises a UserError if no run
+    is left.
+    """
+    planned = _plan_of(configs)
+    folders = [paths.RUNS / run for run in sorted(planned.runs)]
+    every = [finished_runs.read_run(path) for path in folders if finished_runs.is_finished(path)]
+    runs = [run for run in every if finished_runs.of_this_code(run, planned.runs[run.id])]
+    if not runs:
+        raise UserError(
+            f"archive: none of the {len(folders)} runs of the config is finished here with "
+            "the present results version."
+        )
+    manifests = {paths.data_manifest(spec.dataset) for spec in planned.runs.values()}
+    counts = {
+        "runs of the config": len(folders),
+        "packed": len(runs),
+        "of another results version": len(every) - len(runs),
+        "not finished": len(folders) - len(every),
+    }
+    data, about = [*filter(os.path.exists, manifests)], {"artefacts": [], "whole": False}
+    return _collected(planned, configs, data, runs, about), counts
+
+
+def _plan_of(configs: Sequence[Path]) -> Plan:
+    """The plan of config files that an archive can have."""
+    planned = plan(read_config(configs))
+    if configs[0].name != paths.CONFIG.name:
+        raise UserError(f"config: {str(configs[0])!r} is first; {paths.CONFIG.name} must be.")
+    if len({*map(paths.archived_name, configs)}) < len(configs):
+        raise UserError("config: two of the files have the same name.")
+    return planned
+
+
+def _collected(
+    planned: Plan, configs: Sequence[Path], data: list[str], runs: list[FinishedRun], about: dict
+) -> Members:
+    """The ``configs``, ``data``, the workflow's files, ``runs``, and what describes them."""
+    places = {paths.archived_name(path): path for path in configs}
+    described = {
+        "tier": planned.tier,
+        **about,
+        "configs": [name for name in places if name.endswith(".yaml")],
+        "runs": len(runs),
+        "ngo": ngo.__version__,
+    }
+    rules = sorted(Path("workflow/rules").glob("*.smk"))
+    read = [*map(Path, data), Path("Snakefile"), Path("workflow/Snakefile"), *rules]
+    places |= {path.as_posix(): path for path in read} | named_members(planned)
+    files = {name: content_of(path, "archive") for name, path in places.items()}
+    files[members.ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
+    return files | (finished_runs.packed(runs) if runs else {})  # without runs: measurements only
+
+
 def named_members(planned: Plan) -> dict[str, Path]:
     """The files that a config names, by their names in an archive: their paths.
 
     Raises a UserError for a file outside the working directory.
     """
-    registered = registration_path(planned.claims)
-    printed = planned.ledger.printed  # read from the file of claims, which is inside
-    files = [("claims", path) for path in (planned.claims, *printed)]
-    files += [("claims", registered)] if registered.exists() else []
+    claims = [planned.claims, registration_path(planned.claims), *planned.ledger.printed]
+    files = [("claims", path) for path in claims if Path(path).exists()]
     files += [("findings", planned.findings)] if planned.findings is not None else []
     return deciding_members(planned) | {inside(key, str(path)): Path(path) for key, path in files}
 
 
 def deciding_members(planned: Plan) -> dict[str, Path]:
     """The files that decide runs: plugins, and files named by runs."""
-    places = {inside("plugins", path): Path(path) for path in planned.plugins}
+    files = [("plugins", path) for path in planned.plugins]
     for spec in planned.runs.values():
-        files = named_files(spec.values())
-        places |= {inside(key, str(path)): path for key, path in files.items()}
-    return places
+        files += named_files(spec.values()).items()
+    return {inside(key, str(path)): Path(path) for key, path in files}
 
 
 def inside(key: str, file: str) -> str:
@@ -130,15 +204,14 @@ def inside(key: str, file: str) -> str:
 
 def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
     """Raise a UserError for the first member that an archive of this plan does not have."""
-    known = {*members.OF_ANY, *configs, *named_members(planned)}
+    known = {*configs, *named_members(planned)}
     for folder in map(paths.reference_folder, (paths.NGO, planned.paper.name)):
         published = (paths.REPOSITORY / folder).glob("*.csv")
         known |= {f"{folder}/{path.name}" for path in published}
     known |= {paths.tidy_table(planned.tier, name) for name in planned.made}
-    specs = [*planned.runs.values(), *planned.partition_runs.values()]
-    known |= {paths.data_manifest(spec.dataset) for spec in specs}
-    for name in sorted(names):
-        if name not in known and not members.is_source(name):
+    known |= {paths.data_manifest(spec.dataset) for spec in planned.partition_runs.values()}
+    for name in sorted(names.keys() - known):
+        if not members.kind_of(name).always:
             raise UserError(f"{name!r} is no part of an archive of its config")
 
 
@@ -193,18 +266,13 @@ def _check_files(config: Mapping, files: Members) -> None:
     for name in plugin_files(config):
         if str(PurePosixPath(name)) not in files:
             raise UserError(f"the plugin {name!r} is not in the archive")
-    if other := sorted({name for name in files if is_code(name)} - {*plugin_code(config)}):
+    if other := sorted({n for n in files if n.endswith(".py")} - {*plugin_code(config)}):
         raise UserError(f"{other[0]!r} is code, and no plugin of the config")
-
-
-def is_code(name: str) -> bool:
-    """Whether a member is code."""
-    return name.endswith(".py")
 
 
 def plugin_code(config: Mapping) -> list[str]:
     """The plugins of a config that are code, by their names in an archive."""
-    return [str(PurePosixPath(name)) for name in plugin_files(config) if is_code(name)]
+    return [str(PurePosixPath(name)) for name in plugin_files(config) if name.endswith(".py")]
 
 
 @contextmanager
@@ -219,7 +287,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
     read = {
         name: content
         for name, content in archive.members.items()
-        if not (name.startswith("results/") or members.is_source(name))
+        if not name.startswith("results/") and members.kind_of(name) is not members.SOURCES
     }
     with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
         members.write_members(Path(folder), read)
@@ -242,20 +310,14 @@ def _check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
 def _planned(archive: Archive) -> Plan:
     """The checked plan, in the folder of its files."""
     about = archive.about
-    with refusing(archive.path):
-        try:
-            # the reader of an archive is not told of keys of earlier releases
-            planned = plan({k: v for k, v in about["config"].items() if k not in GONE})
-            check_expected(archive.members, planned, about["configs"])
-            planned.ledger  # noqa: B018 (its file is checked)
-            read_registration(registration_path(planned.claims))
-            if planned.findings is not None:
-                read_findings(planned.findings)
-        except UserError:
-            raise
-        except Exception as error:  # a config that breaks our own checks is refused all the same
-            told = f"{type(error).__name__}: {in_a_line(error)[:200]}"
-            raise UserError(f"its config can't be planned ({told})") from None
+    with refusing(archive.path), members.strange("its config can't be planned"):
+        # the reader of an archive is not told of keys of earlier releases
+        planned = plan({k: v for k, v in about["config"].items() if k not in GONE})
+        check_expected(archive.members, planned, about["configs"])
+        planned.ledger  # noqa: B018 (its file is checked)
+        read_registration(registration_path(planned.claims))
+        if planned.findings is not None:
+            read_findings(planned.findings)
         if not {*about["artefacts"]} <= {*planned.artefacts, *planned.figures}:
             raise UserError("archive.json names a figure that its config and the paper do not have")
     return planned

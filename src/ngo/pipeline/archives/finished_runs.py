@@ -23,12 +23,12 @@ from pyarrow import parquet
 from ngo.common import versions
 from ngo.common.files import write_text
 from ngo.common.parquet_columns import read_columns, write_columns
-from ngo.pipeline.archives.members import METRICS, RECORDS
+from ngo.pipeline.archives.members import METRICS, RECORDS, strange
 from ngo.training import run_folder
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 from verdicts.files import content_of
-from verdicts.registry import UserError, in_a_line
+from verdicts.registry import UserError
 
 # Facts in a run's metrics file, other than its id and its fields.
 _SIZE = ("train_samples", "classes_covered", "parameters")
@@ -88,8 +88,7 @@ def revisions(records: Iterable[Mapping]) -> str:
     those here.
     """
     made_by = {(record.get("source") or "unknown", versions.others(record)) for record in records}
-    told = (f"{source} with {others}" if others else source for source, others in made_by)
-    return ", ".join(sorted(told))
+    return ", ".join(sorted(" with ".join(filter(None, pair)) for pair in made_by))
 
 
 def is_finished(folder: Path) -> bool:
@@ -148,15 +147,13 @@ def unpacked(members: Mapping[str, bytes]) -> dict[str, FinishedRun]:
     """The runs in an archive by id; a UserError if its two members do not fit together."""
     if not {METRICS, RECORDS} <= members.keys():
         raise UserError("it has no runs, or an earlier version packed it")
-    try:
+    with strange("its runs can't be read"):
         lines = lzma.decompress(members[RECORDS]).decode().splitlines()
         records = {record["id"]: record for record in map(json.loads, lines)}
         columns = dict(_columns(members[METRICS]))
         runs = {name: FinishedRun(records[name], columns[name]) for name in columns}
         for run in runs.values():
             _check(run)
-    except Exception as error:  # whatever a value of another type than a run's leads to
-        raise UserError(f"its runs can't be read ({in_a_line(error)})") from None
     if len(records) > len(runs):
         raise UserError(f"the run {min(records.keys() - runs.keys())} has a record and no rows")
     return runs
@@ -196,14 +193,9 @@ def _table(runs: list[FinishedRun]) -> bytes:
         raise UserError("archive: the runs have columns of different types.") from None
     floats = [name for name in table.column_names if table[name].type == pa.float64()]
     file = io.BytesIO()
-    parquet.write_table(
-        table,
-        file,
-        compression="zstd",
-        compression_level=15,
-        use_dictionary=[name for name in table.column_names if name not in floats],
-        use_byte_stream_split=floats,
-    )
+    others = [name for name in table.column_names if name not in floats]
+    how = {"use_dictionary": others, "use_byte_stream_split": floats}
+    parquet.write_table(table, file, compression="zstd", compression_level=15, **how)
     return file.getvalue()
 
 

@@ -26,7 +26,7 @@ import resource
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -36,14 +36,10 @@ from verdicts.registry import UserError, in_a_line
 
 ABOUT = "archive.json"
 SUMS = "SHA256SUMS"
-WORKFLOW = "Snakefile"
 METRICS = "results/runs/metrics.parquet"
 RECORDS = "results/runs/records.jsonl.xz"
 #: Provenance in archives of before; nothing reads it.
 CRATE = "ro-crate-metadata.json"
-#: What any archive may have.
-OF_ANY = (ABOUT, CRATE, METRICS, RECORDS)
-
 MIB = 2**20
 
 #: Bytes of an archive, and of each of its members that is compressed.
@@ -61,8 +57,7 @@ RECORDS_READ, TABLES, JOINED = 64 * MIB, 768 * MIB, 1024 * MIB
 
 #: Columns of a table, and their types.
 COLUMNS = 1000
-TYPES = ("double", "float", "bool", "string", "large_string", "null",
-         *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
+TYPES = re.compile("double|float|bool|(large_)?string|null|u?int(8|16|32|64)")
 
 #: Bytes of memory, and seconds, of the process that reads first.
 MEMORY, SECONDS = 4096 * MIB, 120
@@ -108,7 +103,7 @@ def read_table(content: bytes, most: int) -> int:
     schema, rows = file.schema_arrow, file.metadata.num_rows
     if len(schema) > COLUMNS or len({*schema.names}) < len(schema):
         raise ValueError("it has too many columns, or two of one name")
-    if other := [field for field in schema if str(field.type) not in TYPES]:
+    if other := [field for field in schema if not TYPES.fullmatch(str(field.type))]:
         raise ValueError(f"its column {other[0].name!r} is of the type {str(other[0].type)[:40]}")
     if schema.metadata:
         schema.empty_table().to_pandas()
@@ -127,27 +122,31 @@ class Kind:
     """A kind of members."""
 
     #: A regular expression of their names.
-    name: str
+    names: str
     #: The most bytes that one may have.
     bound: int
     #: ``read(content, most)`` returns how many bytes of tables it has when it is decoded, at most
     #: ``most``; it raises any error if it can't be read. A text is not decoded here.
     read: Callable[[bytes, int], int] = lambda content, most: 0
+    #: Whether any archive may have them. Others must be asked for by its config.
+    always: bool = False
 
 
 _NAME = r"\w[\w.+-]*"
 _FILE = rf"(?:{_NAME}/)*{_NAME}\."  # neither hidden, nor absolute, nor outside
 
 #: The sources of the workflow: provenance, which is never run.
-SOURCES = Kind(rf"{WORKFLOW}|workflow/(?:Snakefile|rules/{_NAME}\.smk)", TEXT)
+SOURCES = Kind(rf"Snakefile|workflow/(?:Snakefile|rules/{_NAME}\.smk)", TEXT, always=True)
 
-#: All kinds. Which of these members an archive has depends on its config (``check_expected``).
+#: All kinds; a member is of the first that its name matches.
 KINDS = (
-    Kind("|".join(map(re.escape, (ABOUT, CRATE))), JSON, read_json),
     Kind(SUMS, TEXT),
+    Kind(re.escape(ABOUT), JSON, read_json, always=True),
+    Kind(re.escape(CRATE), JSON, read_json, always=True),
+    Kind(re.escape(METRICS), ARCHIVE, read_table, always=True),
+    Kind(re.escape(RECORDS), ARCHIVE, read_records, always=True),
     SOURCES,
     Kind(f"{_FILE}parquet", ARCHIVE, read_table),
-    Kind(rf"{_FILE}jsonl\.xz", ARCHIVE, read_records),
     # Configs, claims, graphs, plugins, the paper's numbers, sums of data sets.
     Kind(f"{_FILE}(?:yaml|yml|csv|txt|edgelist|graphml|gml|json|py)", TEXT),
 )
@@ -156,14 +155,9 @@ KINDS = (
 def kind_of(name: str) -> Kind:
     """The kind of the member ``name``; a UserError if no archive has such a member."""
     for kind in KINDS:
-        if re.fullmatch(kind.name, name):
+        if re.fullmatch(kind.names, name):
             return kind
     raise UserError(f"{name[:200]!r} is no part of an archive")
-
-
-def is_source(name: str) -> bool:
-    """Whether a member is a source of the workflow."""
-    return kind_of(name) is SOURCES
 
 
 def sha256(content: bytes) -> str:
@@ -225,19 +219,29 @@ def _files(content: bytes) -> Members:
 
 def read_apart(content: bytes) -> None:
     """Read the members of a tar file in another process; a UserError if one can't be read."""
-    command = [sys.executable, "-P", "-m", __name__]
-    variables = {**os.environ, **FEW}
+    variables, command = {**os.environ, **FEW}, [sys.executable, "-P", "-m", __name__]
     try:
         answer = subprocess.run(
-            command, input=content, env=variables, capture_output=True, check=False,
-            timeout=SECONDS,
-        )  # fmt: skip
+            command, input=content, env=variables, capture_output=True, timeout=SECONDS
+        )
     except subprocess.TimeoutExpired:
         raise UserError(f"it can't be read in {SECONDS} seconds") from None
     if answer.returncode == 1 and answer.stdout:
         raise UserError(answer.stdout.decode(errors="replace"))
     if answer.returncode:
         raise UserError(f"it can't be read: it ended the process that did ({answer.returncode})")
+
+
+@contextlib.contextmanager
+def strange(reason: str) -> Iterator[None]:
+    """Within it, whatever a stranger's values lead to is a UserError with the ``reason``."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # values of other types than ours: a library may raise anything
+        told = in_a_line(error)[:200]
+        raise UserError(f"{reason} ({type(error).__name__}: {told})") from None
 
 
 def write_members(folder: Path, members: Members) -> None:

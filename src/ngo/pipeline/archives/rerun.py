@@ -27,6 +27,7 @@ from ngo.pipeline.config import load_plugins
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec
 from verdicts.registry import UserError
+from verdicts.table import Selection, matches
 
 # The archive's value may be this many times the spread away from the nearer of a and b.
 MULTIPLE = 4
@@ -41,10 +42,6 @@ SMALL_IN_RUNS, SMALL = 1e-6, 1e-12
 
 # Columns that no rounding changes.
 EXACT = ("step", "epoch", "samples")
-
-# How numbers were compared.
-EQUAL = "bit for bit"
-ROUNDINGS = "within two roundings"
 
 
 @dataclass(frozen=True)
@@ -68,8 +65,8 @@ def compared(archived: Made, again: Callable[[Mapping[str, str]], Made]) -> tupl
     one = again({})
     fault = difference(archived, one)
     if fault is None or archived.where == one.where:
-        return EQUAL, fault
-    return ROUNDINGS, difference(archived, one, again(other_rounding(one)))
+        return "bit for bit", fault
+    return "within two roundings", difference(archived, one, again(other_rounding(one)))
 
 
 def other_rounding(made: Made) -> dict[str, str]:
@@ -123,8 +120,8 @@ def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
         exact = name in EXACT or (a.dtype.kind != "f" and a.equals(b))
         if exact or not {a.dtype.kind, b.dtype.kind} <= {*kinds}:
             continue
-        size, least = np.fmax(a.abs(), b.abs()).to_numpy(float), RUN_SHARE
-        small = SMALL_IN_RUNS
+        size = np.fmax(a.abs(), b.abs()).to_numpy(float)
+        small, least = SMALL_IN_RUNS, RUN_SHARE
         if one.samples is None:
             small = SMALL * np.max(size[np.isfinite(size)], initial=0.0) + SMALL**2
             least = CASE_SHARE
@@ -133,10 +130,11 @@ def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
         apart = ((a - b).abs().to_numpy() / np.where(size > 0, size, 1))[size > small]
         spreads[name] = float(np.max(apart[np.isfinite(apart)], initial=0.0))
         scales[name] = size, small, least
+    if one.samples is not None:
+        spreads = dict.fromkeys(spreads, max(spreads.values(), default=0.0))
     return {
-        name: np.where(np.isfinite(size), max(MULTIPLE * spread, least) * size + small, 0.0)
+        name: np.where(np.isfinite(size), max(MULTIPLE * spreads[name], least) * size + small, 0.0)
         for name, (size, small, least) in scales.items()
-        for spread in [spreads[name] if one.samples is None else max(spreads.values())]
     }
 
 
@@ -177,24 +175,26 @@ class Measured:
         facts = ", ".join(f"{name} {value}" for name, value in self.cases[number].facts.items())
         return f"{self.id}: {facts}" if facts else self.id
 
-    def of_case(self, rows: pd.DataFrame, number: int) -> pd.Series:
-        """Whether each of ``rows`` is of a case."""
-        kept = pd.Series(True, index=rows.index)
-        for name, value in self.cases[number].facts.items():
-            kept &= rows[name] == value
-        return kept
-
     def made(self, number: int, where: tuple | None) -> Made:
         """The archive's rows of a case, measured there."""
-        return Made(self.table[self.of_case(self.table, number)].reset_index(drop=True), where)
+        rows = self.table[meeting(self.table, self.cases[number].facts)]
+        return Made(rows.reset_index(drop=True), where)
 
     def fault(self) -> str | None:
         """The first row that belongs to no case; None if there is none."""
-        names = list(self.cases[0].facts)
-        if absent := [name for name in names if name not in self.table]:
+        if absent := [name for name in self.cases[0].facts if name not in self.table]:
             return f"it has no column {absent[0]!r}"
-        known = sum(self.of_case(self.table, number) for number in range(len(self.cases)))
+        known = sum(meeting(self.table, case.facts) for case in self.cases)
         return "it has rows of a case that the config lacks" if (known == 0).any() else None
+
+
+def meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
+    """Whether each row meets the conditions; one on a column that is absent holds."""
+    met = pd.Series(True, index=rows.index)
+    for column, wanted in where.items():
+        if column in rows:
+            met &= matches(rows[column], wanted)
+    return met
 
 
 def made_run(run: FinishedRun) -> Made:
@@ -243,10 +243,8 @@ def output_of(
     It imports no modules from the working directory. If it fails, a UserError has its last line,
     after ``what``.
     """
-    answer = subprocess.run(
-        [sys.executable, "-P", "-m", *words], env=os.environ | SAFE_PATH | environment,
-        input=text, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command, variables = [sys.executable, "-m", *words], os.environ | SAFE_PATH | environment
+    answer = subprocess.run(command, env=variables, input=text, capture_output=True, text=True)
     if answer.returncode:
         told = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]
         raise UserError(f"{what}: {told[-1].removeprefix('ngo: ')}")

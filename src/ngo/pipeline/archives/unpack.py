@@ -27,7 +27,7 @@ from ngo.pipeline.plan import Plan, plan
 from ngo.training.run_folder import CHECKPOINT, difference
 from ngo.training.tidy import as_parquet, joined
 from verdicts.files import content_of
-from verdicts.registry import UserError, in_a_line
+from verdicts.registry import UserError
 
 
 def needed_tables(archive: Archive, planned: Plan) -> list[str]:
@@ -63,8 +63,7 @@ def joined_tables(
     """
     known, left = planned.run_tables.values(), members.JOINED
     names = [name for name in names if name in known]
-    has_runs = RECORDS in archive.members
-    wrong = relabelled(archive, planned) if names and has_runs else None
+    wrong = relabelled(archive, planned) if names and RECORDS in archive.members else None
     for name in names:
         with archives.refusing(archive.path):
             if wrong:
@@ -74,10 +73,8 @@ def joined_tables(
             left -= _size(archive, planned, name)
             if left < 0:
                 raise UserError("the tables of its runs are too large")
-            try:
+            with members.strange("its runs can't be joined"):
                 table = _joined(archive, planned, name)
-            except Exception as error:  # whatever pyarrow raises for values that no table has
-                raise UserError(f"its runs can't be joined ({in_a_line(error)[:200]})") from None
         yield name, table
 
 
@@ -128,18 +125,16 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
 
 def _files(archive: Archive, planned: Plan) -> Members:
     """The files of the folder, by path."""
-    joined = planned.run_tables
     files = {
         name: content
         for name, content in archive.members.items()
-        if not members.is_source(name) and name not in joined
+        if members.kind_of(name) is not members.SOURCES and name not in planned.run_tables
     }
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
-    if RECORDS in files:  # one file for each, as pages of results read them
-        for run in archive.runs.values():
-            files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
-    return files
+    # Pages of results read one file for each record.
+    runs = archive.runs.values() if RECORDS in files else ()
+    return files | {f"results/runs/{r.id}/run.json": r.record_text.encode() for r in runs}
 
 
 PROFILE = Path("workflow/profiles/local")
@@ -152,9 +147,7 @@ def command(folder: Path, about: Mapping, artefacts: Iterable[str]) -> Sequence[
     The archive is unpacked in ``folder``; ``about`` is its checked description. Only the rules of
     tables and figures are allowed, so nothing is trained or measured.
     """
-    targets = [*artefacts, "assumptions"]
-    if about["whole"]:
-        targets.append("report")
+    targets = [*artefacts, "assumptions", *["report"] * about["whole"]]
     overlays = [str((folder / name).resolve()) for name in about["configs"][1:]]
     return [
         *(sys.executable, "-P", "-m", "snakemake", *targets),

@@ -26,13 +26,12 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.archives import rerun
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.finished_runs import FinishedRun, of_this_code, revisions
-from ngo.pipeline.archives.rerun import Measured
+from ngo.pipeline.archives.rerun import Measured, meeting
 from ngo.pipeline.archives.unpack import absent_run, needed_tables, relabelled
 from ngo.pipeline.paths import tidy_table
 from ngo.pipeline.plan import Plan
 from verdicts.claims import Claim, selections
 from verdicts.registry import UserError, one_of
-from verdicts.table import Selection, matches
 
 T = TypeVar("T", str, int)
 
@@ -46,33 +45,11 @@ class Group:
 
     #: The claim's id; empty for the whole archive.
     claim: str
-    #: The number of its runs in the archive.
-    size: int
-    #: The runs that can be drawn.
+    #: Its runs, and the numbers of its cases by the name of the table.
     runs: Sequence[str]
-    #: The numbers of cases that can be drawn, by the name of the table.
     cases: Mapping[str, Sequence[int]]
     #: Further tables of a claim; their rows can't be made again.
     unchecked: Sequence[str] = ()
-
-    def drawn(self, sample: int, seed: int | None) -> Group:
-        """``sample`` runs, and cases of each table, by ``seed``; None if nothing is drawn."""
-        cases = {name: drawn(numbers, sample, seed) for name, numbers in self.cases.items()}
-        return replace(self, runs=drawn(self.runs, sample, seed), cases=cases)
-
-    def odds(self, drawn: Group) -> Iterator[str]:
-        """Lines on what was made again, with the probability of missing a forgery."""
-        if self.claim:
-            rests = [f"{self.size} runs"] if self.size else []
-            rests += [f"{len(numbers)} cases of {name}" for name, numbers in self.cases.items()]
-            rests += [f"{name}, which is not checked" for name in self.unchecked]
-            yield f"claim {self.claim} rests on {' and '.join(rests) or 'nothing in this archive'}"
-        indent = "  " if self.claim else ""
-        if self.runs or not self.claim:
-            yield indent + _odds("runs retrained", len(self.runs), len(drawn.runs))
-        for name, numbers in self.cases.items():
-            done = f"cases of {name} measured again"
-            yield indent + _odds(done, len(numbers), len(drawn.cases[name]))
 
 
 def drawn(names: Sequence[T], sample: int, seed: int | None) -> list[T]:
@@ -87,14 +64,6 @@ def missed(drawable: int, sample: int, share: float) -> float:
     """
     forged = max(1, math.ceil(share * drawable))
     return math.comb(drawable - forged, sample) / math.comb(drawable, sample) if drawable else 1.0
-
-
-def _odds(done: str, size: int, count: int) -> str:
-    lost = (f"{100 * f:g} %: {100 * missed(size, count, f):.1f} %" for f in SHARES)
-    return (
-        f"{count} of {size} {done}; the probability of missing a forgery, by the share of them "
-        f"that is forged: {', '.join(lost)}"
-    )
 
 
 def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Group]:
@@ -114,17 +83,17 @@ def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured])
     def basis(claim: Claim) -> Group:
         runs: set[str] = set()
         cases: dict[str, set[int]] = {}
-        unchecked: list[str] = []
+        unchecked: dict[str, None] = {}
         for part in parts(claim):
             for name in part.tables:
                 if len(facts(name)):
-                    runs |= set(_compared(facts(name), part)["run"])
+                    runs |= {*_compared(facts(name), part)["run"]}
                 elif name in measured:
-                    cases[name] = cases.get(name, set()) | _cases(measured[name], part)
-                elif name not in unchecked:
-                    unchecked.append(name)
+                    cases.setdefault(name, set()).update(_cases(measured[name], part))
+                else:
+                    unchecked[name] = None
         numbers = {name: sorted(chosen) for name, chosen in cases.items()}
-        return Group(claim.id, len(runs), sorted(runs), numbers, unchecked)
+        return Group(claim.id, sorted(runs), numbers, [*unchecked])
 
     return [basis(claims[one_of("claim", name, claims)]) for name in dict.fromkeys(names)]
 
@@ -134,25 +103,14 @@ def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
 
     No row: nothing that the claim is about was run.
     """
-    rows = rows[_meeting(rows, claim.where)]
-    named = [where for _, where in selections(claim.id, claim) if set(where) <= set(rows)]
-    if not named:
-        return rows
-    return rows[sum(_meeting(rows, where) for where in named) > 0]
+    sides = [side for _, side in selections(claim.id, claim) if {*side} <= {*rows}] or [{}]
+    return rows[meeting(rows, claim.where) & (sum(meeting(rows, side) for side in sides) > 0)]
 
 
-def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
-    met = pd.Series(True, index=rows.index)
-    for column, wanted in where.items():
-        if column in rows:
-            met &= matches(rows[column], wanted)
-    return met
-
-
-def _cases(measured: Measured, claim: Claim) -> set[int]:
+def _cases(measured: Measured, claim: Claim) -> list[int]:
     """The numbers of the cases of a measured table that a claim selects and compares."""
     rows = _compared(measured.table, claim)
-    return {k for k in range(len(measured.cases)) if measured.of_case(rows, k).any()}
+    return [k for k, case in enumerate(measured.cases) if meeting(rows, case.facts).any()]
 
 
 # What was checked, how, and what differs, if anything does.
@@ -166,16 +124,11 @@ class Verification:
     """The checks of one archive."""
 
     def __init__(
-        self,
-        archive: Archive,
-        planned: Plan,
-        root: Path,
-        longest: float | None = None,
-        threads: int | None = None,
+        self, archive: Archive, planned: Plan, root: Path, longest: float | None = None
     ) -> None:
         """``planned`` is the plan of the archive. Data sets are read below ``root``."""
         self.archive, self.runs, self.planned = archive, archive.runs, planned
-        self._root, self._threads = root, threads
+        self._root = root
         reasons = {name: _not_drawn(run, planned, longest) for name, run in self.runs.items()}
         self.names = sorted(name for name, why in reasons.items() if why is None)
         self.unchecked_runs = Counter(filter(None, reasons.values()))
@@ -199,37 +152,63 @@ class Verification:
             yield name, "its cases are those of the config", fault
 
     def groups(self, claims: Sequence[str]) -> list[Group]:
-        """The basis of each claim; without claims, the whole archive but for long cases."""
-        if not claims:
-            cases = {name: range(len(table.cases)) for name, table in self.measured.items()}
-            for name in [name for name in cases if self.measured[name].kind in LONG]:
-                self.unchecked_tables[name] = "its cases take minutes; --claim draws among them"
-                del cases[name]
-            return [Group("", len(self.runs), self.names, cases)]
-        groups = []
-        for basis in bases(claims, self.planned, self.measured):
-            size = len(self.runs.keys() & {*basis.runs})
-            groups.append(replace(basis, size=size, runs=sorted({*basis.runs} & {*self.names})))
-        return groups
+        """The basis of each claim in the archive; without claims, all but long cases."""
+        if claims:
+            found = bases(claims, self.planned, self.measured)
+            return [replace(g, runs=[run for run in g.runs if run in self.runs]) for g in found]
+        cases = {name: range(len(table.cases)) for name, table in self.measured.items()}
+        for name in [name for name in cases if self.measured[name].kind in LONG]:
+            self.unchecked_tables[name] = "its cases take minutes; --claim draws among them"
+            del cases[name]
+        return [Group("", [*self.runs], cases)]
+
+    def draw(self, group: Group, sample: int, seed: int | None) -> Group:
+        """``sample`` of its runs that can be made here, and of the cases of each table."""
+        cases = {name: drawn(numbers, sample, seed) for name, numbers in group.cases.items()}
+        return replace(group, runs=drawn(self._drawable(group), sample, seed), cases=cases)
+
+    def _drawable(self, group: Group) -> list[str]:
+        return sorted({*self.names} & {*group.runs})
+
+    def odds(self, group: Group, chosen: Group) -> Iterator[str]:
+        """Lines on what was made again, with the probability of missing a forgery."""
+        indent, drawable = "  " * bool(group.claim), self._drawable(group)
+        if group.claim:
+            rests = [f"{len(group.runs)} runs"] if group.runs else []
+            rests += [f"{len(numbers)} cases of {name}" for name, numbers in group.cases.items()]
+            rests += [f"{name}, which is not checked" for name in group.unchecked]
+            yield f"claim {group.claim} rests on {' and '.join(rests) or 'nothing in this archive'}"
+        made = [("runs retrained", drawable, chosen.runs)] if drawable or not indent else []
+        made += [
+            (f"cases of {name} measured again", numbers, chosen.cases[name])
+            for name, numbers in group.cases.items()
+        ]
+        for done, among, again in made:
+            size, count = len(among), len(again)
+            lost = (f"{100 * f:g} %: {100 * missed(size, count, f):.1f} %" for f in SHARES)
+            yield (
+                f"{indent}{count} of {size} {done}; the probability of missing a forgery, by the "
+                f"share of them that is forged: {', '.join(lost)}"
+            )
 
     def check_drawn(self, sample: int, groups: Sequence[Group], chosen: Sequence[Group]) -> None:
         """Raise a UserError if runs were asked for and none can be made, or for absent data."""
-        if sample and any(group.size for group in groups) and not any(g.runs for g in groups):
+        names = {name for drawn in chosen for name in drawn.runs}
+        if sample and not names and any(group.runs for group in groups):
             reasons = ", ".join(f"{count} {why}" for why, count in self.unchecked_runs.items())
             made_by = revisions(run.record for run in self.runs.values())
             raise UserError(
                 f"verify: no run can be retrained: {reasons or 'the archive has none'}. Runs were "
                 f"made by revision {made_by}."
             )
-        names = {name for drawn in chosen for name in drawn.runs}
         for dataset in sorted({self.planned.runs[name].dataset for name in names}):
             download.check(dataset, self._root)
 
-    def made_again(self, chosen: Sequence[Group]) -> Iterator[Check]:
+    def made_again(self, chosen: Sequence[Group], threads: int | None = None) -> Iterator[Check]:
         """Make the drawn runs and cases again, each once."""
         for name in sorted({name for drawn in chosen for name in drawn.runs}):
             spec = self.planned.runs[name]
-            again = partial(rerun.train_again, spec, self.planned, self._root, self._threads)
+            again = partial(rerun.train_again, spec, self.planned, self._root, threads)
             yield name, *rerun.compared(rerun.made_run(self.runs[name]), again)
         cases = {(name, k) for drawn in chosen for name, ks in drawn.cases.items() for k in ks}
         for name, number in sorted(cases):
