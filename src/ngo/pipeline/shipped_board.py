@@ -43,9 +43,8 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
     papers: list[BoardPaper] = []
     claims: list[BoardClaim] = []
     cells: list[Cell] = []
-    shipped = paths.shipped_metrics(root)
-    for tier in sorted(shipped, key=lambda tier: (tier != paths.FIRST, tier)):
-        path = shipped[tier]
+    shipped = paths.shipped_metrics(root).items()
+    for _, path in sorted(shipped, key=lambda item: (item[0] != paths.FIRST, item)):
         archive = archives.read_archive(path)
         with archives.archived_plan(archive, trusted=False, tell=tell) as planned:
             papers.append(

@@ -139,10 +139,6 @@ class Board:
             "matrix.csv": as_csv(self.cells),
         }
 
-    def claims_of(self, paper: BoardPaper) -> list[BoardClaim]:
-        """The claims of a paper."""
-        return [claim for claim in self.claims if claim.tier == paper.tier]
-
 
 def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
     """Rows with the same columns as CSV: six digits for a number, nothing for NaN."""

@@ -159,11 +159,10 @@ def provenance(
 def tally(records: Sequence[Mapping], *keys: str) -> str:
     """The values at a path of keys, the most frequent first, with their numbers if they differ."""
     values = []
-    for record in records:
-        value: object = record
+    for value in records:
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
-        values.append(UNKNOWN if value is None or value == "" else str(value))
+        values.append(UNKNOWN if value in (None, "") else str(value))
     return results.tally(values) if len(set(values)) > 1 else (values or [UNKNOWN])[0]
 
 
