@@ -75,14 +75,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
-        wheels = {
-            name: build(source, at / f"dist-{name}")
-            for name, source in (("ngo", REPOSITORY), ("judge", REPOSITORY / "src/verdicts"))
-        }
+        wheel = build(REPOSITORY, at / "dist-ngo")
+        of_judge = build(REPOSITORY / "src/verdicts", at / "dist-judge")
         (at / "example.py").write_text(example())
-        judge = environment(options.python, at / "judge", options.newest, wheels["judge"])
-        drawn = wheels["ngo"], "matplotlib"  # for the example
-        library = environment(options.python, at / "library", options.newest, *drawn)
+        judge = environment(options.python, at / "judge", options.newest, of_judge)
+        packages = wheel, "matplotlib"  # for the example
+        library = environment(options.python, at / "library", options.newest, *packages)
         for scripts in (judge, library):
             claims = EXAMPLE / "claims.yaml"
             told = run(scripts / "verdicts", "check", claims, "--tables", EXAMPLE, at=at)

@@ -32,9 +32,7 @@ COLOURS = 256
 
 
 @click.command()
-@click.option(
-    "--tier", default=paths.FIRST, show_default=True, help="Tier of the results in results/."
-)
+@click.option("--tier", default=paths.FIRST, show_default=True, help="Tier, from results/.")
 @click.option("--archive", type=INPUT, help="Metrics archive, rebuilt, in place of a tier.")
 @click.option("--shipped", type=FOLDER, default="results/shipped", help="Where it was rebuilt.")
 @trust_option
@@ -119,12 +117,8 @@ def small_png(path: Path) -> bytes:
     """A smaller PNG file, with a palette: the picture's colours up to 256, else the nearest 256."""
     figure = Image.open(path).convert("RGB")
     exact = figure.getcolors(COLOURS)
-    palette = figure.quantize(
-        len(exact) if exact else COLOURS,
-        Image.Quantize.MEDIANCUT,
-        kmeans=0 if exact else 2,
-        dither=Image.Dither.NONE,
-    )
+    count, means = (len(exact), 0) if exact else (COLOURS, 2)
+    palette = figure.quantize(count, Image.Quantize.MEDIANCUT, means, dither=Image.Dither.NONE)
     stream = io.BytesIO()
     palette.save(stream, "PNG", optimize=True)
     return stream.getvalue()

@@ -27,21 +27,17 @@ from verdicts.registry import UserError
 
 
 @click.command()
-@click.argument("archives", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--mark-older",
-    is_flag=True,
-    help="Check nothing; mark ARCHIVES as made by an earlier revision.",
-)
+@click.argument("files", metavar="[ARCHIVES]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--mark-older", is_flag=True, help="Only mark ARCHIVES as made by earlier code.")
 @data_root_option
-def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -> None:
+def main(files: tuple[Path, ...], mark_older: bool, data_root: Path | None) -> None:
     """Check ARCHIVES, by default those in results/archive."""
     if mark_older:
-        for path in archives:
+        for path in files:
             archives.write_archive(path, older(archives.read_archive(path)))
         return
     failed = 0
-    for path in archives or sorted(REPOSITORY.glob("results/archive/*.tar")):
+    for path in files or sorted(REPOSITORY.glob("results/archive/*.tar")):
         try:
             lines = list(checked(path, download.data_root(data_root).resolve()))
         except UserError as error:
@@ -70,7 +66,8 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
     if checks.unchecked_runs:
         reasons = ", ".join(f"{count} runs {why}" for why, count in checks.unchecked_runs.items())
         return [("FAIL", f"{reasons}; train them again, or mark it (--mark-older)")]
-    lacking = absent(checks, root)
+    names = {spec.dataset for spec in checks.planned.runs.values()}
+    lacking = sorted(name for name in names if download.verify(name, root))
     told = [("skip", f"runs on {name}, which is not here") for name in lacking]
     here = [name for name in checks.names if checks.planned.runs[name].dataset not in lacking]
     shortest = sorted(here, key=lambda name: (checks.runs[name].seconds, name))[:1]
@@ -93,12 +90,11 @@ def older(archive: Archive) -> Members:
 def marked(about: dict) -> tuple[str, str]:
     """Whether the pages of a marked archive's tier say that an earlier revision made it."""
     pages = pages_from(about["tier"], whole=about["whole"])
-    if not pages:
-        return "pass", f"marked as made by {about[OLDER]}; it has no page"
+    told = f"marked as made by {about[OLDER]}"
     for page in pages:
         if not warned_of(text(REPOSITORY / page), about[OLDER]):
-            return "FAIL", f"marked as made by {about[OLDER]}, but {page} does not say so"
-    return "pass", f"marked as made by {about[OLDER]}, as {', '.join(pages)} say"
+            return "FAIL", f"{told}, but {page} does not say so"
+    return "pass", f"{told}, as {', '.join(pages)} say" if pages else f"{told}; it has no page"
 
 
 def pages_from(tier: str, *, whole: bool) -> list[str]:
@@ -106,12 +102,6 @@ def pages_from(tier: str, *, whole: bool) -> list[str]:
     if whole and tier in shipped_metrics(REPOSITORY):
         return [f"docs/{page}" for page in pages_of(tier)]
     return ["docs/calibration.md"] if tier == "calibration" else []
-
-
-def absent(checks: Verification, root: Path) -> list[str]:
-    """The data sets of runs whose files are not here."""
-    names = {spec.dataset for spec in checks.planned.runs.values()}
-    return sorted(name for name in names if download.verify(name, root))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from matplotlib.markers import CARETDOWNBASE
 from ngo import plots
 from ngo.analysis.seed_means import along, points
 from ngo.plots import curves
+from ngo.plots.style import METHOD_STYLES
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -147,3 +148,34 @@ def test_the_line_of_the_runs_left_is_thin():
     assert left.get_linewidth() < whole.get_linewidth()
     assert marks(axis) == [[20]]
     figure.canvas.draw()
+
+
+def test_a_variant_has_the_colour_of_its_case_and_the_line_of_its_value():
+    methods = {"gossip": ["star", "ring"], "ngo": ["ring"], "centralized": [None]}
+    table = pd.DataFrame(
+        [
+            {"method": name, "topology": graph}
+            for name, graphs in methods.items()
+            for graph in graphs
+        ]
+    )
+    order = ("complete", "ring")
+    cases = curves.variants(curves.by_method(table), "topology", "{} on {}", order)
+    looks = {look.label: look for look, _ in cases}
+    assert list(looks) == ["centralized", "gossip on ring", "gossip on star", "NGO on ring"]
+    assert looks["centralized"] == METHOD_STYLES["centralized"]
+    ring, star, other = list(looks.values())[1:]
+    assert ring.colour == star.colour == METHOD_STYLES["gossip"].colour != other.colour
+    assert (ring.line, ring.marker) == (other.line, other.marker) != (star.line, star.marker)
+    assert all(set(rows["topology"].dropna()) <= {look.label.split()[-1]} for look, rows in cases)
+
+
+def test_a_panel_has_the_labels_that_are_given():
+    table = points(
+        rows([1.0, 2.0], name="accuracy").assign(epoch=1), ["method", "epoch"], ["accuracy"]
+    )
+    axes = plots.new_figure(2).subplots(1, 2)
+    for axis, draw in zip(axes, (curves.lines, curves.dots), strict=True):
+        draw(axis, curves.by_method(table), "epoch", "accuracy", title="a", xlabel="b")
+        labels = axis.get_title(), axis.get_xlabel(), axis.get_ylabel()
+        assert labels == ("a", "b", curves.LABELS["accuracy"])

@@ -92,3 +92,11 @@ def test_a_table_names_the_data_set_of_the_papers_numbers(tmp_path, monkeypatch)
         assert caption.startswith(
             f"Of one seed. Tier tier; data: digits, in place of the paper's {paper}"
         )
+
+
+def test_an_empty_panel_without_a_label_is_not_shown(tmp_path):
+    figure, ((drawn, labelled, empty),) = plots.panels(2, 1, 3)
+    drawn.plot([1, 2], [3, 4])
+    labelled.set_xlabel("step")
+    plots.save_figure(figure, tmp_path / "panels", pd.DataFrame())
+    assert [axis.axison for axis in (drawn, labelled, empty)] == [True, True, False]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -68,7 +67,7 @@ METHODS: dict[str, Selection] = {
     "trimmed mean": {"coupling": "trimmed_mean"},
 }
 
-NOT_RUN = SimpleNamespace(estimate=np.nan, low=np.nan, high=np.nan, pairs=0)
+NOT_RUN = {**dict.fromkeys(("estimate", "low", "high"), np.nan), "seeds": 0}
 
 
 def compared_methods(setting: str, metrics: pd.DataFrame) -> pd.DataFrame:
@@ -93,24 +92,22 @@ def compared_methods(setting: str, metrics: pd.DataFrame) -> pd.DataFrame:
             chosen[name] = at_best(selected(runs, where), choose, [])
     estimates = {name: _evidence(level(rows)) for name, rows in chosen.items()}
     choices = [name for name in estimates if name != REFERENCE]
-    best = max(choices, key=lambda name: estimates[name].estimate, default=None)
+    best = max(choices, key=lambda name: estimates[name]["estimate"], default=None)
 
-    def minus(name: str, other: str) -> SimpleNamespace:
+    def minus(name: str, other: str) -> dict:
         return _evidence(best_difference(runs, METHODS[name], METHODS[other], choose))
 
     rows = []
     for name in METHODS:
-        of = estimates.get(name, NOT_RUN)
+        choice = name in choices
         rows.append(
             {
                 **setting_facts(setting, runs),
                 **{"method": name, "measure": measure},
-                **{"estimate": of.estimate, "low": of.low, "high": of.high, "seeds": of.pairs},
+                **estimates.get(name, NOT_RUN),
                 "best": name == best,
-                "within": name == best or (name in choices and bool(minus(name, best).high >= 0)),
-                "beats_dsgd": name in choices
-                and DSGD in estimates
-                and bool(minus(name, DSGD).low > 0),
+                "within": name == best or (choice and bool(minus(name, best)["high"] >= 0)),
+                "beats_dsgd": choice and DSGD in estimates and bool(minus(name, DSGD)["low"] > 0),
                 "chosen": _chosen_values(chosen[name], choose) if name in chosen else "",
             }
         )
@@ -146,10 +143,10 @@ def setting_facts(setting: str, runs: pd.DataFrame) -> dict[str, object]:
     }
 
 
-def _evidence(found: Scores) -> SimpleNamespace:
+def _evidence(found: Scores) -> dict:
     known = evidence(found.numbers.to_numpy(dtype=float), Expectation("above", 0))
     low, high = known.interval(ALPHA)
-    return SimpleNamespace(estimate=known.estimate, low=low, high=high, pairs=known.pairs)
+    return {"estimate": known.estimate, "low": low, "high": high, "seeds": known.pairs}
 
 
 def _chosen_values(rows: pd.DataFrame, choose: list[str]) -> str:

@@ -15,7 +15,6 @@ from ngo.pipeline.archives.archive import OLDER
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
-from ngo.pipeline.paper_figures import Artefact
 from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
 from ngo.report import contents
@@ -35,13 +34,24 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     config = read_config(configs)
     planned = plan(config)
     folder = Path(tier_folder(planned.tier))
-    shown = [_shown(entry, folder) for entry in planned.artefacts.values()]
+    shown = [
+        contents.Shown(
+            name=entry.name,
+            title=entry.title,
+            section=entry.section,
+            about=entry.text,
+            figures=(folder / f"figures/{entry.name}.png",) if entry.figure else (),
+            tables=tuple(folder / f"tables/{table}" for table in entry.tables),
+        )
+        for entry in planned.artefacts.values()
+    ]
     names = {name for entry in shown for name in entry.names}
     rows = [
         row if row.shows in names else replace(row, shows="")
         for row in read_rows(folder / f"tables/{CLAIMS}.csv")
     ]
-    trained = records(planned.shown_runs)
+    places = (RUNS / run / RECORD for run in sorted(planned.shown_runs))
+    trained = [json.loads(contents.text(place)) for place in places]
     registration = read_registration(registration_path(planned.claims))
     groups = bases(planned.ledger.claims, planned, {})
     first = _first_runs(planned, trained, groups)
@@ -79,11 +89,6 @@ def older() -> str:
     """
     path = Path(ABOUT)
     return str(json.loads(contents.text(path)).get(OLDER, "")) if path.exists() else ""
-
-
-def records(runs: Iterable[str]) -> list[dict]:
-    """The records of runs, ordered by id."""
-    return [json.loads(contents.text(RUNS / run / RECORD)) for run in sorted(runs)]
 
 
 #: The names of data sets in sentences.
@@ -132,14 +137,3 @@ def _measured(planned: Plan) -> dict[str, object]:
     names = (f"{kind}_{name}" for kind, entries in planned.measures.items() for name in entries)
     paths = {name: Path(tidy_table(planned.tier, name)) for name in names}
     return {name: started(path) for name, path in paths.items() if path.exists()}
-
-
-def _shown(entry: Artefact, folder: Path) -> contents.Shown:
-    return contents.Shown(
-        name=entry.name,
-        title=entry.title,
-        section=entry.section,
-        about=entry.text,
-        figures=(folder / f"figures/{entry.name}.png",) if entry.figure else (),
-        tables=tuple(folder / f"tables/{table}" for table in entry.tables),
-    )

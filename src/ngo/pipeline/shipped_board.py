@@ -44,9 +44,8 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
     papers: list[BoardPaper] = []
     claims: list[BoardClaim] = []
     cells: list[Cell] = []
-    shipped = paths.shipped_metrics(root)
-    for tier in sorted(shipped, key=lambda tier: (tier != paths.FIRST, tier)):
-        path = shipped[tier]
+    shipped = paths.shipped_metrics(root).items()
+    for _, path in sorted(shipped, key=lambda item: (item[0] != paths.FIRST, item)):
         archive = archives.read_archive(path)
         with archives.archived_plan(archive, trusted=False, tell=tell) as planned:
             paper = _paper(planned.tier, planned.paper, page=paths.pages_of(planned.tier)[0])
@@ -63,12 +62,9 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
 
 def not_run(root: Path, known: Iterable[str]) -> list[BoardPaper]:
     """The papers in papers/ whose tier is not ``known``."""
-    papers = []
-    for path in sorted((root / paths.PAPERS).glob(f"*/{paths.CONFIG.name}")):
-        config = read_config([path])
-        if config["tier"] not in known:
-            papers.append(_paper(config["tier"], Paper(**config["paper"])))
-    return papers
+    files = sorted((root / paths.PAPERS).glob(f"*/{paths.CONFIG.name}"))
+    about = {config["tier"]: config["paper"] for config in (read_config([path]) for path in files)}
+    return [_paper(tier, Paper(**of)) for tier, of in about.items() if tier not in known]
 
 
 def _paper(tier: str, paper: Paper, **run: Any) -> BoardPaper:
@@ -94,17 +90,13 @@ def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str
 
 def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:
     run = row.verdict != judgement.NOT_RUN
-    out = row.verdict == judgement.OUT_OF_SCALE
-    missed = row.reason.partition(":")[0] if out else ""
+    missed = row.reason.partition(":")[0] if row.verdict == judgement.OUT_OF_SCALE else ""
+    same = ("claim", "statement", "place", "verdict", "interval")
     return BoardClaim(
         tier=planned.tier,
-        claim=row.claim,
-        statement=row.statement,
-        place=row.place,
-        verdict=row.verdict,
+        **{name: getattr(row, name) for name in same},
         remark="; ".join(filter(None, [row.mark or "", missed])),
         effect=row.measured,
-        interval=row.interval,
         seeds=row.counted,
         scale=scale(group, planned, archive) if run else "",
         runs=len(group.runs) if run else 0,
@@ -118,9 +110,9 @@ def scale(group: Group, planned: Plan, archive: Archive) -> str:
         kinds = {name.partition("_")[0] for name in group.unchecked}
         return f"no training: {', '.join(sorted(kinds))}" if kinds else ""
     steps = {archive.runs[spec.id].record["final"]["step"] for spec in specs}
-    data = ", ".join(sorted({spec.dataset for spec in specs}))
-    workers = _range({spec.workers for spec in specs}, "workers")
-    return f"{data}; {workers}; {_range(steps, 'steps')}"
+    sets = ", ".join(sorted({spec.dataset for spec in specs}))
+    workers = _range([spec.workers for spec in specs], "workers")
+    return f"{sets}; {workers}; {_range(steps, 'steps')}"
 
 
 def _range(values: Iterable[float], unit: str) -> str:
@@ -137,16 +129,15 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
         results.write(table, paths.tidy_table(planned.tier, name))
     given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
     execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
-    made = pd.read_csv(f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv")
-    return made.drop(columns="tier")
+    made = f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv"
+    return pd.read_csv(made).drop(columns="tier")
 
 
-def cells_of(table: pd.DataFrame) -> list[Cell]:
+def cells_of(table: pd.DataFrame) -> list[dict]:
     """The rows of the table of methods in settings, with numbers of six digits."""
 
     def short(value: object) -> object:
         return float(f"{value:.6g}") if isinstance(value, float) else value
 
     texts = table["chosen"].astype(object).fillna("")
-    rows = table.assign(chosen=texts).map(short).to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in rows]
+    return table.assign(chosen=texts).map(short).to_dict("records")

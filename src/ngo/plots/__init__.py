@@ -1,6 +1,7 @@
 """What the notebooks of figures and tables share: reading, panels, titles, legends, saving.
 
-A notebook reads tidy tables with ``tidy``, draws in ``panels``, and ends with ``save``.
+A notebook reads tidy tables with ``tidy``, draws in ``panels``, and ends with ``save``. Sentences
+for captions and the styles of all figures are ``plots.captions`` and ``plots.style``.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from matplotlib.ticker import LogFormatterSciNotation
 
 from ngo.analysis.comparisons import sole_dataset
 from ngo.common.files import atomic_file, found, write_text
-from ngo.plots import captions
-from ngo.plots.style import HOUSE, SMALL, TEXT_WIDTH
+from ngo.plots import captions, style
+from ngo.plots.style import SMALL, TEXT_WIDTH
 from ngo.printing import save_table
 from ngo.training.tidy import read_tidy
 
@@ -157,7 +158,7 @@ def new_figure(height: float, width: float = TEXT_WIDTH) -> Figure:
 
     It is independent of pyplot and its backend.
     """
-    mpl.rcParams.update(HOUSE)
+    mpl.rcParams.update(style.HOUSE)
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
@@ -178,10 +179,12 @@ def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:
     """Write ``stem``.png, .pdf and .csv, and return the path of the first.
 
     ``shown`` is the data in the figure. What is outside the axes of a panel is marked
-    (``mark_outside``). The caption is metadata of the PNG file. The files are the same bytes each
-    time.
+    (``mark_outside``); an empty panel without a label is not shown. The caption is metadata of the
+    PNG file. The files are the same bytes each time.
     """
     for axis in figure.axes:
+        if not (axis.has_data() or axis.get_xlabel()):
+            axis.set_axis_off()
         mark_outside(axis)
     caption = " ".join(figure.get_supxlabel().split()) or None
     told = {DESCRIPTION: caption, CAPTION_SHARE: _caption_share(figure)}

@@ -76,18 +76,13 @@ def _values(runs: pd.DataFrame) -> list[str]:
             chosen = methods.isin({*methods[values != 1], *NONLINEAR})
             values = values[chosen] if chosen.any() else values
         if len(values):
-            stated.append(phrase.format(_range(values)))
+            stated.append(phrase.format(span(values, "{:,.6g}", "–")))
     if {"workers", "eval_workers"} <= set(runs):
         scored = runs["eval_workers"].where(runs["eval_workers"] > 0, EVALUATED)
         if len(some := scored[scored < runs["workers"]]):
-            stated.append(f"evaluations score {_range(some)} of the workers")
+            told = span(some, "{:,.6g}", "–")
+            stated.append(f"evaluations score {told} of the workers")
     return ["1 epoch" if phrase == "1 epochs" else phrase for phrase in stated]
-
-
-def _range(values: pd.Series) -> str:
-    """``0.6–0.9``; the value alone if there is one."""
-    ends = [f"{end:,.6g}" for end in (values.min(), values.max())]
-    return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
 
 def _seeds(runs: pd.DataFrame) -> str:
@@ -96,10 +91,10 @@ def _seeds(runs: pd.DataFrame) -> str:
     return f"{span(counts)} seed{'' if counts.max() == 1 else 's'}"
 
 
-def span(values: pd.Series, form: str = "{:.0f}") -> str:
-    """``2 to 4``; the value alone if there is one."""
+def span(values: pd.Series, form: str = "{:.0f}", to: str = " to ") -> str:
+    """``2 to 4``, with ``to`` between the ends; the value alone if there is one."""
     ends = [form.format(end) for end in (values.min(), values.max())]
-    return " to ".join(dict.fromkeys(ends))
+    return to.join(dict.fromkeys(ends))
 
 
 def _seed_counts(runs: pd.DataFrame) -> pd.Series:

@@ -32,10 +32,7 @@ def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
             "Paper": with_decimals(table["paper"], theirs),
             "Consensus − paper": with_decimals(table["consensus_minus_paper"], ours, plus=True),
             "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
-            "Classes": [
-                f"{low:g}" if low == high else f"{low:g} to {high:g}"
-                for low, high in zip(table["classes_min"], table["classes_max"], strict=True)
-            ],
+            "Classes": table.filter(regex="^classes_").apply(captions.span, axis=1, form="{:g}"),
             **diverged(table),
         }
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
@@ -89,6 +89,22 @@ def _shades(count: int) -> list[Style]:
     ]
 
 
+def variants(cases: Cases, column: str, label: str, first: Sequence[str] = ()) -> Cases:
+    """The rows of each case and value of ``column``; the value has a line and a marker.
+
+    The colour is the case's. ``label`` is ``{}, {}``, for the names of both. The values in
+    ``first`` come first, whether they have rows or not. Centralized learning keeps its style.
+    """
+    others = set(pd.concat([rows[column] for _, rows in cases]).dropna()) - set(first)
+    found: Cases = []
+    for look, rows in cases:
+        names = enumerate([*first, *sorted(others)])
+        looks = {value: look.variant(k, label.format(look.label, value)) for k, value in names}
+        central = look == METHOD_STYLES["centralized"]
+        found += [(look, rows)] if central else by_method(rows, column, looks)
+    return found
+
+
 def beside(cases: Cases, x: str) -> Cases:
     """The cases with markers that stand side by side on a logarithmic axis of ``x``."""
     middle = (len(cases) - 1) / 2
@@ -104,21 +120,24 @@ def having(y: str, cases: Cases) -> Cases:
     return [case for case in cases if case[0] != no_V]
 
 
-def lines(axis: Axes, cases: Cases, x: str, y: str) -> None:
+def lines(axis: Axes, cases: Cases, x: str, y: str, **labels: str) -> None:
     """Draw each case's means of ``y`` against ``x`` as a line, and the intervals as a band.
 
     After runs of a case have diverged, the line of the remaining ones is thin, and a × below
-    marks the point. Centralized learning has no V, and is not drawn there.
+    marks the point. Centralized learning has no V, and is not drawn there. ``labels`` are the
+    panel's title and the labels of its axes (arguments of ``Axes.set``).
     """
     axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     _draw(axis, cases, x, y, _band)
+    axis.set(**labels)
 
 
-def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = ()) -> None:
+def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = (), **labels: str) -> None:
     """Draw the means at a few values of ``x``: markers with bars, hollow if runs have diverged.
 
     ``levels`` do not depend on ``x``: one row for ``y`` each, drawn as a line across. Centralized
-    learning has no V, and is not drawn there. A difference has a line at 0.
+    learning has no V, and is not drawn there. A difference has a line at 0. ``labels`` are as in
+    ``lines``.
     """
     levels = having(y, levels)
     for style, rows in levels:
@@ -128,7 +147,7 @@ def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = ()) -> None:
                 axis.axhspan(row["low"], row["high"], color=style.colour, alpha=0.12, lw=0)
     axis.margins(x=0.08)
     _draw(axis, cases, x, y, error_bars, levels)
-    axis.set_xlim(axis.get_xlim())
+    axis.set(xlim=axis.get_xlim(), **labels)
     if y == "difference":
         axis.axhline(0, color="0.6", lw=0.6, zorder=0)
 

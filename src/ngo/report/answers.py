@@ -237,11 +237,10 @@ def finding(row: Row) -> str:
     if math.isnan(row.estimate):
         return f" ({row.reason})" if row.reason else ""
     directed = row.relation in ("above", "below") and row.expected == 0
-    row = replace(row, low=row.plain_low, high=row.plain_high)
     if row.verdict == judgement.EQUIVALENT and directed:
         return f", no difference beyond {row.with_unit(row.margin)}"
     if row.verdict == judgement.UNDECIDED or not directed:
-        return f", {_with_interval(row.estimate, row.low, row.high, row.unit)}"
+        return f", {_with_interval(row.estimate, row.plain_low, row.plain_high, row.unit)}"
     other_way = (row.estimate > 0) != (row.relation == "above")
     return (", the other way" if other_way else "") + f" by {_size(row)}"
 

@@ -7,12 +7,12 @@ archives. Texts are printed as on the papers' own pages.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import pandas as pd
 
 from ngo.printing import bracketed
 from ngo.report.templates import file, rendered
@@ -21,10 +21,8 @@ from verdicts.claims import MARKS
 from verdicts.row import counted, counts_of
 
 #: The verdicts with a column of counts.
-COLUMNS = tuple(
-    verdict
-    for verdict in judgement.VERDICTS
-    if verdict in (*judgement.ALWAYS, judgement.REVERSED, judgement.OUT_OF_SCALE)
+COLUMNS = sorted(
+    {*judgement.ALWAYS, judgement.REVERSED, judgement.OUT_OF_SCALE}, key=judgement.VERDICTS.index
 )
 
 
@@ -86,11 +84,6 @@ class BoardClaim:
         last = self.remark.rpartition("; ")[2]
         return last if last in MARKS else None
 
-    @property
-    def anchor(self) -> str:
-        """The id of its row on the page of its paper."""
-        return f"claim-{self.claim}"
-
 
 #: A method in a setting, by the columns of ``analysis.board.compared_methods``; NaN: there is none.
 Cell = Mapping[str, Any]
@@ -146,19 +139,11 @@ class Board:
             "matrix.csv": as_csv(self.cells),
         }
 
-    def claims_of(self, paper: BoardPaper) -> list[BoardClaim]:
-        """The claims of a paper."""
-        return [claim for claim in self.claims if claim.tier == paper.tier]
-
 
 def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
     """Rows with the same columns as CSV: six digits for a number, nothing for NaN."""
     told = [{name: _text(value) for name, value in row.items()} for row in rows]
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(told[0]) if told else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(told)
-    return stream.getvalue()
+    return pd.DataFrame(told).to_csv(index=False, lineterminator="\n")
 
 
 def _text(value: object) -> str:
@@ -185,19 +170,14 @@ def _values(board: Board) -> dict[str, object]:
         {**cell, "shown": estimate_of(cell), "with_values": with_values(cell)}
         for cell in board.cells
     ]
-    verdicts = {claim.verdict for claim in board.claims}
+    used = sorted({claim.verdict for claim in board.claims}, key=judgement.VERDICTS.index)
     return {
-        "board": board,
-        "told": told(board),
-        "columns": COLUMNS,
-        "used": [verdict for verdict in judgement.VERDICTS if verdict in verdicts],
+        **{"board": board, "told": told(board), "columns": COLUMNS, "used": used},
         "settings": by("setting", cells),
         "grid": {
             method: {cell["setting"]: cell for cell in row}
             for method, row in by("method", cells).items()
         },
-        "evidence": "papers/settings.md#matrix",
-        "not_measured": "not measured",
         **{"conditions": conditions, "counts": counts, "helps": helps},
     }
 

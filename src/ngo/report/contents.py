@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from ngo.analysis import results
@@ -36,12 +36,9 @@ class Shipped:
 def as_shipped(contents: Contents) -> str:
     """The file on these contents."""
     run = [row for row in contents.rows if row.verdict != judgement.NOT_RUN]
-    content = Shipped(
-        contents.paper["name"],
-        contents.tier,
-        {answer.question: answer.sentence for answer in contents.findings.answers},
-        {row.claim: [row.verdict, row.measured] for row in run},
-    )
+    answers = {answer.question: answer.sentence for answer in contents.findings.answers}
+    verdicts = {row.claim: [row.verdict, row.measured] for row in run}
+    content = Shipped(contents.paper["name"], contents.tier, answers, verdicts)
     return json.dumps(asdict(content), indent=0, ensure_ascii=False) + "\n"
 
 
@@ -138,7 +135,6 @@ def provenance(
     Where runs differ, each value is followed by the number of runs that have it.
     """
     wall = sum(record["wall_seconds"] for record in records)
-    processor = any("processor" in record for record in records)
     libraries = sorted({name for record in records for name in record.get("versions", {})})
     return [
         ("Runs", str(len(records))),
@@ -146,7 +142,11 @@ def provenance(
         ("Source revision", tally(records, "source")),
         ("Results version", tally(records, "about", "code")),
         ("Device", tally(records, "device")),
-        *([("Processor", tally(records, "processor"))] if processor else []),
+        *(
+            [("Processor", tally(records, "processor"))]
+            if "processor" in {*chain(*records)}
+            else []
+        ),
         ("Instructions", tally(records, "about", "instructions")),
         ("Seeds", seeds(record["seed"] for record in records)),
         ("Data sets", tally(records, "spec", "dataset")),
@@ -159,20 +159,16 @@ def provenance(
 def tally(records: Sequence[Mapping], *keys: str) -> str:
     """The values at a path of keys, the most frequent first, with their numbers if they differ."""
     values = []
-    for record in records:
-        value: object = record
+    for value in records:
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
-        values.append(UNKNOWN if value is None or value == "" else str(value))
+        values.append(UNKNOWN if value in (None, "") else str(value))
     return results.tally(values) if len(set(values)) > 1 else (values or [UNKNOWN])[0]
 
 
 def seeds(values: Iterable[int]) -> str:
     """``0 to 4, 7``: the distinct seeds, runs of successive ones as a range."""
-    spans: list[list[int]] = []
-    for value in sorted(set(values)):
-        if spans and value == spans[-1][1] + 1:
-            spans[-1][1] = value
-        else:
-            spans.append([value, value])
-    return ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in spans) or "none"
+    places = enumerate(sorted(set(values)))
+    spans = [[*span] for _, span in groupby(places, lambda pair: pair[1] - pair[0])]
+    ends = [dict.fromkeys((span[0][1], span[-1][1])) for span in spans]
+    return ", ".join(" to ".join(map(str, both)) for both in ends) or "none"

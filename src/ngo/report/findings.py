@@ -71,21 +71,14 @@ def findings(
     for topic in listed["topics"]:
         if claims := [by_id[claim] for claim in topic["claims"] if claim in by_id]:
             topics.append(Topic(topic["title"], " ".join(topic["about"].split()), claims))
-    answers = [
-        answer(
-            question["asks"],
-            question["claims"],
-            by_id,
-            " ".join(question.get("answer", "").split()),
-            question.get("given"),
-            question.get("also", ()),
-            setting,
-        )
-        for question in listed["questions"]
-    ]
+    answers = []
+    for question in listed["questions"]:
+        words = " ".join(question.get("answer", "").split())
+        given, also = question.get("given"), question.get("also", ())
+        told = answer(question["asks"], question["claims"], by_id, words, given, also, setting)
+        answers += [told] if told else []
     play = {claim: setting for claim, setting in listed["play"].items() if claim in by_id}
-    told = tuple(filter(None, answers))
-    return Findings(told, tuple(topics), listed["figure"], listed["title"], play)
+    return Findings(tuple(answers), tuple(topics), listed["figure"], listed["title"], play)
 
 
 def _of_all(rows: Sequence[Row]) -> dict:

@@ -14,23 +14,18 @@ from ngo.plots import CAPTION_SHARE, DESCRIPTION
 from ngo.printing import body
 from ngo.report.contents import Contents, content, text
 from ngo.report.findings import told
-from ngo.report.templates import file, play_page, rendered, slug
-from verdicts import judgement
+from ngo.report.templates import file, play_page, rendered
 from verdicts.row import WORDS, counted, counts, registered
 
 
 def html_page(contents: Contents) -> str:
     """The page. Raises a UserError if a file is absent."""
-    rows = contents.rows
     return rendered(
         "page.html.jinja",
         contents=contents,
-        shipped=contents.shipped,
-        columns=[name for name, number in counts(rows).items() if number],
-        used=[verdict for verdict in WORDS if any(row.verdict == verdict for row in rows)],
-        marks=sorted({row.mark for row in rows if row.mark}),
+        columns=[name for name, number in counts(contents.rows).items() if number],
+        used=sorted({row.verdict for row in contents.rows}, key=[*WORDS].index),
         topics=topics_of(contents),
-        undecidable=[row for row in rows if row.verdict == judgement.NOT_RUN],
         style=file("page.css"),
         script=file("page.js"),
         playground=play_page() if contents.findings.play else "",
@@ -80,10 +75,5 @@ def prose(source: str) -> Markup:
 
 def hue(word: str) -> str:
     """The CSS class with the colour of an answer's first word."""
-    hues = {
-        "Yes": judgement.HOLDS,
-        "No": judgement.FAILS,
-        "Partly": judgement.DEPENDS,
-        "It depends": judgement.DEPENDS,
-    }
-    return slug(hues.get(word.partition(",")[0], judgement.UNDECIDED))
+    hues = {"Yes": "holds", "No": "fails", "Partly": "depends", "It depends": "depends"}
+    return hues.get(word.partition(",")[0], "undecided")

@@ -49,15 +49,10 @@ def paper_markdown(contents: Contents, name: str) -> str:
 
 def results_markdown(contents: Contents, name: str) -> dict[str, str]:
     """The pages of README.md's results, by their paths in docs/."""
-    values = _values(contents, name)
+    values, top = _values(contents, name), Markup(summary(contents, name))
+    used = [verdict for verdict, number in counts(contents.rows).items() if number]
     return {
-        "results.md": rendered(
-            "results.md.jinja",
-            summary=Markup(summary(contents, name)),
-            used=[verdict for verdict, number in counts(contents.rows).items() if number],
-            counts=counts,
-            **values,
-        ),
+        "results.md": rendered("results.md.jinja", summary=top, used=used, counts=counts, **values),
         "results/claims.md": rendered("claims.md.jinja", **values),
         "results/figures.md": rendered("figures.md.jinja", **values),
     }
