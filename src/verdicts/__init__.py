@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from verdicts.row import Row, as_table
     from verdicts.run_values import final
     from verdicts.statistics import judgement
-    from verdicts.statistics.estimates import estimate
     from verdicts.statistics.evidence import Expectation, evidence
+    from verdicts.statistics.samples import estimate
     from verdicts.table import Folder, Tables, read_tables
 
 # Where each public name is; a module of this folder is where its name says.
@@ -45,7 +45,7 @@ _PLACES = {
     "UserError": "registry",  # a mistake, in one line
     "as_table": "row",  # rows as a DataFrame
     "compare": "comparison",  # rank methods by a metric
-    "estimate": "statistics.estimates",  # the mean over seeds, with Student's t interval
+    "estimate": "statistics.samples",  # the mean over seeds, with Student's t interval
     "evidence": "statistics.evidence",  # what numbers by seed say of an expectation
     "final": "run_values",  # the last evaluation of each run
     "judge": "ledger",  # judge one claim on a DataFrame

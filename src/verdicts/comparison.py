@@ -21,10 +21,9 @@ from verdicts.report import Result
 from verdicts.row import ABSENT, alike
 from verdicts.run_values import highest_is_best
 from verdicts.scores import Scores, Side, are_left_out, mean_over, sides
-from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
 from verdicts.statistics.evidence import Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import holm
-from verdicts.statistics.samples import DRAWS
+from verdicts.statistics.samples import ALPHA, DRAWS, FEWEST, ROUNDING
 from verdicts.table import Column, need, of_frame
 
 if TYPE_CHECKING:

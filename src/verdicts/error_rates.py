@@ -20,12 +20,11 @@ from verdicts import comparison, reproduction
 from verdicts.lazy import pd, special, stats
 from verdicts.report import pipe_table
 from verdicts.statistics import judgement
-from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import Verdict, judge, judge_every
 from verdicts.statistics.multiverse import examined
 from verdicts.statistics.planning import over_looks
-from verdicts.statistics.samples import PERMUTATION, WELCH
+from verdicts.statistics.samples import ALPHA, PERMUTATION, WELCH
 
 LEVEL, MARGIN = 80.0, 1.0
 

@@ -29,12 +29,11 @@ from verdicts.row import ABSENT, NAN, Row, as_table
 from verdicts.run_values import Value, marked
 from verdicts.scores import FIRST_LOOK, Scores, compared, sides
 from verdicts.statistics import judgement
-from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import NOT_RUN, OUT_OF_SCALE, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.planning import detectable, seeds_needed, sequential
-from verdicts.statistics.samples import WELCH
+from verdicts.statistics.samples import ROUNDING, WELCH
 from verdicts.table import Selection, Tables, joined, of_frame, selected
 
 if TYPE_CHECKING:

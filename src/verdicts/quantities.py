@@ -35,7 +35,7 @@ from verdicts.lazy import pd, stats
 from verdicts.registry import Registry, UserError
 from verdicts.run_values import Value, as_numbers
 from verdicts.scores import Scores, Side, at_best, combined, logs, mean_over, sides, total
-from verdicts.statistics.estimates import ROUNDING
+from verdicts.statistics.samples import ROUNDING
 from verdicts.table import Column, Selection
 
 #: The columns of a table of cases.

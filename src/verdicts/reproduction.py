@@ -29,9 +29,9 @@ from verdicts.row import ABSENT, alike
 from verdicts.run_values import per_run
 from verdicts.scores import are_left_out
 from verdicts.statistics import judgement, samples
-from verdicts.statistics.estimates import ALPHA, FEWEST, exceeds
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, Count
 from verdicts.statistics.multiverse import share_interval
+from verdicts.statistics.samples import ALPHA, FEWEST, exceeds
 from verdicts.table import of_frame, read_table
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from verdicts.files import regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line, printable
 from verdicts.statistics import judgement
-from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.judgement import ALWAYS, EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
 from verdicts.statistics.multiverse import Multiverse, multiverse_of
+from verdicts.statistics.samples import FEWEST
 from verdicts.table import MOST_BYTES, read_csv
 
 #: Printed where there is no number.

@@ -18,7 +18,7 @@ from verdicts.lazy import pd
 from verdicts.quantities import QUANTITIES
 from verdicts.registry import UserError, one_of, shown
 from verdicts.run_values import SHARE, UNITS, Value, as_numbers, column_of, last_evaluations
-from verdicts.statistics.estimates import exceeds
+from verdicts.statistics.samples import exceeds
 from verdicts.table import SETTING, UNIVERSE, Column, Tables, joined, matches, need, selected
 
 #: How the unit of a quantity starts that has the unit of its value.

@@ -20,7 +20,7 @@ import numpy as np
 
 from verdicts.lazy import pd
 from verdicts.statistics import samples
-from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING
+from verdicts.statistics.samples import ALPHA, FEWEST, ROUNDING
 
 RELATIONS = ("above", "below", "near", "paper")
 

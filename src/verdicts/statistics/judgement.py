@@ -36,12 +36,11 @@ import numpy as np
 
 from verdicts.lazy import pd, special
 from verdicts.statistics import multiverse as universes
-from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
 from verdicts.statistics.evidence import SKEWED, Evidence, Expectation
 from verdicts.statistics.multiverse import LEAST, MOST, SIDES, SOME, Multiverse, MultiverseEvidence
 from verdicts.statistics.planning import share_at
 from verdicts.statistics.rules import spoken
-from verdicts.statistics.samples import Interval
+from verdicts.statistics.samples import ALPHA, ROUNDING, Interval, exceeds
 
 HOLDS, FAILS, REVERSED, EQUIVALENT = "holds", "fails", "reversed", "equivalent"
 CONSISTENT, NOT_MET, CANNOT_TELL = "consistent", "not met", "cannot be told"

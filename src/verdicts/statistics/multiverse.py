@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from verdicts.lazy import pd, special, stats
-from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import Expectation, Intervals
 from verdicts.statistics.rules import NONE, Rule, cut_at, find_rule
-from verdicts.statistics.samples import median_interval, signed_ranks
+from verdicts.statistics.samples import ALPHA, exceeds, median_interval, signed_ranks
 
 #: With 16 universes, no share has a lower limit of 80 %; with 20, it takes all.
 FEWEST_UNIVERSES = 20

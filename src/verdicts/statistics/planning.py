@@ -20,9 +20,8 @@ import numpy as np
 
 from verdicts.lazy import optimize, special, stats
 from verdicts.registry import check
-from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.samples import Interval
+from verdicts.statistics.samples import ALPHA, FEWEST, Interval
 
 #: The numbers of seeds at which a claim is judged, rising; empty for a claim without a plan.
 Plan = tuple[int, ...]

@@ -19,7 +19,7 @@ import numpy as np
 
 from verdicts.lazy import pd, special
 from verdicts.registry import UserError, shown
-from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.samples import ALPHA
 
 FOLDS = 5
 

@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from verdicts.statistics.estimates import estimate
-from verdicts.statistics.samples import DRAWS, SignFlips
+from verdicts.statistics.samples import DRAWS, SignFlips, estimate
 
 
 def upper_tail(values, draws=DRAWS):
