@@ -20,6 +20,8 @@ from ngo.native.threads import in_order
 from verdicts.registry import UserError
 
 LIMIT = 20.0  # seconds that a message may take
+DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
+STEPS = 15
 
 
 class ThreadGroup:
@@ -53,10 +55,6 @@ def together(*calls):
     """Call functions that wait for each other's messages."""
     with ThreadPoolExecutor(len(calls)) as pool:
         return list(pool.map(lambda call: call(), calls))
-
-
-DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
-STEPS = 15
 
 
 def lying_networks(processes, attack, run):
