@@ -34,11 +34,12 @@ def tiny(tmp_path, monkeypatch):
     return tiny_mnist(tmp_path, monkeypatch)
 
 
-def test_a_data_set_as_tensors_and_its_moments(tiny):
-    name, root, contents = tiny
+def test_a_data_set_as_tensors_and_its_moments(tmp_path, monkeypatch):
+    place = "FashionMNIST/raw"
+    name, root, contents = tiny_mnist(tmp_path, monkeypatch, "fashion_mnist", place)
     data = loading.load(name, root)
     for part, inputs in (("train", data.train_inputs), ("t10k", data.test_inputs)):
-        assert idx(inputs[:, 0].numpy()) == contents[f"MNIST/raw/{part}-images-idx3-ubyte"]
+        assert idx(inputs[:, 0].numpy()) == contents[f"{place}/{part}-images-idx3-ubyte"]
     assert data.train_inputs.shape == (2, 1, 28, 28)
     assert data.train_inputs.dtype == torch.uint8
     assert (data.train_targets.tolist(), data.test_targets.tolist()) == ([3, 7], [1])
@@ -93,8 +94,9 @@ def test_arrays_are_cast_to_the_types_of_training_and_others_are_told(tmp_path):
             loading.checked_arrays("mine", SOURCE, returned, tmp_path)
 
 
-def test_arrays_that_contradict_the_registered_facts(tmp_path):
-    for changed, message in (
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
         ({"train_inputs": np.zeros((3, 4))}, r"train_inputs have shape \(3, 4\); expected \(2,\)"),
         ({"train_inputs": np.zeros((2, 2))}, "there are 3 train_targets; expected 2"),
         ({"test_targets": np.array([2])}, "test_targets are 2 to 2; expected 0 to 1"),
@@ -103,9 +105,11 @@ def test_arrays_that_contradict_the_registered_facts(tmp_path):
         ({"test_targets": np.array(["a"])}, "test_targets are <U1 of shape .*; expected numbers"),
         ({"test_inputs": np.zeros((1, 2), int)}, "test_inputs are int64 .* uint8 .* float32"),
         ({"train_inputs": np.zeros((2, 2)), "train_targets": np.zeros(2, int)}, "there are 2 tra"),
-    ):
-        with pytest.raises(UserError, match=f"dataset 'mine': {message}"):
-            loading.checked_arrays("mine", SOURCE, arrays(**changed), tmp_path)
+    ],
+)
+def test_arrays_that_contradict_the_registered_facts(tmp_path, changed, message):
+    with pytest.raises(UserError, match=f"dataset 'mine': {message}"):
+        loading.checked_arrays("mine", SOURCE, arrays(**changed), tmp_path)
 
 
 def test_classes_are_balanced_and_the_part_is_fixed():

@@ -17,8 +17,6 @@ from verdicts.registry import UserError
 # 60 samples of each of 10 classes, in random order.
 LABELS = np.repeat(np.arange(10), 60)[numpy_stream(0, "test/labels").permutation(600)]
 SEVEN = np.random.default_rng(0).integers(0, 7, 200)[:, None]
-TILED = np.tile(np.arange(10), 600)
-SHARDS = {"shards": 200, "shards_per_worker": 2}
 
 
 def stream(seed=0):
@@ -176,8 +174,8 @@ def test_owners_are_dealt_out_whole_evenly_and_by_the_seed():
 
 def drawn(name, **values):
     """100 workers with two shards each."""
-    stream = numpy_stream(0, "partition")
-    return rules.PARTITIONS[name].assign(TILED, 100, **SHARDS, **values, generator=stream)
+    values |= {"shards": 200, "shards_per_worker": 2, "generator": numpy_stream(0, "partition")}
+    return rules.PARTITIONS[name].assign(np.tile(np.arange(10), 600), 100, **values)
 
 
 def test_cliques_swap_shards_never_make_it_worse_and_find_the_obvious():

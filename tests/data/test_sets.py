@@ -84,7 +84,7 @@ def smallest_losses(text, dialects, dialect_distance) -> tuple[float, float]:
     return float(np.mean(with_all)), float(np.mean(with_two))
 
 
-def test_batches_are_stacked_in_order(tmp_path, monkeypatch):
+def test_batches_of_cifar_are_stacked_in_order_and_labels_are_the_fine_ones(tmp_path, monkeypatch):
     """CIFAR-10's, with two images per batch."""
     root, batches = tiny_cifar(tmp_path, monkeypatch, "cifar10", CIFAR10, b"labels", 2, 10)
     data = loading.load("cifar10", root)
@@ -99,9 +99,6 @@ def test_batches_are_stacked_in_order(tmp_path, monkeypatch):
     labels = loading.train_labels("cifar10", root)
     assert labels.dtype == np.int64
     assert labels.tolist() == data.train_targets.tolist()
-
-
-def test_labels_are_the_fine_ones(tmp_path, monkeypatch):
     root, files = tiny_cifar(tmp_path, monkeypatch, "cifar100", CIFAR100, b"fine_labels", 4, 4)
     data = loading.load("cifar100", root)
     assert data.train_targets.tolist() == files["train"][1]

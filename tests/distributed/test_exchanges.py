@@ -21,7 +21,6 @@ from verdicts.registry import UserError
 
 LIMIT = 20.0  # seconds that a message may take
 DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
-STEPS = 15
 
 
 class ThreadGroup:
@@ -76,7 +75,7 @@ def test_pulls_and_mixes_among_liars_are_those_of_one_process(attack, defence, p
     X, coupling = torch.tensor(start()), COUPLINGS[defence]
     parts = [X[each.local.start : each.local.stop].clone() for each in several]
     pushes = torch.tensor(start()).flip(0) / 10  # away from consensus
-    for t in range(STEPS):
+    for t in range(15):
         for network in (alone, *several):
             network.set_matrix(W)
         at = X + pushes

@@ -33,8 +33,9 @@ def place_of(monkeypatch, **changed):
     return read_place()
 
 
-def test_a_wrong_variable_is_one_line(monkeypatch):
-    for changed, line in (
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
         ({"WORLD_SIZE": "", "MASTER_ADDR": ""}, "distributed: WORLD_SIZE, MASTER_ADDR not set; "),
         ({"RANK": "3"}, "RANK: '3' is not a whole number, 0 to 2."),
         ({"RANK": "-1"}, "RANK: '-1' is not"),
@@ -42,11 +43,13 @@ def test_a_wrong_variable_is_one_line(monkeypatch):
         ({"WORLD_SIZE": "0"}, "WORLD_SIZE: '0' is not"),
         ({"MASTER_PORT": "http"}, "MASTER_PORT: 'http' is not a whole number"),
         ({"LOCAL_WORLD_SIZE": "4"}, "LOCAL_WORLD_SIZE: '4' is not"),
-    ):
-        with pytest.raises(UserError) as error:
-            place_of(monkeypatch, **changed)
-        assert str(error.value).startswith(line)
-        assert "\n" not in str(error.value)
+    ],
+)
+def test_a_wrong_variable_is_one_line(monkeypatch, changed, line):
+    with pytest.raises(UserError) as error:
+        place_of(monkeypatch, **changed)
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
 
 
 def in_background(work):

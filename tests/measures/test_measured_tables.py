@@ -189,9 +189,6 @@ class Sizes:
         limit_product(self, "size", "rounds")
 
 
-SIZES = Measurement("sizes", Sizes, print)
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -209,7 +206,7 @@ def test_entries_are_refused_by_their_largest_product_or_without_a_known_setting
     with pytest.raises(UserError, match="^rounds: size × rounds is 10,001,000; it must be 10,000,"):
         Sizes(size=(1, 1000), rounds=10_001)
     with pytest.raises(UserError, match="^entry.rounds: size × rounds is 20,000,000; it must be"):
-        SIZES.read("entry", {"size": [2], "rounds": 10**7})
+        Measurement("a", Sizes, print).read("entry", {"size": [2], "rounds": 10**7})
     with pytest.raises(UserError, match=r"^throughput.a: 'setting' is missing\."):
         MEASUREMENTS["throughput"].read("throughput.a", {})
     with pytest.raises(UserError, match="^spectra.a: 'setting' is unknown"):

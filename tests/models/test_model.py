@@ -34,7 +34,6 @@ PARAMETERS = {
     "gpt_char_small": 2 * (12 * 32**2 + 9 * 32) + 40 * 32 + 2 * 32 + 8 * 33,
     "gpt_char_lora": 4 * (2 * 32 * (4 + 2 + 5 + 5) + 32 + 8),
 }
-LOSS = TASKS["next_character"].loss
 NEXT_CHARACTER = TASKS["next_character"]
 
 
@@ -156,7 +155,11 @@ def test_gradients_and_their_derivatives_are_the_numerical_ones():
 
     def loss(weight):
         name = "blocks.0.attention.queries_keys_values.weight"
-        return LOSS(functional_call(module, {name: weight}, (characters,)), characters).mean()
+        return (
+            TASKS["next_character"]
+            .loss(functional_call(module, {name: weight}, (characters,)), characters)
+            .mean()
+        )
 
     point = weight.detach().requires_grad_()
     assert torch.autograd.gradcheck(loss, point, fast_mode=True)

@@ -14,8 +14,6 @@ from ngo.native import threads as shared
 from ngo.native.elementwise import elementwise
 from ngo.native.threads import in_order, threads
 
-where_compiled = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
-
 OPERATIONS = {
     "copy_": lambda x, y, w, s: x.copy_(y),
     "add_": lambda x, y, w, s: x.add_(y, alpha=s),
@@ -74,7 +72,7 @@ def test_bytes_are_the_same_for_any_number_of_threads(width):
         assert torch.equal(y, found[0][1])
 
 
-@where_compiled
+@pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 def test_what_the_compiled_code_does_not_take_is_left_to_torch():
     """It would record an exponential; torch has it."""
 

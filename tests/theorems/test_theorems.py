@@ -256,6 +256,8 @@ def test_gaps_are_judged_by_a_bound_in_its_form_from_its_least_t_and_must_fall()
     assert asked("theory_bound", "gaps", gaps(), method="gossip", form="amended")["met"].all()
     late = asked("theory_bound", "gaps", gaps(printed=0.01), **printed, least_T=100)
     assert late["met"].tolist() == [False, True]
+    with pytest.raises(UserError, match="^form: 'print' is unknown; allowed: amended, printed"):
+        asked("theory_bound", "gaps", gaps(), method="gossip", form="print")
     with pytest.raises(UserError, match="^cases: no row is left"):
         asked("theory_bound", "gaps", gaps(), method="ngo", form="printed")
     assert not asked("theory_index_vanishes", "gaps", gaps("ngo"))["met"].any()

@@ -216,13 +216,19 @@ def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):
 # Files of partitions.
 
 
-def test_a_damaged_partition_file_is_refused(tmp_path):
+def test_a_damaged_partition_file_and_shares_that_only_a_draw_shows_are_refused(tmp_path, digits):
     spec = digits_run(partition="shards", shards=40)
     write(tmp_path / "p.parquet", [spec], tmp_path)
     content = (tmp_path / "p.parquet").read_bytes()
     (tmp_path / "p.parquet").write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match="partition-file: .*damaged"):
         read(tmp_path / "p.parquet", spec)
+    # Runs whose data is not there are not.
+    uneven = digits_run(partition="dirichlet", beta=0.05, workers=8)
+    with pytest.raises(UserError, match="batch_size: 16 is larger than worker [0-9]+'s share of"):
+        check_shares([digits_run(), uneven], tmp_path)
+    mnist = replace(uneven, dataset="mnist")
+    check_shares([digits_run(), mnist], tmp_path)
 
 
 def test_a_file_of_several_partitions_has_each_of_them(digits, tmp_path):
@@ -245,15 +251,6 @@ def test_a_file_of_several_partitions_has_each_of_them(digits, tmp_path):
     first = (tmp_path / "p.parquet").read_bytes()
     write(tmp_path / "again.parquet", specs, tmp_path)
     assert (tmp_path / "again.parquet").read_bytes() == first
-
-
-def test_shares_that_only_a_draw_shows_are_checked(digits, tmp_path):
-    """Runs whose data is not there are not."""
-    uneven = digits_run(partition="dirichlet", beta=0.05, workers=8)
-    with pytest.raises(UserError, match="batch_size: 16 is larger than worker [0-9]+'s share of"):
-        check_shares([digits_run(), uneven], tmp_path)
-    mnist = replace(uneven, dataset="mnist")
-    check_shares([digits_run(), mnist], tmp_path)
 
 
 def test_a_natural_partition_keeps_owners_together_and_leaves_out_the_held_out(

@@ -91,6 +91,7 @@ REFUSED = [
     ({**STAR, **MATCHED}, "coupling: 'implicit' needs at most one .* topology 'star'"),
     ({"second_gamma": 1}, "second_gamma: 1.0 has no .*schedule 'constant'; .* schedule phases"),
     ({**PHASES, "method": "centralized", "second_gamma": 1}, "schedule: 'phases' has no effect"),
+    ({**REGULAR, "degree": 1}, "degree: 1 is not possible for 6 workers"),
     ({**REGULAR, "degree": 6}, "degree: 6 is not possible for 6 workers"),
     ({"workers": 6, "topology": "small_world", "near": 3}, "near: 3 is not possible for 6 workers"),
     ({"workers": 6, "topology": "small_world", "near": 6}, "near: 6 is not possible for 6 workers"),

@@ -44,8 +44,9 @@ def test_each_format_gives_the_graph(tmp_path, ending):
     assert torch.allclose(actual, expected, atol=1e-7)
 
 
-def test_a_wrong_file_is_a_line_before_the_run(tmp_path):
-    for name, text, message in (
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
         ("a.edgelist", "0 1\n2 3\n", "graph: '.*' has no path between some of its nodes"),
         ("a.edgelist", "% a\n0 1\n1 2\n", "workers: 4 is not the number of nodes in graph '.*', 3"),
         ("a.edgelist", "0 1\n1 2 0.5\n", "a.edgelist', line 2: '1 2 0.5' is no edge; it must be"),
@@ -58,11 +59,13 @@ def test_a_wrong_file_is_a_line_before_the_run(tmp_path):
         ("a.edgelist", "0 1 {'weight': 0.5}\n1 2 {}\n2 3 {}\n", "has edges with weights"),
         ("a.xlsx", "0 1\n", "graph: '.*' has no known ending; it must be .edgelist, .graphml"),
         ("a.gml", "graph [", "graph: '.*' can't be read as .gml: "),
-    ):
-        (tmp_path / name).write_text(text)
-        with pytest.raises(UserError, match=message) as error:
-            resolve({"topology": "graph_file", "graph": str(tmp_path / name), "workers": 4})
-        assert "\n" not in str(error.value)
+    ],
+)
+def test_a_wrong_file_is_a_line_before_the_run(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=message) as error:
+        resolve({"topology": "graph_file", "graph": str(tmp_path / name), "workers": 4})
+    assert "\n" not in str(error.value)
 
 
 def test_edge_lists_of_other_programs_give_the_graph(tmp_path):
