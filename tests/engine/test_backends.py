@@ -80,7 +80,6 @@ def test_the_chosen_workers_have_their_gradients_and_streams(backend, model):
         assert torch.equal(stream.get_state(), same.get_state())
 
 
-@pytest.mark.filterwarnings("error:There is a performance drop")
 @pytest.mark.parametrize(
     "model", sorted(set(MODELS) - {"mnist_vae_20", "gpt_char", "cifar100_cnn", "resnet18"})
 )

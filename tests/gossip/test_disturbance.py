@@ -59,7 +59,7 @@ def test_drift_and_noise_leave_the_distances_of_the_closed_forms():
     assert np.isclose(V.mean(), expected, rtol=0.06)
 
 
-def test_failing_links_conserve_the_mean_and_slow_gossip_down():
+def test_failing_links_conserve_the_mean_and_compression_sends_the_largest_changes():
     seen = []
 
     def take(X, W, at):
@@ -74,9 +74,6 @@ def test_failing_links_conserve_the_mean_and_slow_gossip_down():
     assert abs(kept - 0.6) < 0.05  # 1,800 edges: 4 standard errors
     assert actual[100] > index(Disturbance(), 100)[-1]
     assert actual[-1] < 1e-12
-
-
-def test_compression_sends_the_largest_changes_until_all_is_known():
     states = []
 
     def take(X, W, at):

@@ -62,7 +62,7 @@ def image(table, kind, worker, k, step):
     return table[chosen & (table["image"] == k)]["value"].to_numpy()
 
 
-def test_samples_of_an_autoencoder_are_those_of_its_modules(tmp_path):
+def test_samples_are_those_of_the_modules_of_an_autoencoder_and_a_regression(tmp_path):
     spec, snapshots = keep_models(tmp_path / "m.pt", (1, 2), dataset="digits", model="mnist_vae")
     table = samples_of(tmp_path, images=2, seed=5)
     assert len(table) == 2 * 784 * 2 * (2 + 4)
@@ -81,9 +81,6 @@ def test_samples_of_an_autoencoder_are_those_of_its_modules(tmp_path):
             assert np.abs(shown - images[k].flatten().numpy()).max() <= 0.51
     one, other = (image(table, "generation", worker, 0, 2) for worker in (0, 1))
     assert not np.array_equal(one, other)
-
-
-def test_predictions_of_a_regression(tmp_path):
     spec, snapshots = keep_models(tmp_path / "m.pt", dataset="sine", model="toy_net")
     table = samples_of(tmp_path, images=11, seed=0)
     data = loading.load("sine", tmp_path)

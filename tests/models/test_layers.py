@@ -1,13 +1,17 @@
 """Layers: dropout, codes, LoRA, and convolutions with pooling."""
 
+import warnings
+
 import pytest
 import torch
 from rates import check_rate
 from torch import nn
+from torch.func import grad, vmap
+from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
-from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout
+from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, convolved_by_patches
 from ngo.models.model import MODELS
 from ngo.models.transformer import SCALE, LoRALinear, with_lora
 
@@ -149,3 +153,23 @@ def test_a_convolution_with_any_option_is_torchs(name, value):
 )
 def test_a_convolution_of_any_images_is_torchs(x):
     assert_like_torch(ConvPoolReLU2d(2, 3, 3), x)
+
+
+@pytest.mark.parametrize(("size", "shape"), [(3, (2, 7, 9)), (5, (1, 8, 8))])
+def test_under_vmap_a_product_with_patches_is_the_convolution(size, shape):
+    """Outputs and gradients, for many weights; vmap knows all its operations."""
+    generator = torch_stream(0, "test")
+
+    def numbers(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    given = numbers(3, 4, *shape), numbers(3, 6, shape[0], size, size), numbers(3, 6)
+    passes = [
+        vmap(grad(lambda x, w, b, f=f: f(x, w, b).tanh().sum(), argnums=(0, 1, 2)))
+        for f in (convolved_by_patches, F.conv2d)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours, torchs = (one(*given) for one in passes)
+        assert torch.allclose(vmap(convolved_by_patches)(*given), vmap(F.conv2d)(*given))
+    assert all(torch.allclose(a, b) for a, b in zip(ours, torchs, strict=True))

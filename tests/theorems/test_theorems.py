@@ -94,9 +94,6 @@ def test_what_would_refute_a_theorem_is_seen(name, kind, arguments, rows, met):
     assert asked(f"theory_{name}", kind, rows, **arguments)["met"].tolist() == met
 
 
-# Of two rows, one for each form, one form is met: each is judged by its own.
-
-
 @pytest.mark.parametrize(
     ("name", "kind", "arguments", "expected"),
     [

@@ -102,15 +102,12 @@ def test_alternating_matchings_cover_each_edge_of_the_ring_once(n):
     assert sorted(met) == sorted(TOPOLOGIES["ring"].edges(n) * (2 if n == 2 else 1))
 
 
-def period(n, peers):
-    return [BASE.matrix(n, t=t, peers=peers).dense() for t in range(BASE.period(n, peers=peers))]
-
-
 @pytest.mark.parametrize("peers", [1, 2, 3, 4])
 def test_a_period_is_the_mean_with_few_neighbours_in_few_steps(peers):
     """Theorem 1 of Takezawa et al. 2023: 2 log_(k+1) n + 2 steps at most."""
     for n in [*range(2, 20), 30, 36]:
-        matrices = period(n, peers)
+        steps = range(BASE.period(n, peers=peers))
+        matrices = [BASE.matrix(n, t=t, peers=peers).dense() for t in steps]
         product = torch.eye(n, dtype=torch.float64)
         for W in matrices:
             assert ((W != 0).sum(1) <= peers + 1).all()

@@ -130,7 +130,7 @@ def churned(tmp_path, *rows, **values):
     return simulation(churn="churn_trace", churn_file=str(path), **values)
 
 
-def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
+def test_workers_that_are_away_take_no_step_are_sent_nothing_and_all_end_a_run(tmp_path):
     events = churned(tmp_path, "2.5,0,leaves", "10.25,0,comes", workers=3)
     window = events.window(40)
     slow = [k for k, worker in enumerate(window.worker) if worker == 0]
@@ -142,9 +142,6 @@ def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
     }  # fmt: skip
     assert ((1, 10), (0, 1)) in named  # at 11 it is back, with the model that it had
     assert ((1, 11), (0, 2)) in named
-
-
-def test_workers_that_leave_are_sent_nothing_and_end_a_run_if_none_is_left(tmp_path):
     events = churned(tmp_path, "2.5,0,leaves", "3.5,1,leaves")
     with pytest.raises(UserError, match="churn: all workers are away"):
         events.window(20)

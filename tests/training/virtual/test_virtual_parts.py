@@ -61,7 +61,7 @@ def test_slow_and_log_normal_workers():
     assert seconds(1, speed="log_normal_workers", speed_spread=0.0) == [1.0]
 
 
-def test_a_trace_has_the_seconds_from_a_time_on(tmp_path):
+def test_traces_have_the_seconds_and_the_changes_of_each_worker_from_a_time_on(tmp_path):
     rows = [f"0,{i},1" for i in range(4)] + ["10,2,3"]
     path = tmp_path / "speeds.csv"
     path.write_text("time,worker,seconds\n" + "\n".join(rows))
@@ -72,6 +72,8 @@ def test_a_trace_has_the_seconds_from_a_time_on(tmp_path):
     path.write_text("time,worker,seconds\n0,0,1\n1,1,1\n")
     with pytest.raises(UserError, match="speed_file: .* no row of worker 1 with time 0"):
         digits_run(clock="waiting", speed="speed_trace", speed_file=str(path))
+    rows = ["1,0,leaves", "1,3,leaves", "2,0,comes", "4,0,leaves"]
+    assert churned(tmp_path, rows) == [[1, 2, 4], [], [], [1]]
 
 
 def churned(tmp_path, rows):
@@ -79,11 +81,6 @@ def churned(tmp_path, rows):
     path.write_text("time,worker,event\n" + "\n".join(rows))
     spec = digits_run(clock="asynchronous", churn="churn_trace", churn_file=str(path))
     return CHURN[spec.churn].of(spec)
-
-
-def test_changes_of_each_worker(tmp_path):
-    rows = ["1,0,leaves", "1,3,leaves", "2,0,comes", "4,0,leaves"]
-    assert churned(tmp_path, rows) == [[1, 2, 4], [], [], [1]]
 
 
 def test_a_wrong_event_is_refused(tmp_path):
