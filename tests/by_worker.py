@@ -38,16 +38,6 @@ def capped(z, w, gamma, p, cap=0.5):
     return np.sign(z) * w * np.minimum(cap * np.abs(z), gamma * np.abs(z) ** (2 * p - 1))
 
 
-def implicit(z, w, gamma, p):
-    """``power`` at the difference u ≥ 0 with u + 2γ W_ij φ_p(u) = |z|, found by bisection."""
-    low, high = np.zeros_like(z), np.abs(z)
-    for _ in range(80):
-        u = (low + high) / 2
-        above = u + 2 * power(u, w, gamma, p) > np.abs(z)
-        low, high = np.where(above, low, u), np.where(above, u, high)
-    return (z - np.sign(z) * high) / 2
-
-
 def pulled(W, x, gamma, p, pull=power):
     """x_i + Σ_j pull(x_j − x_i) for each worker; by ``power``, x_i + γ Σ_j W_ij φ_p(x_j − x_i)."""
     return {
@@ -78,6 +68,21 @@ def exact_diffusion(W, grad, steps, lr, gamma, p, pull=power):
         corrected = {i: adapted[i] + x[i] - psi[i] for i in x}
         combined = pulled(W, corrected, gamma, p, pull)
         x, psi = {i: (corrected[i] + combined[i]) / 2 for i in x}, adapted
+    return x
+
+
+def extra(W, grad, steps, lr, gamma, p, pull=power):
+    """Algorithm 1, with pull(x) in the place of W x and W̃ = (I + W)/2."""
+    before = start()
+    g = {i: grad(i, before[i]) for i in before}
+    mixed = pulled(W, before, gamma, p, pull)
+    x = {i: mixed[i] - lr * g[i] for i in before}
+    for _ in range(steps - 1):
+        new = {i: grad(i, x[i]) for i in x}
+        moved = pulled(W, x, gamma, p, pull)
+        half = {i: x[i] + moved[i] - (before[i] + mixed[i]) / 2 for i in x}
+        before, mixed = x, moved
+        x, g = {i: half[i] - lr * (new[i] - g[i]) for i in x}, new
     return x
 
 

@@ -107,12 +107,11 @@ def reference(lie, pull, start):
     return np.stack(list(x.values()))
 
 
-def found(attack, coupling, start, method="ngo", **values):
+def found(attack, coupling, start):
     """The same, by the package."""
-    fields = {"lr": LR, "gamma": GAMMA, **FIELDS, **values}
-    stepping = Stepping(method, torch.tensor(start), W, coupling=coupling, **fields)
-    if attack != "none":
-        stepping.network.byzantine = Byzantine(ATTACKS[attack], stepping.run, 0, HONEST)
+    fields = {"lr": LR, "gamma": GAMMA, **FIELDS}
+    stepping = Stepping("ngo", torch.tensor(start), W, coupling=coupling, **fields)
+    stepping.network.byzantine = Byzantine(ATTACKS[attack], stepping.run, 0, HONEST)
     for _ in range(STEPS):
         residuals = np.einsum("nij,nj->ni", A, stepping.X.numpy()) - B
         stepping.advance(torch.tensor(np.einsum("nij,ni->nj", A, residuals) / 8))

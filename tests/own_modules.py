@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 import ngo
 from ngo.common.seeding import torch_stream
@@ -52,9 +53,8 @@ def equal(one, other):
 
 def told(**arguments):
     """The line of the UserError that these arguments raise."""
-    with pytest.raises(ngo.UserError) as caught:
+    with line() as caught:
         quick(**arguments)
-    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
@@ -68,6 +68,11 @@ def stop_at(step, error=StopIteration):
 
 def row(model):
     return torch.cat([each.detach().flatten() for each in model.parameters()])
+
+
+class Stochastic(nn.Linear):
+    def forward(self, x):
+        return super().forward(F.dropout(x, 0.5, self.training))
 
 
 class Replaced(nn.Linear):
@@ -102,7 +107,7 @@ def prepared(module, pair=PAIR, loss=None):
 def line(*parts):
     """Expect a UserError of one line with these parts."""
     with pytest.raises(ngo.UserError) as caught:
-        yield
+        yield caught
     text = str(caught.value)
     assert "\n" not in text
     assert [part for part in parts if part not in text] == [], text

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 
+import numpy as np
 import pytest
 
 from ngo.native.threads import one_intra_op_thread
@@ -14,6 +15,7 @@ from ngo.training.spec import DEFAULTS
 from ngo.training.spec_checks import check_snapshots, resolve
 
 CONVEX = {"dataset": "least_squares", "model": "linear", "task": "regression"}
+PARTS = [np.arange(k, 6400, 3) for k in range(3)]
 
 
 def digits_run(**values):
@@ -92,11 +94,8 @@ def left(folder):
     for key in (*clocks, "resumed_at_steps"):
         record.pop(key, None)
     models = folder / "models.pt"
-    return (
-        (folder / "metrics.parquet").read_bytes(),
-        record,
-        models.read_bytes() if models.exists() else None,
-    )
+    kept = models.read_bytes() if models.exists() else None
+    return (folder / "metrics.parquet").read_bytes(), record, kept
 
 
 def resumed(folder):

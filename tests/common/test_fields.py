@@ -28,6 +28,7 @@ NAMES.add("complete", 2)
 WORKERS = Field(int, "number of workers", within(1, 2000))
 RATE = Field(float, "learning rate", above(0, 10))
 TOPOLOGY = Field(str, "topology", names=NAMES)
+ENTRY = {"shape": "complete", "size": [3, 4], "rate": 1}
 
 
 @dataclass(frozen=True)
@@ -43,23 +44,17 @@ class Things:
             raise UserError("rounds: 13 is bad luck.")
 
 
-ENTRY = {"shape": "complete", "size": [3, 4], "rate": 1}
-
-
-@pytest.mark.parametrize(
-    ("limits", "inside", "outside", "words"),
-    [
+def test_ranges():
+    for limits, inside, outside, words in (
         (within(1, 2000), [1, 2000], [0, 2001], "1 to 2,000"),
         (at_least(0.5), [0.5, 1e9], [0.4], "0.5 or more"),
         (above(0), [1e-9, 1e9], [0], "above 0"),
         (above(0, 2), [1e-9, 2], [0, 3], "above 0, at most 2"),
         (below(0, 1), [0, 0.99], [-1, 1], "0 or more, below 1"),
-    ],
-)
-def test_ranges(limits, inside, outside, words):
-    assert all(value in limits for value in inside)
-    assert not any(value in limits for value in outside)
-    assert str(limits) == words
+    ):
+        assert all(value in limits for value in inside)
+        assert not any(value in limits for value in outside)
+        assert str(limits) == words
 
 
 def test_a_file_must_be_there(tmp_path):
@@ -74,36 +69,23 @@ def test_a_file_must_be_there(tmp_path):
         checked("graph", 3, field)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
+def test_mistakes_are_one_line():
+    for field, value, message in (
         (WORKERS, "ten", "'ten' is not a number; it must be a whole number, 1 to 2,000."),
         (WORKERS, 2.5, "2.5 is not whole; it must be a whole number, 1 to 2,000."),
         (WORKERS, 0, "0 is out of range; it must be a whole number, 1 to 2,000."),
-        (
-            WORKERS,
-            2**63,
-            "9223372036854775808 is too large (2^63 or more); it must be a whole number, 1 to 2",
-        ),
+        (WORKERS, 2**63, "9223372036854775808 is too large (2^63 or more); it must be a whole num"),
         (RATE, math.nan, "nan is not finite; it must be a number, above 0, at most 10."),
-        (
-            RATE,
-            "1e-3",
-            "'1e-3' is not a number; it must be a number, above 0, at most 10. "
-            "It was read as text: write 0.001.",
-        ),
+        (RATE, "1e-3", "'1e-3' is not a number; it must be a number, above 0, at most 10. It wa"),
         (TOPOLOGY, "rign", "'rign' is unknown; allowed: complete, ring. Did you mean 'ring'?"),
-    ],
-)
-def test_mistakes_are_one_line(field, value, message):
-    with pytest.raises(UserError) as error:
-        checked("key", value, field)
-    assert str(error.value).startswith(f"key: {message}")
+    ):
+        with pytest.raises(UserError) as error:
+            checked("key", value, field)
+        assert str(error.value).startswith(f"key: {message}")
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
+def test_numbers_that_were_read_as_text():
+    for text, written in (
         ("1e-3", "0.001"),
         ("1e-5", "1.0e-05"),  # YAML reads 1e-05 as text
         ("3", "3"),
@@ -111,11 +93,9 @@ def test_mistakes_are_one_line(field, value, message):
         ("1e3", "1000"),
         ("9007199254740993", "9007199254740993"),  # no float is this number
         ("0.5", "0.5"),
-    ],
-)
-def test_numbers_that_were_read_as_text(text, number):
-    assert as_number(text, lambda value: True) == f" It was read as text: write {number}."
-    assert yaml.safe_load(number) == pytest.approx(float(text), rel=1e-15)
+    ):
+        assert as_number(text, lambda value: True) == f" It was read as text: write {written}."
+        assert yaml.safe_load(written) == pytest.approx(float(text), rel=1e-15)
 
 
 def test_a_mapping_becomes_values_of_the_right_types():
@@ -124,9 +104,8 @@ def test_a_mapping_becomes_values_of_the_right_types():
     assert isinstance(found.rate, float)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
+def test_a_mistake_in_a_mapping_is_named():
+    for values, message in (
         ({"sze": 1}, "^entry: 'sze' is unknown; .*Did you mean 'size'"),
         ({"shape": "rign"}, "^entry.shape: 'rign' is unknown; .*Did you mean 'ring'"),
         ({"size": []}, r"^entry.size: \[\] is not allowed; .* a list of one or more values"),
@@ -135,8 +114,6 @@ def test_a_mapping_becomes_values_of_the_right_types():
         ({"rate": None}, "^entry.rate: None is not a number"),
         ({"rounds": 10**400}, "^entry.rounds: 1000.*… is too large"),
         ({"rounds": 13}, "^entry.rounds: 13 is bad luck"),
-    ],
-)
-def test_a_mistake_in_a_mapping_is_named(values, message):
-    with pytest.raises(UserError, match=message):
-        from_mapping(Things, {**ENTRY, **values}, "entry")
+    ):
+        with pytest.raises(UserError, match=message):
+            from_mapping(Things, {**ENTRY, **values}, "entry")

@@ -58,7 +58,7 @@ def test_a_full_disk_is_one_line(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+def test_a_device_or_a_pipe_is_not_replaced_and_a_links_file_is(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
     for name in ("pipe", "link"):
@@ -66,9 +66,6 @@ def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
             write_text(tmp_path / name, "text")
     assert stat.S_ISFIFO((tmp_path / "link").stat().st_mode)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
-
-
-def test_a_link_stays_and_its_file_is_replaced(tmp_path):
     write_text(tmp_path / "there/file.txt", "old")
     (tmp_path / "link.txt").symlink_to("there/file.txt")
     write_text(tmp_path / "link.txt", "new")
@@ -76,7 +73,7 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path):
     assert (tmp_path / "there/file.txt").read_text() == "new"
 
 
-def test_a_path_is_text_in_utf8():
+def test_a_path_and_a_text_of_limited_size_are_utf8(tmp_path):
     assert str(check_path("a/b", "key")) == "a/b"
     for path, reason in (
         ("", "'' is not a path; it is empty[.]"),
@@ -87,6 +84,13 @@ def test_a_path_is_text_in_utf8():
     ):
         with pytest.raises(UserError, match=f"^key: {reason}"):
             check_path(path, "key")
+    (tmp_path / "x").write_bytes("ä".encode())
+    assert read_limited(tmp_path / "x", "k", 2) == "ä"
+    with pytest.raises(UserError, match="^k: .* has 2 bytes; at most 1"):
+        read_limited(tmp_path / "x", "k", 1)
+    (tmp_path / "x").write_bytes(b"\xff")
+    with pytest.raises(UserError, match="^k: .* can't be read: it is not text in UTF-8"):
+        read_limited(tmp_path / "x", "k", 2)
 
 
 def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):
@@ -113,16 +117,6 @@ def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):
         check_readable(tmp_path / "none", "key")
 
 
-def test_a_text_has_a_limit_and_is_utf8(tmp_path):
-    (tmp_path / "x").write_bytes("ä".encode())
-    assert read_limited(tmp_path / "x", "k", 2) == "ä"
-    with pytest.raises(UserError, match="^k: .* has 2 bytes; at most 1"):
-        read_limited(tmp_path / "x", "k", 1)
-    (tmp_path / "x").write_bytes(b"\xff")
-    with pytest.raises(UserError, match="^k: .* can't be read: it is not text in UTF-8"):
-        read_limited(tmp_path / "x", "k", 2)
-
-
 def test_a_writable_path_is_checked_without_creating_anything(tmp_path):
     (tmp_path / "file").write_text("mine")
     assert check_writable(tmp_path / "a/b/c.txt") == tmp_path / "a/b/c.txt"
@@ -139,16 +133,13 @@ def test_a_writable_path_is_checked_without_creating_anything(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_lock_has_one_holder_until_it_is_released(tmp_path):
+def test_a_lock_has_one_holder_until_it_is_released_or_its_process_ends(tmp_path):
     lock = exclusive_lock(tmp_path / "new/lock")
     with pytest.raises(UserError, match="lock: another process is working in this folder"):
         exclusive_lock(tmp_path / "new/lock")
     assert try_lock(tmp_path / "new/lock") is None
     lock.release()
     exclusive_lock(tmp_path / "new/lock").release()
-
-
-def test_a_lock_ends_with_its_process(tmp_path):
     code = (
         "import sys, time; from ngo.common.files import exclusive_lock\n"
         "lock = exclusive_lock(sys.argv[1]); print('held', flush=True); time.sleep(600)"
@@ -182,26 +173,20 @@ def test_a_second_holder_waits_and_the_last_removes_the_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.fixture(params=[errno.ENOLCK, errno.ENOSYS])
-def no_locks(request, monkeypatch):
-    """A file system without locks."""
-
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
+def test_without_locks_a_folder_is_not_locked_and_a_line_says_so(
+    tmp_path, monkeypatch, number, caplog
+):
     def none(*_):
-        raise OSError(request.param, "no locks here")
+        raise OSError(number, "no locks here")
 
     monkeypatch.setattr("fcntl.flock", none)
-
-
-def test_without_locks_a_folder_is_not_locked_and_a_line_says_so(tmp_path, no_locks, caplog):
     held = [exclusive_lock(tmp_path / "lock") for _ in range(2)]
     line = "lock: this file system has no locks (no locks here); start one process at a time"
     assert [line in message for message in caplog.messages] == [True, True]
     for lock in held:
         lock.release()
-
-
-@pytest.mark.parametrize("no_locks", [errno.ENOLCK], indirect=True)
-def test_without_locks_the_block_runs_unlocked(tmp_path, no_locks):
-    with file_lock(tmp_path / "lock", never), file_lock(tmp_path / "lock", never):
-        pass
-    assert not list(tmp_path.iterdir())
+    if number == errno.ENOLCK:
+        with file_lock(tmp_path / "other", never), file_lock(tmp_path / "other", never):
+            pass  # the blocks run unlocked
+        assert not (tmp_path / "other").exists()

@@ -1,17 +1,48 @@
 import os
+import random
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import parquet
 
+from ngo.analysis import results
 from ngo.common import memory
 from ngo.common.parquet_columns import read_columns, write_columns, write_groups
+from ngo.training.tidy import Damaged, aggregate, read_tidy, write_tidy
+from verdicts.files import CHECKSUMS, TAG, opened
 from verdicts.registry import UserError
+from verdicts.table import read_table
+
+COLUMNS = {"step": np.arange(40), "loss": np.linspace(2, 1, 40), "diverged": np.arange(40) > 9}
+TIDY = pa.table({"run": ["a"] * 40, **COLUMNS})
+KINDS = {
+    "a run's": lambda path: write_columns(path, COLUMNS, {"run": "a", "p": 0.95}),
+    "partitions": lambda path: write_groups(path, [COLUMNS, COLUMNS], {"partitions": [1, 2]}),
+    "tidy": lambda path: write_tidy(TIDY, path),
+    "measured": lambda path: results.write(TIDY.to_pandas(), path),
+}
+SOME = {
+    "loss": [0.5, np.nan], "empty": [np.nan, np.nan], "count": [1, 2], "met": [True, False],
+    "V": [0.0, -0.0],
+}  # fmt: skip
+FACTS = {
+    "p": [1, 0.75, None], "u": [None], "workers": [4, 16], "graph": ["ring", "é", None],
+    "exact": [True, None], "delay": [None, 3],
+}  # fmt: skip
+RUNS = st.tuples(
+    st.sets(st.sampled_from(sorted(SOME))),
+    st.fixed_dictionaries({}, optional={k: st.sampled_from(each) for k, each in FACTS.items()}),
+    st.sampled_from("abc"),
+)
 
 
-def test_columns_are_read_as_written(tmp_path):
+def test_columns_are_read_as_written_and_a_group_of_rows_alone(tmp_path):
     table = {
         "i": np.arange(-5, 5),
         "f": np.array([0.1, np.nan, np.inf]),
@@ -27,9 +58,6 @@ def test_columns_are_read_as_written(tmp_path):
         pd.testing.assert_frame_equal(
             pd.read_parquet(tmp_path / name), pd.DataFrame({name: values})
         )
-
-
-def test_a_group_of_rows_is_read_alone(tmp_path):
     groups = [{"i": [k] * (k + 1), "b": [k % 2 == 0] * (k + 1)} for k in range(12)]
     path = tmp_path / "groups"
     write_groups(path, iter(groups), {"names": list("abcdefghijkl")})
@@ -66,6 +94,12 @@ def test_other_files_are_refused(tmp_path):
     assert refusal(tmp_path / "ours", about=["seed"]) == "its metadata has no 'seed'."
     assert refusal(tmp_path / "ours", names=["step"]) == "it has no column 'step'."
     read_columns(tmp_path / "ours", "key", ["x"], ["run"])
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
+    parquet.write_table(twice.replace_schema_metadata({"ngo": "{}"}), tmp_path / "twice")
+    assert refusal(tmp_path / "twice", ["x"]) == "it has two columns of one name."
+    deep = pa.table({"x": [1]}).replace_schema_metadata({"ngo": "[" * 100_000})
+    parquet.write_table(deep, tmp_path / "deep")
+    assert "recursion" in refusal(tmp_path / "deep")
 
 
 @pytest.mark.timeout(60)
@@ -81,10 +115,118 @@ def test_what_a_stranger_may_send_is_refused_before_it_takes_memory(tmp_path, mo
         read_columns(tmp_path / "pipe", "key")
 
 
-def test_odd_columns_and_facts_are_refused(tmp_path):
-    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
-    parquet.write_table(twice.replace_schema_metadata({"ngo": "{}"}), tmp_path / "twice")
-    assert refusal(tmp_path / "twice", ["x"]) == "it has two columns of one name."
-    deep = pa.table({"x": [1]}).replace_schema_metadata({"ngo": "[" * 100_000})
-    parquet.write_table(deep, tmp_path / "deep")
-    assert "recursion" in refusal(tmp_path / "deep")
+# A table with a wrong bit is refused, or read as it was: by each reader, of each kind of table.
+
+
+def read_by_all(path):
+    """What each reader makes of a file; None where it refuses it."""
+    return [
+        result(lambda: read_tidy(path).to_pandas().to_csv()),
+        result(lambda: read_table(path).to_csv()),
+        result(lambda: [str(each) for each in read_columns(path, "k", COLUMNS)]),
+        result(lambda: str(read_columns(path, "k", group=lambda facts: 0)[0])),
+    ]
+
+
+def result(read):
+    try:
+        return read()
+    except UserError:
+        return None
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flipped_bit_is_refused_or_changes_nothing(kind, tmp_path):
+    path = tmp_path / "t.parquet"
+    KINDS[kind](path)
+    good, draws = path.read_bytes(), random.Random(kind)
+    whole, tag = read_by_all(path), good.index(TAG)
+    assert sum(each is not None for each in whole) >= 2
+    footer = range(tag, len(good))
+    places = [draws.randrange(len(good)) for _ in range(60)] + draws.sample(footer, 60)
+    for place in [*places, 0, tag, tag + len(TAG), *range(len(good) - 8, len(good))]:
+        bad = bytearray(good)
+        bad[place] ^= 1 << draws.randrange(8)
+        path.write_bytes(bad)
+        found = read_by_all(path)
+        in_tag = tag <= place < tag + len(TAG)
+        assert found == (whole if in_tag else [None] * len(whole)), place
+
+
+def test_readers_check_pages_remove_nothing_and_tell_damage_from_errors(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame(COLUMNS).to_parquet(path, **CHECKSUMS, compression=None)
+    good = path.read_bytes()
+    assert opened(good).read().equals(parquet.read_table(path))
+    at = good.index(np.float64(2).tobytes())
+    path.write_bytes(good[:at] + b"\1" + good[at + 1 :])
+    with pytest.raises(Damaged, match="table: '.*' is damaged: .*could not verify page integrity"):
+        read_tidy(path)
+    write_tidy(TIDY, tmp_path / "good.parquet")
+    content = (tmp_path / "good.parquet").read_bytes()
+    (tmp_path / "mine.csv").write_text("run,step\na,1\n")
+    (tmp_path / "cut.parquet").write_bytes(content[:-3])
+    (tmp_path / "empty.parquet").touch()
+    (tmp_path / "none.parquet").mkdir()
+    before = sorted(tmp_path.iterdir())
+    for name, line in {
+        "mine.csv": "is no Parquet file; plots.tidy takes the table that pandas.read_csv reads.",
+        "empty.parquet": "is no Parquet file; plots.tidy takes the table that pandas",
+        "cut.parquet": "is damaged: ",
+        "none.parquet": "can't be read: it is not a regular file.",
+        "other.parquet": "does not exist.",
+    }.items():
+        with pytest.raises(UserError, match=f"^table: '.*{name}' {line}"):
+            read_tidy(tmp_path / name)
+    monkeypatch.setattr("pathlib.Path.read_bytes", lambda path: os.listdir(path / "file"))
+    for read in (read_tidy, read_table, lambda path: read_columns(path, "k")):
+        with pytest.raises(UserError, match="can't be read: Not a directory") as told:
+            read(tmp_path / "good.parquet")
+        assert not isinstance(told.value, Damaged)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+# Tidy tables of the metrics of runs.
+
+
+def test_aggregate_joins_runs_and_their_facts(tmp_path):
+    for run, seed in (("b", 1), ("a", 0)):
+        facts = {"run": run, "seed": seed, "topology": "ring", "u": None}
+        columns = {"step": [0, 5], "V": [0.0, 1.5], "diverged": [False, run == "b"]}
+        older = {"seconds": [0.1, 0.2]}  # as older versions had them
+        write_columns(tmp_path / run, {**columns, **older}, facts)
+    table = aggregate([tmp_path / "b", tmp_path / "a"]).to_pandas()
+    assert table["run"].tolist() == ["a", "a", "b", "b"]
+    assert table["step"].tolist() == [0, 5, 0, 5]
+    assert table["diverged"].tolist() == [False, False, False, True]
+    assert table["u"].isna().all()
+    assert "seconds" not in table
+    (tmp_path / "again").write_bytes((tmp_path / "a").read_bytes())
+    for second in ("a", "again"):
+        files = [tmp_path / "a", tmp_path / "b", tmp_path / second]
+        with pytest.raises(UserError, match=rf"the run a is in '.*/a' and in '.*/{second}'; name"):
+            aggregate(files)
+
+
+@settings(max_examples=12)
+@given(st.lists(RUNS, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_a_table_has_the_same_bytes_however_its_runs_are_divided(runs, draws):
+    with tempfile.TemporaryDirectory() as name:
+        folder, parts = Path(name), {}
+        for k, (columns, facts, part) in enumerate(runs):
+            known = {"step": [0, 5], "diverged": [False, True]}
+            path = folder / f"run{k}"
+            write_columns(path, {**known, **{c: SOME[c] for c in columns}}, {"run": k, **facts})
+            parts.setdefault(part, []).append(path)
+        write_tidy(aggregate([each for part in parts.values() for each in part]), folder / "whole")
+        for part, files in parts.items():
+            write_tidy(aggregate(files), folder / part)
+        some = [folder / part for part in parts]  # c's runs stay as they are
+        if "c" in parts:
+            some = [*(each for each in some if each.name != "c"), *parts["c"]]
+        draws.shuffle(some)
+        more = [*some, *(each for each in some if each.name in ("a", "b"))]  # a table comes twice
+        for files in (some, more):
+            write_tidy(aggregate(files), folder / "again")
+            assert (folder / "again").read_bytes() == (folder / "whole").read_bytes()

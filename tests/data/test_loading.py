@@ -1,19 +1,32 @@
 """A data set as tensors: types, moments, the part that is evaluated, changed images."""
 
+import gzip
+import hashlib
+import io
+import shutil
+import sys
+import tarfile
+import urllib.error
+import zipfile
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from conftest import idx
 from tiny_mnist import tiny_mnist
 
 from ngo.common.seeding import torch_stream
-from ngo.data import loading
+from ngo.data import download, loading
 from ngo.data.augmentation import PADDING, crop_flip
-from ngo.data.dataset import DATASETS, Arrays
+from ngo.data.dataset import DATASETS, Arrays, Download
 from ngo.data.dataset import test_samples as samples_of
 from ngo.data.loading import load
 from verdicts.registry import UserError
+
+SOURCE = replace(DATASETS["digits"], train_samples=3, input_shape=(2,), classes=2)
 
 
 @pytest.fixture
@@ -21,12 +34,15 @@ def tiny(tmp_path, monkeypatch):
     return tiny_mnist(tmp_path, monkeypatch)
 
 
-def test_a_data_set_as_tensors(tiny):
-    name, root, _ = tiny
+def test_a_data_set_as_tensors_and_its_moments(tmp_path, monkeypatch):
+    place = "FashionMNIST/raw"
+    name, root, contents = tiny_mnist(tmp_path, monkeypatch, "fashion_mnist", place)
     data = loading.load(name, root)
+    for part, inputs in (("train", data.train_inputs), ("t10k", data.test_inputs)):
+        assert idx(inputs[:, 0].numpy()) == contents[f"{place}/{part}-images-idx3-ubyte"]
     assert data.train_inputs.shape == (2, 1, 28, 28)
     assert data.train_inputs.dtype == torch.uint8
-    assert data.train_targets.tolist() == [3, 7]
+    assert (data.train_targets.tolist(), data.test_targets.tolist()) == ([3, 7], [1])
     pixels = data.train_inputs.double() / 255
     assert data.mean.item() == pytest.approx(pixels.mean().item(), rel=1e-6)
     assert data.std.item() == pytest.approx(pixels.std(correction=0).item(), rel=1e-6)
@@ -34,9 +50,6 @@ def test_a_data_set_as_tensors(tiny):
     assert normalised.mean().item() == pytest.approx(0, abs=1e-6)
     assert normalised.std(correction=0).item() == pytest.approx(1, rel=1e-5)
     assert loading.train_labels(name, root).tolist() == [3, 7]
-
-
-def test_moments_are_exact_across_chunks():
     images = np.random.default_rng(0).integers(0, 256, (1500, 3, 4, 4), dtype=np.uint8)
     pixels = images.transpose(1, 0, 2, 3).reshape(3, -1) / 255
     mean, std = loading.pixel_moments(images)
@@ -70,15 +83,15 @@ def arrays(**changed):
     return Arrays(**{**given, **changed})
 
 
-SOURCE = replace(DATASETS["digits"], train_samples=3, input_shape=(2,), classes=2)
-
-
-def test_arrays_are_cast_to_the_types_of_training(tmp_path):
+def test_arrays_are_cast_to_the_types_of_training_and_others_are_told(tmp_path):
     backwards = np.arange(6.0).reshape(3, 2)[::-1]
     cast = loading.checked_arrays("mine", SOURCE, arrays(train_inputs=backwards), tmp_path)
     assert torch.from_numpy(cast.train_inputs).tolist() == backwards.tolist()
     assert cast.train_inputs.dtype == cast.test_inputs.dtype == np.float32
     assert cast.train_targets.dtype == cast.test_targets.dtype == np.int64
+    for returned in (None, tuple(vars(arrays()).values())):
+        with pytest.raises(UserError, match=f"returned a {type(returned).__name__}; expected ngo"):
+            loading.checked_arrays("mine", SOURCE, returned, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -90,25 +103,13 @@ def test_arrays_are_cast_to_the_types_of_training(tmp_path):
         ({"test_targets": np.array([-1])}, "test_targets are -1 to -1; expected 0 to 1"),
         ({"test_targets": np.array([0.5])}, "test_targets are float32; expected int64 labels"),
         ({"test_targets": np.array(["a"])}, "test_targets are <U1 of shape .*; expected numbers"),
-        (
-            {"test_inputs": np.zeros((1, 2), int)},
-            "test_inputs are int64 .* uint8 images .* float32",
-        ),
-        (
-            {"train_inputs": np.zeros((2, 2)), "train_targets": np.zeros(2, int)},
-            "there are 2 training samples; expected 3",
-        ),
+        ({"test_inputs": np.zeros((1, 2), int)}, "test_inputs are int64 .* uint8 .* float32"),
+        ({"train_inputs": np.zeros((2, 2)), "train_targets": np.zeros(2, int)}, "there are 2 tra"),
     ],
 )
-def test_arrays_that_contradict_the_registered_facts(changed, message, tmp_path):
+def test_arrays_that_contradict_the_registered_facts(tmp_path, changed, message):
     with pytest.raises(UserError, match=f"dataset 'mine': {message}"):
         loading.checked_arrays("mine", SOURCE, arrays(**changed), tmp_path)
-
-
-def test_a_function_that_returns_no_arrays_is_told(tmp_path):
-    for returned in (None, tuple(vars(arrays()).values())):
-        with pytest.raises(UserError, match=f"returned a {type(returned).__name__}; expected ngo"):
-            loading.checked_arrays("mine", SOURCE, returned, tmp_path)
 
 
 def test_classes_are_balanced_and_the_part_is_fixed():
@@ -141,3 +142,160 @@ def test_each_image_is_a_window_of_its_padded_self_flipped_or_not():
     assert 150 < same[:, 1].sum() < 250, "about half of the images are flipped"
     counts = same.any(1).sum(0)
     assert (counts > 0).sum() > 75, "nearly all of the 81 positions occur in 400 draws"
+
+
+# What is downloaded, verified and unpacked, and what is told where it can't be.
+
+
+def no_network(*_, **__):
+    raise urllib.error.URLError("no network")
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: bytes([b[0] ^ 1]) + b[1:]])
+def test_a_corrupt_file_stops_everything(tiny, damage):
+    name, root, _ = tiny
+    path = root / "MNIST/raw/train-images-idx3-ubyte"
+    path.write_bytes(damage(path.read_bytes()))
+    for call in (loading.load, download.check, download.prepare, loading.train_labels):
+        with pytest.raises(UserError, match="train-images-idx3-ubyte' is corrupt or truncated"):
+            call(name, root)
+
+
+def test_without_data_and_network_the_error_says_what_to_do(tiny, monkeypatch, tmp_path):
+    name, root, _ = tiny
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    (root / "MNIST/raw/t10k-labels-idx1-ubyte").unlink()
+    with pytest.raises(UserError, match=r"\(no network\).*t10k-labels-idx1-ubyte .*NGO_DATA.*demo"):
+        download.prepare(name, root)
+    empty = root / "nowhere"
+    with pytest.raises(UserError, match="can't be downloaded"):
+        download.prepare(name, empty)
+    assert not empty.exists()
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    for name, wanted in (
+        ("mnist", "raw/t10k-labels-idx1-ubyte (or .gz) there"),
+        ("cifar10", "cifar-10-batches-py/batches.meta or cifar-10-python.tar.gz there"),
+        ("tinyimagenet", "Put tiny-imagenet-200 or tiny-imagenet-200.zip there"),
+    ):
+        with pytest.raises(UserError) as error:
+            download.check(name, tmp_path)
+        assert wanted in str(error.value)
+        assert "make demo" in str(error.value)
+
+
+def md5(path):
+    return hashlib.md5(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A folder from which torchvision's function downloads."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+
+    def download_url(url, root, md5):
+        source, target = folder / url.rpartition("/")[2], Path(root)
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+        if hashlib.md5(source.read_bytes()).hexdigest() != md5:
+            raise RuntimeError("File not found or corrupted.")
+
+    utils = SimpleNamespace(download_url=download_url)
+    monkeypatch.setitem(sys.modules, "torchvision.datasets.utils", utils)
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: io.BytesIO())
+    return folder
+
+
+def packed(path, contents):
+    """An archive with these files, or one file compressed."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in contents.items():
+                archive.writestr(name, content)
+    elif path.name.endswith(".tar.gz"):
+        with tarfile.open(path, "w:gz") as archive:
+            for name, content in contents.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    else:
+        path.write_bytes(gzip.compress(*contents.values()))
+    return path
+
+
+def offered(name, monkeypatch, *files, folder="."):
+    """Let the data set be downloaded as these files."""
+    downloads = tuple(Download(f"https://host/{file.name}", md5(file), folder) for file in files)
+    monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], downloads=downloads))
+
+
+@pytest.mark.parametrize("archive", ["all.zip", "all.tar.gz"])
+def test_an_archive_is_downloaded_and_unpacked(tiny, served, tmp_path, monkeypatch, archive):
+    name, _, contents = tiny
+    offered(name, monkeypatch, packed(served / archive, contents))
+    download.prepare(name, tmp_path / "target")
+    assert download.verify(name, tmp_path / "target") == []
+    assert [path.name for path in (tmp_path / "target").iterdir()] == ["MNIST"]
+
+
+def test_an_archive_below_the_root_is_read_without_network(tiny, tmp_path, monkeypatch):
+    """Nor torchvision: by ``ngo data`` and by a job."""
+    name, _, contents = tiny
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    monkeypatch.setitem(sys.modules, "torchvision.datasets.utils", None)
+    root = tmp_path / "target"
+    root.mkdir()
+    archive = packed(root / "all.tar.gz", contents)
+    offered(name, monkeypatch, archive)
+    assert len(loading.load(name, root).train_inputs) > 0
+    assert {path.name for path in root.iterdir()} == {"MNIST", "all.tar.gz"}
+    shutil.rmtree(root / "MNIST")
+    archive.write_bytes(archive.read_bytes()[:-1])
+    with pytest.raises(UserError, match="all.tar.gz' is corrupt or truncated"):
+        loading.load(name, root)
+
+
+@pytest.mark.parametrize("archive", ["all.zip", "all.tar.gz"])
+def test_an_archive_is_unpacked_below_its_folder_only(tiny, served, tmp_path, monkeypatch, archive):
+    members = dict.fromkeys(("../outside", f"{tmp_path}/outside"), b"x")
+    offered(tiny[0], monkeypatch, packed(served / archive, members))
+    with pytest.raises(UserError, match="outside|does not contain MNIST/raw/train-im"):
+        download.prepare(tiny[0], tmp_path / "target")
+    assert list((tmp_path / "target").iterdir()) == []
+    assert not (tmp_path / "outside").exists()
+
+
+@pytest.mark.parametrize("broken", [None, "absent", "corrupt"])
+def test_a_download_is_complete_or_leaves_nothing(tiny, served, tmp_path, monkeypatch, broken):
+    name, _, contents = tiny
+    names = {file: served / f"{Path(file).name}.gz" for file in contents}
+    files = [packed(names[file], {file: content}) for file, content in contents.items()]
+    offered(name, monkeypatch, *files, folder="MNIST/raw")
+    sums = {name: ("plain", md5(file)) for name, file in zip(contents, files, strict=True)}
+    monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], files=sums))
+    if broken == "absent":
+        files[-1].unlink()
+    elif broken == "corrupt":
+        files[-1].write_bytes(files[-1].read_bytes()[:-1])
+    target = tmp_path / "target"
+    if broken:
+        with pytest.raises(UserError, match=r"can't be downloaded \(.*\). Put"):
+            download.prepare(name, target)
+        assert list(target.iterdir()) == []
+    else:
+        download.prepare(name, target)
+        assert download.verify(name, target) == []
+        there = {path.name for path in (target / "MNIST/raw").iterdir()}
+        assert there == {file.name for file in files}
+
+
+def test_the_data_root_is_given_or_from_the_environment_or_the_config(monkeypatch, tmp_path):
+    monkeypatch.setenv("NGO_DATA", "/environment")
+    assert str(download.data_root("/given", "/config")) == "/given"
+    assert str(download.data_root(None, "/config")) == "/environment"
+    monkeypatch.delenv("NGO_DATA")
+    assert str(download.data_root(None, "/config")) == "/config"
+    assert str(download.data_root()) == "data"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="data.root: '.*file' is not a folder"):
+        download.data_root(tmp_path / "file")

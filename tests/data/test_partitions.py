@@ -9,27 +9,14 @@ from hypothesis import strategies as st
 from rates import check_mean
 
 from ngo.common.seeding import numpy_stream
+from ngo.data import partition as rules
 from ngo.data.dataset import DATASETS
 from ngo.data.heterogeneity import hellinger_to_global, label_entropy
-from ngo.data.partition import (
-    OWNERS,
-    PARTITIONS,
-    checked_parts,
-    dirichlet,
-    dirichlet_min,
-    equal,
-    greedy_swap,
-    iid,
-    natural,
-    quantity,
-    sample_owners,
-    samples_by_class,
-    shards,
-)
 from verdicts.registry import UserError
 
 # 60 samples of each of 10 classes, in random order.
 LABELS = np.repeat(np.arange(10), 60)[numpy_stream(0, "test/labels").permutation(600)]
+SEVEN = np.random.default_rng(0).integers(0, 7, 200)[:, None]
 
 
 def stream(seed=0):
@@ -54,22 +41,16 @@ def assert_disjoint(parts, m):
     ],
 )
 def test_a_partition_depends_on_its_stream_only(name, arguments):
-    first, again, other = (
-        PARTITIONS[name].assign(LABELS, 5, **arguments, generator=numpy_stream(seed, "partition"))
-        for seed in (0, 0, 1)
-    )
+    assign, streams = rules.PARTITIONS[name].assign, map(stream, (0, 0, 1))
+    first, again, other = (assign(LABELS, 5, **arguments, generator=each) for each in streams)
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("parts", "problem"),
-    [
+def test_a_rule_shares_out_distinct_samples():
+    for parts, problem in (
         ([[0, 1]], " has 1 parts for 2 workers."),
-        (
-            [[0, 1], [2, 4]],
-            ", worker 1: sample 4 is out of range; samples are whole numbers from 0",
-        ),
+        ([[0, 1], [2, 4]], ", worker 1: sample 4 is out of range; samples are whole numbers from"),
         ([[-1, 1], [2, 3]], ", worker 0: sample -1 is out of range"),
         ([[0, 1], [1, 2]], ", worker 1: sample 1 is worker 0's already; samples are"),
         ([[0, 0], [1, 2]], ", worker 0: it has a sample twice"),
@@ -77,19 +58,17 @@ def test_a_partition_depends_on_its_stream_only(name, arguments):
         ([[0, 1], [True, False]], ", worker 1: its samples are bool of shape"),
         ([[0, 1], [[2], [3, 4]]], ", worker 1: its samples are object of shape"),
         ([[0, 1], None], ", worker 1: its samples are object of shape"),
-    ],
-)
-def test_a_rule_shares_out_distinct_samples(parts, problem):
-    with pytest.raises(UserError) as error:
-        checked_parts("partition: 'mine'", parts, 2, 4)
-    assert str(error.value).startswith(f"partition: 'mine'{problem}")
-    assert len(checked_parts("mine", [np.array([0, 3]), []], 2, 4)[1]) == 0
+    ):
+        with pytest.raises(UserError) as error:
+            rules.checked_parts("partition: 'mine'", parts, 2, 4)
+        assert str(error.value).startswith(f"partition: 'mine'{problem}")
+        assert len(rules.checked_parts("mine", [np.array([0, 3]), []], 2, 4)[1]) == 0
 
 
 @settings(deadline=None)
 @given(n=st.integers(1, 50), seed=st.integers(0, 100))
 def test_iid_is_exhaustive_and_even(n, seed):
-    parts = iid(LABELS, n, generator=stream(seed))
+    parts = rules.iid(LABELS, n, generator=stream(seed))
     assert_disjoint(parts, 600)
     assert sum(map(len, parts)) == 600
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
@@ -97,15 +76,16 @@ def test_iid_is_exhaustive_and_even(n, seed):
 
 @pytest.mark.parametrize("n", [1, 4, 16])
 def test_equal_shares_for_any_number_of_workers(n):
-    parts = equal(np.zeros(200), n, samples_per_worker=12, generator=numpy_stream(0, "test"))
+    parts = rules.equal(np.zeros(200), n, samples_per_worker=12, generator=numpy_stream(0, "test"))
     assert [len(part) for part in parts] == [12] * n
     assert_disjoint(parts, 200)
-    assert PARTITIONS["equal"].owned(200, n, samples_per_worker=12) == 12 * n
-    assert PARTITIONS["equal"].smallest_share(200, n, samples_per_worker=12) == 12
+    assert rules.PARTITIONS["equal"].owned(200, n, samples_per_worker=12) == 12 * n
+    assert rules.PARTITIONS["equal"].smallest_share(200, n, samples_per_worker=12) == 12
 
 
-def sharded(n, number, per_worker, seed=0, labels=LABELS):
-    return shards(labels, n, shards=number, shards_per_worker=per_worker, generator=stream(seed))
+def sharded(n, number, per_worker, seed=0):
+    how = {"shards": number, "shards_per_worker": per_worker}
+    return rules.shards(LABELS, n, **how, generator=stream(seed))
 
 
 @settings(deadline=None)
@@ -122,7 +102,7 @@ def test_no_draw_gives_owners_to_more_samples_than_the_rule_says():
     """600 samples in 7 shards: five of 86 and two of 85."""
     owned = {sum(map(len, sharded(2, 7, 1, seed))) for seed in range(40)}
     assert owned == {170, 171, 172}
-    rule = PARTITIONS["shards"]
+    rule = rules.PARTITIONS["shards"]
     assert rule.owned(600, 2, shards=7, shards_per_worker=1) == 172
     assert rule.owned(600, 3, shards=7, shards_per_worker=2) == 5 * 86 + 85
     assert rule.smallest_share(600, 3, shards=7, shards_per_worker=2) == 2 * 85
@@ -130,10 +110,14 @@ def test_no_draw_gives_owners_to_more_samples_than_the_rule_says():
 
 @settings(deadline=None)
 @given(n=st.integers(1, 20), beta=st.floats(0.05, 50), seed=st.integers(0, 100))
-def test_dirichlet_is_exhaustive(n, beta, seed):
-    parts = dirichlet(LABELS, n, beta=beta, generator=stream(seed))
-    assert_disjoint(parts, 600)
-    assert sum(map(len, parts)) == 600
+def test_dirichlet_and_quantity_are_exhaustive_and_no_share_is_smaller_than_told(n, beta, seed):
+    for parts, least in (
+        (rules.dirichlet(LABELS, n, beta=beta, generator=stream(seed)), 0),
+        (rules.quantity(LABELS, n, beta=beta, smallest=5, generator=stream(seed)), 5),
+    ):
+        assert_disjoint(parts, 600)
+        assert sum(map(len, parts)) == 600
+        assert min(map(len, parts)) >= least
 
 
 def test_shares_have_the_moments_of_their_concentration():
@@ -143,33 +127,23 @@ def test_shares_have_the_moments_of_their_concentration():
     def moment(beta):
         return (beta + 1) / (n * beta + 1)
 
-    draws = [dirichlet(labels, n, beta=beta, generator=generator) for _ in range(400)]
+    draws = [rules.dirichlet(labels, n, beta=beta, generator=generator) for _ in range(400)]
     sizes = np.array([[len(part) for part in parts] for parts in draws])
     found = np.square(sizes / m).sum(1)
     check_mean(found, moment(beta), sees=1 - moment(1.05 * beta) / moment(beta))
 
 
-def test_a_first_draw_that_is_large_enough_is_that_of_dirichlet():
-    plain = dirichlet(LABELS, 6, beta=0.5, generator=stream())
+def test_dirichlet_min_keeps_a_first_draw_and_quantity_skews_sizes_alone():
+    plain = rules.dirichlet(LABELS, 6, beta=0.5, generator=stream())
     least = min(map(len, plain))
-    same = dirichlet_min(LABELS, 6, beta=0.5, smallest=least, generator=stream())
-    other = dirichlet_min(LABELS, 6, beta=0.5, smallest=least + 1, generator=stream())
+    same = rules.dirichlet_min(LABELS, 6, beta=0.5, smallest=least, generator=stream())
+    other = rules.dirichlet_min(LABELS, 6, beta=0.5, smallest=least + 1, generator=stream())
     assert all(np.array_equal(a, b) for a, b in zip(plain, same, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(plain, other, strict=True))
 
-
-@given(n=st.integers(1, 20), beta=st.floats(0.01, 50), seed=st.integers(0, 100))
-def test_quantity_is_exhaustive_and_no_share_is_smaller_than_the_smallest(n, beta, seed):
-    parts = quantity(LABELS, n, beta=beta, smallest=5, generator=stream(seed))
-    assert_disjoint(parts, 600)
-    assert sum(map(len, parts)) == 600
-    assert min(map(len, parts)) >= 5
-
-
-def test_sizes_are_skewed_and_labels_are_not():
     def measured(beta):
-        parts = quantity(LABELS, 5, beta=beta, smallest=40, generator=stream())
-        return max(map(len, parts)), hellinger_to_global(samples_by_class(LABELS, parts, 10))
+        parts = rules.quantity(LABELS, 5, beta=beta, smallest=40, generator=stream())
+        return max(map(len, parts)), hellinger_to_global(rules.samples_by_class(LABELS, parts, 10))
 
     most, distance = measured(0.1)
     even, _ = measured(1e6)
@@ -178,90 +152,55 @@ def test_sizes_are_skewed_and_labels_are_not():
     assert distance < 0.2  # 40 samples of ten classes: the distance is that of the draw
 
 
-SEVEN = np.random.default_rng(0).integers(0, 7, 200)[:, None]
-
-
-def test_as_many_owners_as_workers_are_assigned_in_their_order():
-    parts = natural(SEVEN, 7, generator=stream())
+def test_owners_are_dealt_out_whole_evenly_and_by_the_seed():
+    """As many as there are workers, in their order."""
+    parts = rules.natural(SEVEN, 7, generator=stream())
     assert all((SEVEN[part, 0] == i).all() for i, part in enumerate(parts))
     assert sum(map(len, parts)) == 200
-    assert_disjoint(parts, 200)
-
-
-def test_more_owners_are_dealt_out_whole_evenly_and_by_the_seed():
-    parts = natural(SEVEN, 3, generator=stream())
+    parts = rules.natural(SEVEN, 3, generator=stream())
     owned = [set(SEVEN[part, 0].tolist()) for part in parts]
     assert sorted(map(len, owned)) == [2, 2, 3]
     assert set.union(*owned) == set(range(7))
     assert sum(map(len, parts)) == 200
     assert_disjoint(parts, 200)
-    again, other = natural(SEVEN, 3, generator=stream()), natural(SEVEN, 3, generator=stream(1))
+    again, other = (rules.natural(SEVEN, 3, generator=stream(seed)) for seed in (0, 1))
     assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(parts, other, strict=True))
-
-
-def test_fewer_owners_than_workers_and_labels_are_refused():
     with pytest.raises(UserError, match=r"workers: 8 is out of range; .* 1 to 7 \(owners\)"):
-        natural(SEVEN, 8, generator=stream())
+        rules.natural(SEVEN, 8, generator=stream())
     with pytest.raises(UserError, match=r"'natural' needs the owners of the samples"):
-        natural(SEVEN[:, 0], 7, generator=stream())
-
-
-TILED = np.tile(np.arange(10), 600)
-SHARDS = {"shards": 200, "shards_per_worker": 2}
+        rules.natural(SEVEN[:, 0], 7, generator=stream())
 
 
 def drawn(name, **values):
     """100 workers with two shards each."""
-    stream = numpy_stream(0, "partition")
-    return PARTITIONS[name].assign(TILED, 100, **SHARDS, **values, generator=stream)
+    values |= {"shards": 200, "shards_per_worker": 2, "generator": numpy_stream(0, "partition")}
+    return rules.PARTITIONS[name].assign(np.tile(np.arange(10), 600), 100, **values)
 
 
-def test_workers_have_the_parts_of_shards_in_another_order():
-    parts, shards = drawn("cliques", label_clique=10), drawn("shards")
-    assert sorted(map(tuple, parts)) == sorted(map(tuple, shards))
-    assert not all(map(np.array_equal, parts, shards))
-
-
-def test_swaps_never_make_it_worse_and_find_the_obvious():
-    """Four workers of one label each: every clique of two gets both labels."""
+def test_cliques_swap_shards_never_make_it_worse_and_find_the_obvious():
+    parts, plain = drawn("cliques", label_clique=10), drawn("shards")
+    assert sorted(map(tuple, parts)) == sorted(map(tuple, plain))
+    assert not all(map(np.array_equal, parts, plain))
+    # Four workers of one label each: every clique of two gets both labels.
     counts = np.array([[5, 0], [5, 0], [0, 5], [0, 5]])
     for seed in range(5):
-        order = greedy_swap(counts, np.array([0.5, 0.5]), 2, np.random.default_rng(seed))
+        order = rules.greedy_swap(counts, np.array([0.5, 0.5]), 2, np.random.default_rng(seed))
         assert sorted(order) == [0, 1, 2, 3]
         assert (counts[order].reshape(2, 2, 2).sum(1) == 5).all()
 
 
-@pytest.fixture
-def owned(monkeypatch):
-    """Four digits, with the names of those who wrote them."""
+def test_owners_are_numbered_in_the_order_of_their_names_and_each_sample_has_one(
+    tmp_path, monkeypatch
+):
     monkeypatch.setitem(DATASETS, "four", replace(DATASETS["digits"], train_samples=4))
-    monkeypatch.setitem(OWNERS, "four", lambda root: ["eve", "adam", "eve", "bob"])
-
-
-def test_owners_are_numbered_in_the_order_of_their_names(owned, tmp_path):
-    found = sample_owners("four", tmp_path)
+    monkeypatch.setitem(rules.OWNERS, "four", lambda root: ["eve", "adam", "eve", "bob"])
+    found = rules.sample_owners("four", tmp_path)
     assert found.dtype == np.int64
     assert found.tolist() == [[2], [0], [2], [1]]
-
-
-def test_each_sample_needs_an_owner(owned, tmp_path, monkeypatch):
-    monkeypatch.setitem(OWNERS, "four", lambda root: np.zeros(3))
+    monkeypatch.setitem(rules.OWNERS, "four", lambda root: np.zeros(3))
     with pytest.raises(UserError, match=r"'four': its owners have shape \(3,\); expected \(4,\)"):
-        sample_owners("four", tmp_path)
-
-
-def test_equal_distributions_have_distance_0_and_the_entropy_of_all_classes():
-    counts = np.outer([1, 2, 5], np.full(7, 3))
-    assert hellinger_to_global(counts) == pytest.approx(0, abs=1e-7)
-    assert label_entropy(counts) == pytest.approx(np.log(7))
-
-
-def test_one_class_for_each_worker():
-    """Σ_k √(p_k q_k) is √(1/C) against the global distribution."""
-    counts = 9 * np.eye(10, dtype=int)
-    assert hellinger_to_global(counts) == pytest.approx(np.sqrt(1 - 1 / np.sqrt(10)))
-    assert label_entropy(counts) == 0
+        rules.sample_owners("four", tmp_path)
 
 
 def test_the_distances_are_those_of_the_definition():
@@ -276,9 +215,6 @@ def test_the_distances_are_those_of_the_definition():
     entropies = [-sum(x * np.log(x) for x in row if x) for row in p]
     assert hellinger_to_global(counts) == pytest.approx(np.mean(to_global), abs=1e-12)
     assert label_entropy(counts) == pytest.approx(np.mean(entropies), abs=1e-12)
-
-
-def test_workers_without_samples_are_left_out():
     counts = np.array([[4, 0], [0, 4]])
     more = np.vstack([counts, np.zeros((2, 2), int)])
     for measure in (hellinger_to_global, label_entropy):

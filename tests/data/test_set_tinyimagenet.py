@@ -24,6 +24,7 @@ COLOURS = {
     "val/images/val_0.JPEG": (0, 255, 0),
     "val/images/val_1.JPEG": 17,
 }
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n%%EOF\n"
 
 
 def save(path, colour):
@@ -48,16 +49,6 @@ def root(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def opened(monkeypatch):
-    """Names of the image files opened after this fixture."""
-    paths, original = [], Image.open
-    monkeypatch.setattr(
-        Image, "open", lambda path, **how: paths.append(path.name) or original(path, **how)
-    )
-    return paths
-
-
 def test_images_and_labels_in_the_order_of_classes_and_names(root):
     data = loading.load("tinyimagenet", root)
     assert data.classes == 200
@@ -73,8 +64,10 @@ def test_images_and_labels_in_the_order_of_classes_and_names(root):
 
 
 @pytest.mark.parametrize("change", ["added", "resized", "removed", "cut", "emptied"])
-def test_a_changed_folder_or_a_damaged_cache_is_decoded_again(root, opened, change):
+def test_a_changed_folder_or_a_damaged_cache_is_decoded_again(root, monkeypatch, change):
     tinyimagenet.read_tinyimagenet(root)
+    opened, read = [], Image.open
+    monkeypatch.setattr(Image, "open", lambda path, **how: opened.append(path) or read(path, **how))
     folder, cache = root / tinyimagenet.FOLDER, root / CACHE
     name = "train/n00000003/images/n00000003_1.JPEG"
     if change == "added":
@@ -85,7 +78,6 @@ def test_a_changed_folder_or_a_damaged_cache_is_decoded_again(root, opened, chan
         (folder / name).unlink()
     else:
         cache.write_bytes(cache.read_bytes()[:-1000] if change == "cut" else b"")
-    opened.clear()
     data = tinyimagenet.read_tinyimagenet(root)
     there = {"added": 4, "removed": 2}.get(change, 3)
     assert len(opened) == there + 2
@@ -134,9 +126,6 @@ def bomb(width, height):
 
     size = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + size + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
-
-
-POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n%%EOF\n"
 
 
 @pytest.mark.parametrize("content", [POSTSCRIPT, bomb(30_000, 30_000), bomb(4, 4)])

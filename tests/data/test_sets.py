@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from conftest import idx, real
-from tiny_mnist import tiny_mnist
 
 from ngo.data import loading
 from ngo.data.dataset import DATASETS
@@ -19,18 +18,9 @@ from ngo.data.sets import synthetic
 from ngo.data.sets.cifar import CIFAR10, CIFAR100
 from ngo.data.sets.digits import digits_table
 from ngo.data.sets.mnist import read_idx
-from ngo.data.sets.synthetic import (
-    AUTHORS,
-    CHARACTERS,
-    DIALECTS,
-    DISTANCE,
-    chains,
-    dialect_of,
-    read_least_squares,
-    read_markov_text,
-    read_sine,
-)
 from ngo.training.spec_checks import resolve
+
+TEXT = {"dataset": "markov_text", "model": "gpt_char", "task": "next_character"}
 
 
 def tiny_cifar(tmp_path, monkeypatch, name, files, key, count, train_samples):
@@ -55,33 +45,23 @@ def tiny_cifar(tmp_path, monkeypatch, name, files, key, count, train_samples):
     return tmp_path, contents
 
 
-@pytest.fixture
-def cifar(tmp_path, monkeypatch):
-    """A data root with CIFAR-10's layout, two images per batch: images and labels by batch."""
-    return tiny_cifar(tmp_path, monkeypatch, "cifar10", CIFAR10, b"labels", 2, 10)
-
-
 def stationary(probabilities: np.ndarray) -> np.ndarray:
     """The distribution of two characters in a row in each dialect, ``[dialects, a, b]``."""
-    pairs = np.full(probabilities.shape[:3], 1 / CHARACTERS**2)
+    pairs = np.full(probabilities.shape[:3], 1 / synthetic.CHARACTERS**2)
     for _ in range(1000):
         pairs = np.einsum("kab,kabc->kbc", pairs, probabilities)
     return pairs
 
 
-def entropy_rate(dialects: int = DIALECTS, dialect_distance: float = DISTANCE) -> float:
+def entropy_rate(dialects, dialect_distance) -> float:
     """The mean entropy of a character after two others, in nats, if the dialect is known."""
     found = synthetic.chains(dialects, dialect_distance)
     surprise = -np.log(np.where(found > 0, found, 1))
     entropies = np.einsum("kab,kabc,kabc->k", stationary(found), found, surprise)
-    return float(entropies[dialect_of(dialects)].mean())
+    return float(entropies[synthetic.dialect_of(dialects)].mean())
 
 
-def smallest_losses(
-    text: np.ndarray,
-    dialects: int = DIALECTS,
-    dialect_distance: float = DISTANCE,
-) -> tuple[float, float]:
+def smallest_losses(text, dialects, dialect_distance) -> tuple[float, float]:
     """The mean losses of two best predictions of ``text`` ``[m, 32]``, in nats a character.
 
     Both know all chains, but not the author of a sample. The first takes all characters before,
@@ -89,7 +69,7 @@ def smallest_losses(
     the last two characters alone.
     """
     text, found = np.asarray(text, np.int64), synthetic.chains(dialects, dialect_distance)
-    share = np.bincount(dialect_of(dialects), minlength=dialects) / AUTHORS
+    share = np.bincount(synthetic.dialect_of(dialects), minlength=dialects) / synthetic.AUTHORS
     pairs = share[:, None, None] * stationary(found)  # joint with the dialect
     first, second = text[:, 0], text[:, 1]
     of_one, of_two = pairs.sum(2)[:, first], pairs[:, first, second]
@@ -104,8 +84,9 @@ def smallest_losses(
     return float(np.mean(with_all)), float(np.mean(with_two))
 
 
-def test_batches_are_stacked_in_order(cifar):
-    root, batches = cifar
+def test_batches_of_cifar_are_stacked_in_order_and_labels_are_the_fine_ones(tmp_path, monkeypatch):
+    """CIFAR-10's, with two images per batch."""
+    root, batches = tiny_cifar(tmp_path, monkeypatch, "cifar10", CIFAR10, b"labels", 2, 10)
     data = loading.load("cifar10", root)
     train = [batches[f"data_batch_{i}"] for i in range(1, 6)]
     assert data.train_targets.tolist() == [label for _, labels in train for label in labels]
@@ -118,9 +99,6 @@ def test_batches_are_stacked_in_order(cifar):
     labels = loading.train_labels("cifar10", root)
     assert labels.dtype == np.int64
     assert labels.tolist() == data.train_targets.tolist()
-
-
-def test_labels_are_the_fine_ones(tmp_path, monkeypatch):
     root, files = tiny_cifar(tmp_path, monkeypatch, "cifar100", CIFAR100, b"fine_labels", 4, 4)
     data = loading.load("cifar100", root)
     assert data.train_targets.tolist() == files["train"][1]
@@ -145,12 +123,8 @@ def test_digits_are_scikit_learns(tmp_path):
     bundled = load_digits()
     rows = {tuple(row) for row in table.tolist()}
     assert len(table) == 1797
-    assert rows == {
-        (*image, label)
-        for image, label in zip(
-            bundled.data.astype(int).tolist(), bundled.target.tolist(), strict=True
-        )
-    }
+    pairs = zip(bundled.data.astype(int).tolist(), bundled.target.tolist(), strict=True)
+    assert rows == {(*image, label) for image, label in pairs}
     data = loading.load("digits", tmp_path)
     assert data.train_inputs.shape == (1437, 1, 28, 28)
     assert data.test_inputs.shape == (360, 1, 28, 28)
@@ -160,63 +134,37 @@ def test_digits_are_scikit_learns(tmp_path):
     assert torch.unique(data.test_targets).tolist() == list(range(10))
 
 
-@pytest.fixture
-def tiny(tmp_path, monkeypatch):
-    return tiny_mnist(tmp_path, monkeypatch, "fashion_mnist", "FashionMNIST/raw")
-
-
-def test_images_and_labels_are_those_of_the_files(tiny):
-    name, root, contents = tiny
-    data = loading.load(name, root)
-    assert data.train_targets.tolist() == [3, 7]
-    assert data.test_targets.tolist() == [1]
-    assert loading.train_labels(name, root).tolist() == [3, 7]
-    for part, inputs in (("train", data.train_inputs), ("t10k", data.test_inputs)):
-        images = inputs[:, 0].numpy()
-        assert images.shape[1:] == (28, 28)
-        assert idx(np.asarray(images)) == contents[f"FashionMNIST/raw/{part}-images-idx3-ubyte"]
-
-
 def test_real_mnist(mnist_root):
     data = loading.load("mnist", mnist_root)
     assert data.train_inputs.shape == (60_000, 1, 28, 28)
-    assert torch.bincount(data.test_targets).tolist() == [
-        980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009,
-    ]  # fmt: skip
+    counts = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert torch.bincount(data.test_targets).tolist() == counts
     assert (data.mean.item(), data.std.item()) == pytest.approx((0.1307, 0.3081), abs=1e-4)
 
 
-def test_the_sine_has_the_stated_noise():
-    data = read_sine(Path())
-    for x, y in (
-        (data.train_inputs, data.train_targets),
-        (data.test_inputs, data.test_targets),
-    ):
+def both(data):
+    return (data.train_inputs, data.train_targets), (data.test_inputs, data.test_targets)
+
+
+def test_the_sine_has_the_stated_noise_and_least_squares_one_solution():
+    data = synthetic.read_sine(Path())
+    for x, y in both(data):
         assert np.abs(x).max() == pytest.approx(np.pi, abs=0.01)
         assert x.std() == pytest.approx(np.pi / 3**0.5, rel=0.02)  # uniform
         noise = y - np.sin(x)
         assert noise.std() == pytest.approx(0.1, rel=0.04)
         assert abs(noise.mean()) < 0.01
         assert abs(np.corrcoef(x.ravel(), noise.ravel())[0, 1]) < 0.06
-
-
-def test_training_and_test_set_have_one_solution():
-    data = read_least_squares(Path())
+    data = synthetic.read_least_squares(Path())
     solution = np.linalg.lstsq(data.train_inputs, data.train_targets, rcond=None)[0]
-    for inputs, targets in (
-        (data.train_inputs, data.train_targets),
-        (data.test_inputs, data.test_targets),
-    ):
+    for inputs, targets in both(data):
         assert np.cov(inputs.T) == pytest.approx(np.eye(10), abs=0.12)
         assert (targets - inputs @ solution).std() == pytest.approx(1, rel=0.04)
     assert np.linalg.norm(solution) > 1
 
 
-TEXT = {"dataset": "markov_text", "model": "gpt_char", "task": "next_character"}
-
-
-def test_the_text_is_the_same_every_time():
-    first, second = read_markov_text(Path()), read_markov_text(Path())
+def test_options_of_a_run_decide_the_text_which_is_the_same_every_time(tmp_path):
+    first, second = synthetic.read_markov_text(Path()), synthetic.read_markov_text(Path())
     for a, b in zip(vars(first).values(), vars(second).values(), strict=True):
         assert np.array_equal(a, b)
     assert first.train_inputs.shape == (16_000, 32)
@@ -224,13 +172,26 @@ def test_the_text_is_the_same_every_time():
     assert first.train_targets.tolist() == [*range(16)] * 1000
     assert first.test_targets.tolist() == [*range(16)] * 100
     assert not np.array_equal(first.train_inputs[:1600], first.test_inputs)
+    assert sample_owners("markov_text", tmp_path).tolist() == [[k % 16] for k in range(16_000)]
+    labels = loading.train_labels("markov_text", tmp_path)
+    assert labels.tolist() == loading.load("markov_text", tmp_path).labels.tolist()
+    spec = resolve({**TEXT, "dialects": 1, "dialect_distance": 0.25})
+    data = loading.load("markov_text", tmp_path, run=spec)
+    expected = synthetic.read_markov_text(tmp_path, dialects=1, dialect_distance=0.25)
+    assert np.array_equal(data.train_inputs.numpy(), expected.train_inputs)
+    default = loading.load("markov_text", tmp_path)
+    same = loading.load("markov_text", tmp_path, run=resolve(TEXT))
+    assert (default.train_inputs == same.train_inputs).all()
+    assert (default.train_inputs != data.train_inputs).any()
+    assert resolve(TEXT).id != spec.id
+    assert resolve(TEXT).partition_id == spec.partition_id
 
 
 @pytest.mark.parametrize("distance", [0, 0.5])
 def test_characters_follow_the_chain_of_their_author(distance):
     """The share of each character after each two is the chain's, in the first ones too."""
-    arrays = read_markov_text(Path(), dialects=2, dialect_distance=distance)
-    text, found = arrays.train_inputs.astype(int), chains(2, distance)
+    arrays = synthetic.read_markov_text(Path(), dialects=2, dialect_distance=distance)
+    text, found = arrays.train_inputs.astype(int), synthetic.chains(2, distance)
     for dialect, first in ((0, 0), (1, 8)):
         own = text[(arrays.train_targets >= first) & (arrays.train_targets < first + 8)]
         counts = np.zeros((8, 8, 8))
@@ -250,8 +211,9 @@ def test_the_smallest_losses_of_the_test_set():
     """
     found = {}
     for dialects, distance in ((1, 0.5), (8, 0), (8, 0.25), (8, 0.5)):
-        text = read_markov_text(Path(), dialects=dialects, dialect_distance=distance).test_inputs
-        found[dialects, distance] = smallest_losses(text, dialects, distance)
+        how = {"dialects": dialects, "dialect_distance": distance}
+        text = synthetic.read_markov_text(Path(), **how).test_inputs
+        found[dialects, distance] = smallest_losses(text, **how)
     for one in ((1, 0.5), (8, 0)):
         with_all, with_two = found[one]
         assert with_all == pytest.approx(with_two)
@@ -261,25 +223,6 @@ def test_the_smallest_losses_of_the_test_set():
         assert entropy_rate(*several) < with_all < with_two < np.log(8)
     assert found[1, 0.5][0] == pytest.approx(1.279, abs=5e-4)
     assert found[8, 0.5] == pytest.approx([1.337, 1.665], abs=5e-4)
-
-
-def test_options_of_a_run_decide_the_text(tmp_path):
-    spec = resolve({**TEXT, "dialects": 1, "dialect_distance": 0.25})
-    data = loading.load("markov_text", tmp_path, run=spec)
-    expected = read_markov_text(tmp_path, dialects=1, dialect_distance=0.25)
-    assert np.array_equal(data.train_inputs.numpy(), expected.train_inputs)
-    default = loading.load("markov_text", tmp_path)
-    same = loading.load("markov_text", tmp_path, run=resolve(TEXT))
-    assert (default.train_inputs == same.train_inputs).all()
-    assert (default.train_inputs != data.train_inputs).any()
-    assert resolve(TEXT).id != spec.id
-    assert resolve(TEXT).partition_id == spec.partition_id
-
-
-def test_authors_own_their_samples(tmp_path):
-    assert sample_owners("markov_text", tmp_path).tolist() == [[k % 16] for k in range(16_000)]
-    labels = loading.train_labels("markov_text", tmp_path)
-    assert labels.tolist() == loading.load("markov_text", tmp_path).labels.tolist()
 
 
 def test_idx_files_plain_and_compressed(tmp_path):

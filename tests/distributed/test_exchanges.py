@@ -20,6 +20,7 @@ from ngo.native.threads import in_order
 from verdicts.registry import UserError
 
 LIMIT = 20.0  # seconds that a message may take
+DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
 
 
 class ThreadGroup:
@@ -55,10 +56,6 @@ def together(*calls):
         return list(pool.map(lambda call: call(), calls))
 
 
-DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
-STEPS = 15
-
-
 def lying_networks(processes, attack, run):
     """The network of one process, and those of several, with the same liars."""
     several = networks(N, processes)
@@ -78,7 +75,7 @@ def test_pulls_and_mixes_among_byzantine_are_those_of_one_process(attack, defenc
     X, coupling = torch.tensor(start()), COUPLINGS[defence]
     parts = [X[each.local.start : each.local.stop].clone() for each in several]
     pushes = torch.tensor(start()).flip(0) / 10  # away from consensus
-    for t in range(STEPS):
+    for t in range(15):
         for network in (alone, *several):
             network.set_matrix(W)
         at = X + pushes

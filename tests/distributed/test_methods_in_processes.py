@@ -8,12 +8,7 @@ from functools import partial
 
 import pytest
 import torch
-from participants import (
-    LIMIT,
-    convex_spec,
-    ended_within,
-    surroundings,  # noqa: F401
-)
+from test_process_run import LIMIT, convex_spec, ended_within, surroundings  # noqa: F401
 
 from ngo.data import loading
 from ngo.distributed.process_network import ProcessNetwork
@@ -27,6 +22,7 @@ from ngo.training.stepper import Stepper
 
 PROCESSES, STEPS, D, TIMEOUT = 3, 6, 10, 30.0
 
+LATER = {"second_topology": "complete", "third_phase": 0.6, "third_gamma": 0.1}
 RUNS = {
     **{
         name: {}
@@ -44,37 +40,19 @@ RUNS = {
     **{f"choco-{name}": {"compression": name} for name in COMPRESSIONS},
     "choco-capped": {"compression": "top_k", "coupling": "capped", "topology": "chain"},
     "ngo-combine": {"order": "combine_then_adapt", "local_rule": "momentum"},
-    "gossip-phases": {
-        "schedule": "phases",
-        "second_phase": 0.3,
-        "second_topology": "complete",
-        "third_phase": 0.6,
-        "third_gamma": 0.1,
-    },
+    "gossip-phases": {"schedule": "phases", "second_phase": 0.3, **LATER},
     "ngo-by_worker": {"initialization": "by_worker"},
-    **{
-        f"ngo-{attack}-{coupling}": {"attack": attack, "coupling": coupling}
-        for attack, coupling in zip(
-            ("sign_flip", "noise", "alie", "dissensus"),
-            ("power", "clipped", "median", "clipped_adaptive"),
-            strict=True,
-        )
-    },
+    "ngo-flip": {"attack": "sign_flip", "coupling": "power"},
+    "ngo-noise": {"attack": "noise", "coupling": "clipped"},
+    "ngo-alie": {"attack": "alie", "coupling": "median"},
+    "ngo-dissensus": {"attack": "dissensus", "coupling": "clipped_adaptive"},
     "ngo-alie-trimmed": {"attack": "alie", "coupling": "trimmed_mean", "topology": "complete"},
     "admm-lies": {"attack": "alie"},
 }
 
 
 # Those that are also taken with several workers in a process.
-SHARED = (
-    "ngo-combine",
-    "choco-top_k",
-    "push_sum",
-    "relay_sum",
-    "diloco",
-    "gasloc",
-    "admm-lies",
-)
+SHARED = ("ngo-combine", "choco-top_k", "push_sum", "relay_sum", "diloco", "gasloc", "admm-lies")
 
 
 def specs(workers):

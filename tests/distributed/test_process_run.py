@@ -1,36 +1,169 @@
-"""Runs in several processes are the simulated ones."""
+"""Runs in several processes are the simulated ones: how they start, and what happens to them."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from itertools import count
 
 import numpy as np
 import psutil
 import pytest
-from participants import (
-    LIMIT,
-    assert_equal_runs,
-    at_step,
-    convex_spec,
-    distributed,
-    end,
-    ended_within,
-    freeze,
-    only,
-    simulated,
-    spec_of,
-    stderr_to,
-    surroundings,  # noqa: F401
-)
+from torch import nn
 
 from ngo.common.files import try_lock
 from ngo.common.parquet_columns import read_columns
 from ngo.data import loading
-from ngo.distributed.process_run import check
+from ngo.distributed import process_run
+from ngo.distributed.process_run import check, launch
+from ngo.engine.population import Population
+from ngo.models.layers import Dropout
+from ngo.models.model import MODELS, Model
 from ngo.training import run as simulated_run
+from ngo.training.spec import DEFAULTS
+from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
+
+# Seconds after which the processes of a test are killed. They need a few.
+LIMIT = 120.0
+
+# The number of samples in the test set of the digits.
+TEST_SAMPLES = 360
+
+
+def smooth(generator):
+    """A model that does not amplify rounding errors: without ReLU and pooling, it has no ties."""
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(784, 16), nn.Tanh(), Dropout(generator), nn.Linear(16, 10)
+    )
+
+
+SMOOTH = Model(smooth, input_shape=(1, 28, 28), task="classification")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def surroundings():
+    """One OpenMP thread, and the model ``smooth``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setitem(MODELS, "smooth", SMOOTH)
+        yield
+
+
+def spec_of(**values):
+    small = {"dataset": "digits", "batch_size": 16, "epochs": 0.5, "eval_every": 0.2, "lr": 0.1}
+    return resolve({}, {**DEFAULTS, **small, "model": "smooth", **values})
+
+
+def convex_spec(**values):
+    small = {"dataset": "least_squares", "model": "linear", "task": "regression", "lr": 0.02}
+    return spec_of(**{**small, **values})
+
+
+def simulated(spec, tmp_path):
+    """The metrics of the simulated run."""
+    simulated_run.run(spec, tmp_path / "simulated", tmp_path)
+    return read_columns(tmp_path / "simulated/metrics.parquet", "metrics")[0]
+
+
+def distributed(spec, processes, tmp_path, scenario=None, timeout=20.0, **how):
+    """The metrics of the distributed run, their facts, and ``distributed`` of its run.json.
+
+    Each process calls ``scenario``, if it is given, with the function that takes part in the run.
+    """
+    out = tmp_path / "distributed"
+    work = partial(
+        process_run.run, *(spec, out, tmp_path), **{"device": "cpu", "timeout": timeout, **how}
+    )
+    with ended_within(LIMIT):
+        launch(partial(prepared, scenario, work), processes)
+    record = json.loads((out / "run.json").read_text())
+    return *read_columns(out / "metrics.parquet", "metrics"), record["distributed"]
+
+
+def prepared(scenario, work):
+    """Call ``work`` in a new process, which knows only what this module imports."""
+    MODELS.setdefault("smooth", SMOOTH)
+    scenario(work) if scenario else work()
+
+
+def assert_equal_runs(ours, theirs):
+    """Metrics are equal up to rounding; integers are equal."""
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        if "accuracy" in name:
+            assert ours[name] == pytest.approx(theirs[name], abs=1.01 / TEST_SAMPLES, nan_ok=True)
+        elif ours[name].dtype.kind == "f":
+            # A standard deviation has the absolute error of the values.
+            least = 1e-6 * theirs["workers_loss_mean"].max() if name.endswith("_std") else 1e-9
+            assert ours[name] == pytest.approx(theirs[name], rel=1e-4, abs=least, nan_ok=True), name
+        else:
+            assert np.array_equal(ours[name], theirs[name]), name
+
+
+@contextmanager
+def ended_within(seconds):
+    """Kill the processes that are started in this block, and fail, if it takes longer."""
+    before = set(psutil.Process().children(recursive=True))
+    late = threading.Event()
+
+    def kill():
+        late.set()
+        for process in set(psutil.Process().children(recursive=True)) - before:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    timer = threading.Timer(seconds, kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if late.is_set():
+            pytest.fail(f"still running after {seconds:g} s")
+
+
+def only(process, event, work):
+    """Scenario: ``event`` is called in one process before it takes part."""
+    if int(os.environ["RANK"]) == process:
+        event()
+    work()
+
+
+def at_step(step, process, event, work):
+    """Scenario: one process calls ``event`` before each gradient from ``step`` on."""
+    steps, original = count(), Population.gradients
+
+    def gradients(*arguments):
+        if next(steps) >= step:
+            event()
+        return original(*arguments)
+
+    only(process, partial(setattr, Population, "gradients", gradients), work)
+
+
+def end():
+    """Event: the process is killed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def freeze():
+    """Event: the process is suspended."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def stderr_to(file, scenario, work):
+    """Scenario: the process writes its errors to ``file``.
+
+    All processes are forks of one server, whose standard error may be that of an earlier test.
+    """
+    sys.stderr.flush()
+    os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    scenario(work) if scenario else work()
 
 
 @pytest.mark.parametrize(
@@ -129,25 +262,18 @@ def test_a_silent_process_ends_the_run(tmp_path):
     assert "\n" not in str(error.value)
 
 
-def refused(tmp_path, processes=2, name="out", **fields):
-    """The message with which a run is refused; empty if it is not."""
-    spec = spec_of(workers=4, **fields)
-    message = ""
-    try:
-        check(spec, tmp_path / (name or spec.id), processes)
-    except UserError as error:
-        message = str(error)
-    assert "\n" not in message
-    return message
-
-
 def test_mistakes_are_one_line(tmp_path):
-    refusal = partial(refused, tmp_path)
-    assert refusal() == ""
-    assert refusal(processes=5).startswith("processes: 5 is more than the 4 workers; it must be 4")
-    assert "has the name of the simulated run" in refusal(name=None)
-    assert refusal(attack="alie") == ""
-    assert refusal(clock="waiting").startswith("clock: 'waiting' is simulated time")
+    lies, late = {"attack": "alie"}, {"clock": "waiting"}
+    for name, processes, fields, line in (
+        ("out", 2, {}, None),
+        ("out", 2, lies, None),
+        ("out", 5, {}, "processes: 5 is more than the 4 workers; it must be 4"),
+        ("", 2, {}, ".* has the name of the simulated run"),
+        ("out", 2, late, "clock: 'waiting' is simulated time"),
+    ):
+        spec = spec_of(workers=4, **fields)
+        with nullcontext() if line is None else pytest.raises(UserError, match=f"^{line}[^\n]*$"):
+            check(spec, tmp_path / (name or spec.id), processes)
 
 
 def test_torchrun_starts_the_processes(tmp_path):

@@ -1,22 +1,28 @@
 """How processes meet and agree."""
 
+import os
 import socket
+import sys
 import threading
 
 import pytest
 import torch.distributed as dist
-from by_hand import by_hand, started
-from participants import (
-    rendezvous_of,
-    surroundings,  # noqa: F401
-)
-from running import ended
+from running import ended, start
+from test_process_run import surroundings  # noqa: F401
 
-from ngo.distributed.rendezvous import disagreement, read_place
+from ngo.distributed.process_run import LOOPBACK
+from ngo.distributed.rendezvous import Place, Rendezvous, disagreement, read_place
 from verdicts.registry import UserError
 
 GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
 OTHERS = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE")
+RUN = ["--dataset", "least_squares", "--model", "linear", "--task", "regression", "--workers", "3"]
+RUN += ["--batch-size", "16", "--lr", "0.1", "--epochs", "0.1", "--device", "cpu"]
+
+
+def rendezvous_of(store, me, size, timeout=20.0):
+    """The rendezvous of ``size`` processes, as seen by one, without an environment."""
+    return Rendezvous(Place(me, size, "host", 29500, 0, 1, holds_store=me == 0), store, timeout)
 
 
 def place_of(monkeypatch, **changed):
@@ -39,7 +45,7 @@ def place_of(monkeypatch, **changed):
         ({"LOCAL_WORLD_SIZE": "4"}, "LOCAL_WORLD_SIZE: '4' is not"),
     ],
 )
-def test_a_wrong_variable_is_one_line(changed, line, monkeypatch):
+def test_a_wrong_variable_is_one_line(monkeypatch, changed, line):
     with pytest.raises(UserError) as error:
         place_of(monkeypatch, **changed)
     assert str(error.value).startswith(line)
@@ -94,11 +100,23 @@ def test_a_number_is_given_to_one_process():
         rendezvous_of(store, 1, 3)
 
 
+def started(folder, rank, size, port, *options):
+    """Start one process."""
+    place = {"RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    common = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": LOOPBACK}
+    environment = {**os.environ, **common, **{k: str(v) for k, v in place.items()}}
+    run = [sys.executable, "-m", "ngo", "train", "--distributed", *RUN, *options]
+    return start([*run, "--out", folder / str(rank)], env=environment)
+
+
 def test_processes_that_disagree_end_with_one_line(tmp_path):
     """Started by hand, where process 0 holds the store: all processes say the same line."""
-    lines = by_hand(tmp_path, [["--lr", "0.5"], [], []])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    processes = [started(tmp_path, q, 3, port, *["--lr", "0.5"] * (q == 0)) for q in range(3)]
     line = "ngo: distributed: the processes do not agree: process 1 has lr 0.1, process 0 has 0.5."
-    assert lines == [(2, [line])] * 3
+    assert [ended(process)[1].splitlines() for process in processes] == [[line]] * 3
+    assert [process.returncode for process in processes] == [2] * 3
     assert not list(tmp_path.iterdir())
 
 
@@ -113,13 +131,10 @@ def test_a_process_that_meets_a_silent_stranger_ends(tmp_path):
     assert line.endswith("in 1 s: nothing answers.")
 
 
-@pytest.mark.parametrize(
-    ("published", "words"),
-    [
+def test_the_words_of_a_disagreement():
+    for published, words in (
         ([{"lr": 0.1}] * 4, ""),
         ([{"lr": 1}, {"lr": 2}], "process 1 has lr 2, process 0 has 1"),
         ([{"p": 0.9}, {"p": 0.9}, {}], "process 2 has p None, process 0 has 0.9"),
-    ],
-)
-def test_the_words_of_a_disagreement(published, words):
-    assert disagreement(published) == words
+    ):
+        assert disagreement(published) == words

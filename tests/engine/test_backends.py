@@ -6,16 +6,21 @@ import pytest
 import torch
 from conftest import apart, batch
 from stand_in import Generator
+from torch import nn
 
 from ngo.common.devices import float32_parts
+from ngo.common.seeding import torch_stream
 from ngo.engine import backends as auto
-from ngo.engine.backends import BACKENDS, Stacked, agrees, backend, build_backend
+from ngo.engine.backends import BACKENDS, INITIALIZATIONS, Stacked, backend, build_backend
 from ngo.engine.population import Population
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS
 from ngo.native import build
 from ngo.native.layer_chain import Chain
 from verdicts.registry import UserError
+
+CHOSEN = [1, 4, 6]
+OTHER = "its gradients are not those of plain autograd"
 
 
 def scaled(factor):
@@ -55,9 +60,6 @@ def test_bfloat16_is_near_float32_and_leaves_the_parameters_in_it():
         assert (population.G - reference.G).norm() < 0.05 * reference.G.norm()
 
 
-CHOSEN = [1, 4, 6]
-
-
 @pytest.mark.parametrize("model", ["mnist_cnn", "mnist_fc"])
 @pytest.mark.parametrize("backend", ["loop", "threads", "vmap", "compiled", "auto"])
 def test_the_chosen_workers_have_their_gradients_and_streams(backend, model):
@@ -73,11 +75,9 @@ def test_the_chosen_workers_have_their_gradients_and_streams(backend, model):
     others = [i for i in range(8) if i not in CHOSEN]
     assert (some.G[others] == 7).all()
     before = Population(model, 8, 0, backend=backend).generators
-    for i, (one, two, unused) in enumerate(
-        zip(some.generators, every.generators, before, strict=True)
-    ):
-        same = two if i in CHOSEN else unused
-        assert torch.equal(one.get_state(), same.get_state())
+    for i, stream in enumerate(some.generators):
+        same = (every.generators if i in CHOSEN else before)[i]
+        assert torch.equal(stream.get_state(), same.get_state())
 
 
 @pytest.mark.parametrize(
@@ -119,24 +119,12 @@ def test_models_are_evaluated_together_as_one_after_another(model):
         assert scores == pytest.approx([alone.consensus_accuracy, *alone.worker_accuracies])
 
 
-compiled = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
-
-
-@compiled
-def test_other_models_are_refused():
-    with pytest.raises(UserError, match="backend: 'compiled' takes chains of known layers"):
-        Population("cifar10_vae", 2, seed=0, backend="compiled")
-
-
-def test_cuda_graphs_and_tf32_need_a_gpu():
+def test_cuda_graphs_and_tf32_need_a_gpu_and_tf32_is_on_in_passes_only(monkeypatch):
     with pytest.raises(UserError, match="backend: 'graphs' needs a GPU"):
         Population("linear", 2, seed=0, backend="graphs")
     with pytest.raises(UserError, match="precision: 'tf32' needs a GPU; use float32 or bfloat16"):
         Population("linear", 2, seed=0, precision="tf32")
-
-
-def test_tf32_is_on_in_forward_and_backward_passes_only(monkeypatch):
-    """On the device ``meta``, which has no numbers."""
+    # On the device ``meta``, which has no numbers.
     for part in float32_parts():
         part.fp32_precision = "ieee"
     monkeypatch.setattr(torch, "Generator", Generator)
@@ -185,6 +173,8 @@ def chosen(model, **how):
 
 @pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 def test_auto_is_compiled_for_chains_on_a_cpu(caplog):
+    with pytest.raises(UserError, match="backend: 'compiled' takes chains of known layers"):
+        Population("cifar10_vae", 2, seed=0, backend="compiled")
     assert chosen("mnist_cnn")[0] == "compiled"
     assert chosen("cifar10_vae")[0] == "threads"
     assert chosen("mnist_fc", precision="bfloat16")[0] == "threads"
@@ -195,9 +185,9 @@ def test_auto_is_compiled_for_chains_on_a_cpu(caplog):
 @pytest.mark.parametrize(
     ("poison", "reason"),
     [
-        (lambda X, G, losses: G.mul_(1.1), "its gradients are not those of plain autograd"),
-        (lambda X, G, losses: losses.mul_(1.1), "its gradients are not those of plain autograd"),
-        (lambda X, G, losses: G.fill_(torch.nan), "its gradients are not those of plain autograd"),
+        (lambda X, G, losses: G.mul_(1.1), OTHER),
+        (lambda X, G, losses: losses.mul_(1.1), OTHER),
+        (lambda X, G, losses: G.fill_(torch.nan), OTHER),
         (lambda X, G, losses: torch.ones(2) @ torch.ones(3), "inconsistent tensor size"),
     ],
 )
@@ -219,9 +209,9 @@ def test_a_wrong_kernel_is_noticed_on_the_first_batch(monkeypatch, caplog, poiso
     assert torch.equal(population.G, expected.G)
 
 
-def tanh(width=8, layer=torch.nn.Tanh):
+def tanh():
     def build(generator):
-        return torch.nn.Sequential(torch.nn.Linear(3, width), layer(), torch.nn.Linear(width, 2))
+        return torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
 
     return Model(build, input_shape=(3,), task="classification")
 
@@ -236,20 +226,15 @@ def stepped(model, n, b=4):
     return population
 
 
-class Fails(torch.nn.Module):
-    def forward(self, x):
-        return x * float(x.detach().sum())
-
-
-def test_auto_is_vmap_for_many_small_models_on_a_cpu():
-    population = stepped(tanh(), auto.LEAST_WORKERS)
-    assert population.backend == "vmap"
-    reference = Population(tanh(), population.n, seed=0, backend="vmap")
-    assert torch.equal(population.X, reference.X)
-
-
-def test_auto_is_threads_where_vmap_is_not_faster(monkeypatch):
+def test_auto_is_vmap_for_many_small_models_on_a_cpu_and_else_threads(monkeypatch, caplog):
     n = auto.LEAST_WORKERS
+    population = stepped(tanh(), n)
+    assert population.backend == "vmap"
+    assert torch.equal(population.X, Population(tanh(), n, seed=0, backend="vmap").X)
+    with monkeypatch.context() as patch:
+        patch.setitem(BACKENDS, "vmap", scaled(1.1))
+        assert stepped(tanh(), n).backend == "threads"
+    assert caplog.messages[0].startswith("backend: auto skips 'vmap': ")
     assert stepped(tanh(), n - 1).backend == "threads"
     parameters = 6 * 8 + 2
     monkeypatch.setattr(auto, "MOST_WORK", 4 * parameters)
@@ -257,19 +242,6 @@ def test_auto_is_threads_where_vmap_is_not_faster(monkeypatch):
     assert stepped(tanh(), n, b=5).backend == "threads"
     monkeypatch.setattr(auto, "MOST_PARAMETERS", parameters - 1)
     assert stepped(tanh(), n).backend == "threads"
-
-
-def test_auto_is_threads_where_vmap_fails_or_disagrees(monkeypatch, caplog):
-    assert stepped(tanh(layer=Fails), auto.LEAST_WORKERS).backend == "threads"
-
-    def wrong(workers):
-        right = build_backend(workers, "loop")
-        return lambda batches: right(batches) * 1.1
-
-    monkeypatch.setitem(BACKENDS, "vmap", wrong)
-    assert stepped(tanh(), auto.LEAST_WORKERS).backend == "threads"
-    assert all(line.startswith("backend: auto skips 'vmap': ") for line in caplog.messages)
-    assert len(caplog.messages) == 2
 
 
 def test_backends_that_fail_or_disagree_are_skipped(monkeypatch, caplog):
@@ -290,8 +262,104 @@ def test_backends_that_fail_or_disagree_are_skipped(monkeypatch, caplog):
     population, names = Population("linear", 2, seed=0, backend="loop"), ("fails", "wrong", "stale")
     for name, entry in zip(names, (fails, scaled(1.1), stale), strict=True):
         monkeypatch.setitem(BACKENDS, name, entry)
-        assert not agrees(population, batch("linear", 2), name)
-    assert agrees(population, batch("linear", 2), "threads")
-    assert [message.split(": ")[:2] for message in caplog.messages] == [
-        ["backend", f"auto skips {name!r}"] for name in names
-    ]
+        assert not auto.agrees(population, batch("linear", 2), name)
+    assert auto.agrees(population, batch("linear", 2), "threads")
+    told = [message.split(": ")[:2] for message in caplog.messages]
+    assert told == [["backend", f"auto skips {name!r}"] for name in names]
+
+
+# All workers as one matrix: gradients, scores, buffers, and where they start.
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize(("one", "many"), [("loop", "threads"), ("auto", "auto")])
+def test_any_number_of_threads_gives_the_same_bytes(one, many, threads):
+    states = []
+    for name, count in ((one, 1), (many, threads)):
+        population = Population("mnist_cnn", 5, seed=0, backend=name, threads=count)
+        trail = []
+        for step in range(3):
+            trail.append(population.gradients(batch("mnist_cnn", 5, seed=step)))
+            population.X.sub_(population.G, alpha=0.1)
+        given = batch("mnist_cnn", 2, 40, seed=9)
+        scores = population.evaluate(list(given.inputs), list(given.targets))
+        states.append((torch.stack(trail), population.X.clone(), scores))
+    (losses, X, scores), (other_losses, other_X, other_scores) = states
+    assert torch.equal(losses, other_losses)
+    assert torch.equal(X, other_X)
+    assert scores == other_scores
+
+
+def test_buffers_are_local_and_averaged_in_the_consensus_model():
+    """Batch normalization's running statistics, of a model that has them."""
+    generator = torch_stream(0, "test")
+    population = Population("cifar10_vae", 2, seed=0)
+    images = torch.randint(0, 256, (2, 4, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    population.gradients(Stacked(images / 255, images))
+    assert not torch.equal(population.buffers[0], population.buffers[1])
+    consensus, *workers = population.models()
+    for name, mean in consensus.named_buffers():
+        own = [dict(worker.named_buffers())[name] for worker in workers]
+        if mean.is_floating_point():
+            assert torch.allclose(mean, (own[0] + own[1]) / 2, atol=1e-7)
+    # The rows of X agree, the buffers do not: each worker is evaluated with its own.
+    scores = population.evaluate([images[0] / 255], [images[0]])
+    assert scores.worker_losses[0] != scores.worker_losses[1]
+    for some in ([], [1]):
+        found = population.evaluate([images[0] / 255], [images[0]], workers=some)
+        assert found.worker_losses == [scores.worker_losses[i] for i in some]
+
+
+def counting(generator):
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 3), nn.BatchNorm1d(3, momentum=None))
+
+
+def three(workers=None):
+    """A batch of three classes for these workers."""
+    given, rows = batch("mnist_cnn", 3), slice(None) if workers is None else workers
+    return Stacked(given.inputs[rows], given.targets[rows] % 3, workers)
+
+
+def counted(backend="loop"):
+    model = Model(counting, input_shape=(1, 28, 28), task="classification")
+    population = Population(model, 3, seed=0, backend=backend)
+    for workers in (None, [1], [1, 2]):
+        population.gradients(three(workers))
+    return population
+
+
+def test_integer_buffers_are_restored_and_their_maximum_is_that_of_the_consensus_model():
+    population = counted()
+    consensus, *workers = (int(each[2].num_batches_tracked) for each in population.models())
+    assert workers == [1, 3, 2]
+    assert consensus == 3
+    with pytest.raises(UserError, match="^backend: 'vmap' fails on this model .*; use auto, loop"):
+        counted("vmap")
+    population._honest = 1  # workers that lie do not count
+    assert int(population.models()[0][2].num_batches_tracked) == 1
+    # With ``momentum=None``, the running mean depends on the number of batches.
+    population = counted()
+    other = Population(Model(counting, (1, 28, 28), "classification"), 3, seed=0, backend="loop")
+    other.load_state_dict(population.state_dict())
+    with auto.restored(population):
+        population.gradients(three())
+    for one in (population, other):
+        one.gradients(three())
+        assert one.counts.flatten().tolist() == [2, 4, 3]
+    assert torch.equal(population.buffers, other.buffers)
+
+
+def starts(**how):
+    return Population("mnist_cnn", how.pop("n", 4), 0, backend="loop", **how).X
+
+
+def test_all_workers_start_alike_or_each_from_its_own_draw():
+    assert list(INITIALIZATIONS) == ["same", "by_worker"]
+    same, own = starts(), starts(initialization="by_worker")
+    assert (same == same[0]).all()
+    everyone = torch.cat([same[:1], own])
+    assert (torch.pdist(everyone) > 1).all()
+    assert torch.equal(own, starts(initialization="by_worker"))
+    assert 0.9 < float(own.std() / same[0].std()) < 1.1
+    every = starts(n=6, initialization="by_worker")  # whoever else is in this process
+    assert torch.equal(starts(n=2, workers=[1, 4], initialization="by_worker"), every[[1, 4]])

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from conftest import batch
+from runs import without_clock
 from stand_in import Card, Generator, OnCard, on_host
 
 from ngo.common.seeding import torch_stream
@@ -21,6 +22,14 @@ from ngo.training.lockstep import Lockstep
 from ngo.training.run import Training
 from ngo.training.spec import DEFAULTS
 from ngo.training.spec_checks import resolve
+
+RUNS = [
+    {"method": "centralized"},
+    {"method": "gossip", "topology": "random"},
+    {"method": "gossip_until", "topology": "ring", "v_threshold": 1e-4},
+    {"method": "ngo", "topology": "ring", "p": 0.9},
+    {"method": "delayed", "topology": "random", "p": 0.5, "delay": 2},
+]
 
 
 @pytest.fixture
@@ -47,19 +56,6 @@ def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
         assert gossip_step(population.X, W, 0.1, p).shape == population.X.shape
 
 
-RUNS = [
-    {"method": "centralized"},
-    {"method": "gossip", "topology": "random"},
-    {"method": "gossip_until", "topology": "ring", "v_threshold": 1e-4},
-    {"method": "ngo", "topology": "ring", "p": 0.9},
-    {"method": "delayed", "topology": "random", "p": 0.5, "delay": 2},
-]
-
-
-def called(values):
-    return "-".join(str(value) for value in values.values())
-
-
 @pytest.fixture
 def trainings(card, monkeypatch, tmp_path):
     """A function that prepares a run, on the stand-in or the CPU, with the same operations."""
@@ -76,12 +72,10 @@ def trainings(card, monkeypatch, tmp_path):
 
 
 def rows(training):
-    return [
-        [value for name, value in vars(row).items() if name != "seconds"] for row in training.rows
-    ]
+    return [list(row.values()) for row in without_clock(training.rows)]
 
 
-@pytest.mark.parametrize("values", RUNS, ids=called)
+@pytest.mark.parametrize("values", RUNS, ids=str)
 def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values):
     reference = trainings(values, "cpu")
     reference.proceed()
@@ -103,7 +97,7 @@ def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values):
     assert rows(resumed)[-1] == pytest.approx(rows(whole)[-1], nan_ok=True)
 
 
-@pytest.mark.parametrize("values", RUNS, ids=called)
+@pytest.mark.parametrize("values", RUNS, ids=str)
 def test_runs_in_lockstep_on_a_gpu_are_those_on_the_cpu(card, trainings, values, caplog):
     """Their gradients are taken by one CUDA graph, and models are evaluated by vmap."""
     caplog.set_level("DEBUG", "ngo")

@@ -21,17 +21,26 @@ from ngo.native import build
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 
 CHAINS = ("linear", "toy_net", "mnist_fc", "mnist_cnn", "cifar10_cnn", "cifar100_cnn", "mnist_vae")
+IMAGES = {
+    "padding": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, padding=1), nn.Flatten()),
+    "strides": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, stride=2), nn.Flatten()),
+    "even kernels": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 4), nn.Flatten()),
+    "no bias": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, bias=False), nn.Flatten()),
+    "no pooling": lambda g: nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten()),
+    "wider pooling": lambda g: nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.MaxPool2d(3), nn.ReLU(), nn.Flatten()
+    ),
+    "images as outputs": lambda g: ConvPoolReLU2d(1, 2, 3),
+    "linear layers of columns": lambda g: nn.Sequential(nn.Linear(9, 3), nn.Flatten()),
+}
 
 
 def random_model(seed):
     """A model of random layers of random sizes."""
     rng = random.Random(seed)
     images = rng.random() < 0.6
-    shape = (
-        (rng.randint(1, 3), rng.randint(6, 13), rng.randint(6, 13))
-        if images
-        else (rng.randint(1, 40),)
-    )
+    sizes = [(1, 3), (6, 13), (6, 13)] if images else [(1, 40)]
+    shape = tuple(rng.randint(*size) for size in sizes)
     task = rng.choice(["classification", "regression"])
     state = rng.getstate()
 
@@ -114,14 +123,10 @@ def test_gradients_of_random_chains_are_those_of_float64(part):
 
 
 @pytest.mark.parametrize("name", CHAINS)
-def test_the_papers_networks_are_chains(name):
+def test_the_papers_networks_are_chains_in_training_and_evaluation(name):
     """Of the models, these, and not ResNet-18 and the VAE with batch normalization."""
     check(apart(name, 2, "compiled"), MODELS[name], batch(name, 2, b=9))
-
-
-@pytest.mark.parametrize("name", CHAINS)
-def test_evaluations_are_those_of_the_modules(name):
-    """VAEs have the same noise in both."""
+    # VAEs have the same noise in both.
     ours, theirs = apart(name, 3, "compiled", threads=2), apart(name, 3, "loop")
     chunks = [batch(name, 1, b=b, seed=b) for b in (40, 40, 13)]
     given = [chunk.inputs[0] for chunk in chunks], [chunk.targets[0] for chunk in chunks]
@@ -134,24 +139,15 @@ def test_evaluations_are_those_of_the_modules(name):
     assert ours.evaluate(*given, workers=()).worker_losses == []
 
 
-def hooked(module):
-    module[0].register_forward_hook(lambda *_: None)
-    return module
+def changed(change):
+    """A function that makes a chain and changes it."""
 
+    def make(generator):
+        module = nn.Sequential(nn.Linear(6, 6), nn.ReLU())
+        change(module)
+        return module
 
-def frozen(module):
-    module[0].bias.requires_grad_(False)
-    return module
-
-
-def watched(module):
-    module[0].weight.register_hook(lambda gradient: 2 * gradient)
-    return module
-
-
-def replaced(module):
-    module[1].forward = torch.tanh
-    return module
+    return make
 
 
 class Own(nn.Linear):
@@ -169,10 +165,10 @@ def tied(first, second):
 
 
 OTHERS = {
-    "hooks": lambda g: hooked(nn.Sequential(nn.Linear(6, 6), nn.ReLU())),
-    "frozen parameters": lambda g: frozen(nn.Sequential(nn.Linear(6, 6), nn.ReLU())),
-    "hooks of parameters": lambda g: watched(nn.Sequential(nn.Linear(6, 6), nn.ReLU())),
-    "another forward": lambda g: replaced(nn.Sequential(nn.Linear(6, 6), nn.ReLU())),
+    "hooks": changed(lambda m: m[0].register_forward_hook(lambda *_: None)),
+    "frozen parameters": changed(lambda m: m[0].bias.requires_grad_(False)),
+    "hooks of parameters": changed(lambda m: m[0].weight.register_hook(lambda g: 2 * g)),
+    "another forward": changed(lambda m: setattr(m[1], "forward", torch.tanh)),
     "subclasses": lambda g: Own(6, 6),
     "layers used twice": lambda g: shared(nn.Linear(6, 6)),
     "shared parameters": lambda g: tied(nn.Linear(6, 6), nn.Linear(6, 6)),
@@ -183,22 +179,7 @@ OTHERS = {
     "layers after a softmax": lambda g: nn.Sequential(nn.LogSoftmax(1), nn.Linear(6, 6)),
     "softmax over the batch": lambda g: nn.Sequential(nn.Linear(6, 6), nn.LogSoftmax(0)),
     "no parameters": lambda g: nn.Flatten(),
-    "an autoencoder in a sequence": lambda g: nn.Sequential(
-        VAE(nn.Linear(6, 4), nn.Linear(2, 6), 2, g)
-    ),
-}
-
-IMAGES = {
-    "padding": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, padding=1), nn.Flatten()),
-    "strides": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, stride=2), nn.Flatten()),
-    "even kernels": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 4), nn.Flatten()),
-    "no bias": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, bias=False), nn.Flatten()),
-    "no pooling": lambda g: nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten()),
-    "wider pooling": lambda g: nn.Sequential(
-        nn.Conv2d(1, 2, 3), nn.MaxPool2d(3), nn.ReLU(), nn.Flatten()
-    ),
-    "images as outputs": lambda g: ConvPoolReLU2d(1, 2, 3),
-    "linear layers of columns": lambda g: nn.Sequential(nn.Linear(9, 3), nn.Flatten()),
+    "an inner autoencoder": lambda g: nn.Sequential(VAE(nn.Linear(6, 4), nn.Linear(2, 6), 2, g)),
 }
 
 
@@ -220,9 +201,9 @@ def test_other_tasks_types_and_precisions_are_no_chains():
         TASKS["vae"],
     ):
         assert Population(model, 2, seed=0, task=changed).chain is None
-    assert Population(model, 2, seed=0, precision="bfloat16").chain is None
-    assert Population(model, 2, seed=0, backend="loop").chain is None
-    assert Population("resnet18", 1, seed=0).chain is None
-    assert Population("cifar10_vae", 1, seed=0).chain is None
+    for how in ({"precision": "bfloat16"}, {"backend": "loop"}):
+        assert Population(model, 2, seed=0, **how).chain is None
+    for name in ("resnet18", "cifar10_vae"):
+        assert Population(name, 1, seed=0).chain is None
     population.modules[1][1].register_forward_hook(lambda *_: None)
     assert find_chain(population) is None

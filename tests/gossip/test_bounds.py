@@ -21,6 +21,8 @@ from ngo.theorems.least_squares import LeastSquares, gaussian_problem, sgd
 from ngo.theorems.rounds import delayed_tolerance
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
+SIZES = st.tuples(st.integers(2, 6), st.integers(1, 2), st.integers(0, 10_000))
+RATES = st.tuples(st.floats(0, 1), st.floats(0.5, 0.97), st.floats(0.1, 2), st.floats(0.01, 10))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -58,16 +60,9 @@ def test_the_printed_time_fails_on_two_workers_and_the_corrected_one_holds():
 
 
 @settings(deadline=None, max_examples=20, derandomize=True)
-@given(
-    n=st.integers(2, 6),
-    d=st.integers(1, 2),
-    u=st.floats(0, 1),
-    p=st.floats(0.5, 0.97),
-    gamma=st.floats(0.1, 2),
-    scale=st.floats(0.01, 10),
-    seed=st.integers(0, 10_000),
-)
-def test_consensus_comes_by_the_corrected_times(n, d, u, p, gamma, scale, seed):
+@given(SIZES, RATES)
+def test_consensus_comes_by_the_corrected_times(sizes, rates):
+    (n, d, seed), (u, p, gamma, scale) = sizes, rates
     W, X0, tol = random_weights(n, u, seed), scale * gaussian(n, d, seed), 1e-8
     V0 = float(synchronization_index(X0))
     corrected, sharp = (
@@ -84,6 +79,12 @@ def test_a_finite_time_needs_a_connected_graph_and_a_sublinear_coupling():
     assert bounds.finite_time_bound(1.0, pieces, 0.75) == math.inf
     with pytest.raises(ValueError, match=r"\[1/2, 1\)"):
         bounds.finite_time_bound(1.0, TWO, 1.0)
+    W = mixing_matrix(ring(4))
+    assert integrate(torch.ones(4, 2), W, 0.9, t_end=1, tol=1e-6).consensus_time == 0
+    pieces = metropolis_hastings(4, [(0, 1), (2, 3)]).dense()
+    flow = integrate(gaussian(4), pieces, 0.75, t_end=50, tol=1e-6)
+    assert flow.consensus_time is None
+    assert float(flow.times[-1]) == pytest.approx(50)
 
 
 def test_delay_limits_of_known_spectra():
@@ -206,16 +207,7 @@ def test_continuous_linear_consensus_is_the_matrix_exponential():
     assert torch.allclose(flow.V, synchronization_index(flow.states), rtol=1e-6)
 
 
-def test_a_flow_from_consensus_is_there_at_once_and_one_in_pieces_never():
-    W = mixing_matrix(ring(4))
-    assert integrate(torch.ones(4, 2), W, 0.9, t_end=1, tol=1e-6).consensus_time == 0
-    pieces = metropolis_hastings(4, [(0, 1), (2, 3)]).dense()
-    flow = integrate(gaussian(4), pieces, 0.75, t_end=50, tol=1e-6)
-    assert flow.consensus_time is None
-    assert float(flow.times[-1]) == pytest.approx(50)
-
-
-def test_constants_of_a_problem_made_by_hand():
+def test_a_least_squares_problem_has_its_constants_gradients_and_noise():
     """f_1 = (x² + 4y²)/4 − …: Hessians diag(1, 4)/2 and diag(9, 1)/2."""
     A = torch.tensor([[[1.0, 0], [0, 2]], [[3, 0], [0, 1]]], dtype=torch.float64)
     b = torch.tensor([[1.0, 2], [3, 1]], dtype=torch.float64)
@@ -224,19 +216,15 @@ def test_constants_of_a_problem_made_by_hand():
     assert problem.optimum.tolist() == pytest.approx([1, 1])
     zero = torch.zeros(2, dtype=torch.float64)
     assert problem.gap(zero).item() == pytest.approx(15 / 8)
-
-
-def test_gradient_and_noise_are_those_of_every_sample():
     problem = gaussian_problem(3, 20, 4, noise=0.5, heterogeneity=1.0, seed=0)
     X = gaussian(3, 4)[:, None].requires_grad_()
     losses = ((problem.A @ X[:, 0, :, None])[..., 0] - problem.b).square() / 2
     (full,) = torch.autograd.grad(losses.mean(1).sum(), X, retain_graph=True)
-    gradients = [
-        problem.gradient(X.detach(), torch.full((3, 1, 1), k)).squeeze(1) for k in range(20)
-    ]
-    assert torch.allclose(torch.stack(gradients).mean(0), full[:, 0])
+    samples = [torch.full((3, 1, 1), k) for k in range(20)]
+    gradients = torch.stack([problem.gradient(X.detach(), each).squeeze(1) for each in samples])
+    assert torch.allclose(gradients.mean(0), full[:, 0])
     assert torch.allclose(problem.full_gradient(X.detach()), full)
-    variance = (torch.stack(gradients) - full[:, 0]).square().sum(-1).mean(0)
+    variance = (gradients - full[:, 0]).square().sum(-1).mean(0)
     assert torch.allclose(problem.noise(X.detach(), 1)[:, 0], variance)
     assert torch.allclose(problem.noise(X.detach(), 4)[:, 0], variance / 4)
 

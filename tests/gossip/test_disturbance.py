@@ -1,5 +1,7 @@
 """Disturbed rounds against closed forms of linear gossip."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import torch
 from numpy.polynomial import chebyshev
@@ -14,13 +16,8 @@ W = ring_matrix(N)
 X0 = torch.randn(N, D, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-class Fields:
-    def __init__(self, p):
-        self.p = p
-
-
 def linear(X, W, at, p=1.0):
-    return COUPLINGS["power"].step(X, W, GAMMA, Fields(p), at=at)
+    return COUPLINGS["power"].step(X, W, GAMMA, SimpleNamespace(p=p), at=at)
 
 
 def index(disturbance, rounds, take=linear, X=X0, seed=0):
@@ -45,7 +42,7 @@ def test_a_delay_is_the_consensus_dynamics_whose_first_rounds_are_silent():
     assert np.allclose(actual[4:], V, rtol=1e-9)
 
 
-def test_drift_leaves_the_distance_of_the_closed_form():
+def test_drift_and_noise_leave_the_distances_of_the_closed_forms():
     """In each mode, x = μ (x + b): V is Σ (μ / (1 − μ))² b²."""
     actual = index(Disturbance(drift=0.1), 400)[-1]
     mu, vectors = modes()
@@ -55,17 +52,14 @@ def test_drift_leaves_the_distance_of_the_closed_form():
     assert np.isclose(still[-1], (b**2).sum())
     expected = ((mu / (1 - mu))[:, None] * (vectors.T @ b)) ** 2
     assert np.isclose(actual, expected.sum(), rtol=1e-9)
-
-
-def test_noise_leaves_the_variance_of_the_closed_form():
-    """A mode's variance is μ²s²/(1 − μ²); the mean over 400 rounds is within 6 % of it."""
+    # A mode's variance is μ²s²/(1 − μ²); the mean over 400 rounds is within 6 % of it.
     V = index(Disturbance(noise=0.1), 500)[100:]
     mu, _ = modes()
     expected = D * 0.01 * (mu**2 / (1 - mu**2)).sum()
     assert np.isclose(V.mean(), expected, rtol=0.06)
 
 
-def test_failing_links_conserve_the_mean_and_slow_gossip_down():
+def test_failing_links_conserve_the_mean_and_compression_sends_the_largest_changes():
     seen = []
 
     def take(X, W, at):
@@ -80,9 +74,6 @@ def test_failing_links_conserve_the_mean_and_slow_gossip_down():
     assert abs(kept - 0.6) < 0.05  # 1,800 edges: 4 standard errors
     assert actual[100] > index(Disturbance(), 100)[-1]
     assert actual[-1] < 1e-12
-
-
-def test_compression_sends_the_largest_changes_until_all_is_known():
     states = []
 
     def take(X, W, at):

@@ -14,6 +14,7 @@ from verdicts.registry import UserError
 
 ATTACK = ("sign_flip", "noise", "alie", "dissensus")
 DEFENCE = ("power", "clipped", "clipped_adaptive", "median", "trimmed_mean")
+N, HONEST, GAMMA = 5, 4, 0.2
 
 
 @pytest.mark.parametrize("defence", DEFENCE)
@@ -39,9 +40,6 @@ def test_an_attack_has_the_number_of_liars_and_its_own_options(own_entries):
     row, stream = torch.zeros(1, D), torch.Generator()
     messages = Messages(row, row[0], row, torch.ones(1), 0.1, stream)
     assert torch.equal(ATTACKS["shifted"].send(messages, spec), torch.full((1, D), 2.0))
-
-
-N, HONEST, GAMMA = 5, 4, 0.2
 
 
 def moved(size, coupling, steps=1, **values):

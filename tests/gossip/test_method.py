@@ -13,6 +13,10 @@ from ngo.gossip.topologies.static import chain, complete
 
 TOGETHER = [name for name, entry in METHODS.items() if entry.arrivals != "pair"]
 PAIRS = [*((name, "sgd") for name in TOGETHER), *(("ngo", rule) for rule in LOCAL_RULES)]
+SIZE = 23
+OPTIONS = {"kept_share": 0.1, "levels": 5, "exchange_probability": 1.0, "delay": 1}
+# Workers of ad_psgd meet in pairs, in virtual time only.
+ELSEWHERE = {"gossip_until", "choco", "ad_psgd"}
 
 
 @pytest.mark.parametrize(("name", "rule"), PAIRS)
@@ -27,17 +31,6 @@ def test_the_compiled_step_of_float32_is_that_of_float64(name, rule):
             stepping.run.lr = 0.1 / (1 + t)
             stepping.advance(G.to(stepping.X) * stepping.X)
     assert torch.allclose(compiled.X.double(), exact.X, rtol=0, atol=1e-4)
-
-
-def test_the_rate_decays_as_its_power():
-    def rate(t, **values):
-        stepping = Stepping("ngo", states()[0], **values)
-        stepping.t = t
-        return stepping.step().gamma
-
-    assert [rate(t, gamma=0.6, gamma_decay=0.0) for t in (0, 9)] == [0.6, 0.6]
-    assert rate(3, gamma=0.6, gamma_decay=0.5) == pytest.approx(0.3)
-    assert rate(9, gamma=0.6, gamma_decay=1.0) == pytest.approx(0.06)
 
 
 def test_a_matrix_is_made_at_its_first_use_and_kept_across_steps():
@@ -77,10 +70,6 @@ def test_pulls_that_are_added_are_those_of_gossip_and_opposite_bit_for_bit():
     assert torch.equal(added, before)
 
 
-SIZE = 23
-OPTIONS = {"kept_share": 0.1, "levels": 5, "exchange_probability": 1.0, "delay": 1}
-
-
 def on_an_edge(method, steps, **values):
     """The messages and their bytes, on each edge in a step."""
     W = mixing_matrix(chain(N)) if METHODS[method].graph == "tree" else ring_matrix(N)
@@ -90,10 +79,6 @@ def on_an_edge(method, steps, **values):
         stepping.advance()
     network = stepping.network
     return network.messages / edges / steps, network.bytes_sent / edges / steps
-
-
-# Workers of ad_psgd meet in pairs, in virtual time only.
-ELSEWHERE = {"gossip_until", "choco", "ad_psgd"}
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - ELSEWHERE))
@@ -130,9 +115,8 @@ def after(method, dtype, steps):
     stepping, seen = Stepping(method, X, W, lr=0.05, gamma=0.5, p=1.0, local_steps=2), None
     for t in range(1, steps + 1):
         stepping.advance(curvature * (stepping.X - best))
-        state = torch.cat(
-            [matrix.flatten() for matrix in (stepping.X, *stepping.matrices.values())]
-        )
+        matrices = stepping.X, *stepping.matrices.values()
+        state = torch.cat([matrix.flatten() for matrix in matrices])
         if t & (t - 1) == 0:
             seen = state
         elif method != "proxskip" and torch.equal(state, seen):

@@ -1,5 +1,7 @@
 """What a topology returns, and what is refused: unknown workers, no matrix, no path between all."""
 
+from types import SimpleNamespace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -7,44 +9,54 @@ import torch
 from scipy.sparse import coo_array
 
 from ngo.common.fields import DECLARED, above, whole
+from ngo.common.seeding import torch_stream
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.method import FAILURES, METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.step_parts import REGISTRIES, going_with
 from ngo.gossip.topology import TOPOLOGIES, Mixing, check_connected, topology
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
-
-class Fields:
-    """The fields of a run, as attributes."""
-
-    u = 0.4
-    hops = 2
+pytestmark = pytest.mark.usefixtures("own_entries")
 
 
-@pytest.fixture
-def own_topology(own_entries):
-    """A function that registers given edges as the topology "own"."""
-    return lambda edges: topology("own")(lambda n: edges)
+FIELDS = SimpleNamespace(u=0.4, hops=2)
+SIZES = [*range(2, 9), 12, 16]
+SEEN = SimpleNamespace(
+    u=0.5, peers=1, degree=2, near=2, rewired=0.3, shifts=3, seed=0, receivers=2, clique_size=4,
+    joins="every_pair",
+)  # fmt: skip
+DRAWS = 20
+# Those of a file have tests of their own.
+NAMES = sorted(name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields)
+# Topologies that need no file.
+DRAWN = {name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields}
 
 
-def test_an_edge_counts_once_however_often_it_is_returned(own_topology):
+def own(edges):
+    """The function of the topology "own", which has these edges."""
+    return topology("own")(lambda n: edges)
+
+
+def test_an_edge_counts_once_however_often_it_is_returned():
     """Repeated, reversed, or a self-loop: the degrees of a path on three workers are 1, 2, 1."""
-    graph = own_topology([(1, 0), (0, 1), (0, 1), (1, 2), (2, 2)])(3)
+    graph = own([(1, 0), (0, 1), (0, 1), (1, 2), (2, 2)])(3)
     assert TOPOLOGIES["own"].edges(3) == [(0, 1), (1, 2)]
     assert sorted(graph.edges) == [(0, 1), (1, 2)]
     assert torch.equal(Mixing("own", 3, None).at(0).dense(), mixing_matrix(nx.path_graph(3)))
 
 
 @pytest.mark.parametrize("edge", [(0, 3), (-1, 0)])
-def test_an_edge_to_an_unknown_worker_is_named(own_topology, edge):
-    graph = own_topology([(0, 1), edge])
+def test_an_edge_to_an_unknown_worker_is_named(edge):
+    graph = own([(0, 1), edge])
     message = rf"topology: 'own' has an edge \({edge[0]}, {edge[1]}\) on 3 workers; they are 0 to 2"
-    with pytest.raises(UserError, match=message):
-        TOPOLOGIES["own"].edges(3)
-    with pytest.raises(UserError, match=message):
-        graph(3)
+    for call in (TOPOLOGIES["own"].edges, graph):
+        with pytest.raises(UserError, match=message):
+            call(3)
 
 
-def test_the_matrices_of_a_declared_period_are_made_once(own_entries):
+def test_the_matrices_of_a_declared_period_are_made_once():
     asked = []
 
     @topology("pairs", period=lambda n: n - 1, matching=True)
@@ -52,7 +64,7 @@ def test_the_matrices_of_a_declared_period_are_made_once(own_entries):
         asked.append(t)
         return [(0, 1 + t % (n - 1))]
 
-    mixing = Mixing("pairs", 4, Fields)
+    mixing = Mixing("pairs", 4, FIELDS)
     matrices = [mixing.at(t) for t in range(8)]
     assert asked == [0, 1, 2]
     assert all(matrices[t] is matrices[t % 3] for t in range(8))
@@ -61,7 +73,7 @@ def test_the_matrices_of_a_declared_period_are_made_once(own_entries):
     assert (entry.period(9, u=0.4), entry.matching(9, u=0.4)) == (8, True)
 
 
-def test_a_check_refuses_a_graph_before_it_is_made(own_entries):
+def test_a_check_refuses_a_graph_before_it_is_made():
     def even(n, u):
         if n % 2 or u > 0.5:
             raise UserError("workers: odd.")
@@ -76,7 +88,7 @@ def test_a_check_refuses_a_graph_before_it_is_made(own_entries):
             call(4, u=0.6)
 
 
-def test_a_topology_reads_fields_by_name_and_adds_its_own(own_entries):
+def test_a_topology_reads_fields_by_name_and_may_have_weights_of_its_own():
     hops = whole("how far edges reach", 2, above(0))
 
     @topology("circulant", options={"hops": hops})
@@ -86,10 +98,7 @@ def test_a_topology_reads_fields_by_name_and_adds_its_own(own_entries):
     entry = TOPOLOGIES["circulant"]
     assert (entry.fields, entry.varies) == (("u", "hops"), False)
     assert DECLARED["hops"].owners == ("topology",)
-    assert Mixing("circulant", 7, Fields).at(0).edges == 7 * 4
-
-
-def test_a_topology_may_have_weights_of_its_own(own_entries):
+    assert Mixing("circulant", 7, FIELDS).at(0).edges == 7 * 4
     lazy = torch.tensor([[0.8, 0.2, 0], [0.2, 0.7, 0.1], [0, 0.1, 0.9]], dtype=torch.float64)
 
     @topology("lazy", weighted=True)
@@ -113,7 +122,7 @@ def test_a_topology_may_have_weights_of_its_own(own_entries):
         ([[1], [0, 1]], r"is not a matrix \(.*\)"),
     ],
 )
-def test_a_matrix_of_its_own_is_checked(own_entries, matrix, reason):
+def test_a_matrix_of_its_own_is_checked(matrix, reason):
     topology("own", weighted=True)(lambda n: matrix)
     message = f"^topology: the mixing matrix of 'own' {reason}\\.$"
     for call in (TOPOLOGIES["own"].matrix, TOPOLOGIES["own"].edges):
@@ -122,7 +131,7 @@ def test_a_matrix_of_its_own_is_checked(own_entries, matrix, reason):
         assert "\n" not in str(told.value)
 
 
-def test_a_directed_topology_shares_mass_along_its_edges(own_entries):
+def test_a_directed_topology_shares_mass_along_its_edges():
     """Worker 0 sends to 1 and 2, worker 1 to 2, worker 2 to nobody."""
 
     @topology("stairs", directed=True)
@@ -144,15 +153,13 @@ def test_a_directed_topology_shares_mass_along_its_edges(own_entries):
 @pytest.mark.parametrize(
     "edges", [None, [0, 1], [(0, 1, 2)], [("a", "b")], np.zeros((2, 2)), np.array(3)]
 )
-def test_a_topology_that_returns_no_pairs_is_one_line(own_entries, edges):
-    topology("own")(lambda n: edges)
-    with pytest.raises(
-        UserError, match=r"^topology: 'own' does not return pairs of workers: .*\.$"
-    ):
+def test_a_topology_that_returns_no_pairs_is_one_line(edges):
+    own(edges)
+    with pytest.raises(UserError, match=r"^topology: 'own' does not return pairs of workers: .*"):
         TOPOLOGIES["own"].edges(3)
 
 
-def test_edges_and_matrices_may_be_arrays(own_entries):
+def test_edges_and_matrices_may_be_arrays():
     """Of NumPy, torch or SciPy; an entry of a sparse array that is there twice counts twice."""
     topology("numpy")(lambda n: np.array([(1, 0), (1, 2), (0, 1)]))
     topology("torch")(lambda n: torch.tensor([(1, 0), (1, 2), (0, 1)]))
@@ -166,42 +173,29 @@ def test_edges_and_matrices_may_be_arrays(own_entries):
 
 
 # Edges on four workers, and the first worker that worker 0 does not reach.
-EDGES = {
-    "a pair of four": ([(0, 1)], 2),
-    "no edge": ([], 1),
-    "an isolated worker": ([(0, 1), (1, 2), (0, 2)], 3),
-}
-
-
-@pytest.fixture(autouse=True)
-def removed(own_entries):
-    """The topologies of a test are removed when it ends."""
-
-
-@pytest.mark.parametrize(("edges", "missing"), EDGES.values(), ids=EDGES)
+@pytest.mark.parametrize(
+    ("edges", "missing"), [([(0, 1)], 2), ([], 1), ([(0, 1), (1, 2), (0, 2)], 3)]
+)
 def test_a_graph_in_pieces_is_refused_before_the_run(edges, missing):
-    topology("pieces")(lambda n: edges)
+    own(edges)
     with pytest.raises(UserError) as error:
-        resolve({"topology": "pieces", "workers": 4})
+        resolve({"topology": "own", "workers": 4})
     assert str(error.value) == (
-        "topology: 'pieces' does not connect the 4 workers: there are no paths both ways "
-        f"between worker 0 and worker {missing}; if that is meant, register it with "
+        "topology: 'own' does not connect the 4 workers: there are no paths both ways between "
+        f"worker 0 and worker {missing}; if that is meant, register it with "
         "@ngo.topology('name', connected=False)."
     )
 
 
-def test_a_path_is_needed_in_both_directions():
+def test_a_path_is_needed_in_both_directions_in_some_graph_of_a_period():
     topology("out", directed=True)(lambda n: [(0, i) for i in range(1, n)])
     topology("in", directed=True)(lambda n: [(i, 0) for i in range(1, n)])
     topology("round", directed=True)(lambda n: [(i, (i + 1) % n) for i in range(n)])
-    with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 1;"):
-        check_connected("out", 4, {})
-    with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 1;"):
-        check_connected("in", 4, {})
+    for name in ("out", "in"):
+        with pytest.raises(UserError, match="no paths both ways between worker 0 and worker 1;"):
+            check_connected(name, 4, {})
     check_connected("round", 4, {})
 
-
-def test_graphs_of_a_period_connect_together():
     def pairs(n, t):
         return [(0, 1), (2, 3)] if t % 2 else [(1, 2)]
 
@@ -212,3 +206,109 @@ def test_graphs_of_a_period_connect_together():
         check_connected("repeating", 4, {})
     topology("islands", connected=False)(lambda n: [(0, 1), (2, 3)])
     check_connected("islands", 4, {})
+
+
+# What every registered topology promises, at several numbers of workers.
+
+
+def values_of(name):
+    return {key: getattr(SEEN, key) for key in TOPOLOGIES[name].fields}
+
+
+def facts(name, n):
+    """The period, and whether it is of matchings."""
+    return tuple(getattr(TOPOLOGIES[name], k)(n, **values_of(name)) for k in ("period", "matching"))
+
+
+def courses(name):
+    """For each possible n: n, its facts, and the matrices of two periods, or of ``DRAWS`` steps."""
+    entry = TOPOLOGIES[name]
+    for n in SIZES:
+        try:
+            entry.check_values(n, **values_of(name))
+            mixing = Mixing(name, n, SEEN, torch_stream(0, "graphs"))
+        except UserError:
+            continue
+        steps = range(2 * (facts(name, n)[0] or DRAWS))
+        yield n, facts(name, n), [mixing.at(t).dense() for t in steps]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_matrices_are_doubly_stochastic_connect_all_in_time_and_repeat_as_declared(name):
+    """Computed in each step, without the memory of ``Mixing``."""
+    entry = TOPOLOGIES[name]
+    for n, (period, matching), matrices in courses(name):
+        for W in matrices:
+            assert W.dtype == torch.float64
+            assert (W >= 0).all()
+            assert (W.sum(0) - 1).abs().max() < 1e-12
+            if name != "epidemic_out":  # in which a worker receives from any number of others
+                assert (W.sum(1) - 1).abs().max() < 1e-12
+            assert entry.directed or torch.allclose(W, W.T, rtol=0, atol=1e-15)
+        union = nx.from_numpy_array(sum(matrices).numpy(), create_using=nx.DiGraph)
+        assert not entry.connected or nx.is_strongly_connected(union), n
+        neighbours = [((W + W.T).fill_diagonal_(0) != 0).sum(1).max() for W in matrices]
+        assert (max(neighbours) <= 1) == matching, n
+        if period is None:
+            complete = (matrices[0] != 0).all()
+            assert not all(torch.equal(W, matrices[0]) for W in matrices) or n == 2 or complete
+            continue
+        again = [entry.matrix(n, t=t, **values_of(name)).dense() for t in range(2 * period)]
+        assert all(torch.equal(a, b) for a, b in zip(again, matrices, strict=True))
+        assert all(torch.equal(a, b) for a, b in zip(again, again[period:], strict=False))
+        if n > 3:
+            shifted = [again[k:] + again[:k] for k in range(1, period)]
+            assert not any(all(map(torch.equal, again, other)) for other in shifted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_worker_keeps_what_it_has(name):
+    entry, values = TOPOLOGIES[name], values_of(name)
+    try:
+        entry.check_values(1, **values)
+    except UserError:  # no such graph
+        return
+    W = entry.matrix(1, t=3, generator=torch_stream(0, "graphs"), **values).dense()
+    assert W.dtype == torch.float64
+    assert W.tolist() == [[1.0]]
+    assert entry.edges(1, t=3, generator=torch_stream(0, "graphs"), **values) == []
+    assert facts(name, 1)[0] in (1, None)
+    assert torch.equal(Mixing(name, 1, SEEN, torch_stream(0, "graphs")).at(3).dense(), W)
+
+
+# The table of parts says what resolving a run decides.
+
+
+def possible(**values):
+    """Whether a run may have these values."""
+    try:
+        resolve({"workers": 16, **values})
+    except UserError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(method):
+    entry = METHODS[method]
+    names = {kind: going_with(method, kind) for kind in REGISTRIES if kind != "method"}
+    graphs = {"any": "random_matching", "fixed": "ring", "tree": "chain"}
+    graph = graphs[entry.graph]
+    undirected = {"topology": graph} if entry.decentralized else {}
+    asked = {"method": method}
+    if entry.arrivals == "pair":
+        asked["clock"] = "asynchronous"
+    for kind in ("local_rule", "coupling", "compression", "attack"):
+        if kind == "attack" and "clock" in asked:
+            continue
+        for name in REGISTRIES[kind]:
+            if kind == "coupling" and COUPLINGS[name].matching and entry.graph != "any":
+                continue  # a fixed graph is no matching, beyond two workers
+            assert possible(**asked, **{kind: name}, **undirected) == (name in names[kind]), name
+    found_possible = {name for name in DRAWN if possible(**asked, topology=name)}
+    if entry.graph == "tree":
+        assert found_possible == {"chain", "star"}
+    else:
+        assert found_possible == set(names["topology"]) & DRAWN
+    for name in FAILURES:
+        assert possible(**asked, **{name: 0.1}, **undirected) == entry.bears_failures

@@ -1,7 +1,7 @@
 """Tables that measurements without a trained model make."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -10,17 +10,27 @@ import torch
 from small_theory import OPTIONS
 from torch import nn
 
+from ngo.common.fields import at_least, limit_product, whole, within
 from ngo.measures.consensus import ConsensusOptions, consensus_table
-from ngo.measures.measurement import MEASUREMENTS
+from ngo.measures.measurement import MEASUREMENTS, Measurement, measurement
 from ngo.measures.model_outputs import class_means_loss, reconstruction_loss, workers_variance
 from ngo.measures.rounds import RoundsOptions, rounds_table
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.measures.theory import theory_table
+from ngo.measures.throughput import ThroughputOptions, throughput_table
 from ngo.theorems.table import KINDS, TheoryOptions, rows_of
+from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
+# The columns are asked for alone.
+SMALLEST = replace(
+    OPTIONS, topologies=("ring",), draws=1, delay_rounds=60, starts=1, random_rounds=20,
+    floor_dimension=2, steps=20, points=3, repeats=2, trials=1, trial_steps=20, trial_repeats=2,
+    lemma_states=20,
+)  # fmt: skip
 
-def test_the_table_keeps_every_state():
+
+def test_the_table_keeps_every_state_and_all_cases_have_the_same_initial_state():
     options = ConsensusOptions(p=(0.5, 1, 2), gamma=0.02, rounds=100)
     part = consensus_table(options).query("p == 0.5")
     assert len(part) == 101 * 10
@@ -28,9 +38,6 @@ def test_the_table_keeps_every_state():
     first = part[part["round"] == 0]
     assert first["V"].nunique() == 1
     assert ((first["x"] - first["x"].mean()) ** 2).sum() == pytest.approx(first["V"].iloc[0])
-
-
-def test_all_cases_have_the_same_initial_state_and_random_graphs():
     options = ConsensusOptions(topology="random", workers=4, p=(1, 0.9), delay=(0, 2), rounds=3)
     table = consensus_table(options)
     start = [group["x"].tolist() for _, group in table[table["round"] == 0].groupby(["p", "delay"])]
@@ -54,25 +61,13 @@ def test_a_random_topology_has_means_over_draws_and_the_others_one_graph():
 
 @pytest.fixture(scope="module")
 def rounds():
-    return rounds_table(
-        RoundsOptions(
-            topology=("ring", "one_peer_hypercube"),
-            workers=8,
-            dimension=5,
-            coupling=("power", "capped", "implicit"),
-            p=(0.75, 1.0),
-            gamma=(0.5, 1.0),
-            drift=(0.1,),
-            loss=(0.2, 0.4),
-            rounds=20,
-            early=20,
-            points=6,
-            trials=2,
-        )
-    )
+    cases = {"topology": ("ring", "one_peer_hypercube"), "p": (0.75, 1.0), "gamma": (0.5, 1.0)}
+    cases |= {"coupling": ("power", "capped", "implicit"), "drift": (0.1,), "loss": (0.2, 0.4)}
+    sizes = {"workers": 8, "dimension": 5, "rounds": 20, "early": 20, "points": 6, "trials": 2}
+    return rounds_table(RoundsOptions(**cases, **sizes))
 
 
-def test_the_cases(rounds):
+def test_the_cases_start_alike_count_messages_and_are_exact_over_pairs(rounds):
     """Linear, power, capped; Chebyshev on the ring, implicit over pairs; two γ; four conditions."""
     cases = rounds[["topology", "coupling", "p"]].drop_duplicates()
     assert set(cases.itertuples(index=False, name=None)) == {
@@ -86,9 +81,6 @@ def test_the_cases(rounds):
         ("drift", 0.1), ("loss", 0.2), ("loss", 0.4), ("none", 0.0),
     ]  # fmt: skip
     assert (rounds.groupby(["topology", "coupling", "p", "gamma"]).size() == 4 * 2 * 7).all()
-
-
-def test_all_start_alike_and_count_messages(rounds):
     start = rounds[rounds["round"] == 0]
     assert (start.groupby("seed")["V"].nunique() == 1).all()
     assert (start["messages"] == 0).all()
@@ -97,9 +89,6 @@ def test_all_start_alike_and_count_messages(rounds):
     assert (ring["messages"] == 16 * ring.index).all()
     peers = clean[clean["topology"] == "one_peer_hypercube"]
     assert (peers["messages"] == 8 * peers.index).all()
-
-
-def test_the_hypercube_of_pairs_is_exact_after_three_rounds(rounds):
     exact = rounds.query("topology == 'one_peer_hypercube' and p == 1 and gamma == 1")
     exact = exact[(exact["disturbance"] == "none") & (exact["round"] >= 3)]
     assert len(exact) > 2
@@ -120,14 +109,6 @@ def test_couplings_without_p_are_measured_once_and_a_liar_is_a_disturbance():
     assert rounds["V"].notna().all()
 
 
-# The columns are asked for alone.
-SMALLEST = replace(
-    OPTIONS, topologies=("ring",), draws=1, delay_rounds=60, starts=1, random_rounds=20,
-    floor_dimension=2, steps=20, points=3, repeats=2, trials=1, trial_steps=20, trial_repeats=2,
-    lemma_states=20,
-)  # fmt: skip
-
-
 def test_each_kind_keeps_its_own_columns(tmp_path):
     theory_table(SMALLEST).to_parquet(tmp_path / "theory.parquet")
     table = pd.read_parquet(tmp_path / "theory.parquet")
@@ -141,20 +122,14 @@ def test_each_kind_keeps_its_own_columns(tmp_path):
     assert sorted(rows_of(table, "floors")["p"].unique()) == [0.75]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (
-            {"workers": (2, 200), "delay_rounds": 100_000},
-            "^delay_rounds: workers × delay_rounds is",
-        ),
+def test_options_that_ask_for_too_much_together_are_refused():
+    for values, message in (
+        ({"workers": (2, 200), "delay_rounds": 100_000}, "^delay_rounds: workers × delay_rounds"),
         ({"batch_size": 100_000}, "^repeats: sgd_workers × batch_size × dimension × repeats is 50"),
         ({"samples": 4}, "^dimension: 5 is more than a worker's 4 samples.* it must be 4 or less"),
-    ],
-)
-def test_options_that_ask_for_too_much_together_are_refused(values, message):
-    with pytest.raises(UserError, match=message):
-        replace(TheoryOptions(), **values)
+    ):
+        with pytest.raises(UserError, match=message):
+            replace(TheoryOptions(), **values)
 
 
 class Pictures:
@@ -182,24 +157,14 @@ class Model(nn.Module):
         return self.logits.expand(len(z), *self.logits.shape[1:])
 
 
-def test_the_loss_of_reconstructions_has_no_divergence():
+def test_the_losses_of_reconstructions_and_of_class_means():
     even = Model(torch.zeros(1, 1, 1, 1))
     assert reconstruction_loss(even, Pictures) == pytest.approx(math.log(2))
     assert math.isnan(reconstruction_loss(Model(torch.full((1, 1, 1, 1), math.nan)), Pictures))
-
-
-def test_the_loss_of_class_means_is_that_of_their_grey_levels():
     actual = class_means_loss(Model(torch.zeros(1, 1, 1, 1)), Pictures)
     dark, bright = (0.4 + 0.5) / 3, (1.6 + 0.5) / 3
-    by_hand = [
-        -math.log(1 - dark),
-        -math.log(bright),
-        -0.2 * math.log(dark) - 0.8 * math.log(1 - dark),
-    ]
-    assert actual == pytest.approx(np.mean(by_hand))
-
-
-def test_the_loss_of_class_means_of_256_levels_is_that_of_their_frequencies():
+    mixed = -0.2 * math.log(dark) - 0.8 * math.log(1 - dark)
+    assert actual == pytest.approx((-math.log(1 - dark) - math.log(bright) + mixed) / 3)
     actual = class_means_loss(Model(torch.zeros(1, 256, 1, 1, 1)), Pictures)
     seen, unseen = -math.log(2 / 258), -math.log(1 / 258)
     assert actual == pytest.approx((seen + seen + unseen) / 3)
@@ -210,3 +175,63 @@ def test_the_variance_is_between_workers_not_between_images():
     assert workers_variance(images) == 0
     images[1, 0, 0] = 255
     assert workers_variance(images) == pytest.approx(1 / 8)
+
+
+# Entries of measurements; throughput.
+
+
+@dataclass(frozen=True)
+class Sizes:
+    size: tuple[int, ...] = whole("sizes", (1, 2), within(1, 1000))
+    rounds: int = whole("rounds", 3, at_least(0), optional=True)
+
+    def __post_init__(self) -> None:
+        limit_product(self, "size", "rounds")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("spectra", "measurement: 'spectra' is registered already"),
+        ("two_words", "measurement: 'two_words' is not allowed; use lower-case letters"),
+    ],
+)
+def test_a_measurement_that_can_not_be_registered_is_refused(name, message):
+    with pytest.raises(UserError, match=message):
+        measurement(name, Sizes)(lambda options: None)
+
+
+def test_entries_are_refused_by_their_largest_product_or_without_a_known_setting():
+    Sizes(size=(1, 1000), rounds=10_000)
+    with pytest.raises(UserError, match="^rounds: size × rounds is 10,001,000; it must be 10,000,"):
+        Sizes(size=(1, 1000), rounds=10_001)
+    with pytest.raises(UserError, match="^entry.rounds: size × rounds is 20,000,000; it must be"):
+        Measurement("a", Sizes, print).read("entry", {"size": [2], "rounds": 10**7})
+    with pytest.raises(UserError, match=r"^throughput.a: 'setting' is missing\."):
+        MEASUREMENTS["throughput"].read("throughput.a", {})
+    with pytest.raises(UserError, match="^spectra.a: 'setting' is unknown"):
+        MEASUREMENTS["spectra"].read("spectra.a", {"setting": "b"})
+
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def test_throughput_counts_all_workers_samples_in_turns(tmp_path):
+    made = []
+
+    def make_run(**values):
+        made.append(values["workers"])
+        sine = {"dataset": "sine", "model": "toy_net", "task": "regression"}
+        return resolve({**sine, "method": values["method"]})
+
+    methods = ("centralized", "gossip", "ngo")
+    options = ThroughputOptions(method=methods, workers=(1, 3), steps=2, repeats=2)
+    table = throughput_table(options, make_run, tmp_path)
+    assert made == [3, 3, 3]
+    cases = [(method, n) for method in methods for n in (1, 3)]
+    assert list(zip(table["method"], table["workers"], strict=True)) == 2 * cases
+    assert table["repeat"].tolist() == [0] * 6 + [1] * 6
+    trained = 2 * table["workers"] * 32
+    found = table["samples_per_second"] * table["seconds"]
+    assert found.tolist() == pytest.approx(trained.tolist())
+    assert (table["seconds"] > 0).all()

@@ -21,18 +21,16 @@ from verdicts.registry import UserError
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def alignment_of(folder, **values):
-    return alignment_table(AlignmentOptions(**values), [folder / "m.pt"], folder)
+CONVEX = {"dataset": "least_squares", "model": "linear"}
 
 
 def test_the_gradients_of_least_squares_are_those_of_the_formula(tmp_path):
     """∇F(w) = 2/m Aᵀ(Aw − b) on all m samples, at w̄ + s(w_i − w̄)."""
-    _, snapshots = keep_models(
-        tmp_path / "m.pt", dataset="least_squares", model="linear", spread=1.0
-    )
+    _, snapshots = keep_models(tmp_path / "m.pt", **CONVEX, spread=1.0)
     data = loading.load("least_squares", tmp_path)
     m = len(data.train_inputs)
-    table = alignment_of(tmp_path, scale=[0, 0.5, 2], samples=m)
+    options = AlignmentOptions(scale=[0, 0.5, 2], samples=m)
+    table = alignment_table(options, [tmp_path / "m.pt"], tmp_path)
     A, b = data.train_inputs.double(), data.train_targets.double()
     X = snapshots[3]["X"].double()
     mean = X.mean(0)
@@ -64,7 +62,7 @@ def image(table, kind, worker, k, step):
     return table[chosen & (table["image"] == k)]["value"].to_numpy()
 
 
-def test_samples_of_an_autoencoder_are_those_of_its_modules(tmp_path):
+def test_samples_are_those_of_the_modules_of_an_autoencoder_and_a_regression(tmp_path):
     spec, snapshots = keep_models(tmp_path / "m.pt", (1, 2), dataset="digits", model="mnist_vae")
     table = samples_of(tmp_path, images=2, seed=5)
     assert len(table) == 2 * 784 * 2 * (2 + 4)
@@ -81,12 +79,8 @@ def test_samples_of_an_autoencoder_are_those_of_its_modules(tmp_path):
         for worker, images in enumerate(drawn, start=-1):
             shown = image(table, "generation", worker, k, 2)
             assert np.abs(shown - images[k].flatten().numpy()).max() <= 0.51
-    assert not np.array_equal(
-        image(table, "generation", 0, 0, 2), image(table, "generation", 1, 0, 2)
-    )
-
-
-def test_predictions_of_a_regression(tmp_path):
+    one, other = (image(table, "generation", worker, 0, 2) for worker in (0, 1))
+    assert not np.array_equal(one, other)
     spec, snapshots = keep_models(tmp_path / "m.pt", dataset="sine", model="toy_net")
     table = samples_of(tmp_path, images=11, seed=0)
     data = loading.load("sine", tmp_path)
@@ -119,9 +113,6 @@ def test_the_largest_eigenvalue_is_that_of_the_dense_matrix(eigenvalues):
     H = symmetric(eigenvalues)
     actual = largest_eigenvalue(lambda v: H @ v, len(H), 1e-8)
     assert actual == pytest.approx(max(eigenvalues), rel=1e-6)
-
-
-def test_a_product_that_is_not_finite_has_no_eigenvalue():
     assert math.isnan(largest_eigenvalue(lambda v: v * torch.inf, 5))
 
 
@@ -154,8 +145,7 @@ def test_the_hessian_of_a_small_network_is_the_dense_one():
 
 def test_least_squares_has_the_eigenvalue_and_the_losses_of_the_formula(tmp_path):
     """F(w) = ‖Aw − b‖²/m: the Hessian is 2AᵀA/m, and F(x̄ + δ) − F(x̄) = ∇F(x̄)ᵀδ + ‖Aδ‖²/m."""
-    keep = {"dataset": "least_squares", "model": "linear", "spread": 1.0}
-    _, snapshots = keep_models(tmp_path / "m.pt", **keep)
+    _, snapshots = keep_models(tmp_path / "m.pt", **CONVEX, spread=1.0)
     data = loading.load("least_squares", tmp_path)
     m = len(data.train_inputs)
     table = sharpness_of(tmp_path, samples=m, radius=(0.5, 2.0), directions=100, precision=1e-8)
@@ -185,14 +175,11 @@ def test_least_squares_has_the_eigenvalue_and_the_losses_of_the_formula(tmp_path
         assert row["random_increase"] == pytest.approx(curvature, abs=5 * slope + 0.05 * curvature)
 
 
-def test_models_that_diverged_have_no_sharpness(tmp_path):
-    keep_models(tmp_path / "m.pt", dataset="least_squares", model="linear", spread=math.inf)
+def test_what_diverged_has_no_sharpness_and_more_samples_than_there_are_is_an_error(tmp_path):
+    keep_models(tmp_path / "m.pt", **CONVEX, spread=math.inf)
     (row,) = sharpness_of(tmp_path, samples=20).to_dict("records")
     assert row["diverged"]
     assert math.isnan(row["sharpness"])
-
-
-def test_more_samples_than_there_are_is_an_error(tmp_path):
     keep_models(tmp_path / "m.pt", dataset="digits", model="mnist_cnn")
     with pytest.raises(UserError, match="samples: 1438 is more than digits's 1437 training"):
         sharpness_of(tmp_path, samples=1438)

@@ -15,6 +15,9 @@ from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, convolved_by_patches
 from ngo.models.model import MODELS
 from ngo.models.transformer import SCALE, LoRALinear, with_lora
 
+OPTIONS = [("bias", False), ("groups", 2), ("padding", 1), ("padding", "same"), ("stride", 2)]
+OPTIONS += [("padding", "valid"), ("dilation", 2), ("dtype", torch.float64)]
+
 
 def constant_vae(latent=2, log_variance=0.0, worker=1):
     """An autoencoder whose code does not depend on the image, and whose decoder returns it."""
@@ -26,15 +29,12 @@ def constant_vae(latent=2, log_variance=0.0, worker=1):
     return VAE(encoder, nn.Identity(), latent, torch_stream(0, "dropout", worker))
 
 
-def test_codes_have_the_mean_and_the_variance_that_they_are_given():
+def test_codes_have_their_mean_and_variance_and_in_evaluation_the_same_noise():
     code, mean, log_variance = constant_vae(log_variance=2.0)(torch.zeros(5_000, 3))
     assert mean.eq(5).all()
     assert log_variance.eq(2).all()
     assert code.mean().item() == pytest.approx(5, abs=0.1)
     assert code.var().item() == pytest.approx(7.389, rel=0.05)  # e²
-
-
-def test_in_evaluation_all_codes_have_the_same_noise():
     x = torch.zeros(4, 3)
     first, other = constant_vae(worker=1).eval(), constant_vae(worker=2).eval()
     code = first(x)[0]
@@ -68,7 +68,7 @@ def seeded(make):
         return make()
 
 
-def test_a_layer_starts_as_the_frozen_one_and_adds_a_product():
+def test_lora_factors_alone_are_parameters_and_frozen_weights_those_of_all_workers():
     linear = seeded(lambda: nn.Linear(3, 2))
     layer, x = LoRALinear(linear, 1), torch.ones(4, 3)
     assert torch.equal(layer(x), linear(x))
@@ -77,27 +77,19 @@ def test_a_layer_starts_as_the_frozen_one_and_adds_a_product():
         layer.B.copy_(torch.tensor([[1.0], [-1]]))
     assert torch.allclose(layer(x) - linear(x), SCALE * torch.tensor([6.0, -6]))
 
-
-def test_factors_alone_are_parameters():
-    """All other parameters are buffers of the same values and names."""
-
+    # All other parameters are buffers of the same values and names.
     def make():
         return nn.Sequential(nn.Embedding(5, 4), nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3)))
 
     plain, changed = seeded(make), seeded(lambda: with_lora(make(), rank=2))
-    assert {n: list(p.shape) for n, p in changed.named_parameters()} == {
-        "1.0.A": [2, 4],
-        "1.0.B": [3, 2],
-    }
+    shapes = {n: list(p.shape) for n, p in changed.named_parameters()}
+    assert shapes == {"1.0.A": [2, 4], "1.0.B": [3, 2]}
     frozen = dict(changed.named_buffers())
     assert frozen.keys() == dict(plain.named_parameters()).keys()
     assert all(torch.equal(frozen[n], p) for n, p in plain.named_parameters())
     x = torch.tensor([[0, 4]])
     assert torch.equal(plain(x), changed(x))
-
-
-def test_all_workers_have_the_same_frozen_weights():
-    """Those of gpt_char_small, which they keep in training; also if factors are drawn by worker."""
+    # Those of gpt_char_small, which they keep in training; also if factors are drawn by worker.
     population = Population("gpt_char_lora", 3, seed=1, initialization="by_worker")
     assert (population.buffers == population.buffers[0]).all()
     assert not (population.X[0] == population.X).all()
@@ -110,15 +102,10 @@ def test_all_workers_have_the_same_frozen_weights():
 
 def of_torch(layer):
     """The same layer as torch modules with the same parameters."""
-    options = ("stride", "padding", "dilation", "groups", "padding_mode")
-    convolution = nn.Conv2d(
-        layer.in_channels,
-        layer.out_channels,
-        layer.kernel_size,
-        bias=layer.bias is not None,
-        dtype=layer.weight.dtype,
-        **{name: getattr(layer, name) for name in options},
-    )
+    names = ("kernel_size", "stride", "padding", "dilation", "groups", "padding_mode")
+    options = {name: getattr(layer, name) for name in names}
+    options |= {"bias": layer.bias is not None, "dtype": layer.weight.dtype}
+    convolution = nn.Conv2d(layer.in_channels, layer.out_channels, **options)
     convolution.load_state_dict(layer.state_dict())
     return nn.Sequential(convolution, nn.MaxPool2d(2), nn.ReLU())
 
@@ -141,29 +128,13 @@ def assert_like_torch(layer, x):
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"bias": False},
-        {"groups": 2},
-        {"padding": 1},
-        {"padding": "same"},
-        {"padding": "valid"},
-        {"padding": (1, 2), "padding_mode": "circular"},
-        {"stride": 2},
-        {"dilation": 2},
-        {"dtype": torch.float64},
-    ],
-    ids=str,
-)
-def test_a_convolution_with_any_option_is_torchs(options):
+@pytest.mark.parametrize(("name", "value"), [*OPTIONS, ("padding_mode", "circular")])
+def test_a_convolution_with_any_option_is_torchs(name, value):
+    options = {name: value} | ({"padding": (1, 2)} if name == "padding_mode" else {})
     x = images(3, 4, 14, 13, dtype=options.get("dtype", torch.float32))
     assert_like_torch(ConvPoolReLU2d(4, 6, 3, **options), x)
-
-
-@pytest.mark.parametrize("size", [3, 5, (3, 5), 2, 7])
-def test_a_convolution_of_any_kernel_size_is_torchs(size):
-    assert_like_torch(ConvPoolReLU2d(2, 3, size), images(5, 2, 11, 12))
+    for size in (3, 5, (3, 5), 2, 7):
+        assert_like_torch(ConvPoolReLU2d(2, 3, size), images(5, 2, 11, 12))
 
 
 @pytest.mark.parametrize(

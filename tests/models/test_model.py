@@ -1,7 +1,6 @@
 """The models of the package and of plugins: their parameters, layers and gradients."""
 
-import subprocess
-import sys
+import math
 
 import pytest
 import torch
@@ -10,20 +9,32 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from ngo.common.seeding import stream_seed, torch_stream
+from ngo.data.dataset import Dataset
 from ngo.engine.backends import Stacked
 from ngo.engine.population import Population
 from ngo.models.model import MODELS
-from ngo.models.task import TASKS
+from ngo.models.task import TASKS, normalised_batch
 from ngo.models.transformer import CausalAttention, Transformer
 
-
-def test_models_and_tasks_are_known_without_torch():
-    code = (
-        "import sys; from ngo.models.model import MODELS; from ngo.models.task import TASKS;"
-        "assert (len(MODELS), len(TASKS)) == (13, 4);"
-        "print({'torch', 'torchvision'} & set(sys.modules))"
-    )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
+# Counted by hand from the supplement's tables: weights and biases, and 2 per unit of a batch
+# normalization. A transformer of width w has 12w² + 9w per layer, (8 + 32)w for characters and
+# positions, and 2w + 8(w + 1) at its end.
+PARAMETERS = {
+    "mnist_cnn": 21_840,
+    "mnist_fc": 159_010,
+    "mnist_vae": 1_068_820,
+    "mnist_vae_20": 1_082_680,
+    "cifar10_cnn": 62_006,
+    "cifar10_vae": 1_414_592,
+    "cifar100_cnn": 62_006 + 90 * 85,
+    "resnet18": 11_279_112,
+    "toy_net": 4_353,
+    "linear": 10,
+    "gpt_char": 2 * (12 * 64**2 + 9 * 64) + 40 * 64 + 2 * 64 + 8 * 65,
+    "gpt_char_small": 2 * (12 * 32**2 + 9 * 32) + 40 * 32 + 2 * 32 + 8 * 33,
+    "gpt_char_lora": 4 * (2 * 32 * (4 + 2 + 5 + 5) + 32 + 8),
+}
+NEXT_CHARACTER = TASKS["next_character"]
 
 
 def build(name, seed=0):
@@ -46,26 +57,6 @@ def shapes(module, x):
         if x.shape != before:
             actual.append(tuple(x.shape[1:]))
     return actual
-
-
-# Counted by hand from the supplement's tables: weights and biases, and 2 per unit of a batch
-# normalization. A transformer of width w has 12w² + 9w per layer, (8 + 32)w for characters and
-# positions, and 2w + 8(w + 1) at its end.
-PARAMETERS = {
-    "mnist_cnn": 21_840,
-    "mnist_fc": 159_010,
-    "mnist_vae": 1_068_820,
-    "mnist_vae_20": 1_082_680,
-    "cifar10_cnn": 62_006,
-    "cifar10_vae": 1_414_592,
-    "cifar100_cnn": 62_006 + 90 * 85,
-    "resnet18": 11_279_112,
-    "toy_net": 4_353,
-    "linear": 10,
-    "gpt_char": 2 * (12 * 64**2 + 9 * 64) + 40 * 64 + 2 * 64 + 8 * 65,
-    "gpt_char_small": 2 * (12 * 32**2 + 9 * 32) + 40 * 32 + 2 * 32 + 8 * 33,
-    "gpt_char_lora": 4 * (2 * 32 * (4 + 2 + 5 + 5) + 32 + 8),
-}
 
 
 def batch(name, n, b):
@@ -114,10 +105,7 @@ def test_cifar10_vae_is_the_supplements():
         (32, 3, 2), (32, 3, 1), (16, 3, 2), (768, 3, 2),
     ]  # fmt: skip
     assert sum(isinstance(k, nn.BatchNorm1d | nn.BatchNorm2d) for k in layers) == 10
-
-
-def test_cifar10_vaes_values_come_first_and_colours_second():
-    """Channel 3 v + c of the last layer is the logit of value v of colour c."""
+    # Channel 3 v + c of the last layer is the logit of value v of colour c.
     model = build("cifar10_vae").eval()
     z = torch.randn(2, model.latent, generator=torch_stream(0, "z"))
     channels = model.decoder[:-1](z)
@@ -132,9 +120,6 @@ def test_mnist_cnn_is_the_supplements():
     assert torch.allclose(model.eval()(samples("mnist_cnn", 3)).exp().sum(1), torch.ones(3))
 
 
-LOSS = TASKS["next_character"].loss
-
-
 def small(seed=0, dtype=torch.float64):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -145,7 +130,7 @@ def text(*shape, seed=0):
     return torch.randint(0, 5, shape, generator=torch_stream(seed, "text"))
 
 
-def test_a_position_sees_no_later_character():
+def test_attention_is_torchs_and_sees_no_later_character():
     module, characters = small(), text(3, 12)
     outputs = module(characters)
     assert outputs.shape == (3, 12, 5)
@@ -155,9 +140,6 @@ def test_a_position_sees_no_later_character():
         moved = (module(changed) - outputs).abs().amax((0, 2)) > 1e-9
         assert moved.tolist() == [k >= t for k in range(12)]
     assert torch.allclose(module(characters[:, :7]), outputs[:, :7])
-
-
-def test_attention_is_torchs():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         layer, x = CausalAttention(8, 2).double(), torch.randn(3, 12, 8).double()
@@ -173,8 +155,71 @@ def test_gradients_and_their_derivatives_are_the_numerical_ones():
 
     def loss(weight):
         name = "blocks.0.attention.queries_keys_values.weight"
-        return LOSS(functional_call(module, {name: weight}, (characters,)), characters).mean()
+        return (
+            TASKS["next_character"]
+            .loss(functional_call(module, {name: weight}, (characters,)), characters)
+            .mean()
+        )
 
     point = weight.detach().requires_grad_()
     assert torch.autograd.gradcheck(loss, point, fast_mode=True)
     assert torch.autograd.gradgradcheck(loss, point, fast_mode=True)
+
+
+# Each task: its batches, losses and scores by hand.
+
+
+def test_a_normalised_batch():
+    """Images are normalised; real inputs and all targets are unchanged."""
+    images = torch.tensor([0, 255], dtype=torch.uint8).view(2, 1, 1, 1)
+    labels, half = torch.tensor([0, 1]), torch.full((1, 1, 1), 0.5)
+    data = Dataset("x", 2, images, labels, images, labels, mean=half, std=half)
+    inputs, targets = normalised_batch(data, images, labels)
+    assert inputs.flatten().tolist() == [-1, 1]
+    assert targets is labels
+    real = torch.ones(2, 3)
+    assert normalised_batch(data, real, labels)[0] is real
+
+
+def test_cross_entropy_accuracy_and_squared_error_by_hand():
+    logits, targets = torch.tensor([[0.0, math.log(3)], [2.0, 2.0]]), torch.tensor([1, 1])
+    task = TASKS["classification"]
+    assert task.loss(logits, targets).tolist() == pytest.approx([math.log(4 / 3), math.log(2)])
+    assert task.score(logits, targets).tolist() == [True, False]
+    assert task.labelled
+    outputs, targets = torch.tensor([[[1.0, 2], [0, 0]], [[0, 0], [3, 0]]])
+    assert TASKS["regression"].loss(outputs, targets).tolist() == [2.5, 4.5]
+    assert TASKS["regression"].score is None
+    assert not TASKS["regression"].labelled
+
+
+def test_next_characters_by_hand():
+    """Logits 0, and one logit ln 3 of a right character: losses ln 2 and ln (4/3)."""
+    characters = torch.tensor([[1, 0, 1], [0, 0, 0]])
+    outputs = torch.zeros(2, 3, 2)
+    outputs[1, 0, 0] = math.log(3)
+    outputs[:, 2] = 1e3  # of a character after the last, which is not known
+    actual = NEXT_CHARACTER.loss(outputs, characters).tolist()
+    assert actual == pytest.approx([math.log(2), (math.log(4 / 3) + math.log(2)) / 2])
+    characters = torch.tensor([[1, 0, 1], [0, 1, 1]])
+    outputs = torch.eye(2)[torch.tensor([[0, 1, 0], [0, 0, 1]])]
+    assert NEXT_CHARACTER.score(outputs, characters).tolist() == [1, 0]
+    assert NEXT_CHARACTER.score(outputs[:1], torch.tensor([[1, 0, 0]])).tolist() == [0.5]
+
+
+def test_negative_elbos_by_hand():
+    """Two pixels, Bernoulli, latent size 1: −log p = −ln σ(0) − ln σ(ln 3), KL by its formula."""
+    images = torch.tensor([[[[255, 255]]]], dtype=torch.uint8)
+    logits = torch.tensor([[[[0.0, math.log(3)]]]])
+    mean, log_variance = torch.tensor([[2.0]]), torch.tensor([[math.log(0.25)]])
+    divergence = 0.5 * (2.0**2 + 0.25 - 1 - math.log(0.25))
+    expected = math.log(2) + math.log(4 / 3) + divergence
+    actual = TASKS["vae"].loss((logits, mean, log_variance), images)
+    assert actual.tolist() == [pytest.approx(expected, rel=1e-6)]
+    # Two colour values: one certain to 1/256 (flat logits), one with odds 3 : 1 · 255 others.
+    images = torch.tensor([[[[7]], [[200]]]], dtype=torch.uint8)  # two channels of one pixel
+    logits = torch.zeros(1, 256, 2, 1, 1)
+    logits[0, 200, 1] = math.log(3 * 255)
+    nothing = torch.zeros(1, 4)
+    expected = math.log(256) + math.log(4 / 3)
+    assert TASKS["vae"].loss((logits, nothing, nothing), images).item() == pytest.approx(expected)

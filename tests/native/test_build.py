@@ -63,9 +63,8 @@ def test_the_cache_is_keyed_by_sources_flags_and_processor(compiled, empty_cache
 
 def test_torch_replaces_the_library_where_it_cannot_be_compiled(empty_cache, monkeypatch, caplog):
     def fail(sources, path):
-        raise subprocess.CalledProcessError(
-            1, "zig", stderr="warning: old\na.c:1: error: no room\n"
-        )
+        told = "warning: old\na.c:1: error: no room\n"
+        raise subprocess.CalledProcessError(1, "zig", stderr=told)
 
     monkeypatch.setattr(build, "compile_sources", fail)
     assert not build.available()

@@ -12,7 +12,7 @@ from ngo.models.task import TASKS
 from ngo.training.batches import Batches, BatchStream
 
 
-def test_batches_pass_over_all_samples_and_are_always_full():
+def test_batches_pass_over_all_samples_are_always_full_and_restored():
     owned = np.array([3, 5, 8, 13, 21])
     stream = BatchStream(owned, 2, torch_stream(0, "batches", 0))
     drawn = torch.cat(list(islice(stream, 10))).tolist()
@@ -20,8 +20,6 @@ def test_batches_pass_over_all_samples_and_are_always_full():
         assert sorted(drawn[5 * k : 5 * k + 5]) == owned.tolist()
     assert drawn[:5] != drawn[5:10]
 
-
-def test_a_stream_is_restored():
     def fresh(seed):
         return BatchStream(np.arange(10), 4, torch_stream(seed, "batches", 0))
 
@@ -37,6 +35,10 @@ def test_a_stream_is_restored():
 def streams():
     """The batches of three workers, each from its start."""
     return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]
+
+
+def changes():
+    return [torch_stream(0, "augmentation", i) for i in range(3)]
 
 
 def test_whoever_draws_ahead_all_take_the_same_batches(digits):
@@ -64,9 +66,6 @@ def test_whoever_draws_ahead_all_take_the_same_batches(digits):
 
 
 def test_each_workers_images_are_changed_from_its_own_stream(digits):
-    def changes():
-        return [torch_stream(0, "augmentation", i) for i in range(3)]
-
     task, augment = TASKS["classification"], AUGMENTATIONS["crop_flip"]
     batches = Batches(task, digits, streams(), augment=augment, changes=changes())
     same, each = streams(), changes()
@@ -90,12 +89,7 @@ def test_rows_are_the_same_samples(digits, least_squares):
         (own, least_squares, {}, True),
         (TASKS["classification"], digits, {"augment": augment}, True),
     ):
-        batches, same = (
-            Batches(
-                task, data, streams(), changes=[torch_stream(0, "a", i) for i in range(3)], **how
-            )
-            for _ in range(2)
-        )
+        batches, same = (Batches(task, data, streams(), changes=changes(), **how) for _ in range(2))
         for _ in range(2):
             rows = batches.rows()
             assert (rows.inputs is data.train_inputs) != copied
@@ -111,22 +105,16 @@ def short(short_share, sizes=(30, 3, 7), batch_size=10, **fields):
     """A fit of workers that own this many samples."""
     ends = np.cumsum([0, *sizes])
     parts = [range(*ends[i : i + 2]) for i in range(len(sizes))]
-    return {"partition": parts, "workers": len(sizes), "topology": "complete"} | {
-        "short_share": short_share, "batch_size": batch_size, "epochs": 2, **fields
-    }  # fmt: skip
+    given = {"partition": parts, "workers": len(sizes), "topology": "complete", "epochs": 2}
+    return {**given, "short_share": short_share, "batch_size": batch_size, **fields}
 
 
-def test_a_batch_larger_than_a_share_names_the_smallest_share_and_its_worker():
-    for fields in (short("error"), {**short("error"), "partition": "iid"}):
-        worker, share = (1, 3) if fields["partition"] != "iid" else (0, 16)
-        fields["batch_size"] = 20
-        text = told(**fields)
+def test_short_shares_are_named_or_repeat_and_count_all_samples():
+    for more, worker, share in (({}, 1, 3), ({"partition": "iid"}, 0, 16)):
+        text = told(**{**short("error", batch_size=20), **more})
         assert f"batch_size: 20 is larger than worker {worker}'s share of {share} samples" in text
     random = told(partition="dirichlet", beta=0.5, batch_size=40)
     assert re.search("batch_size: 40 is larger than worker [0-2]'s share of [0-9]+ sam", random)
-
-
-def test_short_shares_that_repeat_have_full_batches_and_count_all_samples():
     rows = quick(**short("repeat", sizes=[6] * 8)).metrics
     assert rows["samples"].iloc[-1] == rows["step"].iloc[-1] * 80
     assert rows["epoch"].tolist() == (rows["samples"] / 48).tolist()
@@ -141,8 +129,7 @@ def test_a_run_with_short_shares_resumes_with_equal_bytes_on_any_threads(tmp_pat
     assert seen[0] == 4
     assert equal(resumed, quick(**fields))
     loop, threads = (quick(**fields, backend=name) for name in ("loop", "threads"))
-    assert [row(worker).tolist() for worker in threads.models] == (
-        [row(worker).tolist() for worker in loop.models]
-    )
+    pairs = zip(loop.models, threads.models, strict=True)
+    assert all(torch.equal(*map(row, pair)) for pair in pairs)
     assert len(quick(**fields, backend="vmap").models) == 3
     assert len(quick(**fields, clock="asynchronous").models) == 3

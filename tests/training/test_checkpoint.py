@@ -7,6 +7,7 @@ import pickle
 import signal
 import time
 import zipfile
+from unittest.mock import Mock
 
 import pytest
 import running
@@ -19,9 +20,10 @@ from ngo.training.snapshots import UNREADABLE, load_tensors
 from verdicts.registry import UserError
 
 TERM, INT = signal.SIGTERM, signal.SIGINT
+ODD = {"about": {"lr": [torch.zeros(3)], "run": "a"}, "state": {}}
 
 
-def test_a_state_is_read_as_it_was_written(tmp_path):
+def test_a_state_is_read_as_it_was_written_and_a_foreign_run_is_named(tmp_path):
     about = {"run": "a", "lr": 0.1, "code": "1"}
     part = torch.arange(10**6)[:4]  # the rest of its memory stays out of the file
     write(tmp_path / "c.pt", about, {"step": 3, "X": part, "rows": [{"part": part}]})
@@ -35,30 +37,6 @@ def test_a_state_is_read_as_it_was_written(tmp_path):
         read(tmp_path / "c.pt", {**about, "code": "2"})
     with pytest.raises(UserError, match="none.pt' does not exist"):
         read(tmp_path / "none.pt", about)
-
-
-class Evil:
-    def __reduce__(self):
-        return os.system, ("touch executed",)
-
-
-ODD = {"about": {"lr": [torch.zeros(3)], "run": "a"}, "state": {}}
-
-
-@pytest.mark.parametrize("content", [Evil(), {"about": {}}, 3, ODD])
-def test_no_file_is_trusted(content, tmp_path, monkeypatch):
-    """Even with a true checksum: nothing in it is executed, and no run is restored from it."""
-    monkeypatch.chdir(tmp_path)
-    buffer = io.BytesIO()
-    torch.save(content, buffer)
-    for data in (buffer.getvalue(), pickle.dumps(content, protocol=2)):
-        (tmp_path / "checkpoint.pt").write_bytes(data + hashlib.sha256(data).digest())
-        with pytest.raises(Refused, match="it holds no run"):
-            read(tmp_path / "checkpoint.pt", {})
-    assert files(tmp_path) == ["checkpoint.pt"]
-
-
-def test_a_foreign_run_is_named_in_a_line(tmp_path):
     write(tmp_path / "c.pt", {"run": "a\nb", "lr": "x" * 10_000}, {})
     with pytest.raises(Foreign, match="^it is of the run of another version, with lr 'xx") as told:
         read(tmp_path / "c.pt", {"run": "a", "lr": 0.1})
@@ -66,41 +44,38 @@ def test_a_foreign_run_is_named_in_a_line(tmp_path):
     assert len(str(told.value)) < 200
 
 
-class Kept:
-    """A state that counts its calls."""
-
-    def __init__(self, seconds=0.0):
-        self.times = 0
-        self.seconds = seconds
-
-    def __call__(self):
-        self.times += 1
-        time.sleep(self.seconds)
-        return {}
+def saved(content, **how):
+    file = io.BytesIO()
+    torch.save(content, file, **how)
+    return file
 
 
-def test_a_checkpoint_is_due_at_evaluations_and_by_the_clock(tmp_path):
-    state = Kept()
-    never = Checkpoints(tmp_path / "c.pt", {}, every=0)
-    never.keep(0, 9, False, state)
-    assert state.times == 0
-    never.keep(1, 9, True, state)
-    assert state.times == 1
-    always = Checkpoints(tmp_path / "c.pt", {}, every=1e-9)
-    for step in range(3):
-        always.keep(step, 9, False, state)
-    assert state.times == 4
-    minutely = Checkpoints(tmp_path / "c.pt", {}, every=60)
-    minutely.keep(0, 9, False, state)
-    assert state.times == 4
+class Harm:
+    def __reduce__(self):
+        return os.system, ("touch ran",)
 
 
-def test_slow_checkpoints_are_rare(tmp_path):
-    slow = Kept(seconds=0.1)
+@pytest.mark.parametrize("content", [Harm(), {"about": {}}, 3, ODD])
+def test_no_file_is_trusted(content, tmp_path, monkeypatch):
+    """Even with a true checksum: nothing in it is executed, and no run is restored from it."""
+    monkeypatch.chdir(tmp_path)
+    for data in (saved(content).getvalue(), pickle.dumps(content, protocol=2)):
+        (tmp_path / "checkpoint.pt").write_bytes(data + hashlib.sha256(data).digest())
+        with pytest.raises(Refused, match="it holds no run"):
+            read(tmp_path / "checkpoint.pt", {})
+    assert files(tmp_path) == ["checkpoint.pt"]
+
+
+def test_a_checkpoint_is_due_at_evaluations_and_by_the_clock_and_rare_if_slow(tmp_path):
+    state = Mock(return_value={})
+    for every, evaluated, times in ((0, False, 0), (0, True, 1), (1e-9, False, 2), (60, False, 2)):
+        Checkpoints(tmp_path / "c.pt", {}, every=every).keep(1, 9, evaluated, state)
+        assert state.call_count == times
+    slow = Mock(side_effect=lambda: time.sleep(0.1) or {})
     checkpoints = Checkpoints(tmp_path / "c.pt", {})
     for step in range(9):
         checkpoints.keep(step, 9, True, slow)
-    assert slow.times == 1  # the next is due 0.1 / SHARE = 2 s later
+    assert slow.call_count == 1  # the next is due 0.1 / SHARE = 2 s later
 
 
 def test_a_checkpoint_that_cannot_be_written_stops_no_run(tmp_path):
@@ -114,7 +89,7 @@ def test_a_checkpoint_that_cannot_be_written_stops_no_run(tmp_path):
         with pytest.raises(Stopped, match="stopped at step 3 of 9.* no checkpoint was written"):
             checkpoints.keep(3, 9, True, dict)
     assert len(told) == 1
-    assert "can't be written" in told[0]
+    assert "can't be written to: File exists; training continues" in told[0]
 
 
 def test_signals_together_are_one_and_handlers_are_restored(tmp_path):
@@ -143,17 +118,6 @@ def test_a_later_second_signal_ends_a_run_at_once(forked, tmp_path):
     process = forked(target=insist, args=(tmp_path / "c.pt", TERM, INT))
     process.start()
     assert running.exit_code(process) == -INT
-
-
-def saved(content, **how):
-    file = io.BytesIO()
-    torch.save(content, file, **how)
-    return file
-
-
-class Harm:
-    def __reduce__(self):
-        return os.system, ("touch ran",)
 
 
 def compressed(file):

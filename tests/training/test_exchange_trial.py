@@ -7,22 +7,18 @@ from runs import CONVEX, digits_run
 from tiny_runs import ENTRIES
 
 import ngo
+from ngo.gossip.method import GOSSIP_FIELDS, method
 from ngo.training.exchange_trial import Trial
 from ngo.training.learning_problem import make_problem
 from ngo.training.run import stepper_of
 
+pytestmark = pytest.mark.usefixtures("own_entries")
+
 #: Fields whose entries send, or change what is sent, and those that seldom matter.
 SENT = ("method", "coupling")
-SELDOM = (
-    "attack",
-    "topology",
-    "schedule",
-    "local_rule",
-    "order",
-    "outer_rule",
-    "outer_momentum_of",
-)
-SELDOM += ("initialization", "weights")
+SELDOM = ("attack", "topology", "schedule", "local_rule", "order", "outer_rule")
+SELDOM += ("outer_momentum_of", "initialization", "weights")
+READS = "step.gossip() reads topology, gamma, gamma_decay, coupling, p."
 
 
 def right():
@@ -45,13 +41,12 @@ def right():
         yield "clock", {"method": "ngo", "clock": clock, "speed": "log_normal"}
 
 
-def right_methods():
-    for field, values in right():
-        marks = pytest.mark.slow if field in SELDOM else ()
-        yield pytest.param(values, marks=marks, id="-".join(map(str, values.values())))
+RIGHT = [
+    pytest.param(values, marks=[pytest.mark.slow] * (field in SELDOM)) for field, values in right()
+]
 
 
-@pytest.mark.parametrize("values", list(right_methods()))
+@pytest.mark.parametrize("values", RIGHT, ids=lambda values: "-".join(map(str, values.values())))
 def test_right_methods_pass(values, least_squares):
     """Among them those whose couplings use a part of what is sent."""
     values = {"workers": 8, "batch_size": 8, "gamma": 0.5, **CONVEX, **values}
@@ -73,22 +68,13 @@ def reads_rows(step):
     W = step.network.W
     pull = torch.zeros_like(step.X)
     weights = W.weights[:, None].to(step.X)
-    step.X.add_(
-        pull.index_add_(0, W.receivers, weights * (step.X[W.senders] - step.X[W.receivers]))
-    )
-
-
-def takes_the_mean(step):
-    step.X.copy_(step.X.mean(0))
+    moves = weights * (step.X[W.senders] - step.X[W.receivers])
+    step.X.add_(pull.index_add_(0, W.receivers, moves))
 
 
 def rolls(step):
     step.network.mix(step.X)
     step.X.add_(step.X.roll(1, 0)).div_(2)
-
-
-def follows_a_leader(step):
-    step.X.lerp_(step.X[0].clone(), 0.1)
 
 
 def reads_momentum(step):
@@ -104,19 +90,9 @@ def measures_distances(step):
         step.network.mix(step.X)
 
 
-def every_tenth_step(step):
-    if step.t % 10 == 9:
-        takes_the_mean(step)
-
-
 def of_gradients(step):
     step.network.mix(step.X)
     step.X.sub_(step.G.mean(0), alpha=step.lr)
-
-
-def half_of_the_mean(step):
-    k = step.X.shape[1] // 2
-    step.X[:, :k] = step.network.mean(step.X)[..., :k]
 
 
 def every_second_number(step):
@@ -144,17 +120,15 @@ def own(update):
 @pytest.mark.parametrize(
     ("update", "counted"),
     [
+        (lambda step: step.X.copy_(step.X.mean(0)), "0 messages"),
+        (lambda step: step.X.lerp_(step.X[0].clone(), 0.1), "0 messages"),  # a leader's
+        (lambda step: step.X.copy_(step.X.mean(0)) if step.t % 10 == 9 else 0, "0 messages"),
+        *((each, "6 messages") for each in (reads_momentum, measures_distances, of_gradients)),
         (reads_rows, "0 messages with 0 bytes"),
-        (takes_the_mean, "0 messages"),
         (rolls, "6 messages with 384 bytes"),
-        (follows_a_leader, "0 messages"),
-        (reads_momentum, "6 messages"),
-        (measures_distances, "6 messages"),
-        (every_tenth_step, "0 messages"),
-        (of_gradients, "6 messages"),
     ],
 )
-def test_rows_that_are_read_without_being_counted_are_refused(update, counted, own_entries):
+def test_rows_that_are_read_without_being_counted_are_refused(update, counted):
     line = told(method=own(update), topology="ring", epochs=4)
     assert "method: 'own' reads rows of other workers that step.network has not handed out" in line
     assert f"its first exchange counts {counted}" in line
@@ -163,48 +137,38 @@ def test_rows_that_are_read_without_being_counted_are_refused(update, counted, o
 @pytest.mark.parametrize(
     ("update", "text"),
     [
-        (half_of_the_mean, "uses none of 8 of the 16 numbers that mean sends"),
+        (lambda s: s.X[:, :8].copy_(s.network.mean(s.X)[..., :8]), "8 of the 16 numbers that mean"),
         (every_second_number, "uses none of 8 of the 16 numbers that mix sends"),
         (a_layer_of_theirs, "uses none of 13 of the 16 numbers that neighbours sends"),
     ],
 )
-def test_numbers_that_are_counted_and_reach_nobody_are_refused(update, text, own_entries):
+def test_numbers_that_are_counted_and_reach_nobody_are_refused(update, text):
     assert text in told(method=own(update), topology="ring")
 
 
-def by_neighbours(step):
+def by_neighbours(step, columns=16):
     """Dsgd by hand."""
-    receivers, weights, theirs = step.network.neighbours(step.X)
-    pulls = weights * (theirs - step.X[receivers])
-    step.X.index_add_(0, receivers, pulls)
-
-
-def half_by_neighbours(step):
-    half = step.X[:, :8]
-    receivers, weights, theirs = step.network.neighbours(half)
-    half.index_add_(0, receivers, weights * (theirs - half[receivers]))
+    rows = step.X[:, :columns]
+    receivers, weights, theirs = step.network.neighbours(rows)
+    rows.index_add_(0, receivers, weights * (theirs - rows[receivers]))
 
 
 def last(run, *names):
     return run.metrics[list(names)].iloc[-1].to_list()
 
 
-def test_neighbours_rows_count_as_in_dsgd_and_a_half_counts_half(own_entries):
+def test_neighbours_rows_count_as_in_dsgd_and_a_half_counts_half():
     how = {"topology": "ring", "link_failure": 0.2, "absence": 0.1, "epochs": 2}
     known = last(quick(method="dsgd", **how), "V", "messages", "bytes_sent")
     whole = last(quick(method=own(by_neighbours), **how), "V", "messages", "bytes_sent")
     assert whole[0] == pytest.approx(known[0], rel=1e-4)
     assert whole[1:] == known[1:]
-
-
-def test_half_of_the_neighbours_rows_counts_half(own_entries):
-    messages, sent = last(
-        quick(method=own(half_by_neighbours), topology="ring"), "messages", "bytes_sent"
-    )
+    half = quick(method=own(lambda step: by_neighbours(step, 8)), topology="ring")
+    messages, sent = last(half, "messages", "bytes_sent")
     assert sent == messages * 8 * 4
 
 
-def test_a_method_that_keeps_its_state_elsewhere_is_refused(own_entries):
+def test_a_method_that_keeps_its_state_elsewhere_is_refused():
     """The trial calls it several times: its own run would begin with what they have left."""
     momentum = {}
 
@@ -217,7 +181,7 @@ def test_a_method_that_keeps_its_state_elsewhere_is_refused(own_entries):
     assert "or what it has kept outside of step.matrix" in told(method=own(heavy_ball))
 
 
-def test_right_methods_of_ones_own_are_not_refused(own_entries):
+def test_right_methods_of_ones_own_are_not_refused():
     """Rare exchanges, several of them, thresholds, random draws, lists of what has been seen."""
     seen = []
 
@@ -236,10 +200,75 @@ def test_right_methods_of_ones_own_are_not_refused(own_entries):
     assert quick(method=own(odd), topology="ring", epochs=3).spec.method == "own"
 
 
-def test_neighbours_rows_are_refused_in_virtual_time_without_waiting(own_entries):
+def test_neighbours_rows_and_a_second_exchange_are_refused_in_virtual_time():
     @ngo.method("late", fields=("topology",), asynchronous=True, local_steps=1, delay=0)
     def late(step):
         by_neighbours(step)
 
     line = told(method="late", topology="ring", clock="asynchronous", speed="log_normal")
     assert line.startswith("clock: 'asynchronous' is not possible with a method that exchanges")
+
+    @method("twice", fields=GOSSIP_FIELDS, asynchronous=True, local_steps=1)
+    def twice(step):
+        step.gossip()
+        step.gossip()
+
+    line = told(method="twice", clock="asynchronous", speed="log_normal")
+    assert "clock: 'asynchronous' is not possible with a method that exchanges other than" in line
+
+
+# What a method of one's own does wrong is told in one line, with its name, file and line.
+
+
+def test_fit_names_a_method_that_fails_and_raises_a_callbacks_own_error():
+    @method("sums", fields=("topology",))
+    def sums(step):
+        step.network.pull(step.X[:2], step.coupling, 1.0, step.run)
+
+    text = told(method="sums")
+    assert text.startswith("method 'sums' (test_exchange_trial.py, line ")
+    assert text.endswith("2 rows are exchanged among 3 workers.")
+
+    @method("stays", fields=("topology",))
+    def stays(step):
+        pass
+
+    def callback(state):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="^mine$"):
+        quick(method="stays", on_step=callback)
+
+
+def registered(fields, update):
+    @method("own", fields=fields)
+    def own(step):
+        update(step)
+
+    return "own"
+
+
+@pytest.mark.parametrize(
+    ("fields", "missing"),
+    [((), "topology"), (("topology", "gamma", "gamma_decay", "coupling"), "p")],
+)
+def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
+    line = told(method=registered(fields, lambda step: step.gossip()))
+    assert line == (
+        f"method: 'own' uses the field {missing!r} of a run and does not declare it; add "
+        f"{missing!r} to fields=(…) where it is registered; {READS}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "update", "missing"),
+    [
+        ((), lambda step: step.network.mix(step.X), "topology"),
+        (("topology",), lambda step: step.add_pulls(step.G, at=step.X), "coupling"),
+        (("topology",), lambda s: s.send_compressed(s.X, s.X, s.X[:0]), "compression"),
+        (("topology",), lambda step: step.run.delay + 1, "delay"),
+    ],
+)
+def test_other_uses(fields, update, missing):
+    line = told(method=registered(fields, update))
+    assert line.startswith(f"method: 'own' uses the field {missing!r} of a run and does not decl")

@@ -3,14 +3,14 @@
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from own_modules import DATA, equal, linear, quick, row, stop_at, told
+from own_modules import DATA, Stochastic, equal, linear, quick, row, stop_at
 from runs import CONVEX, trained
 from torch import nn
-from torch.nn import functional as F
 
 import ngo
 from ngo.models.model import MODELS
@@ -22,21 +22,17 @@ def test_the_result_is_that_of_the_packages_own_run(least_squares):
     """Same values, data and initial parameters: the same metrics and models, bit by bit."""
     fields = {"workers": 4, "batch_size": 8, "epochs": 2.0, "eval_every": 0.5, "seed": 3}
     rows, population = trained(resolve({**CONVEX, **fields}), least_squares)
-    data = least_squares
-    run = fit(
-        lambda: MODELS["linear"].build(torch.Generator()),
-        (data.train_inputs, data.train_targets),
-        (data.test_inputs, data.test_targets),
-        **fields,
-        progress=False,
-    )
+    d = least_squares
+    train, test = ((d.train_inputs, d.train_targets), (d.test_inputs, d.test_targets))
+    module = partial(MODELS["linear"].build, torch.Generator())
+    run = fit(module, train, test, progress=False, **fields)
     assert torch.equal(population.X, torch.stack([row(model) for model in run.models]))
     for name in ("consensus_loss", "workers_loss_std", "train_loss", "V", "bytes_sent", "step"):
         expected = [getattr(each, name) for each in rows]
         assert run.metrics[name].tolist() == pytest.approx(expected, rel=0, abs=0, nan_ok=True)
 
 
-def test_metrics_hold_every_field_of_the_run():
+def test_metrics_hold_every_field_and_models_are_independent_modules_of_the_users_class():
     run = quick(lr=0.2, batch_size=np.int64(4), p=np.float64(0.8))
     table = run.metrics
     assert table["step"].tolist() == [0, 2, 4]
@@ -45,8 +41,6 @@ def test_metrics_hold_every_field_of_the_run():
     assert (run.spec.lr, run.spec.p, run.spec.model) == (0.2, 0.8, "Linear")
     assert repr(run).startswith(f"Fit({run.spec.id}: 3 workers, step 4, consensus loss ")
 
-
-def test_models_are_independent_modules_of_the_users_class():
     class Net(nn.Linear):
         pass
 
@@ -61,26 +55,18 @@ def test_models_are_independent_modules_of_the_users_class():
     assert float(accuracy) == pytest.approx(run.metrics["consensus_accuracy"].iloc[-1])
 
 
-class Stochastic(nn.Linear):
-    def forward(self, x):
-        return super().forward(F.dropout(x, 0.5, self.training))
-
-
 class Sampling(nn.Linear):
     def forward(self, x):  # in evaluation too
         return super().forward(x + torch.randn_like(x))
 
 
-def test_equal_arguments_give_equal_results():
+def test_equal_arguments_give_equal_results_with_draws_of_each_workers_stream():
     for module in (linear, nn.Sequential(nn.Dropout(), linear()), Stochastic(3, 4), Sampling(3, 4)):
         first = quick(module)
         torch.rand(1)
         assert equal(first, quick(module))
-        assert equal(first, quick(module, threads=2))
+        assert equal(first, quick(module, threads=2, on_step=lambda state: torch.rand(3)))
         assert not equal(first, quick(module, seed=1))
-
-
-def test_dropout_draws_from_the_workers_streams():
     images = DATA[0].reshape(-1, 3, 1, 1), DATA[1]
     module = nn.Sequential(
         nn.Dropout2d(0.3), nn.Conv2d(3, 8, 1), nn.Flatten(), nn.Dropout(), nn.Linear(8, 4)
@@ -90,13 +76,7 @@ def test_dropout_draws_from_the_workers_streams():
     assert torch.allclose(runs[0].models[2][4].weight, runs[2].models[2][4].weight, atol=1e-5)
 
 
-def test_a_module_that_draws_globally_has_no_other_backend():
-    text = told(module=Stochastic(3, 4), backend="threads")
-    assert "backend: 'threads' is not allowed" in text
-    assert "must be auto or loop" in text
-
-
-def test_fits_in_threads_are_what_they_are_alone():
+def test_fits_in_threads_are_what_they_are_alone_and_nothing_global_changes():
     def module():
         first = nn.Linear(3, 8)
         time.sleep(0.02)  # another thread would draw here
@@ -108,27 +88,22 @@ def test_fits_in_threads_are_what_they_are_alone():
     assert torch.equal(torch.get_rng_state(), before)
     assert all(equal(run, quick(module, seed=seed)) for seed, run in enumerate(runs))
 
+    def settings():
+        streams = torch.get_rng_state().tolist(), np.random.get_state()[1].tolist()
+        return streams, torch.get_default_dtype(), torch.get_num_threads(), sys.getswitchinterval()
 
-def test_nothing_global_changes():
-    before = torch.get_default_dtype(), torch.get_num_threads(), sys.getswitchinterval()
-    torch.set_default_dtype(torch.float64)
-    torch.set_num_threads(2)
-    sys.setswitchinterval(0.01)
-    streams = torch.get_rng_state(), np.random.get_state()[1].copy()
+    before = settings()[1:]
     try:
+        torch.set_default_dtype(torch.float64)
+        torch.set_num_threads(2)
+        sys.setswitchinterval(0.01)
+        own = settings()
         quick(lambda: nn.Linear(3, 4))
-        assert torch.equal(torch.get_rng_state(), streams[0])
-        assert (np.random.get_state()[1] == streams[1]).all()
-        assert torch.get_default_dtype() == torch.float64
-        assert torch.get_num_threads() == 2
-        assert sys.getswitchinterval() == 0.01
+        assert settings() == own
     finally:
         torch.set_default_dtype(before[0])
         torch.set_num_threads(before[1])
         sys.setswitchinterval(before[2])
-
-
-def test_the_module_stays_as_it_is():
     module = nn.Linear(3, 4).eval()
     values = {name: value.clone() for name, value in module.state_dict().items()}
     quick(module)
@@ -145,26 +120,12 @@ def test_a_run_that_diverges_is_warned_of_in_a_line():
     before, step = run.metrics["step"].iloc[-2:]
     assert str(warning.message) == (
         f"fit: the run diverged between steps {before} and {step}: a loss or a parameter is no "
-        "longer finite, and it ended there; try a smaller lr or gamma (lr is 1e+30, gamma "
-        "is 1)."
+        "longer finite, and it ended there; try a smaller lr or gamma (lr is 1e+30, gamma is 1)."
     )
     assert warning.filename.endswith("own_modules.py")
 
 
-def test_the_consensus_model_is_the_mean_of_its_workers_and_counts_their_batches():
-    """0 made ``momentum=None`` wrong where training went on from it."""
-    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=None))
-    run = quick(module)
-    assert int(run.consensus[1].num_batches_tracked) == 4  # one for each step
-    assert [int(each[1].num_batches_tracked) for each in run.models] == [4] * 3
-    weights = torch.stack([each[0].weight for each in run.models])
-    assert torch.allclose(run.consensus[0].weight, weights.mean(0), atol=1e-6)
-    buffers = torch.stack([each[1].running_mean for each in run.models])
-    assert torch.allclose(run.consensus[1].running_mean, buffers.mean(0), atol=1e-6)
-    assert not torch.equal(buffers[0], buffers[1])
-
-
-def test_callbacks_see_every_step_and_evaluation():
+def test_callbacks_see_every_step_and_evaluation_as_long_as_they_run():
     steps, evaluations = [], []
     run = quick(on_step=steps.append, on_evaluation=evaluations.append)
     assert [state.step for state in steps] == [1, 2, 3, 4]
@@ -172,9 +133,6 @@ def test_callbacks_see_every_step_and_evaluation():
     assert [state.metrics["V"] for state in evaluations] == run.metrics["V"].tolist()
     assert steps[0].metrics is None
     assert run.stopped is None
-
-
-def test_a_state_is_over_when_its_callback_has_returned():
     states = []
     quick(on_step=states.append)
     with pytest.raises(ngo.UserError, match="the run has gone on from step 1 to 4"):
@@ -191,11 +149,3 @@ def test_a_callback_stops_the_run(name):
     for error in (ZeroDivisionError, SystemExit):
         with pytest.raises(error):
             quick(**{name: stop_at(2, error)})
-
-
-def test_a_callbacks_draws_change_no_result():
-    def draws(state):
-        torch.rand(3)
-
-    module = Stochastic(3, 4)
-    assert equal(quick(module), quick(module, on_step=draws))

@@ -1,14 +1,22 @@
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from conftest import REPOSITORY
-from own_modules import DATA, quick, row, told
+from own_modules import DATA, Stochastic, equal, metrics, quick, row, told
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 from ngo.common import plugins
 from ngo.common.seeding import torch_stream
 from ngo.gossip.method import METHODS
+from ngo.gossip.topology import TOPOLOGIES
+
+X, y = DATA
+ENDLESS = type("Endless", (IterableDataset,), {"__iter__": iter})()
+RING = TOPOLOGIES["ring"].matrix(4).dense()
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2,)])
@@ -18,9 +26,8 @@ def test_regression(shape):
             return super().forward(x).reshape(len(x), *shape)
 
     X = DATA[0]
-    targets = (X @ torch.tensor([[1.0, 0], [0, 2], [1, 1]]))[:, : max(1, *shape, 1)].reshape(
-        -1, *shape
-    )
+    targets = X @ torch.tensor([[1.0, 0], [0, 2], [1, 1]])
+    targets = targets[:, : max(1, *shape, 1)].reshape(-1, *shape)
     run = quick(Shaped(3, *shape or (1,)), (X, targets), epochs=10, lr=0.05)
     assert run.metrics["consensus_loss"].iloc[-1] < 0.1 * run.metrics["consensus_loss"].iloc[0]
     assert run.metrics["consensus_accuracy"].isna().all()
@@ -28,17 +35,13 @@ def test_regression(shape):
     assert run.metrics["consensus_loss"].iloc[-1] == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_loss_as_a_mean_or_per_sample_gives_the_same():
-    runs = [
-        quick(loss=loss)
-        for loss in (None, nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="none"))
-    ]
+def test_losses_as_means_or_per_sample_and_scores_in_the_columns_of_accuracy():
+    losses = (None, nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="none"))
+    runs = [quick(loss=loss) for loss in losses]
     for other in runs[1:]:
         assert np.allclose(row(runs[0].consensus).detach(), row(other.consensus).detach())
         assert np.allclose(runs[0].metrics["workers_loss_mean"], other.metrics["workers_loss_mean"])
 
-
-def test_a_score_goes_into_the_columns_of_accuracy():
     def error(outputs, targets):
         return (outputs["first"] - targets).abs().mean(1)
 
@@ -76,7 +79,7 @@ def test_tokens_and_sequences_of_targets():
 
 
 @pytest.mark.parametrize("method", ["gossip", "slowmo", "push_diging"])
-@pytest.mark.usefixtures("own_entries", "examples")
+@pytest.mark.usefixtures("examples")
 def test_frozen_parameters_keep_their_bits_and_are_not_sent(method):
     module = nn.Sequential(nn.Linear(3, 5).requires_grad_(False), nn.Linear(5, 4))
     run = quick(module, method=method, topology="ring", workers=5)
@@ -88,9 +91,8 @@ def test_frozen_parameters_keep_their_bits_and_are_not_sent(method):
 
 
 @pytest.fixture
-def examples(own_entries, monkeypatch):
+def examples(own_entries):
     """The example plugins, until the test ends."""
-    monkeypatch.setattr(plugins, "_loaded", {})
     plugins.load(sorted((REPOSITORY / "examples/plugins").glob("*.py")))
 
 
@@ -109,49 +111,169 @@ def test_a_single_worker():
     run = quick(workers=1, method="centralized")
     assert len(run.models) == 1
     assert torch.equal(row(run.models[0]), row(run.consensus))
-    assert "workers: 1 is too few for method 'ngo'" in told(workers=1)
+
+
+# Data of one's own.
+
+
+class Samples(Dataset):
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, i):
+        if i >= len(X):
+            raise IndexError
+        return X[i].numpy(), int(y[i])
 
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
         ({"method": "gosip"}, "method: 'gosip' is unknown; allowed: "),
-        ({"method": "gosip"}, "Did you mean 'gossip'?"),
-        (
-            {"method": print},
-            "method: <built-in function print> is not a name; register a function with ",
-        ),
+        ({"method": print}, "<built-in function print> is not a name; register a function with "),
         ({"topolgy": "ring"}, "fit: 'topolgy' is not an argument. Did you mean 'topology' or "),
-        ({"learning_rate": 0.1}, "an argument. Did you mean 'lr'? fit takes module, train, test"),
+        ({"learning_rate": 0.1}, "argument. Did you mean 'lr'? fit takes module, train, test"),
         ({"step_size": 0.1}, "an argument. Did you mean 'lr' or 'gamma'? fit takes"),
         ({"graph": [(0, 1)]}, "graph: [(0, 1)] is not "),
-        (
-            {"partition": "dirichlet", "beta": 0.01},
-            "partition: dirichlet with beta 0.01 leaves worker 2 without samples; use a larger "
-            "beta, fewer workers, another seed, or dirichlet_min, which gives each worker at least",
-        ),
-        ({"topology": "rong"}, "Did you mean 'ring'?"),
+        ({"partition": "dirichlet", "beta": 0.01}, "leaves worker 2 without samples; use a larger"),
+        ({"partition": "dirichlet", "beta": 0.01}, "or dirichlet_min, which gives each worker at"),
         ({"lr": "fast"}, "lr: 'fast' is not a number; it must be a number, above 0"),
-        ({"seed": -1}, "seed: -1 is out of range"),
         ({"threads": 0}, "threads: 0 is out of range; it must be a whole number, 1 or more"),
+        ({"workers": 1}, "workers: 1 is too few for method 'ngo'"),
         ({"workers": 100}, "workers: 100 is more than own's 48 samples"),
-        ({"batch_size": 20}, "batch_size: 20 is larger than worker 0's share of 16 samples"),
         ({"device": "gpu"}, "Did you mean 'cuda'?"),
         ({"shards": 4}, "shards: 4 has no effect with partition 'iid'"),
-        ({"module": nn.Linear(3, 2)}, "for 4 classes they must be logits"),
-        ({"loss": nn.CrossEntropyLoss(reduction="sum")}, "loss: it is the sum over samples"),
-        ({"loss": "mse"}, "loss: 'mse' is not a function (outputs, targets)"),
         ({"score": "accuracy"}, "score: 'accuracy' is not a function (outputs, targets)"),
         ({"score": lambda out, y: out[:2, 0]}, "score: it returned [2] for 48 samples"),
+        ({"module": Stochastic(3, 4), "backend": "vmap"}, "backend: 'vmap' is not allowed for a "),
+        ({"module": Stochastic(3, 4), "backend": "threads"}, "must be auto or loop"),
+        ({"train": DataLoader(Samples())}, "of a DataLoader, give loader.dataset"),
+        ({"train": ENDLESS}, "the samples of the Endless are no pairs (input, target): "),
+        ({"train": TensorDataset(X, y, y)}, "samples of the TensorDataset are no pairs (input, "),
+        ({"train": Subset(Samples(), [])}, "train: the Subset has no samples."),
+        ({"train": (X.numpy().astype(object), y)}, "train inputs: a ndarray is no array of number"),
+        ({"train": ("images.npy", y)}, "train inputs: a str is no array of numbers with a row per"),
+        ({"train": (X.half(), y), "test": (X.half(), y)}, "failed on inputs of float16 of shape "),
+        ({"partition": [[0, 1, 2], [0, 5], [7]]}, "worker 1: sample 0 is worker 0's already"),
+        ({"partition": [[0, 1], [2], []]}, "partition, worker 2: it has no samples; samples are"),
+        ({"partition": 3}, "a list with the indices of each worker's samples, such as"),
+        ({"partition": [range(9), range(9, 20)]}, "workers: 3 is not the number of workers that"),
+        ({"partition": [[0]] * 3, "holdout": 0.1}, "holdout: each worker's samples are given"),
+        ({"train": [DATA] * 3, "partition": "iid"}, "partition: train is a list of workers' data"),
+        ({"topology": 2 * torch.eye(3)}, "has columns that do not sum to 1; networkx.from_numpy_a"),
+        ({"topology": torch.eye(3).roll(1, 0)}, "is not symmetric; a directed topology is"),
+        ({"topology": torch.eye(4)}, "workers: 3 is not the number of workers in topology, 4"),
+        ({"topology": [(0, 1)]}, "does not connect the 3 workers: there are no paths both ways"),
+        ({"topology": "rong"}, "Did you mean 'ring'?"),
+        ({"topology": nx.Graph()}, "workers: "),
+        ({"topology": nx.from_numpy_array(np.eye(3) / 2)}, "graph has edges with weights, which"),
+        ({"topology": object()}, "a object is no graph or matrix; for example topology='ring', [("),
     ],
 )
 def test_a_mistake_is_told_in_a_line(arguments, part):
-    assert part in told(**arguments)
+    assert part in told(**{"test": DATA} | arguments)
 
 
-def test_a_gpu_that_is_missing_is_told_in_a_line(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert (
-        told(device="cuda") == "device: 'cuda' needs a GPU, and none is visible; use auto or cpu."
+def test_data_sets_and_arrays_in_another_order_or_type_are_the_same_numbers():
+    for data in (Samples(), TensorDataset(X, y), Subset(Samples(), range(48))):
+        assert equal(quick(), quick(train=data))
+    # Also tables, sparse tensors, and float64, which becomes float32.
+    N = X.numpy()
+    backwards = np.ascontiguousarray(N[::-1])[::-1]
+    with torch.inference_mode():
+        inferred = X + 0
+    leaf = X.clone().requires_grad_()
+    floats = N.astype(">f4"), N.astype(">f8"), X.double(), pd.DataFrame(N), X.to_sparse()
+    for inputs in (*floats, backwards, np.asfortranarray(N), X.T.contiguous().T, inferred, leaf):
+        assert equal(quick(train=(inputs, y.numpy().astype(">i8")), test=DATA), quick())
+
+
+@pytest.mark.parametrize("m", [4, 48])
+def test_a_data_set_that_is_random_is_told_to_be_read_once(m):
+    """Its samples were frozen without a word."""
+
+    class Drawn(Samples):
+        def __getitem__(self, i):
+            return torch.randn(3), int(y[i])
+
+    with pytest.warns(RuntimeWarning, match="train: .* differ from read to read; .*augmentation"):
+        quick(train=Subset(Drawn(), range(m)), test=DATA, batch_size=1)
+
+
+@pytest.mark.parametrize("made", [torch.Tensor.clone, lambda x: x.numpy().copy()])
+def test_data_that_a_callback_changes_are_those_of_the_start(made):
+    own = made(X), made(y)
+
+    def change(state):
+        own[0][:] = 0
+        own[1][:] = 0
+
+    assert equal(quick(train=own, test=own, on_step=change), quick())
+
+
+def test_lists_of_indices_and_of_data_sets_are_partitions():
+    parts = [list(range(0, 16)), np.arange(16, 32), torch.arange(32, 48)]
+    lists = quick(partition=parts)
+    sets = quick(train=[(X[i], y[i]) for i in map(np.asarray, parts)], test=DATA)
+    mixed = quick(train=[Subset(Samples(), each) for each in np.array(parts)], test=DATA)
+    assert equal(lists, sets)
+    assert equal(sets, mixed)
+    assert lists.spec.partition.startswith("own-")
+    uneven = quick(partition=[[0, 1, 2, 3], range(8, 20)], workers=2)
+    assert len(uneven.models) == 2
+
+
+def signs(dtype=torch.int64):
+    return X, torch.where(y > 1, 1, -1).to(dtype)
+
+
+def test_targets_below_0_are_those_of_a_users_own_loss():
+    """A hinge loss on −1 and 1, equal to the one on float targets."""
+
+    def hinge(outputs, targets):
+        assert set(targets.tolist()) <= {-1, 1}
+        return (1 - targets * outputs[:, 0]).clamp(min=0)
+
+    whole, real = (
+        quick(train=signs(dtype), loss=hinge).metrics["consensus_loss"].tolist()
+        for dtype in (torch.int64, torch.float32)
     )
-    assert quick(device="auto").consensus.weight.device.type == "cpu"
+    assert whole == real
+    assert told(train=signs()).startswith("targets: -1 is not a class; int64 classes start from 0")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.bool])
+def test_a_users_own_loss_gets_targets_of_any_type_as_they_are(dtype):
+    seen = []
+
+    def loss(outputs, targets):
+        seen.append(targets.dtype)
+        return (outputs[:, 0] * targets.float()).mean()
+
+    assert len(quick(train=(X, y.to(dtype)), loss=loss).models) == 3
+    assert set(seen) == {dtype}
+
+
+# Graphs of one's own.
+
+
+def ring(topology, **fields):
+    return quick(workers=4, topology=topology, **fields)
+
+
+def test_a_matrix_edges_and_a_graph_are_the_ring_and_may_be_directed():
+    known, expected = set(TOPOLOGIES), ring("ring")
+    edges, graph = [(0, 1), (1, 2), (2, 3), (3, 0)], nx.cycle_graph(4)
+    for given in (RING, RING.float(), RING.numpy(), edges, np.array(edges), graph):
+        run = ring(given)
+        assert run.spec.topology.startswith("own-")
+        assert values(run).equals(values(expected))
+    assert set(TOPOLOGIES) == known
+    assert equal(ring(graph), ring(graph))
+    run = ring(nx.cycle_graph(4, create_using=nx.DiGraph), method="push_sum")
+    assert run.metrics["messages"].iloc[-1] > 0
+
+
+def values(run):
+    """The metrics; the name of a graph depends on how its edges are written."""
+    return metrics(run).drop(columns=["run", "topology"])

@@ -5,24 +5,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import torch
-from own_modules import equal, linear, quick, stop_at, told
-from torch import nn
+from own_modules import Stochastic, equal, quick, stop_at, told
 from torch.nn import functional as F
 
 import ngo
 from ngo.common.files import try_lock
-
-
-def right(out, y):
-    return out.argmax(1) == y
-
-
-class Drawing(nn.Linear):
-    """Draws from torch's global random stream."""
-
-    def forward(self, x):
-        return super().forward(x + torch.randn_like(x) * self.training)
 
 
 def press_at(step, number=signal.SIGINT, then=None):
@@ -39,39 +26,33 @@ def press_at(step, number=signal.SIGINT, then=None):
 
 @pytest.mark.parametrize(
     ("name", "step", "steps"),
-    [
-        ("on_evaluation", 0, [0]),
-        ("on_step", 3, [0, 2, 3]),
-        ("on_step", 4, [0, 2, 4]),
-        ("on_evaluation", 4, [0, 2, 4]),
-    ],
+    [("on_evaluation", 0, [0]), ("on_step", 3, [0, 2, 3]), ("on_evaluation", 4, [0, 2, 4])],
 )
 def test_ctrl_c_raises_an_error_with_the_run_so_far(name, step, steps, tmp_path):
-    before = signal.getsignal(signal.SIGINT)
+    before, module = signal.getsignal(signal.SIGINT), Stochastic(3, 4)
     for out in (None, tmp_path):
         line = f"fit: interrupted at step {step} of 4; .run has the result so far"
         with pytest.raises(ngo.Interrupted, match=line) as caught:
-            quick(out=out, **{name: press_at(step)})
+            quick(module, out=out, **{name: press_at(step)})
         run = caught.value.run
         assert isinstance(caught.value, KeyboardInterrupt)
         assert (run.stopped, run.metrics["step"].tolist()) == (None, steps)
         assert signal.getsignal(signal.SIGINT) is before
-    assert equal(run, quick()) == (step == 4)
+    assert equal(run, quick(module)) == (step == 4)
     seen = []
-    assert equal(quick(out=tmp_path, on_step=seen.append), quick())
+    assert equal(quick(module, out=tmp_path, on_step=seen.append), quick(module))
     assert [state.step for state in seen] == list(range(step + 1, 5))
+    again = quick(module, out=tmp_path, on_step=pytest.fail)  # nothing is trained
+    assert equal(again, quick(module))
 
 
-def test_ctrl_c_before_a_callback_ends_the_run_or_fails_is_not_forgotten():
+def test_ctrl_c_before_a_callback_ends_or_while_files_are_made_stays(monkeypatch, tmp_path):
     with pytest.raises(ngo.Interrupted) as caught:
         quick(on_step=press_at(3, then=StopIteration))
     assert caught.value.run.stopped == "on_step"
     with pytest.raises(KeyboardInterrupt) as caught:
         quick(on_step=press_at(3, then=ValueError("as of a process that had Ctrl-C, too")))
     assert isinstance(caught.value.__context__, ValueError)
-
-
-def test_ctrl_c_while_a_checkpoint_or_the_models_are_made(monkeypatch, tmp_path):
     for name in ("ngo.training.checkpoint.write", "ngo.training.fit.as_columns"):
         module, _, attribute = name.rpartition(".")
         original = getattr(importlib.import_module(module), attribute)
@@ -87,26 +68,18 @@ def test_ctrl_c_while_a_checkpoint_or_the_models_are_made(monkeypatch, tmp_path)
     assert equal(quick(out=tmp_path), quick())
 
 
-@pytest.mark.parametrize("module", [linear, Drawing(3, 4)])
-@pytest.mark.parametrize("name", ["on_step", "on_evaluation"])
-def test_a_stopped_run_resumes_to_the_same_result(tmp_path, module, name):
-    part = quick(module, out=tmp_path, **{name: stop_at(2)})
-    assert part.metrics["step"].tolist() == [0, 2]
-    seen = []
-    run = quick(module, out=tmp_path, on_step=seen.append)
-    assert [state.step for state in seen] == [3, 4]
-    assert equal(run, quick(module))
-    assert equal(run, quick(module, out=tmp_path, on_step=stop_at(3)))  # nothing is trained
-
-
 def clamped(out, y):
     """Equal to the cross entropy at the start."""
     return F.cross_entropy(out, y, reduction="none").clamp(min=0.01).mean()
 
 
+def right(out, y):
+    return out.argmax(1) == y
+
+
 @pytest.mark.parametrize(
     ("key", "one", "other"),
-    [("score", right, lambda out, y: out.argmax(1) != y), ("loss", F.cross_entropy, clamped)],
+    [("score", right, lambda out, y: ~right(out, y)), ("loss", F.cross_entropy, clamped)],
 )
 def test_a_run_with_another_loss_or_score_in_the_folder_is_refused(key, one, other, tmp_path):
     quick(out=tmp_path, on_step=stop_at(2), **{key: one})
@@ -134,12 +107,9 @@ def test_a_run_with_another_method_of_the_same_name_is_refused(own_entries, tmp_
 
 def test_what_cannot_be_compared_is_refused_only_with_a_folder(tmp_path):
     with open(__file__) as file:
-
-        def score(out, y):
-            return out.argmax(1) == y + file.fileno() * 0
-
-        quick(score=score)
-        assert "score: it holds or reads a TextIOWrapper" in told(score=score, out=tmp_path)
+        how = {"score": lambda out, y: out.argmax(1) == y + file.fileno() * 0}
+        quick(**how)
+        assert "score: it holds or reads a TextIOWrapper" in told(**how, out=tmp_path)
 
 
 def test_of_two_fits_at_once_in_a_folder_the_second_says_that_it_waits(tmp_path):
@@ -148,17 +118,6 @@ def test_of_two_fits_at_once_in_a_folder_the_second_says_that_it_waits(tmp_path)
     threading.Timer(0.5, held.release).start()
     with pytest.warns(RuntimeWarning, match="fit: waiting for another run in"):
         quick(out=tmp_path)
-
-
-def test_a_second_ctrl_c_takes_effect_at_once(monkeypatch):
-    monkeypatch.setattr("ngo.training.checkpoint.TOGETHER", 0)
-
-    def press(state):
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        quick(on_step=press)
 
 
 def test_sigterm_leaves_a_checkpoint_and_goes_on_to_its_handler(tmp_path):

@@ -1,19 +1,28 @@
 """Runs in lockstep equal the same runs alone, and leave each other alone."""
 
+import json
+import time
 from functools import partial
 
+import psutil
 import pytest
+import running
 import torch
 from runs import CONVEX, short_run, tiny, without_clock
 
+import ngo
+from ngo.data.dataset import Dataset
 from ngo.gossip.gossip_step import linear_step
 from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix, metropolis_hastings
 from ngo.gossip.topologies.static import complete, ring
+from ngo.models.model import MODELS
 from ngo.native.threads import in_order, one_intra_op_thread
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import shared, together
-from ngo.training.run import Training
+from ngo.training.run import Training, turns
+from ngo.training.spec import DEFAULTS
+from ngo.training.spec_checks import resolve
 
 #: Runs of one shape. The rest of a run is its own: method, coupling, graph, rates, n, length.
 RUNS = [
@@ -49,6 +58,12 @@ NETWORKS = [
     {"clock": "asynchronous", "speed": "log_normal", **CONVEX},
 ]
 SEEDS = range(3)
+STEPS, EARLY, BOUND = 2000, 200, 100 * 2**20
+CASES = {
+    "digits": {"dataset": "digits", "model": "mnist_fc"},
+    "mnist": {"dataset": "mnist", "model": "mnist_cnn"},
+    "cifar10": {"dataset": "cifar10", "model": "cifar10_cnn", "augmentation": "crop_flip"},
+}
 
 
 @one_intra_op_thread()
@@ -79,20 +94,23 @@ def assert_equal_alone(specs, data):
     return stacked
 
 
-def test_runs_in_lockstep_are_those_alone(least_squares):
+def test_runs_in_lockstep_are_those_alone_also_where_one_diverges(least_squares):
     """One stack has all of them, of which some end early."""
     specs = [tiny(**{"epochs": 0.15, **run}, seed=seed) for run in RUNS for seed in SEEDS]
     stacked = assert_equal_alone(specs, least_squares).values()
     assert {training.population.backend for training in stacked} == {"compiled"}
     assert {training.width for training in stacked} == {len(specs)}
+    specs = [tiny(seed=seed, lr=1e6 if seed == 1 else 0.02) for seed in SEEDS]
+    stacked = assert_equal_alone(specs, least_squares)
+    assert [stacked[spec].rows[-1].diverged for spec in specs] == [False, True, False]
+    assert stacked[specs[1]].step < stacked[specs[0]].step
 
 
 @pytest.mark.parametrize("values", NETWORKS, ids=lambda values: "-".join(map(str, values.values())))
 def test_draws_of_layers_images_and_clocks_are_those_alone(values, digits, least_squares):
     specs = [short_run(**{"epochs": 0.1, **values}, seed=seed) for seed in SEEDS]
-    assert_equal_alone(
-        specs, least_squares if values.get("model", "linear") == "linear" else digits
-    )
+    convex = values.get("model", "linear") == "linear"
+    assert_equal_alone(specs, least_squares if convex else digits)
 
 
 def test_by_vmap_the_first_20_steps_agree(digits):
@@ -108,13 +126,6 @@ def test_by_vmap_the_first_20_steps_agree(digits):
             assert one == pytest.approx(other, rel=1e-3, nan_ok=True)
 
 
-def test_a_run_that_diverges_ends_and_leaves_the_others_alone(least_squares):
-    specs = [tiny(seed=seed, lr=1e6 if seed == 1 else 0.02) for seed in SEEDS]
-    stacked = assert_equal_alone(specs, least_squares)
-    assert [stacked[spec].rows[-1].diverged for spec in specs] == [False, True, False]
-    assert stacked[specs[1]].step < stacked[specs[0]].step
-
-
 def test_runs_that_differ_in_seed_partition_and_graph_are_alike(digits):
     steppers = []  # an id counts as long as its object is there
 
@@ -125,15 +136,8 @@ def test_runs_that_differ_in_seed_partition_and_graph_are_alike(digits):
 
     same, partition = alike(), {"partition": "equal", "samples_per_worker": 479}
     assert same == alike(seed=1) == alike(topology="random", u=0.3) == alike(**partition)
-    short = {"partition": "equal", "samples_per_worker": 300}
-    others = [
-        short,
-        {"p": 0.8},
-        {"gamma": 0.5},
-        {"lr": 0.1},
-        {"workers": 4},
-        {"method": "dsgd"},
-    ]
+    others = [{"p": 0.8}, {"gamma": 0.5}, {"lr": 0.1}, {"workers": 4}, {"method": "dsgd"}]
+    others.append({"partition": "equal", "samples_per_worker": 300})
     alone = [{"absence": 0.1}, {"method": "relay_sum", "topology": "chain"}, {"clock": "waiting"}]
     values = {same, *(alike(**fields) for fields in (*others, *alone, *alone))}
     assert len(values) == 1 + len(others) + 2 * len(alone)
@@ -148,3 +152,56 @@ def test_joined_matrices_mix_each_block_alone(graph, n):
     dense = torch.block_diag(*(W.dense() for W in matrices))
     assert torch.allclose(ours, X + 0.7 * (dense @ X - X))
     assert torch.equal(torch.block_diag(*joined.dense()), dense)
+
+
+# The memory of a run stays what it is, however many steps it takes between two evaluations.
+
+
+def noise(name, model, m=4000):
+    """Images of the shape of a data set's."""
+    images = torch.randint(256, (m, *MODELS[model].input_shape), dtype=torch.uint8)
+    classes = torch.arange(m) % 10
+    mean, std = torch.full((2, images.shape[1], 1, 1), 0.5)
+    return Dataset(name, 10, images, classes, images[:500], classes[:500], mean, std)
+
+
+def measured(case, way, path):
+    """Take the steps; write the resident bytes after EARLY and after STEPS into ``path``."""
+    resident = []
+    end = time.monotonic() + running.LIMIT
+
+    def progress(step):
+        if step in (EARLY, STEPS):
+            resident.append(psutil.Process().memory_info().rss)
+        assert time.monotonic() < end, step
+
+    data = noise(CASES[case]["dataset"], CASES[case]["model"])
+    n, b = 10, 16
+    epochs = STEPS * n * b / len(data.train_inputs)
+    how = {"workers": n, "batch_size": b, "epochs": epochs, "eval_every": epochs}
+    how["method"] = "gossip"
+    if way == "fit":
+        train = data.train_inputs / 255, data.train_targets
+        test = data.test_inputs / 255, data.test_targets
+        module = MODELS[CASES[case]["model"]].build(torch.Generator())
+        how |= {"progress": False, "on_step": lambda state: progress(state.step)}
+        ngo.fit(module, train, test, **how)
+    else:
+        specs = [resolve({}, {**DEFAULTS, **CASES[case], **how, "seed": seed}) for seed in (0, 1)]
+        root, told = path.parent, {"data": data, "progress": progress}
+        runs = {spec: partial(turns, spec, root / spec.id, root, **told) for spec in specs}
+        together(runs, 2 if way == "lockstep" else 1, pytest.fail)
+    path.write_text(json.dumps(resident))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "way"),
+    [("digits", "fit"), ("mnist", "lockstep"), ("cifar10", "fit"), ("cifar10", "job")],
+)
+def test_many_steps_between_two_evaluations_take_no_memory(case, way, forked, tmp_path):
+    process = forked(target=measured, args=(case, way, tmp_path / "bytes"))
+    process.start()
+    assert running.exit_code(process) == 0
+    early, *_, late = json.loads((tmp_path / "bytes").read_text())
+    assert late - early < BOUND

@@ -10,98 +10,7 @@ from torch import nn
 
 from ngo.training.object_digest import ObjectDigest
 
-
-def module_digest(module):
-    return ObjectDigest(module.eval()).text[:8]
-
-
-def net(activation=nn.ReLU, width=5, dropout=0.5):
-    torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Linear(3, width), activation(), nn.Dropout(dropout), nn.Linear(width, 4)
-    )
-
-
-class One(nn.Linear):
-    def forward(self, x):
-        return super().forward(x).relu()
-
-
-class Choice(nn.Linear):
-    def __init__(self, act):
-        super().__init__(3, 4)
-        self.act = act
-
-    def forward(self, x):
-        return self.act(super().forward(x))
-
-
-def same_name(cls):
-    torch.manual_seed(0)
-    return type("Net", (cls,), {})(3, 4)
-
-
-def changed(change):
-    module = net()
-    change(module)
-    return module
-
-
-def chosen(act):
-    torch.manual_seed(0)
-    return Choice(act)
-
-
 FACTOR = 1.0
-
-
-class ReadsGlobal(nn.Linear):
-    def forward(self, x):
-        return FACTOR * super().forward(x)
-
-
-def tied(same):
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
-    for name, value in module[0].named_parameters():
-        setattr(module[1], name, value if same else nn.Parameter(value.detach().clone()))
-    return module
-
-
-DIFFERENT = {
-    "layers": net(nn.Tanh),
-    "a setting": net(dropout=0.2),
-    "a weight": changed(lambda module: module[0].weight.data[0, 0].add_(1e-3)),
-    "frozen": changed(lambda module: module[0].weight.requires_grad_(False)),
-    "code": same_name(One),
-    "other code": same_name(nn.Linear),
-    "a function": chosen(lambda x: x.relu()),
-    "a closure": chosen((lambda by: lambda x: by * x)(1.0)),
-    "another closure": chosen((lambda by: lambda x: by * x)(2.0)),
-    "one tensor under two names": tied(same=True),
-    "two equal tensors": tied(same=False),
-    "an attribute": changed(lambda module: setattr(module, "heads", 2)),
-}
-
-
-def test_what_trains_differently_differs():
-    digests = {name: module_digest(each) for name, each in {"": net(), **DIFFERENT}.items()}
-    assert len(set(digests.values())) == len(digests), digests
-
-
-def digest(value):
-    found = ObjectDigest(value)
-    assert found.unknown is None
-    return found.text
-
-
-def test_a_module_that_reads_another_value_differs(monkeypatch):
-    module = ReadsGlobal(3, 4)
-    before = module_digest(module)
-    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 2.0)
-    assert module_digest(module) != before
-
-
 # A cell of a notebook, with functions of many kinds.
 CELL = """
 import functools, enum, operator, random
@@ -145,6 +54,85 @@ values = [
     np.random.default_rng(0), random.Random(0), torch.Generator().manual_seed(0), torch.float32,
 ]
 """
+
+
+def module_digest(module):
+    return ObjectDigest(module.eval()).text[:8]
+
+
+def net(activation=nn.ReLU, width=5, dropout=0.5):
+    torch.manual_seed(0)
+    first, last = nn.Linear(3, width), nn.Linear(width, 4)
+    return nn.Sequential(first, activation(), nn.Dropout(dropout), last)
+
+
+class One(nn.Linear):
+    def forward(self, x):
+        return super().forward(x).relu()
+
+
+class Choice(nn.Linear):
+    def __init__(self, act):
+        super().__init__(3, 4)
+        self.act = act
+
+    def forward(self, x):
+        return self.act(super().forward(x))
+
+
+def seeded(make, *arguments):
+    torch.manual_seed(0)
+    return make(*arguments)
+
+
+def changed(change):
+    module = net()
+    change(module)
+    return module
+
+
+class ReadsGlobal(nn.Linear):
+    def forward(self, x):
+        return FACTOR * super().forward(x)
+
+
+def tied(same):
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    for name, value in module[0].named_parameters():
+        setattr(module[1], name, value if same else nn.Parameter(value.detach().clone()))
+    return module
+
+
+DIFFERENT = {
+    "layers": net(nn.Tanh),
+    "a setting": net(dropout=0.2),
+    "a weight": changed(lambda module: module[0].weight.data[0, 0].add_(1e-3)),
+    "frozen": changed(lambda module: module[0].weight.requires_grad_(False)),
+    "code": seeded(type("Net", (One,), {}), 3, 4),
+    "other code": seeded(type("Net", (nn.Linear,), {}), 3, 4),
+    "a function": seeded(Choice, lambda x: x.relu()),
+    "a closure": seeded(Choice, (lambda by: lambda x: by * x)(1.0)),
+    "another closure": seeded(Choice, (lambda by: lambda x: by * x)(2.0)),
+    "one tensor under two names": tied(same=True),
+    "two equal tensors": tied(same=False),
+    "an attribute": changed(lambda module: setattr(module, "heads", 2)),
+}
+
+
+def test_what_trains_differently_differs(monkeypatch):
+    digests = {name: module_digest(each) for name, each in {"": net(), **DIFFERENT}.items()}
+    assert len(set(digests.values())) == len(digests), digests
+    module = ReadsGlobal(3, 4)
+    before = module_digest(module)
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 2.0)
+    assert module_digest(module) != before
+
+
+def digest(value):
+    found = ObjectDigest(value)
+    assert found.unknown is None
+    return found.text
 
 
 def cell_digests():

@@ -2,27 +2,30 @@
 
 import hashlib
 import json
+import os
 import re
+import signal
+import sys
 
-import numpy as np
 import pytest
+import running
 import torch
-from runs import digits_run, files, interrupted, left, run_in, tiny
+from click.testing import CliRunner
+from runs import PARTS, digits_run, files, interrupted, left, resumed, run_in, short_run, tiny
 
+from ngo.cli.cli import main
 from ngo.common.files import PARTIAL
 from ngo.training import checkpoint, record
 from ngo.training.results_version import results_version
 from ngo.training.run import Training, run
-from ngo.training.spec import DEFAULTS
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
-PARTS = [np.arange(k, 6400, 3) for k in range(3)]
+SMALL = ["--dataset", "digits", "--batch-size", "16", "--epochs", "0.2", "--device", "cpu"]
 
 
 def test_snapshots_make_a_file_of_models(tmp_path):
     run(tiny(), tmp_path, tmp_path, snapshots=[2, "final"])
-    assert files(tmp_path) == ["metrics.parquet", "models.pt", "run.json"]
     assert json.loads((tmp_path / "run.json").read_text())["snapshots"] == [2, 30]
     message = "snapshots: step 31 is after the last step of least_squares-.*, 30; it must be 30 or"
     with pytest.raises(UserError, match=message):
@@ -60,20 +63,14 @@ def test_another_runs_checkpoint_is_replaced_only_by_overwrite(
     path = interrupted(first, tmp_path / "run")
     kept = path.read_bytes()
     monkeypatch.setattr(record, "results_version", lambda spec: "new")
-    message = (
-        f"out: '.*/run' holds a checkpoint of the run {first.id}, with {named}; choose another "
-        f"folder, or train over it with --overwrite."
-    )
-    with pytest.raises(UserError) as told:
+    held = f"^out: '.*/run' holds a checkpoint of the run {first.id}, with {named}; choose another "
+    with pytest.raises(UserError, match=f"{held}folder, or train over it with --overwrite.$"):
         run_in(second, tmp_path / "run", **how)
-    assert re.fullmatch(message, str(told.value))
     assert files(tmp_path / "run") == ["checkpoint.pt"]
     assert path.read_bytes() == kept
     (line,) = run_in(second, tmp_path / "run", overwrite=True, **how)
-    assert re.fullmatch(
-        f"checkpoint: '.*' is refused: it is of the run {first.id}, with {named}; starting over",
-        line,
-    )
+    of = f"it is of the run {first.id}, with {named}"
+    assert re.fullmatch(f"checkpoint: '.*' is refused: {of}; starting over", line)
     run_in(second, tmp_path / "whole", **how)
     assert left(tmp_path / "run") == left(tmp_path / "whole")
 
@@ -88,13 +85,11 @@ def test_another_runs_checkpoint_is_replaced_only_by_overwrite(
     ids=["layout", "code", "torch"],
 )
 def test_a_checkpoint_made_otherwise_is_refused(how, named, tmp_path, monkeypatch):
-    interrupted(tiny(), tmp_path / "run")
+    interrupted(tiny(), tmp_path)
     monkeypatch.setattr(*how)
-    (line,) = run_in(tiny(), tmp_path / "run")
-    run_in(tiny(), tmp_path / "whole")
-    message = f"checkpoint: '.*' is refused: it is made with {named}; starting over"
-    assert re.fullmatch(message, line)
-    assert left(tmp_path / "run") == left(tmp_path / "whole")
+    (line,) = run_in(tiny(), tmp_path)
+    assert re.fullmatch(f"checkpoint: .* refused: it is made with {named}; starting over", line)
+    assert resumed(tmp_path) == []
 
 
 def test_partial_files_of_a_killed_run_are_removed(tmp_path):
@@ -106,15 +101,9 @@ def test_partial_files_of_a_killed_run_are_removed(tmp_path):
 
 
 def test_real_mnist_is_learned(mnist_root, tmp_path):
-    spec = resolve(
-        {}, {**DEFAULTS, "dataset": "mnist", "method": "ngo", "epochs": 0.4, "eval_every": 0.4}
-    )
+    spec = resolve({"dataset": "mnist", "method": "ngo", "epochs": 0.4, "eval_every": 0.4})
     last = run(spec, tmp_path, mnist_root)
     assert last.consensus_accuracy > 0.7
-
-
-def given(values):
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def test_a_record_says_which_run_it_was(tmp_path):
@@ -122,7 +111,7 @@ def test_a_record_says_which_run_it_was(tmp_path):
     run_in(spec, tmp_path)
     found = json.loads((tmp_path / "run.json").read_text())
     assert found["id"] == spec.id
-    assert resolve(given(found["spec"])) == spec
+    assert resolve({k: v for k, v in found["spec"].items() if v is not None}) == spec
     assert found["command"] == ["ngo", "train", *spec.flags()]
     assert found["versions"]["torch"] == torch.__version__
     assert found["versions"]["kernels"] == record.kind("cpu")["kernels"]
@@ -131,3 +120,54 @@ def test_a_record_says_which_run_it_was(tmp_path):
     assert found["about"]["code"] == results_version(spec)
     metrics = (tmp_path / "metrics.parquet").read_bytes()
     assert found["metrics_sha256"] == hashlib.sha256(metrics).hexdigest()
+
+
+# ``ngo train`` as a process: signals, and folders with results.
+
+
+def ngo_train(*options):
+    command = [sys.executable, "-m", "ngo", "train", *options]
+    return running.start(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+
+def output(*options, code=0):
+    """Standard output and standard error of a command that ends with ``code``."""
+    result = CliRunner().invoke(main, ["train", *map(str, options)], prog_name="ngo")
+    assert result.exit_code == code, result.output
+    return result.stdout + result.stderr
+
+
+def test_signals_to_the_command(tmp_path):
+    """The same command three times: until SIGTERM, until SIGINT, and here to the end."""
+    spec = short_run(epochs=4.0, eval_every=0.25)
+    options = [*spec.flags(), "--device", "cpu", "--out", tmp_path / "pieces"]
+    run_in(spec, tmp_path / "whole")
+    at = None
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process = ngo_train(*options)
+        lines = [process.stderr.readline()]
+        while not lines[-1].startswith("epoch"):
+            lines.append(process.stderr.readline())
+        process.send_signal(number)
+        out, err = running.ended(process)
+        assert process.returncode == 128 + number
+        assert out == ""
+        assert lines[1:-1] == ([f"resuming at step {at} of 120\n"] if at is not None else [])
+        last = err.splitlines()[-1]
+        at = int(last.split("step ")[1].split()[0])
+        assert last == f"ngo: stopped at step {at} of 120; the same command resumes"
+        assert files(tmp_path / "pieces") == ["checkpoint.pt"]
+    assert f"resuming at step {at} of 120\n" in output(*options)
+    assert left(tmp_path / "pieces") == left(tmp_path / "whole")
+
+
+def test_the_command_reports_results_in_its_folder(tmp_path):
+    command = [*SMALL, "--out", tmp_path]
+    first = output(*command)
+    again = output(*command)
+    assert "already finished in" in again
+    assert again.splitlines()[0] == first.splitlines()[0]  # standard output
+    refused = output(*command, "--seed", "1", code=2)
+    line = f"ngo: out: {str(tmp_path)!r} holds the finished run digits-iid-ring-ngo-p0.95-s0-"
+    assert line in refused
+    assert "epoch" in output(*command, "--seed", "1", "--overwrite")

@@ -3,23 +3,30 @@
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
-from runs import contents, files, interrupted, left, run_in, tiny
+from pyarrow import parquet
+from runs import PARTS, contents, digits_run, files, interrupted, left, run_in, tiny
 
 from ngo.common import versions
 from ngo.data.dataset import Arrays, dataset
+from ngo.data.partition import owners
 from ngo.models.model import model
 from ngo.training import run_folder
+from ngo.training.partition_file import check_shares, draw, held_out, parts_by_owner, read, write
 from ngo.training.results_version import results_version
 from ngo.training.run import run
+from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
 OTHER = {"lr": 0.01}
-PARTS = [np.arange(k, 6400, 3) for k in range(3)]
+OWN_DATA = {"dataset": "file", "model": "file_net", "task": "classification", "epochs": 5.0}
+SPEEDS = "time,worker,seconds\n0,0,1\n0,1,1\n0,2,1\n"
 
 
 def refused(spec, folder, **how):
@@ -43,11 +50,8 @@ def test_another_finished_run_is_kept(change, how, named, tmp_path):
     first = tiny()
     run_in(first, tmp_path / "run", snapshots=[2, "final"])
     line = refused(tiny(**change), tmp_path / "run", **how)
-    assert re.fullmatch(
-        f"out: '.*/run' holds the finished run {first.id}, with {named}; choose another folder, or "
-        f"train over it with --overwrite.",
-        line,
-    )
+    held = f"out: '.*/run' holds the finished run {first.id}, with {named}; "
+    assert re.fullmatch(f"{held}choose another folder, or train over it with --overwrite.", line)
     assert run_in(tiny(**change), tmp_path / "run", overwrite=True, **how) == []
     run_in(tiny(**change), tmp_path / "alone", **how)
     assert left(tmp_path / "run") == left(tmp_path / "alone")  # without the first run's models
@@ -62,7 +66,6 @@ def test_a_finished_run_that_is_asked_for_more_epochs_says_why_it_cannot_go_on(e
     assert f"the finished run {first.id}, with epochs {first.epochs} and not {epochs} (" in line
     assert "(a run can't be made longer or shorter: its learning rate's schedule and" in line
     assert line.endswith("choose another folder, or train over it with --overwrite.")
-    assert "\n" not in line
     assert "with lr" in refused(tiny(epochs=epochs, lr=0.01), tmp_path)  # it is another run anyway
 
 
@@ -103,9 +106,6 @@ def scaled(own_entries, tmp_path):
     return scale
 
 
-OWN_DATA = {"dataset": "file", "model": "file_net", "task": "classification", "epochs": 5.0}
-
-
 @pytest.mark.parametrize(
     ("finished", "clock", "change"),
     [(False, "steps", (3.0, 0)), (True, "waiting", (1.0, 1)), (True, "steps", (3.0, 0))],
@@ -114,10 +114,7 @@ def test_a_run_on_other_data_is_refused(scaled, change, clock, finished, tmp_pat
     """Also if only the labels of the test samples differ."""
     spec, out = tiny(**OWN_DATA, batch_size=4, clock=clock), tmp_path / "run"
     scaled(1.0)
-    if finished:
-        run_in(spec, out)
-    else:
-        interrupted(spec, out)
+    (run_in if finished else interrupted)(spec, out)
     scaled(*change)
     named = "with data_digest '[0-9a-f]{16}' and not '[0-9a-f]{16}'; choose another folder"
     assert re.search(named, refused(spec, out))
@@ -128,22 +125,15 @@ def test_a_run_on_other_data_is_refused(scaled, change, clock, finished, tmp_pat
 
 @pytest.mark.parametrize(("field", "finished"), [("graph", False), ("speed_file", True)])
 def test_a_run_on_another_file_is_refused(field, finished, tmp_path):
-    path, out = tmp_path / "file.csv", tmp_path / "run"
-    if field == "graph":
-        path = path.with_suffix(".edgelist")
-        content = ["0 1\n1 2\n", "0 1\n1 2\n2 0\n"]
-        fields = {"topology": "graph_file", "graph": str(path)}
-    else:
-        rows = "".join(f"0,{i},1\n" for i in range(3))
-        content = [f"time,worker,seconds\n{rows}{more}" for more in ("", "2,2,3\n")]
-        fields = {"clock": "waiting", "speed": "speed_trace", "speed_file": str(path)}
-    path.write_text(content[0])
-    spec = tiny(**fields)
-    if finished:
-        run_in(spec, out)
-    else:
-        interrupted(spec, out)
-    path.write_text(content[1])
+    path, out = tmp_path / "file.edgelist", tmp_path / "run"
+    text, more, fields = {
+        "graph": ("0 1\n1 2\n", "2 0\n", {"topology": "graph_file"}),
+        "speed_file": (SPEEDS, "2,2,3\n", {"clock": "waiting", "speed": "speed_trace"}),
+    }[field]
+    path.write_text(text)
+    spec = tiny(**fields, **{field: str(path)})
+    (run_in if finished else interrupted)(spec, out)
+    path.write_text(text + more)
     assert f"with {field}_digest" in refused(spec, out)
 
 
@@ -204,16 +194,16 @@ def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):
     def current(spec=spec, version=version, made_with=made_with, snapshots=()):
         return run_folder.is_current(tmp_path, spec, version, made_with, snapshots)
 
-    assert current()
-    assert current(snapshots=[2])
-    assert current(snapshots=["final", 2])
-    assert not current(snapshots=[3])
-    assert not current(version=f"{version} clipped=2")
-    assert not current(made_with={**made_with, "numpy": "1.0"})
-    assert not current(made_with={**made_with, "another": "1.0"})
-    assert current(made_with={"numpy": made_with["numpy"]})
-    assert not current(spec=tiny(lr=0.01))
-    assert not current(spec=tiny(epochs=0.45))
+    part = {"numpy": made_with["numpy"]}
+    for same in ({}, {"snapshots": [2]}, {"snapshots": ["final", 2]}, {"made_with": part}):
+        assert current(**same)
+    for other in (
+        {"snapshots": [3]},
+        {"version": f"{version} clipped=2"},
+        *({"made_with": {**made_with, name: "1.0"}} for name in ("numpy", "another")),
+        *({"spec": tiny(**fields)} for fields in (OTHER, {"epochs": 0.45})),
+    ):
+        assert not current(**other)
     (tmp_path / "models.pt").unlink()
     assert current()
     assert not current(snapshots=[2])
@@ -221,3 +211,73 @@ def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):
         file.write(b"\0")
     assert not current()
     assert not run_folder.is_current(tmp_path / "none", spec, version, made_with)
+
+
+# Files of partitions.
+
+
+def test_a_damaged_partition_file_and_shares_that_only_a_draw_shows_are_refused(tmp_path, digits):
+    spec = digits_run(partition="shards", shards=40)
+    write(tmp_path / "p.parquet", [spec], tmp_path)
+    content = (tmp_path / "p.parquet").read_bytes()
+    (tmp_path / "p.parquet").write_bytes(content[: len(content) // 2])
+    with pytest.raises(UserError, match="partition-file: .*damaged"):
+        read(tmp_path / "p.parquet", spec)
+    # Runs whose data is not there are not.
+    uneven = digits_run(partition="dirichlet", beta=0.05, workers=8)
+    with pytest.raises(UserError, match="batch_size: 16 is larger than worker [0-9]+'s share of"):
+        check_shares([digits_run(), uneven], tmp_path)
+    mnist = replace(uneven, dataset="mnist")
+    check_shares([digits_run(), mnist], tmp_path)
+
+
+def test_a_file_of_several_partitions_has_each_of_them(digits, tmp_path):
+    shards = digits_run(partition="shards", shards=40)
+    specs = [shards, replace(shards, seed=1), digits_run(holdout=0.2), digits_run(workers=5)]
+    write(tmp_path / "p.parquet", specs, tmp_path)
+    for spec in (*specs[::-1], replace(shards, seed=1, method="gossip", p=None)):
+        parts = draw(spec, digits.labels)
+        back = read(tmp_path / "p.parquet", spec)
+        assert all(np.array_equal(a, b) for a, b in zip(parts, back, strict=True))
+        write(tmp_path / "one.parquet", [spec], tmp_path)
+        alone = read(tmp_path / "one.parquet", spec)
+        assert all(np.array_equal(a, b) for a, b in zip(alone, back, strict=True))
+    for other, named in (
+        (replace(shards, seed=2), "seed 0, but the run is of seed 2"),
+        (digits_run(workers=6), "partition 'shards', but the run is of partition 'iid'"),
+    ):
+        with pytest.raises(UserError, match=named):
+            read(tmp_path / "p.parquet", other)
+    first = (tmp_path / "p.parquet").read_bytes()
+    write(tmp_path / "again.parquet", specs, tmp_path)
+    assert (tmp_path / "again.parquet").read_bytes() == first
+
+
+def test_a_natural_partition_keeps_owners_together_and_leaves_out_the_held_out(
+    own_entries, tmp_path
+):
+    """Twelve owners of the digits; the first has three samples."""
+    writers = np.r_[np.zeros(3, int), 1 + np.arange(1434) % 11]
+    owners("digits")(lambda root: writers)
+    spec = digits_run(partition="natural", workers=4, holdout=0.2)
+    parts = parts_by_owner(spec, tmp_path)
+    held = set(held_out(spec, 1437))
+    owned = [set(writers[part]) for part in parts]
+    assert [len(each) for each in owned] == [3, 3, 3, 3]
+    assert set.union(*owned) == set(range(12))
+    assert sorted(np.concatenate(parts)) == [i for i in range(1437) if i not in held]
+    assert parts_by_owner(digits_run(), tmp_path) is None
+
+
+def test_a_file_that_claims_to_be_the_runs_partition(tmp_path):
+    for table, message in (
+        ({"worker": [0], "label": [0]}, "it has no column 'sample'"),
+        ({"worker": [0], "sample": ["a"], "label": [0]}, "'sample' has missing values or another"),
+        ({"worker": [None], "sample": [0], "label": [0]}, "'worker' has missing values or another"),
+        ({"worker": [0], "sample": [1437], "label": [0]}, "sample 1437 is out of range"),
+    ):
+        spec = resolve({"dataset": "digits", "batch_size": 8})
+        facts = {"ngo": json.dumps({"partitions": [spec.partition_fields]})}
+        parquet.write_table(pa.table(table).replace_schema_metadata(facts), tmp_path / "p.parquet")
+        with pytest.raises(UserError, match=f"partition-file: .*p.parquet'.* .*{message}"):
+            read(tmp_path / "p.parquet", spec)

@@ -2,21 +2,38 @@
 
 import inspect
 import json
+import re
 import sys
 from dataclasses import fields
 
+import networkx as nx
 import pytest
 from running import finished, start
 
 from ngo.cli.train_command import train
+from ngo.common import plugins
 from ngo.common.fields import _reserved, at_least, number, whole
+from ngo.engine.backends import BACKENDS
 from ngo.gossip.coupling import coupling
+from ngo.gossip.schedule import schedule
 from ngo.gossip.step import local_rule
+from ngo.gossip.topology import topology
+from ngo.training import results_version as module
 from ngo.training.evaluation import Evaluation
 from ngo.training.fit import fit
+from ngo.training.results_version import results_version
 from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec, digest, flag
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
+
+pytestmark = pytest.mark.usefixtures("own_entries")
+PLUGIN = """
+from ngo import topology
+
+@topology("own")
+def own(n):
+    return [(k, k + 1) for k in range(n - 1)]
+"""
 
 
 def test_ids_are_readable_and_unique_by_value():
@@ -30,14 +47,11 @@ def test_ids_are_readable_and_unique_by_value():
     ]  # fmt: skip
     ids = {resolve({}, {"partition": "shards", **other}).id for other in others}
     assert len(ids | {spec.id}) == len(others) + 1
-
-
-def test_the_same_values_have_the_same_id_however_they_are_written():
     assert resolve({"epochs": 20, "gamma": 1}).id == resolve({"epochs": 20.0, "gamma": 1.0}).id
     assert resolve({"seed": 0}).id == resolve({}).id
 
 
-def test_fields_added_later_have_changed_no_id():
+def test_ids_do_not_change_by_fields_added_later_and_share_a_partitions():
     known = {"local_rule": "sgd", "coupling": "power", "eval_images": 0, "absence": 0.0}
     assert known.items() <= NEUTRAL.items()
     for name in ("ngo", "gossip", "centralized"):
@@ -45,14 +59,8 @@ def test_fields_added_later_have_changed_no_id():
         old = {k: v for k, v in spec.values().items() if k not in NEUTRAL}
         old["protocol"] = old.pop("method")  # the former name
         assert spec.id.endswith(digest(old))
-
-
-def test_ids_do_not_change():
     assert resolve({"gamma": 0.1, "p": 0.9}).id == "mnist-iid-ring-ngo-p0.9-s0-5d332fd0"
     assert resolve({"method": "centralized", "lr": 0.2}).id == "mnist-iid-centralized-s0-b05ee806"
-
-
-def test_runs_that_share_a_partition_share_its_id():
     one = resolve({"method": "centralized", "lr": 0.2})
     other = resolve({"topology": "complete", "batch_size": 8})
     assert one.partition_id == other.partition_id
@@ -66,22 +74,19 @@ def from_flags(words):
     return {names[option]: FIELDS[names[option]].kind(word) for option, word in pairs}
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
+def test_flags_give_the_run_again():
+    for values in (
         {"method": "centralized"},
         {"method": "gossip", "topology": "random"},
         {"method": "local_sgd", "local_steps": 5, "p": 0.75, "lr": 1e-05},
         {"partition": "dirichlet", "beta": 0.3},
-    ],
-)
-def test_flags_give_the_run_again(values):
-    spec = resolve(values)
-    assert resolve(from_flags(spec.flags())) == spec
+    ):
+        spec = resolve(values)
+        assert resolve(from_flags(spec.flags())) == spec
 
 
 @pytest.fixture
-def own_options(own_entries):
+def own_options():
     """A local rule with an option ``mass``, and a coupling with an option ``limit``."""
     mass = number("share of the momentum", 0.9, at_least(0))
     cap = whole("largest pull", 5, at_least(1))
@@ -90,10 +95,8 @@ def own_options(own_entries):
 
 
 def test_a_declared_option_is_a_field_of_its_runs_only(own_options):
-    assert (FIELDS["mass"].help, FIELDS["mass"].owners) == (
-        "share of the momentum",
-        ("local_rule",),
-    )
+    about = FIELDS["mass"]
+    assert (about.help, about.owners) == ("share of the momentum", ("local_rule",))
     assert DEFAULTS["limit"] == 5
     assert {"mass", "limit"} <= set(FIELDS) & set(DEFAULTS)
     plain, own = resolve({}), resolve({"local_rule": "heavy", "coupling": "limited", "limit": 7})
@@ -108,7 +111,7 @@ def test_a_declared_option_is_a_field_of_its_runs_only(own_options):
     assert RunSpec.of(json.loads(json.dumps(own.values()))) == own
 
 
-def test_declared_options_and_their_entries_are_in_the_id(own_options):
+def test_declared_options_are_in_the_id_of_their_runs_only(own_options):
     plain = resolve({})
     heavy = resolve({"local_rule": "heavy"})
     heavier = resolve({"local_rule": "heavy", "mass": 0.99})
@@ -116,14 +119,11 @@ def test_declared_options_and_their_entries_are_in_the_id(own_options):
     assert resolve({"coupling": "limited"}).id.startswith("mnist-iid-ring-ngo-limited-p0.95-s0-")
     assert len({plain.id, heavy.id, heavier.id}) == 3
     assert heavy.partition_id == plain.partition_id
-
-
-def test_ids_do_not_depend_on_which_entries_are_registered(own_options):
     code = "from ngo.training.spec_checks import resolve; print(resolve({}).id)"
     assert finished(start([sys.executable, "-c", code])).strip() == resolve({}).id
 
 
-def test_entries_of_one_kind_may_share_an_option_and_others_may_not(own_entries):
+def test_entries_of_one_kind_may_share_an_option_and_others_may_not():
     mass = number("share of the momentum", 0.9, at_least(0))
     for name in ("heavy", "heavier", "heavy"):
         local_rule(name, options={"mass": mass})(rule)
@@ -143,7 +143,7 @@ def rule(step):
     ("name", "reason"),
     [("run", "a name that the package uses; ch"), ("my-rate", "not allowed; use lower-case let")],
 )
-def test_an_option_has_a_name_of_its_own_that_a_command_can_have(own_entries, name, reason):
+def test_an_option_has_a_name_of_its_own_that_a_command_can_have(name, reason):
     rate = number("another rate", 0.5, at_least(0))
     with pytest.raises(UserError, match=f"^option: '{name}' is {reason}"):
         local_rule("other", options={name: rate})(rule)
@@ -157,4 +157,54 @@ def test_every_option_and_argument_has_a_reserved_name():
     assert names | arguments | columns <= _reserved
 
 
-pytestmark = pytest.mark.usefixtures("own_entries")
+# The version of the results.
+
+
+def of(**values):
+    return results_version(resolve(values))
+
+
+def test_most_runs_have_the_number_of_all(monkeypatch):
+    assert of() == of(method="diloco") == of(clock="waiting", attack="sign_flip") == "1"
+    monkeypatch.setattr(module, "RESULTS_VERSION", 2)
+    assert of() == of(method="diloco") == "2"
+    monkeypatch.setitem(BACKENDS.versions, "vmap", 4)
+    assert (of(), of(backend="vmap"), of(backend="loop")) == ("2 backend.vmap=4",) * 2 + ("2",)
+
+
+def test_the_number_of_an_entry_is_that_of_the_runs_that_name_it():
+    def path(n):
+        return [(k, k + 1) for k in range(n - 1)]
+
+    topology("own", version=2)(path)
+    topology("again")(path)
+
+    assert of(topology="own") == "1 topology.own=2"
+    assert of(topology="again") == of() == "1"
+
+    @schedule("own", version=3)
+    def values(share, run):
+        return {}
+
+    assert of(topology="own", schedule="own") == "1 schedule.own=3 topology.own=2"
+    assert of(topology="ring", schedule="own") == "1 schedule.own=3"
+
+
+def test_the_bytes_of_a_plugin_and_a_graph_are_those_of_the_runs_that_use_them(tmp_path):
+    path = tmp_path / "versioned.py"
+    path.write_text(PLUGIN)
+    plugins.load([path])
+    first = of(topology="own")
+    assert re.fullmatch("1 files=[0-9a-f]{8}", first)
+    assert of() == "1"
+    path.write_text(PLUGIN + "# changed\n")
+    assert re.fullmatch("1 files=[0-9a-f]{8}", of(topology="own"))
+    assert of(topology="own") != first
+    assert of() == "1"
+    path, found = tmp_path / "graph.gml", set()
+    for graph in (nx.path_graph(4), nx.cycle_graph(4)):
+        nx.write_gml(graph, path)
+        found.add(of(topology="graph_file", graph=str(path), workers=4))
+        assert of(workers=4) == "1"
+    assert len(found) == 2
+    assert all(re.fullmatch("1 files=[0-9a-f]{8}", each) for each in found)

@@ -4,15 +4,22 @@ import by_worker
 import numpy as np
 import pytest
 import torch
+from by_worker import D, N
 from stepping import Stepping
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.mixing_matrix import mixing_matrix, outgoing_shares
+from ngo.gossip.exchange import Failures, unchanged
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix, outgoing_shares
 from ngo.gossip.topologies.static import chain, complete, ring
 
-METHODS = ("d2", "exact_diffusion", "gradient_tracking", "quasi_global")
 LR = 0.05
 A, B = by_worker.problem()
+RING = mixing_matrix(ring(by_worker.N))
+CHAIN = mixing_matrix(chain(by_worker.N))
+W = MixingMatrix.of(mixing_matrix(ring(N)))
+BEST = by_worker.solution(A, B)
+UNBIASED = ("d2", "exact_diffusion", "gradient_tracking", "extra", "admm", "proxskip")
+MU, DECAY = 0.9, 0.1
 
 
 def grad(i, x):
@@ -34,20 +41,18 @@ def gradients(X):
 
 
 @pytest.mark.parametrize(("graph", "p"), [(ring, 0.9), (complete, 1.0)])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", ["d2", "exact_diffusion", "extra", "gradient_tracking", "quasi_global"]
+)
 def test_a_method_is_its_reference(method, graph, p):
     W = mixing_matrix(graph(by_worker.N))
     actual = trained(method, W, 50, lr=LR, gamma=0.4, p=p, qg_momentum=0.9)
     expected = getattr(by_worker, method)(W.numpy(), grad, 50, LR, 0.4, p)
     assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("p", [1.0, 0.9])
-def test_quasi_global_momentum_with_two_coefficients_is_its_reference(p):
-    W = mixing_matrix(ring(by_worker.N))
-    actual = trained("quasi_global_apart", W, 50, lr=LR, gamma=0.4, p=p, qg_beta=0.5, qg_mu=0.8)
-    expected = by_worker.quasi_global(W.numpy(), grad, 50, LR, 0.4, p, mu=0.8, beta=0.5)
-    assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+    if method == "quasi_global":  # with two coefficients
+        apart = trained("quasi_global_apart", W, 50, lr=LR, gamma=0.4, p=p, qg_beta=0.5, qg_mu=0.8)
+        expected = by_worker.quasi_global(W.numpy(), grad, 50, LR, 0.4, p, mu=0.8, beta=0.5)
+        assert np.allclose(apart, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
 def test_push_sum_is_its_reference():
@@ -56,37 +61,6 @@ def test_push_sum_is_its_reference():
     expected = by_worker.push_sum(W.numpy(), grad, 50, LR)
     actual = trained("push_sum", W, 50, lr=LR)
     assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)
-
-
-RING = mixing_matrix(ring(by_worker.N))
-
-
-def extra(W, grad, steps, lr, gamma, p, pull=by_worker.power):
-    """Algorithm 1, with pull(x) in the place of W x and W̃ = (I + W)/2."""
-    before = by_worker.start()
-    g = {i: grad(i, before[i]) for i in before}
-    mixed = by_worker.pulled(W, before, gamma, p, pull)
-    x = {i: mixed[i] - lr * g[i] for i in before}
-    for _ in range(steps - 1):
-        new = {i: grad(i, x[i]) for i in x}
-        pulled = by_worker.pulled(W, x, gamma, p, pull)
-        x, before, mixed, g = (
-            {i: x[i] + pulled[i] - (before[i] + mixed[i]) / 2 - lr * (new[i] - g[i]) for i in x},
-            x,
-            pulled,
-            new,
-        )
-    return np.stack(list(x.values()))
-
-
-@pytest.mark.parametrize(("graph", "p"), [(ring, 0.9), (complete, 1.0)])
-def test_extra_is_its_reference(graph, p):
-    W = mixing_matrix(graph(by_worker.N))
-    expected = extra(W.numpy(), grad, 50, LR, 0.4, p)
-    assert np.allclose(trained("extra", W, 50, lr=LR, gamma=0.4, p=p), expected, rtol=0, atol=1e-9)
-
-
-CHAIN = mixing_matrix(chain(by_worker.N))
 
 
 def dlm(W, grad, steps, lr, gamma):
@@ -130,13 +104,9 @@ def admm(W, rounds, lr, gamma):
 
 
 @pytest.mark.parametrize("W", [RING, CHAIN], ids=["ring", "chain"])
-def test_admm_with_one_step_is_dlm(W):
+def test_admm_with_many_steps_is_its_reference_and_with_one_dlm(W):
     actual = trained("admm", W, 50, lr=LR, gamma=0.4, p=1.0, local_steps=1)
     assert np.allclose(actual, dlm(W.numpy(), grad, 50, LR, 0.4), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("W", [RING, CHAIN], ids=["ring", "chain"])
-def test_admm_with_many_steps_is_its_reference(W):
     actual = trained("admm", W, 8 * 60, lr=LR, gamma=0.4, p=1.0, local_steps=60)
     expected = admm(W.numpy(), 8, LR, 0.4)
     assert np.allclose(actual, expected, rtol=0, atol=1e-9)
@@ -201,3 +171,66 @@ def test_momentum_tracking_is_exact_where_gossip_is_biased(order):
     given = {"order": order, "tracked_momentum": 0.9}
     actual = trained("momentum_tracking", RING, 600, lr=LR, gamma=0.8, p=1.0, **given)
     assert np.abs(actual - best).max() < 1e-8
+
+
+# With other local rules, weight decay and failures.
+
+
+def trained_with(method, steps, *, link_failure=0.0, absence=0.0, drop=None, **values):
+    """The workers' states ``[n, d]``; the learning rate is divided by 10 at the step ``drop``."""
+    values = {"gamma": 0.8, "p": 1.0, "momentum": MU, "qg_momentum": MU, **values}
+    stepping = Stepping(method, torch.zeros(N, D).double(), W, **values)
+    failures = Failures(N, 0, link_failure=link_failure, absence=absence)
+    for t in range(steps):
+        if t == drop:
+            stepping.run.lr /= 10
+        absent = failures.absent(t)
+        if link_failure or absence:
+            stepping.W = failures.matrix(W, absent)
+        with unchanged(absent, stepping.X, *stepping.matrices.values()):
+            stepping.advance(gradients(stepping.X))
+    return stepping.X.numpy()
+
+
+def regularised(decay):
+    """The minimum of the mean objective plus λ‖x‖²/2."""
+    H = sum(a.T @ a / 8 + decay * np.eye(D) for a in A)
+    return np.linalg.solve(H, sum(a.T @ b / 8 for a, b in zip(A, B, strict=True)))
+
+
+def test_adam_goes_with_gradient_tracking_and_weight_decay_and_not_with_d2():
+    """At the optimum, y_i is 0 for all; D² cancels half steps whose sum is not 0 there."""
+    errors = {
+        method: np.abs(trained_with(method, steps, lr=0.01, rule="adam") - BEST).max()
+        for method, steps in (("gradient_tracking", 800), ("d2", 300), ("exact_diffusion", 300))
+    }
+    assert errors["gradient_tracking"] < 1e-6
+    assert min(errors["d2"], errors["exact_diffusion"]) > 0.5
+
+    # AdamW ends near the minimum of the mean objective itself.
+    def relative_distance(actual, to):
+        return np.linalg.norm(actual - to, axis=1).max() / np.linalg.norm(to)
+
+    how = {"lr": 0.01, "weight_decay": 0.3}
+    adam, adamw = (
+        trained_with("gradient_tracking", 1000, rule=r, **how) for r in ("adam", "adamw")
+    )
+    assert relative_distance(adam, regularised(0.3)) < 1e-6
+    assert relative_distance(adamw, regularised(0.3)) > 0.3
+    assert relative_distance(adamw, BEST) < 0.05
+
+
+@pytest.mark.parametrize("method", UNBIASED)
+def test_weight_decay_is_that_of_the_regularised_problem(method):
+    """½λ‖x‖² in each worker's objective; counted twice or not at all, it would be another one."""
+    actual = trained_with(method, 500, lr=0.05, rule="momentum", weight_decay=DECAY)
+    assert np.abs(actual - regularised(DECAY)).max() < 1e-8
+    assert np.abs(regularised(DECAY) - BEST).max() > 0.05
+
+
+@pytest.mark.parametrize("method", UNBIASED)
+def test_corrections_stay_without_bias_where_links_fail_and_workers_are_away(method):
+    """Also after a drop of the learning rate."""
+    away = {"link_failure": 0.3, "absence": 0.2}
+    actual = trained_with(method, 700, lr=0.03, rule="momentum", drop=690, **away)
+    assert np.abs(actual - BEST).max() < 1e-6

@@ -30,11 +30,8 @@ def gradient(i, s, x):
 def draws(steps):
     """The samples of each step, in passes of random order."""
     random = np.random.default_rng(0)
-    passes = [
-        np.concatenate([random.permutation(m) for _ in range(steps // m + 1)])[:steps]
-        for m in SIZES
-    ]
-    return np.stack(passes, 1)
+    passes = [[random.permutation(m) for _ in range(steps // m + 1)] for m in SIZES]
+    return np.stack([np.concatenate(each)[:steps] for each in passes], 1)
 
 
 def trained(method, steps, **values):
@@ -75,13 +72,10 @@ def test_it_is_its_reference(coupling, p):
 def test_it_reaches_the_minimum_where_gradient_tracking_goes_on_moving():
     """The minimum of the mean of the workers' objectives, each a mean over its samples."""
     parts = [(a[:m], b[:m], m) for a, b, m in zip(A, B, SIZES, strict=True)]
-    best = np.linalg.solve(
-        sum(a.T @ a / m for a, _, m in parts), sum(a.T @ b / m for a, b, m in parts)
-    )
-    actual, noisy = (
-        trained(name, steps, gamma=0.8, p=1.0)
-        for name, steps in (("gt_saga", 3000), ("gradient_tracking", 500))
-    )
+    H, h = sum(a.T @ a / m for a, _, m in parts), sum(a.T @ b / m for a, b, m in parts)
+    best = np.linalg.solve(H, h)
+    actual = trained("gt_saga", 3000, gamma=0.8, p=1.0)
+    noisy = trained("gradient_tracking", 500, gamma=0.8, p=1.0)
     assert np.abs(actual - best).max() < 1e-4
     assert np.abs(noisy - best).max() > 0.01
 

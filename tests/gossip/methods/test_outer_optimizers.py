@@ -10,20 +10,25 @@ from test_drift_corrections import A, B, gradients
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
+from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_matching
 
 LR, H, OUTER = 0.03, 4, 20
 RING = mixing_matrix(ring(N))
-RATES = {"outer_lr": 0.7, "outer_momentum": 0.6}
-WHOLE = {"gamma": 1.0, "p": 1.0}
 START = torch.randn(D, generator=torch_stream(0, "x"), dtype=torch.float64)
+RULES = {
+    "sgd": lambda x: torch.optim.SGD(x, lr=LR),
+    "momentum": lambda x: torch.optim.SGD(x, lr=LR, momentum=0.9),
+    "adamw": lambda x: torch.optim.AdamW(x, lr=LR, weight_decay=0.1),
+}
 
 
 def models_of(method, W=None, *, outer_steps=OUTER, graphs=None, **values):
     """The workers' models ``[n, d]`` after each outer step."""
-    run = {"lr": LR, "local_steps": H, **WHOLE, **RATES, **values}
+    outer = {"outer_lr": 0.7, "outer_momentum": 0.6}
+    run = {"lr": LR, "local_steps": H, "gamma": 1.0, "p": 1.0, **outer, **values}
     stepping, models = Stepping(method, START.repeat(N, 1), W, **run), []
     for t in range(outer_steps * run["local_steps"]):
         if graphs is not None:
@@ -53,13 +58,6 @@ def reference(outer_step):
         x = outer_step(t, x, inner(x))
         models.append(np.stack([x[i] for i in range(N)]))
     return np.stack(models)
-
-
-RULES = {
-    "sgd": lambda x: torch.optim.SGD(x, lr=LR),
-    "momentum": lambda x: torch.optim.SGD(x, lr=LR, momentum=0.9),
-    "adamw": lambda x: torch.optim.AdamW(x, lr=LR, weight_decay=0.1),
-}
 
 
 @pytest.mark.parametrize("outer_rule", ["momentum", "nesterov"])
@@ -133,9 +131,6 @@ def test_gasloc_is_its_reference(of, p):
     assert close(models, reference(step), 1e-6)
 
 
-PLAIN = {"outer_lr": 1.0, "outer_momentum": 0.0}
-
-
 @pytest.mark.parametrize("method", ["local_sgd", "diloco", "outer", "noloco", "gasloc"])
 def test_workers_exchange_after_every_hth_step(method):
     """Two messages for each of five workers: with a server, or on the ring."""
@@ -143,6 +138,11 @@ def test_workers_exchange_after_every_hth_step(method):
     stepping = Stepping(method, X, ring_matrix(), local_steps=3)
     assert [stepping.advance(G) for _ in range(6)] == [0, 0, messages, 0, 0, messages]
     assert stepping.network.bytes_sent == 2 * messages * X.shape[1] * X.element_size()
+    expected = X.clone()
+    for t in range(6 * (method == "local_sgd")):
+        expected.sub_(G, alpha=0.1)
+        expected = gossip_step(expected, ring_matrix(), 0.2, 0.8) if t % 3 == 2 else expected
+    assert method != "local_sgd" or torch.equal(stepping.X, expected)
 
 
 @pytest.mark.parametrize("method", ["outer", "gasloc"])
@@ -152,7 +152,8 @@ def test_after_a_failed_exchange_no_drift_is_followed_twice(method):
             raise ConnectionError
 
     X, G = states()
-    stepping = Stepping(method, X, ring_matrix(), local_steps=1, **PLAIN)
+    plain = {"outer_lr": 1.0, "outer_momentum": 0.0}
+    stepping = Stepping(method, X, ring_matrix(), local_steps=1, **plain)
     stepping.advance(G)
     before, whole, stepping.network = stepping.X.clone(), stepping.network, Failing()
     with pytest.raises(ConnectionError):

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
-from runs import digits_run
+import torch
+from runs import digits_run, trained, without_clock
 
 from ngo.gossip.method import METHODS
+from ngo.gossip.topology import TOPOLOGIES
 from ngo.virtual.event_simulation import EventSimulation, Graphs
+from ngo.virtual.waiting_stepper import WaitingTimes
 from verdicts.registry import UserError
 
 SIZE = 100
@@ -33,7 +36,7 @@ def staleness(window):
     return found
 
 
-def test_workers_of_equal_speed_step_together():
+def test_equal_workers_step_together_and_a_slow_one_is_used_when_it_ends():
     events = simulation(workers=4, step_seconds=0.5)
     window = events.window(8)
     assert ends(window) == [(i, t) for t in (0, 1) for i in range(4)]
@@ -41,13 +44,7 @@ def test_workers_of_equal_speed_step_together():
     assert staleness(window) == {i: [0] * 4 for i in range(4)}
     assert window.whole == [0] * 4 + [1] * 4
     assert (window.gradient, window.round) == ([0] * 4 + [1] * 4,) * 2
-
-
-def test_two_workers_one_of_them_three_times_slower():
-    """The fast one ends its step t at t + 1, the slow one at 3 (t + 1).
-
-    At those times the slow one, whose number is lower, comes first.
-    """
+    # The fast one ends its step t at t + 1, the slow one at 3 (t + 1).
     events = simulation(slow_workers=1, slow_factor=3.0)
     window = events.window(8)
     assert events.now == 6.0
@@ -110,7 +107,7 @@ def test_all_messages_are_used_once_and_none_is_used_twice():
     assert set(window.self_weights) == {0.5}
 
 
-def test_pairs_meet_at_random_neighbours_only():
+def test_pairs_meet_at_random_neighbours_only_and_not_without_their_messages():
     window = simulation(method="ad_psgd", workers=5, speed="log_normal").window(500)
     met = {(i, j) for i, j in zip(window.worker, window.partner, strict=True)}
     assert met == {(i, (i + s) % 5) for i in range(5) for s in (-1, 1)}
@@ -123,9 +120,6 @@ def test_pairs_meet_at_random_neighbours_only():
             now = window.round[k], window.turn[k]
             assert place.get(i, (-1, 0)) < now
             place[i] = now
-
-
-def test_a_pair_without_its_messages_is_none():
     window = simulation(method="ad_psgd", message_loss=0.5).window(400)
     assert window.partner.count(-1) == pytest.approx(300, rel=0.1)
 
@@ -136,7 +130,7 @@ def churned(tmp_path, *rows, **values):
     return simulation(churn="churn_trace", churn_file=str(path), **values)
 
 
-def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
+def test_workers_that_are_away_take_no_step_are_sent_nothing_and_all_end_a_run(tmp_path):
     events = churned(tmp_path, "2.5,0,leaves", "10.25,0,comes", workers=3)
     window = events.window(40)
     slow = [k for k, worker in enumerate(window.worker) if worker == 0]
@@ -148,15 +142,9 @@ def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
     }  # fmt: skip
     assert ((1, 10), (0, 1)) in named  # at 11 it is back, with the model that it had
     assert ((1, 11), (0, 2)) in named
-
-
-def test_a_run_whose_workers_all_leave_for_good_ends_in_one_line(tmp_path):
     events = churned(tmp_path, "2.5,0,leaves", "3.5,1,leaves")
     with pytest.raises(UserError, match="churn: all workers are away"):
         events.window(20)
-
-
-def test_nothing_is_sent_to_a_worker_that_is_away(tmp_path):
     events = churned(tmp_path, "0,2,leaves", workers=3, method="async_push_sum", topology="ring")
     window = events.window(20)
     assert events.wires.messages == 20
@@ -164,9 +152,95 @@ def test_nothing_is_sent_to_a_worker_that_is_away(tmp_path):
 
 
 def test_the_weight_of_a_model_that_is_not_there_goes_to_the_own_one():
-    window = simulation(workers=3, topology="chain", latency=1.5).window(6)
+    events = simulation(workers=3, topology="chain", latency=1.5)
+    assert events.window(6).self_weights == pytest.approx([1.0] * 6)
     # Two steps later the first models have arrived.
-    assert window.self_weights == pytest.approx([1.0] * 6)
-    later = simulation(workers=3, topology="chain", latency=1.5)
-    later.window(6)
-    assert later.window(9).self_weights == pytest.approx([2 / 3, 1 / 3, 2 / 3])
+    assert events.window(9).self_weights == pytest.approx([2 / 3, 1 / 3, 2 / 3])
+
+
+# Runs whose workers wait for each other: their times, by hand.
+
+
+def times(**values):
+    return WaitingTimes(digits_run(**{"clock": "waiting", **values}))
+
+
+def ring(n=4):
+    return TOPOLOGIES["ring"].matrix(n)
+
+
+def take(each, W, count, size=100):
+    for _ in range(count):
+        edges = W.edges
+        each.step(W, [], edges, edges * size)
+    return each.done.tolist()
+
+
+def test_times_are_the_max_plus_recursion():
+    fields = {"workers": 6, "speed": "log_normal", "latency": 0.3}
+    each, other = times(**fields), times(**fields)
+    W = ring(6)
+    done = np.zeros(6)
+    for _ in range(30):
+        half = np.array([done[i] + other._seconds[i](done[i]) for i in range(6)])
+        done = np.array(
+            [max(half[i], half[(i - 1) % 6] + 0.3, half[(i + 1) % 6] + 0.3) for i in range(6)]
+        )
+    assert take(each, W, 30) == pytest.approx(done)
+
+
+def test_messages_queue_on_both_sides():
+    """On a star, five messages of a second each leave its centre, and reach it, in turn."""
+    each = times(workers=6, bandwidth=100.0)
+    W = TOPOLOGIES["star"].matrix(6)
+    assert take(each, W, 1) == [6.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    each = times(workers=3, bandwidth=100.0, slow_workers=1, slow_factor=1.5)
+    # Worker 0 sends from 1.5 to 3.5. The others send from 1 to 3, both first to worker 0.
+    assert take(each, TOPOLOGIES["complete"].matrix(3), 1) == [3.0, 3.5, 4.0]
+    each = times(method="centralized", latency=1.0, bandwidth=100.0)
+    each.step(None, [], 8, 800)
+    # The last of four arrives at 1 + 1 + 4; the means leave one after another.
+    assert each.done.tolist() == [8.0, 9.0, 10.0, 11.0]
+
+
+def test_delayed_models_are_waited_for_later_and_absent_workers_never():
+    # Models sent at 0.5, 1, 1.5, … arrive 10 later and are used two steps after they were sent.
+    each = times(method="delayed", delay=2, latency=10.0, step_seconds=0.5)
+    assert take(each, ring(), 2) == [1.0] * 4
+    assert take(each, ring(), 1) == [10.5] * 4
+    assert take(each, ring(), 1) == [11.0] * 4
+    each = times()
+    each.step(ring(), [2], 0, 0)
+    assert each.done.tolist() == [1, 1, 0, 1]
+
+
+def test_neighbours_wait_for_a_worker_that_is_away(tmp_path):
+    path = tmp_path / "churn.csv"
+    path.write_text("time,worker,event\n1.5,0,leaves\n10,0,comes\n20,0,leaves\n")
+    each = times(churn="churn_trace", churn_file=str(path))
+    assert take(each, ring(), 1) == [1.0] * 4
+    assert take(each, ring(), 1) == [11.0, 11.0, 2.0, 11.0]
+    with pytest.raises(UserError, match="churn: worker 0 leaves for good"):
+        take(each, ring(), 20)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"method": "d2"}, {"method": "choco"}, {"method": "centralized"}, {"absence": 0.2}],
+    ids=str,
+)
+def test_waiting_changes_no_model(digits, fields):
+    fields = {"epochs": 0.3, **fields}
+    without = trained(digits_run(**fields), digits)
+    timed = trained(digits_run(clock="waiting", speed="log_normal", latency=0.1, **fields), digits)
+    assert torch.equal(without[1].X, timed[1].X)
+    for row, other in zip(without_clock(without[0]), without_clock(timed[0]), strict=True):
+        assert (other["virtual_seconds"] > 0) == (row["step"] > 0)
+        of_time = {"joules": 0, "virtual_seconds": 0}
+        assert row | of_time == other | of_time
+
+
+def test_equal_speeds_without_latency_take_a_step_each(digits):
+    rows, _ = trained(digits_run(clock="waiting", step_seconds=0.25, joules_step=3.0), digits)
+    assert [row.virtual_seconds for row in rows] == [row.step / 4 for row in rows]
+    assert [row.joules for row in rows] == [12 * row.step for row in rows]
