@@ -71,7 +71,7 @@ REFUSED = [
     ({**WAITING, "method": "ad_psgd"}, "'ad_psgd', whose workers never step together"),
     ({"method": "ad_psgd"}, "clock: 'steps' is not possible .*; it must be asynchronous"),
     ({**LATE, "absence": 0.1}, "absence: 0.1 is drawn for the steps that all"),
-    ({**LATE, **LIES}, "attack: 'alie' is a lie about the models of"),
+    ({**LATE, **LIES}, "attack: 'alie' is about the models of"),
     (LATE_PAIRS, "coupling: 'implicit' moves both ends"),
     ({**LATE, "speed": "speed_trace"}, "speed_file: it is missing"),
     ({"attack": "sign"}, "attack: 'sign' is unknown; .*Did you mean 'sign_flip'"),
