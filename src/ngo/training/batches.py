@@ -149,6 +149,12 @@ class Batches:
             self.drawn = self._ahead.pop()
         return self.drawn
 
+    def places(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """See ``Step.samples``."""
+        owned = [stream.owned for stream in self._streams]
+        places = map(torch.searchsorted, owned, self.drawn.cpu())
+        return torch.stack(list(places)), torch.tensor([len(samples) for samples in owned])
+
     def _draw(self) -> None:
         """Draw the samples of the next steps."""
         streams, size = self._streams, self._streams[0].batch_size

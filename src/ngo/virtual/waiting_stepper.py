@@ -8,7 +8,6 @@ from typing import Any
 
 from ngo.common.lazy import np, torch
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.training.checkpoint import State
 from ngo.training.clocks import CHURN, LINKS, SPEEDS, Presence
 from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
@@ -155,7 +154,7 @@ class WaitingStepper(Stepper):
 
     def __init__(self, spec: RunSpec, problem: Problem, **how: Any) -> None:
         super().__init__(spec, problem, **how)
-        self._times = WaitingTimes(spec)
+        self._times = self._parts["times"] = WaitingTimes(spec)
 
     def spent(self) -> dict[str, Any]:
         """Virtual seconds until the last worker has taken the step, and joules."""
@@ -168,12 +167,3 @@ class WaitingStepper(Stepper):
         super().update()
         messages, sent = network.messages - messages, network.bytes_sent - sent
         self._times.step(self._W, self._absent, messages, sent)
-
-    def state_dict(self) -> State:
-        """Also when the workers have ended their steps, and what is on its way."""
-        return {**super().state_dict(), "times": self._times.state_dict()}
-
-    def load_state_dict(self, state: State) -> None:
-        """Restore from ``state``."""
-        super().load_state_dict(state)
-        self._times.load_state_dict(state["times"])
