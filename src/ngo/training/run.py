@@ -16,7 +16,6 @@ import torch
 from ngo.common.files import file_lock, remove_partial, writable_folder
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
-from ngo.engine.population import Population
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.native.threads import one_intra_op_thread
 from ngo.training import run_folder
@@ -32,7 +31,7 @@ from ngo.training.exchange_trial import try_exchanges
 from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.learning_problem import Problem
 from ngo.training.problem_checks import enough_memory, load_problem
-from ngo.training.record import last_evaluation, make_origin, write_results
+from ngo.training.record import Origin, finished, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
 from ngo.training.spec_checks import check_snapshots
@@ -84,6 +83,7 @@ class Training:
         self._marks = evaluation_steps(spec, problem.owned)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
         self.stepper = stepper_of(spec, problem, stops, **how)
+        self.population, self.steps = self.stepper.population, self.stepper.steps
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
@@ -97,19 +97,9 @@ class Training:
         self._last = self._losses  # those of the last step
 
     @property
-    def population(self) -> Population:
-        """The workers."""
-        return self.stepper.population
-
-    @property
     def step(self) -> int:
         """The number of steps taken."""
         return self.stepper.t
-
-    @property
-    def steps(self) -> int:
-        """The number of steps of the whole run."""
-        return self.stepper.steps
 
     @property
     def epoch(self) -> float:
@@ -226,6 +216,22 @@ class Training:
         self._count = 0
         return True
 
+    def write(self, out: Path, origin: Origin, **how: object) -> None:
+        """Write the results into the folder ``out``, where they take the place of earlier ones.
+
+        ``how`` goes into the record.
+        """
+        run_folder.clear(out)
+        if self._snapshots:
+            save_snapshots(out / run_folder.MODELS, self._spec, self.kept)
+        common = {
+            "snapshots": sorted(self.kept),
+            "workers_evaluated": len(self._problem.evaluated),
+            "backend": self.population.backend,
+        }
+        write_results(out, origin, self.rows, self.population.d, {**common, **how})
+        (out / run_folder.CHECKPOINT).unlink(missing_ok=True)
+
     def _measured(self) -> dict[str, Any]:
         """What ``make_evaluation`` takes of this step, but for samples and time."""
         problem, population = self._problem, self.population
@@ -320,54 +326,41 @@ def turns(
             signals=signals,
         )
         if unless():
-            checkpoints.remove()
+            (out / run_folder.CHECKPOINT).unlink(missing_ok=True)
             return None
-        finished = None if overwrite else run_folder.finished(out, origin.about)
-        if finished and not (out / run_folder.CHECKPOINT).exists():
-            seconds, line = finished
-            tell(line)
-            return last_evaluation(out, seconds)
+        if last := None if overwrite else finished(out, origin, tell):
+            return last
         for name in OUTPUTS:
             remove_partial(out / name)
         start = partial(Training, spec, problem, snapshots=snapshots, threads=threads)
-        training, resumes = at_checkpoint(start, checkpoints)
-        if resumes:
+        training = at_checkpoint(start, checkpoints)
+        if training.resumed:
             tell(f"resuming at step {training.step} of {training.steps}")
             progress(training.step)
         for _ in training.turns(checkpoints=checkpoints, report=report, progress=progress):
             yield training
-        run_folder.clear(out)
-        if snapshots:
-            save_snapshots(out / run_folder.MODELS, spec, training.kept)
-        how = {
-            "snapshots": sorted(training.kept),
-            "workers_evaluated": len(problem.evaluated),
-            "backend": training.population.backend,
-            "width": training.width,
-            "resumed_at_steps": training.resumed,
-            "seconds_evaluating": training.seconds_evaluating,
-        }
-        write_results(out, origin, training.rows, training.population.d, how)
-        checkpoints.remove()
+        training.write(
+            out,
+            origin,
+            width=training.width,
+            resumed_at_steps=training.resumed,
+            seconds_evaluating=training.seconds_evaluating,
+        )
     return training.rows[-1]
 
 
-def at_checkpoint(
-    start: Callable[..., Training], checkpoints: Checkpoints
-) -> tuple[Training, bool]:
-    """The training at its checkpoint, and True; without a usable one, at its start, and False.
+def at_checkpoint(start: Callable[..., Training], checkpoints: Checkpoints) -> Training:
+    """The training at its checkpoint, ``resumed``; without a usable one, at its start.
 
     ``start`` makes the training; it takes the backend.
     """
-    state = checkpoints.load()
-    if state is None:
-        return start(), False
-    try:
-        training = start(backend=state["backend"])
-        training.load_state_dict(state)
-        return training, True
-    except torch.OutOfMemoryError:  # a good checkpoint is not trained over
-        raise
-    except (*UNREADABLE, UserError):  # one that is not the state's fault is raised again
-        checkpoints.refuse("it holds no state of this run")
-        return start(), False
+    if (state := checkpoints.load()) is not None:
+        try:
+            training = start(backend=state["backend"])
+            training.load_state_dict(state)
+            return training
+        except torch.OutOfMemoryError:  # a good checkpoint is not trained over
+            raise
+        except (*UNREADABLE, UserError):  # one that is not the state's fault is raised again
+            checkpoints.refuse("it holds no state of this run")
+    return start()

@@ -89,7 +89,7 @@ class Stepper:
         self._spec, self._local, self._fields = spec, local, DeclaredFields(spec)
         self._method, self._rule = METHODS[spec.method], LOCAL_RULES[spec.local_rule]
         self._graphs = torch_stream(spec.seed, "graphs")
-        kinds = {"batches": "cpu", "augmentation": "cpu", "compression": X.device}
+        kinds: dict[str, Any] = {"batches": "cpu", "augmentation": "cpu", "compression": X.device}
         batches, changes, compressing = (
             [torch_stream(spec.seed, name, i, device) for i in local]
             for name, device in kinds.items()
@@ -238,21 +238,17 @@ class Stepper:
         """
         spec, joint = self._spec, self._method.joint
         if spec.coupling:
-            coupling = COUPLINGS[spec.coupling]
-            compiled = coupling.fast is not None or self.population.X.is_cuda
-            joint = joint and coupling.pull is not None and compiled
+            compiled = self._coupling.fast is not None or self.population.X.is_cuda
+            joint = joint and self._coupling.pull is not None and compiled
         if not joint or spec.clock != "steps" or spec.liars or spec.absence:
             return id(self)
         apart = {"seed", "topology", "partition"}
-        return (
-            self.t,
-            self.steps,
-            frozenset(
-                (name, value)
-                for name, value in spec.values().items()
-                if name not in apart and FIELDS[name].owners not in (("topology",), ("partition",))
-            ),
-        )
+        same = [
+            (name, value)
+            for name, value in spec.values().items()
+            if name not in apart and FIELDS[name].owners not in (("topology",), ("partition",))
+        ]
+        return self.t, self.steps, *sorted(same)
 
     def _fields_at(self, t: int) -> DeclaredFields:
         """The fields of the run in step ``t``, as the method sees them."""

@@ -215,22 +215,23 @@ class AsynchronousStepper(Stepper):
                 self._by_number = True
                 for part in self._together(arranged, batch):
                     self._update(arranged, *part)
-        self._slots, self.t = arranged.slots_at_end, self._until
         return losses
 
     def _next(self) -> Arrangement:
-        """The steps up to the next stop, which is then ``_until``."""
+        """The steps up to the next stop, which are then the last ones."""
         k = bisect_right(self._stops, self.t)
-        self._until = min([self.t + AHEAD, *self._stops[k : k + 1]])
+        until = min([self.t + AHEAD, *self._stops[k : k + 1]])
         # Its many small objects have no cycles; a collection would look at all workers' modules.
         collects = gc.isenabled()
         try:
             gc.disable()
-            window = self._simulation.window(self._until * self.population.n)
-            return Arrangement(window, self._slots, self._simulation.live())
+            window = self._simulation.window(until * self.population.n)
+            arranged = Arrangement(window, self._slots, self._simulation.live())
         finally:
             if collects:
                 gc.enable()
+        self._slots, self.t = arranged.slots_at_end, until
+        return arranged
 
     def _gradients(self, rows: np.ndarray) -> torch.Tensor:
         """The gradients of these workers' next steps; their losses."""
@@ -303,7 +304,6 @@ class AsynchronousStepper(Stepper):
         """Restore from ``state``. The events are simulated again, without models."""
         while self.t < state["step"]:
             arranged = self._next()
-            self._slots, self.t = arranged.slots_at_end, self._until
         super().load_state_dict(state)
         network, sent = self._versions, state["sent"].to(self.population.X)
         if len(sent):

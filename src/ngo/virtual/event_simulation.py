@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import chain
 from typing import Any
 
 from ngo.common.lazy import np
@@ -34,6 +35,9 @@ from verdicts.registry import UserError
 
 # Draws of a stream at a time.
 BLOCK = 256
+
+#: (begin, number, transfer, sender, content)
+Coming = tuple[float, int, float, int, list[Any]]
 
 
 class Wires:
@@ -49,15 +53,10 @@ class Wires:
         self._chances = [_draws(run.seed, "message_loss", i) for i in range(run.workers)]
         # When each worker's side is free again.
         self._out, self._in = [0.0] * run.workers, [0.0] * run.workers
-        # Messages that each worker will receive, by the time at which they begin to arrive:
-        # (begin, number, transfer, sender, content).
-        self._coming: list[deque[tuple[float, int, float, int, list[Any]]]] = [
-            deque() for _ in range(run.workers)
-        ]
+        # Messages that each worker will receive, by the time at which they begin to arrive.
+        self._coming: dict[int, deque[Coming]] = defaultdict(deque)
         # Those whose time of arrival is known: (arrival, sender, content).
-        self._arriving: list[deque[tuple[float, int, list[Any]]]] = [
-            deque() for _ in range(run.workers)
-        ]
+        self._arriving: dict[int, deque[tuple[float, int, list[Any]]]] = defaultdict(deque)
         # The last message to a worker that may wait at its sender: when it leaves, its content.
         self._waiting: dict[tuple[int, int], tuple[float, list[Any]]] = {}
         self.messages = 0
@@ -120,33 +119,25 @@ class Wires:
 
     def live(self) -> Iterator[list[Any]]:
         """The contents of all messages on their way."""
-        for coming, arriving in zip(self._coming, self._arriving, strict=True):
-            yield from (message[4] for message in coming)
-            yield from (message[2] for message in arriving)
+        queues: Iterator[deque[Any]] = chain(self._coming.values(), self._arriving.values())
+        return (message[-1] for queue in queues for message in queue)
 
 
-@dataclass(frozen=True)
 class Graph:
     """A mixing matrix by rows and by columns."""
 
-    #: To whom each worker sends, and the weights at the receivers.
-    out: list[list[tuple[int, float]]]
-    #: From whom each worker receives, and the weights.
-    into: list[dict[int, float]]
-    #: The weights of the workers' own models.
-    self_weights: list[float]
-    W: MixingMatrix
-
-
-def as_graph(W: MixingMatrix) -> Graph:
-    """The graph of a mixing matrix."""
-    out: list[list[tuple[int, float]]] = [[] for _ in range(W.n)]
-    into: list[dict[int, float]] = [{} for _ in range(W.n)]
-    edges = zip(W.receivers.tolist(), W.senders.tolist(), W.weights.tolist(), strict=True)
-    for i, j, weight in edges:
-        out[j].append((i, weight))
-        into[i][j] = weight
-    return Graph(out, into, W.diagonal.tolist(), W)
+    def __init__(self, W: MixingMatrix) -> None:
+        self.W = W
+        #: To whom each worker sends, and the weights at the receivers.
+        self.out: list[list[tuple[int, float]]] = [[] for _ in range(W.n)]
+        #: From whom each worker receives, and the weights.
+        self.into: list[dict[int, float]] = [{} for _ in range(W.n)]
+        #: The weights of the workers' own models.
+        self.self_weights: list[float] = W.diagonal.tolist()
+        edges = zip(W.receivers.tolist(), W.senders.tolist(), W.weights.tolist(), strict=True)
+        for i, j, weight in edges:
+            self.out[j].append((i, weight))
+            self.into[i][j] = weight
 
 
 class Graphs:
@@ -160,25 +151,24 @@ class Graphs:
         self._mixing = ScheduledMixing(spec, steps, torch_stream(spec.seed, "graphs"))
         self._every = spec.local_steps or 1
         self._known: dict[int, Graph] = {}
-        self._next = 0
-        #: Whether graphs are made one after another, and forgotten.
-        self.drawn = self._period is None
         #: Whether there is one graph.
         self.constant = self._period == 1
 
-    def at(self, t: int, oldest: int = 0) -> Graph:
-        """The graph of a worker's step ``t``; no later call asks for one before ``oldest``."""
+    def at(self, t: int, steps_by: Sequence[int]) -> Graph:
+        """The graph of a worker's step ``t``, where each has ended so many: none asks for earlier.
+
+        Graphs without a period are made one after another, and forgotten.
+        """
         if self._period is not None:
             k = (t // self._every) % self._period
             if k not in self._known:
-                self._known[k] = as_graph(self._mixing.at(t, k))
+                self._known[k] = Graph(self._mixing.at(t, k))
             return self._known[k]
-        while self._next <= t:  # one for each step, as in a run in which all step together
-            exchange = self._next // self._every
-            self._known[self._next] = as_graph(self._mixing.at(self._next, exchange))
-            self._next += 1
-        for k in [k for k in self._known if k < oldest]:
-            del self._known[k]
+        # One for each step, as in a run in which all step together.
+        for step in range(max(self._known, default=-1) + 1, t + 1):
+            self._known[step] = Graph(self._mixing.at(step, step // self._every))
+        oldest = min(steps_by)
+        self._known = {k: graph for k, graph in self._known.items() if k >= oldest}
         return self._known[t]
 
 
@@ -211,8 +201,11 @@ class Window:
     source: list[int] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
 
-    def __len__(self) -> int:
-        return len(self.worker)
+    def use(self, user: int, source: int, weight: float) -> None:
+        """Add a message that a step uses."""
+        self.user.append(user)
+        self.source.append(source)
+        self.weight.append(weight)
 
 
 class EventSimulation:
@@ -299,7 +292,7 @@ class EventSimulation:
         if self.arrivals == "pair":
             at, turn = self._after([group[0], *([partner] if partner >= 0 else [])], at)
         elif (t + 1) % self._every == 0:
-            graph = self.graphs.at(t, min(self._steps_by) if self.graphs.drawn else 0)
+            graph = self.graphs.at(t, self._steps_by)
             exchange = self._exchange_together if self._together else self._exchange
             shares = exchange(group, graph, first, window)
             sources = window.source[used:]
@@ -353,9 +346,7 @@ class EventSimulation:
                     missing = sum(into.values()) - sum(weight for _, weight in used)
                     shares[k - first] += missing
             for source, weight in used:
-                window.user.append(k)
-                window.source.append(source)
-                window.weight.append(weight)
+                window.use(k, source, weight)
         return shares
 
     def _exchange_together(
@@ -375,9 +366,7 @@ class EventSimulation:
                 while len(messages) > 1 and messages[1][0] <= now:
                     messages.popleft()
                 if messages and messages[0][0] <= now:
-                    window.user.append(k)
-                    window.source.append(messages[0][1])
-                    window.weight.append(weight)
+                    window.use(k, messages[0][1], weight)
             weights = graph.into[i].values()
             if len(window.source) - before < len(weights):
                 shares[k - first] += sum(weights) - sum(window.weight[before:])
@@ -397,7 +386,7 @@ class EventSimulation:
 
     def _meet(self, worker: int, t: int) -> None:
         """The gradient of a step is there: exchange models with a random neighbour."""
-        near = self.graphs.at(t, min(self._steps_by) if self.graphs.drawn else 0).into[worker]
+        near = self.graphs.at(t, self._steps_by).into[worker]
         there = [j for j in near if not self._presence.away(j, self.now)]
         partner, end = -1, self.now
         if there:
@@ -460,7 +449,7 @@ class Arrangement:
         self, window: Window, batch: np.ndarray, slots: dict[int, int], live: Collection[int]
     ) -> None:
         """Give each sent model a slot from its batch to the last one that uses it."""
-        steps, never = len(window), len(self._ends)
+        steps, never = len(self.worker), len(self._ends)
         last: dict[int, int] = {}
         apart = self.whole[self.user] < 0  # the others are used where they are
         source = np.array(window.source, dtype=np.int64)

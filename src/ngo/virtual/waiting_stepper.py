@@ -108,8 +108,9 @@ class WaitingTimes:
     def state_dict(self) -> dict[str, Any]:
         """All that later times depend on."""
         arrays = {"done": self.done, "out": self._out, "in": self._in}
-        kept = {name: torch_of(array) for name, array in arrays.items()}
-        return {**kept, "received": [torch_of(a) for a in self._received], "steps": self._steps}
+        kept = {name: torch.tensor(array) for name, array in arrays.items()}
+        received = [torch.tensor(times) for times in self._received]
+        return {**kept, "received": received, "steps": self._steps}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore from ``state``: speeds that are drawn are drawn again."""
@@ -119,11 +120,6 @@ class WaitingTimes:
         for seconds in self._seconds:
             for _ in range(self._steps):
                 seconds(0.0)
-
-
-def torch_of(array: np.ndarray) -> torch.Tensor:
-    """A copy, as checkpoints hold it."""
-    return torch.from_numpy(array.copy())
 
 
 def _sums(values: np.ndarray, group: np.ndarray) -> np.ndarray:
