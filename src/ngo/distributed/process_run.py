@@ -73,21 +73,19 @@ def launch(work: Callable[[], object], processes: int) -> None:
     }
     started = []
     failed: dict[int, int] = {}  # the exit codes
-    try:
+    with ExitStack() as ending:
         for k in range(processes):
             ranks = {"RANK": str(k), "LOCAL_RANK": str(k)}
             environment = {"GLOO_SOCKET_IFNAME": LOOPBACK, **os.environ, **common, **ranks}
-            started.append(context.Process(target=_child, args=(work, environment)))
-            started[-1].start()
+            process = context.Process(target=_child, args=(work, environment))
+            process.start()
+            started.append(process)
+            ending.callback(process.join)
+            ending.callback(process.kill)  # which comes first
         running = {process.sentinel for process in started}
         while running and (ready := wait(running, ENDING_SECONDS if failed else None)):
             running.difference_update(ready)
             failed = {k: process.exitcode for k, process in enumerate(started) if process.exitcode}
-    finally:
-        for process in started:
-            if process.pid:
-                process.kill()
-                process.join()
     for k, code in failed.items():
         if code != MISTAKE_EXIT_CODE:  # the others' failures follow from this one
             how = f"ended with {code}"

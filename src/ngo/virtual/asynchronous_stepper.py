@@ -33,7 +33,7 @@ class VersionNetwork(Network):
         """``X`` are all workers' rows, which change when workers meet."""
         super().__init__(spread)
         self._X = X
-        self.slots = self._work = X[:0]
+        self.slots = X[:0]
         self._now: tuple[Arrangement, np.ndarray, np.ndarray] | None = None
 
     def begin(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
@@ -70,30 +70,9 @@ class VersionNetwork(Network):
                 weights.repeat(2),
                 torch.zeros(k + len(used)),  # which no pull reads
             )
-            both = self._with(X, used)
-            seen = None if at is None else torch.cat([at, both[k:]])
-            coupling.step(both, W, gamma, run, at=seen, out=both, spread=self._spread)
-            if both.data_ptr() != X.data_ptr():
-                X.copy_(both[:k])
-
-    def chosen(self, rows: torch.Tensor) -> torch.Tensor:
-        """A copy of some of all workers' rows, which the next call overwrites."""
-        return torch.index_select(self._X, 0, rows, out=self._room(len(rows)))
-
-    def _room(self, count: int) -> torch.Tensor:
-        """Rows of working memory."""
-        if len(self._work) < count:
-            self._work = self._X.new_empty(count + count // 2, self._X.shape[1])
-        return self._work[:count]
-
-    def _with(self, X: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        """``X``, where it is if it is in the working memory, and after it these slots."""
-        k = len(X)
-        both = self._room(k + len(slots))
-        if both.data_ptr() != X.data_ptr():
-            both[:k] = X
-        torch.index_select(self.slots, 0, slots, out=both[k:])
-        return both
+            theirs = self.slots[used]
+            both, seen = torch.cat([X, theirs]), None if at is None else torch.cat([at, theirs])
+            X.copy_(coupling.step(both, W, gamma, run, at=seen, out=both, spread=self._spread)[:k])
 
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """R ← (1 − γ) R + γ S, with the sums S of own shares and of the messages used."""
@@ -270,7 +249,7 @@ class AsynchronousStepper(Stepper):
         matrices, created = self.matrices, {}
         if len(steps) < n or not one_number:
             at = torch.from_numpy(arranged.worker[steps]).to(X.device)
-            X, G = network.chosen(at), G.index_select(0, at)
+            X, G = X.index_select(0, at), G.index_select(0, at)
             matrices = {name: rows[at] for name, rows in matrices.items()}
         network.begin(arranged, steps, used)
         self.take(

@@ -228,14 +228,9 @@ class EventSimulation:
         # if any, and those on their way, with the times of arrival.
         self._sent: list[deque[tuple[float, int]]] = [deque() for _ in range(n)]
         self._latency: float = spec.latency or 0.0
-        self._together = (
-            (arrivals, spec.links) == ("newest", "uniform")
-            and not spec.bandwidth
-            and not spec.slow_links
-            and graphs.constant
-            and not spec.message_loss
-            and self._presence.always
-        )
+        alike = (arrivals, spec.links) == ("newest", "uniform") and graphs.constant
+        apart = spec.bandwidth or spec.slow_links or spec.message_loss
+        self._together = alike and not apart and self._presence.always
         self._steps_by = [0] * n  # steps ended by each worker
         self._partners = [_draws(spec.seed, "partner", i) for i in range(n)]
         self.now = 0.0
@@ -296,12 +291,11 @@ class EventSimulation:
             exchange = self._exchange_together if self._together else self._exchange
             shares = exchange(group, graph, first, window)
             sources = window.source[used:]
-            at, turn = self._placed(window, sources, first, at)
-            if (
-                count == self._n
-                and len(sources) == graph.W.edges
-                and min(sources, default=first) >= first
-            ):
+            # The round, ``at`` or a later one, and the turn after those of steps that sent these.
+            here = [source - window.first for source in sources if window.first <= source < first]
+            at, turn = max([(at, 0), *((window.round[k], window.turn[k] + 1) for k in here)])
+            everything = (count, len(sources)) == (self._n, graph.W.edges)
+            if everything and min(sources, default=first) >= first:
                 whole = len(window.matrices)
                 window.matrices.append(graph.W)
         for i in group:
@@ -371,18 +365,6 @@ class EventSimulation:
             if len(window.source) - before < len(weights):
                 shares[k - first] += sum(weights) - sum(window.weight[before:])
         return shares
-
-    def _placed(self, window: Window, sources: list[int], first: int, at: int) -> tuple[int, int]:
-        """The round, ``at`` or a later one, and the turn of steps that use these messages."""
-        turn, start = 0, window.first
-        for source in sources:
-            if start <= source < first:
-                sent_in = window.round[source - start]
-                if sent_in > at:
-                    at, turn = sent_in, window.turn[source - start] + 1
-                elif sent_in == at:
-                    turn = max(turn, window.turn[source - start] + 1)
-        return at, turn
 
     def _meet(self, worker: int, t: int) -> None:
         """The gradient of a step is there: exchange models with a random neighbour."""
