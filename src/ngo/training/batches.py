@@ -174,9 +174,6 @@ class Batches:
         for stream, state in zip(self._streams, states, strict=True):
             stream.load_state_dict(state)
 
-    def _numbers(self) -> Sequence[int]:
-        return range(len(self._streams)) if self.workers is None else self.workers
-
     def all(self) -> Batch:
         """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
         indices = self._indices()
@@ -186,7 +183,8 @@ class Batches:
             x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
         )
         if self._augment is not None:
-            b, changes = indices.shape[1], [self._changes[i] for i in self._numbers()]
+            b, workers = indices.shape[1], self.workers
+            changes = self._changes if workers is None else [self._changes[i] for i in workers]
             if isinstance(self._augment, Apart):
                 inputs = self._augment.of_workers(inputs, b, changes)
             else:

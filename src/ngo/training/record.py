@@ -87,17 +87,13 @@ def write_results(
     rows: list[Evaluation],
     parameters: int,
     how: dict[str, object],
-    name: str | None = None,
 ) -> None:
-    """Write a run's metrics and record into the folder ``out``.
-
-    ``how`` goes into the record; ``name``, by default the run's id, into the metrics.
-    """
+    """Write a run's metrics and record, with what is in ``how``, into the folder ``out``."""
     spec, values = origin.spec, origin.spec.values()
     size = {**origin.samples, "parameters": parameters}
     metrics = as_columns(rows)
     seconds = metrics.pop("seconds")
-    write_columns(out / run_folder.METRICS, metrics, {"run": name or spec.id, **values, **size})
+    write_columns(out / run_folder.METRICS, metrics, {"run": spec.id, **values, **size})
     record = {
         "id": spec.id,
         "spec": values,

@@ -18,15 +18,9 @@ from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.native.threads import one_intra_op_thread
-from ngo.training import run_folder
+from ngo.training import evaluation, run_folder
 from ngo.training.checkpoint import Checkpoints, Signals, State
-from ngo.training.evaluation import (
-    Evaluation,
-    as_columns,
-    evaluation_steps,
-    from_columns,
-    make_evaluation,
-)
+from ngo.training.evaluation import Evaluation
 from ngo.training.exchange_trial import try_exchanges
 from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.learning_problem import Problem
@@ -80,7 +74,7 @@ class Training:
         self._spec = spec
         self._problem = problem
         self._snapshots = snapshots
-        self._marks = evaluation_steps(spec, problem.owned)
+        self._marks = evaluation.evaluation_steps(spec, problem.owned)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
         self.stepper = stepper_of(spec, problem, stops, **how)
         self.population, self.steps = self.stepper.population, self.stepper.steps
@@ -174,7 +168,7 @@ class Training:
             "seconds_evaluating": self.seconds_evaluating,
             "resumed": self.resumed,
             "width": self.width,
-            "rows": as_columns(self.rows),
+            "rows": evaluation.as_columns(self.rows),
             "kept": self.kept,
             "losses": self.losses,
             **({"streams": stream_states()} if self.draws else {}),
@@ -187,7 +181,7 @@ class Training:
         self.seconds_evaluating = state["seconds_evaluating"]
         self.resumed = [*state["resumed"], self.step]
         self.width = state.get("width", 1)
-        self.rows = from_columns(state["rows"])
+        self.rows = evaluation.from_columns(state["rows"])
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
         self.kept = {
             step: {name: models[name] for name in STATE if name in models}
@@ -205,13 +199,9 @@ class Training:
         start = time.perf_counter()
         measured = self._measured()
         self.seconds_evaluating += time.perf_counter() - start
-        row = make_evaluation(
-            self.step,
-            self._problem.owned,
-            samples=self.stepper.samples,
-            seconds=self.seconds,
-            **{**measured, **self.stepper.spent()},
-        )
+        measured |= {"samples": self.stepper.samples, "seconds": self.seconds}
+        measured |= self.stepper.spent()
+        row = evaluation.make_evaluation(self.step, self._problem.owned, **measured)
         self.rows.append(row)
         self._count = 0
         return True
@@ -339,13 +329,8 @@ def turns(
             progress(training.step)
         for _ in training.turns(checkpoints=checkpoints, report=report, progress=progress):
             yield training
-        training.write(
-            out,
-            origin,
-            width=training.width,
-            resumed_at_steps=training.resumed,
-            seconds_evaluating=training.seconds_evaluating,
-        )
+        facts = {"width": training.width, "resumed_at_steps": training.resumed}
+        training.write(out, origin, **facts, seconds_evaluating=training.seconds_evaluating)
     return training.rows[-1]
 
 

@@ -63,13 +63,9 @@ class VersionNetwork(Network):
         elif len(i):
             used, places = slots.unique(return_inverse=True)
             k, i, j = len(X), i.cpu(), len(X) + places.cpu()
-            W = MixingMatrix(
-                k + len(used),
-                torch.cat([i, j]),
-                torch.cat([j, i]),
-                weights.repeat(2),
-                torch.zeros(k + len(used)),  # which no pull reads
-            )
+            ends = torch.cat([i, j]), torch.cat([j, i])
+            own = torch.zeros(k + len(used))  # which no pull reads
+            W = MixingMatrix(len(own), *ends, weights.repeat(2), own)
             theirs = self.slots[used]
             both, seen = torch.cat([X, theirs]), None if at is None else torch.cat([at, theirs])
             X.copy_(coupling.step(both, W, gamma, run, at=seen, out=both, spread=self._spread)[:k])
@@ -251,16 +247,13 @@ class AsynchronousStepper(Stepper):
             at = torch.from_numpy(arranged.worker[steps]).to(X.device)
             X, G = X.index_select(0, at), G.index_select(0, at)
             matrices = {name: rows[at] for name, rows in matrices.items()}
+
+        def keep(rows: torch.Tensor) -> None:
+            created[id(rows)] = rows[0, 0].clone()
+
         network.begin(arranged, steps, used)
-        self.take(
-            X,
-            G,
-            network,
-            matrices,
-            lambda rows: created.update({id(rows): rows[0, 0].clone()}),
-            t,
-            None if one_number else AnyNumber(),
-        )
+        number = None if one_number else AnyNumber()
+        self.take(X, G, network, matrices, keep, t, number)
         network.end()
         if isinstance(at, slice):
             return

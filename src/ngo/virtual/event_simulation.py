@@ -201,12 +201,6 @@ class Window:
     source: list[int] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
 
-    def use(self, user: int, source: int, weight: float) -> None:
-        """Add a message that a step uses."""
-        self.user.append(user)
-        self.source.append(source)
-        self.weight.append(weight)
-
 
 class EventSimulation:
     """The events of a run in virtual time, window after window."""
@@ -288,8 +282,7 @@ class EventSimulation:
             at, turn = self._after([group[0], *([partner] if partner >= 0 else [])], at)
         elif (t + 1) % self._every == 0:
             graph = self.graphs.at(t, self._steps_by)
-            exchange = self._exchange_together if self._together else self._exchange
-            shares = exchange(group, graph, first, window)
+            shares = self._exchange(group, graph, first, window)
             sources = window.source[used:]
             # The round, ``at`` or a later one, and the turn after those of steps that sent these.
             here = [source - window.first for source in sources if window.first <= source < first]
@@ -318,19 +311,26 @@ class EventSimulation:
         shares = [graph.self_weights[i] for i in group]
         now, wires, away = self.now, self.wires, self._presence
         for k, i in enumerate(group, first):
+            if self._together and graph.out[i]:
+                self._sent[i].append((now + self._latency, k))
+                wires.messages += len(graph.out[i])
+                continue
             for j, weight in graph.out[i]:
                 if away.always or not away.away(j, now):
                     wires.send(i, j, now, k, weight)
                 elif self.arrivals == "all":
                     shares[k - first] += weight
         for k, i in enumerate(group, first):
+            into, newest = graph.into[i], self._newest[i]
+            arrived = () if self._together else wires.received(i, now)
             if self.arrivals == "all":
-                used = [(content[0], content[1]) for _, content in wires.received(i, now)]
+                used = [(content[0], content[1]) for _, content in arrived]
             else:
-                newest, into = self._newest[i], graph.into[i]
-                for sender, (source, _) in wires.received(i, now):
+                for sender, (source, _) in arrived:
                     if source > newest.get(sender, -1):
                         newest[sender] = source
+                if self._together:
+                    newest = {j: step for j in into if (step := self._newest_of(j)) is not None}
                 used = [
                     (newest[j], weight)
                     for j, weight in into.items()
@@ -339,32 +339,17 @@ class EventSimulation:
                 if len(used) < len(into):  # the others' weights go to the own row
                     missing = sum(into.values()) - sum(weight for _, weight in used)
                     shares[k - first] += missing
-            for source, weight in used:
-                window.use(k, source, weight)
+            window.user += [k] * len(used)
+            window.source += [source for source, _ in used]
+            window.weight += [weight for _, weight in used]
         return shares
 
-    def _exchange_together(
-        self, group: list[int], graph: Graph, first: int, window: Window
-    ) -> list[float]:
-        """As ``_exchange``, where all messages of a step arrive together, and none is lost."""
-        now, sent = self.now, self._sent
-        for k, i in enumerate(group, first):
-            if receivers := len(graph.out[i]):
-                sent[i].append((now + self._latency, k))
-                self.wires.messages += receivers
-        shares = [graph.self_weights[i] for i in group]
-        for k, i in enumerate(group, first):
-            before = len(window.source)
-            for j, weight in graph.into[i].items():
-                messages = sent[j]
-                while len(messages) > 1 and messages[1][0] <= now:
-                    messages.popleft()
-                if messages and messages[0][0] <= now:
-                    window.use(k, messages[0][1], weight)
-            weights = graph.into[i].values()
-            if len(window.source) - before < len(weights):
-                shares[k - first] += sum(weights) - sum(window.weight[before:])
-        return shares
+    def _newest_of(self, worker: int) -> int | None:
+        """The newest step of a worker that has arrived, where all its messages do so together."""
+        sent = self._sent[worker]
+        while len(sent) > 1 and sent[1][0] <= self.now:
+            sent.popleft()
+        return sent[0][1] if sent and sent[0][0] <= self.now else None
 
     def _meet(self, worker: int, t: int) -> None:
         """The gradient of a step is there: exchange models with a random neighbour."""
