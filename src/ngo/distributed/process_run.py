@@ -88,9 +88,8 @@ def launch(work: Callable[[], object], processes: int) -> None:
             failed = {k: process.exitcode for k, process in enumerate(started) if process.exitcode}
     for k, code in failed.items():
         if code != MISTAKE_EXIT_CODE:  # the others' failures follow from this one
-            how = f"ended with {code}"
-            if code < 0:
-                how = f"was killed by {signal.Signals(-code).name}"
+            killed = code < 0
+            how = f"was killed by {signal.Signals(-code).name}" if killed else f"ended with {code}"
             raise UserError(f"distributed: process {k} of {processes} {how}.")
     if failed:
         raise UserError(store.get(meeting.MISTAKE).decode())

@@ -178,10 +178,8 @@ class Batches:
         """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
         indices = self._indices()
         data, samples = self._data, indices.flatten()
-        # Faster than [samples].
-        inputs, targets = (
-            x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
-        )
+        inputs = data.train_inputs.index_select(0, samples)  # faster than [samples]
+        targets = data.train_targets.index_select(0, samples)
         if self._augment is not None:
             b, workers = indices.shape[1], self.workers
             changes = self._changes if workers is None else [self._changes[i] for i in workers]

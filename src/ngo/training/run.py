@@ -307,16 +307,12 @@ def turns(
     signals = signals or Signals()
     on_wait = on_wait or partial(tell, f"waiting for another run in {out}")
     with file_lock(writable_folder(out) / run_folder.LOCK, on_wait), signals:
+        path = out / run_folder.CHECKPOINT
         checkpoints = Checkpoints(
-            out / run_folder.CHECKPOINT,
-            origin.about,
-            checkpoint_seconds,
-            tell,
-            overwrite=overwrite,
-            signals=signals,
+            path, origin.about, checkpoint_seconds, tell, overwrite=overwrite, signals=signals
         )
         if unless():
-            (out / run_folder.CHECKPOINT).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
             return None
         if last := None if overwrite else finished(out, origin, tell):
             return last

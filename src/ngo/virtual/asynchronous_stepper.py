@@ -225,15 +225,12 @@ class AsynchronousStepper(Stepper):
         self, arranged: Arrangement, batch: Batch
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The steps of a batch that are one ``Step``, and the messages that they use."""
-        numbers = np.unique(arranged.t[batch.steps])
-        if not self._by_number or len(numbers) == 1:
+        if not self._by_number:
             yield batch.steps, batch.used
             return
-        for t in numbers:
-            yield (
-                batch.steps[arranged.t[batch.steps] == t],
-                batch.used[arranged.t[arranged.user[batch.used]] == t],
-            )
+        t, of_user = arranged.t[batch.steps], arranged.t[arranged.user[batch.used]]
+        for number in np.unique(t):
+            yield batch.steps[t == number], batch.used[of_user == number]
 
     def _update(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
         """Complete steps whose gradients are known."""

@@ -82,21 +82,15 @@ class Wires:
         kept = list(content)
         if transfer:
             self._waiting[sender, receiver] = start, kept
-        coming = self._coming[receiver]
-        message = (start + latency, self.messages, transfer, sender, kept)
-        if coming and message < coming[-1]:
-            insort(coming, message)
-        else:
-            coming.append(message)
+        insort(self._coming[receiver], (start + latency, self.messages, transfer, sender, kept))
 
     def received(self, worker: int, now: float) -> Iterator[tuple[int, list[Any]]]:
         """(sender, content) of what has arrived up to ``now``, since the last call."""
         coming, arriving = self._coming[worker], self._arriving[worker]
         while coming and coming[0][0] <= now:
-            begin, _, transfer, sender, content = coming.popleft()
-            arrival = max(begin, self._in[worker]) + transfer if transfer else begin
+            arrival, _, transfer, sender, content = coming.popleft()
             if transfer:
-                self._in[worker] = arrival
+                arrival = self._in[worker] = max(arrival, self._in[worker]) + transfer
             arriving.append((arrival, sender, content))
         while arriving and arriving[0][0] <= now:
             arrival, sender, content = arriving.popleft()
