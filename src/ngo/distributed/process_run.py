@@ -38,7 +38,7 @@ from ngo.native.threads import cores, one_intra_op_thread
 from ngo.training import run_folder
 from ngo.training.evaluation import Evaluation
 from ngo.training.problem_checks import load_problem
-from ngo.training.record import last_evaluation, make_origin, write_results
+from ngo.training.record import Origin, finished, make_origin
 from ngo.training.results_version import results_version
 from ngo.training.run import Training
 from ngo.training.run_folder import INSTEAD
@@ -73,26 +73,23 @@ def launch(work: Callable[[], object], processes: int) -> None:
     }
     started = []
     failed: dict[int, int] = {}  # the exit codes
-    try:
+    with ExitStack() as ending:
         for k in range(processes):
             ranks = {"RANK": str(k), "LOCAL_RANK": str(k)}
             environment = {"GLOO_SOCKET_IFNAME": LOOPBACK, **os.environ, **common, **ranks}
-            started.append(context.Process(target=_child, args=(work, environment)))
-            started[-1].start()
+            process = context.Process(target=_child, args=(work, environment))
+            process.start()
+            started.append(process)
+            ending.callback(process.join)
+            ending.callback(process.kill)  # which comes first
         running = {process.sentinel for process in started}
         while running and (ready := wait(running, ENDING_SECONDS if failed else None)):
             running.difference_update(ready)
             failed = {k: process.exitcode for k, process in enumerate(started) if process.exitcode}
-    finally:
-        for process in started:
-            if process.pid:
-                process.kill()
-                process.join()
     for k, code in failed.items():
         if code != MISTAKE_EXIT_CODE:  # the others' failures follow from this one
-            how = f"ended with {code}"
-            if code < 0:
-                how = f"was killed by {signal.Signals(-code).name}"
+            killed = code < 0
+            how = f"was killed by {signal.Signals(-code).name}" if killed else f"ended with {code}"
             raise UserError(f"distributed: process {k} of {processes} {how}.")
     if failed:
         raise UserError(store.get(meeting.MISTAKE).decode())
@@ -179,7 +176,7 @@ def run(
     """
     rendezvous = meeting.open_rendezvous(timeout)
     me, processes = rendezvous.me, rendezvous.size
-    finished = None
+    last = None
     with ExitStack() as lock:
         # This may take long, and timeouts apply to members of a group: it comes before the group.
         with rendezvous.failure_published():
@@ -194,28 +191,21 @@ def run(
             names = ("train_samples", "test_samples", "data_digest", "parts")
             rendezvous.agree("data", {name: origin.about[name] for name in names})
             if me == 0:
-                finished = _lock_folder(out, origin.about, overwrite, lock)
+                last = _lock_folder(out, origin, overwrite, lock)
             problem = problem.restricted_to(local)  # frees the samples of other workers
             threads = threads or max(1, cores() // rendezvous.place.local_size)
             training = Participant(spec, problem, threads=threads, workers=local)
-            ready = rendezvous.gather("ready", bool(finished))
+            ready = rendezvous.gather("ready", bool(last))
         if ready[0]:
             rendezvous.leave()
-            return finished
+            return last
         group = Group(rendezvous, timeout)
         training.join(group)
         with one_intra_op_thread():
             training.proceed(report=report if me == 0 else lambda row: None)
         if me == 0:
-            how = {
-                "snapshots": [],
-                "workers_evaluated": len(problem.evaluated),
-                "backend": training.population.backend,
-                "distributed": {"processes": processes, "evaluations": training.traffic},
-            }
-            run_folder.clear(out)
-            write_results(out, origin, training.rows, training.population.d, how)
-            (out / run_folder.CHECKPOINT).unlink(missing_ok=True)
+            how = {"processes": processes, "evaluations": training.traffic}
+            training.write(out, origin, distributed=how)
         group.total(torch.zeros(1))  # no process returns before the results are written
         return training.rows[-1] if me == 0 else None
 
@@ -288,13 +278,11 @@ def _place(device: str, rendezvous: Rendezvous) -> str:
     return f"cuda:{gpu}"
 
 
-def _lock_folder(
-    out: Path, about: run_folder.About, overwrite: bool, lock: ExitStack
-) -> Evaluation | None:
+def _lock_folder(out: Path, origin: Origin, overwrite: bool, lock: ExitStack) -> Evaluation | None:
     """Lock the folder ``out`` until ``lock`` is closed.
 
-    Returns the last evaluation of the run described by ``about`` if the folder holds it, finished.
-    Raises a UserError if it holds another run, or if one is being trained there.
+    Returns the last evaluation of the run if the folder holds it, finished. Raises a UserError if
+    it holds another run, or if one is being trained there.
     """
 
     def refuse() -> None:
@@ -305,8 +293,4 @@ def _lock_folder(
         return None
     if (out / run_folder.CHECKPOINT).exists():
         raise UserError(f"out: {str(out)!r} holds the checkpoint of a simulated run; {INSTEAD}")
-    if (earlier := run_folder.finished(out, about)) is None:
-        return None
-    seconds, line = earlier
-    log.info(line)
-    return last_evaluation(out, seconds)
+    return finished(out, origin, log.info)

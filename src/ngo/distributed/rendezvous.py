@@ -203,14 +203,9 @@ class Group:
         """Connect all processes."""
         self.me, self.size, self.timeout = rendezvous.me, rendezvous.size, timeout
         self.sent = Counter()
+        how = {"store": rendezvous.store, "timeout": timedelta(seconds=timeout)}
         with self._lost():
-            dist.init_process_group(
-                "gloo",
-                store=rendezvous.store,
-                rank=self.me,
-                world_size=self.size,
-                timeout=timedelta(seconds=timeout),
-            )
+            dist.init_process_group("gloo", rank=self.me, world_size=self.size, **how)
 
     @property
     def others(self) -> list[int]:

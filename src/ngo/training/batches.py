@@ -29,36 +29,31 @@ class BatchStream:
 
     def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
         self._samples = torch.from_numpy(owned)
-        self._batches: list[torch.Tensor] = []  # the next ones, the next of all last
-        self._waiting = self._samples[:0]  # the samples after them
+        self._waiting = self._samples[:0]  # the next ones
         self.batch_size = batch_size
         self._generator = generator
-        #: How many batches are cut at once.
+        #: How many batches should be cut at once.
         self.ahead = min(max(SAMPLES, len(owned)) // batch_size or 1, BATCHES)
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         return self
 
     def __next__(self) -> torch.Tensor:
-        if not self._batches:
-            self._batches = list(self.take(self.ahead).unbind()[::-1])
-        return self._batches.pop()
+        return self.take(1)[0]
 
     def take(self, count: int) -> torch.Tensor:
         """The next batches ``[count, batch_size]``."""
-        self.put_back()
         passes, wanted = [self._waiting], count * self.batch_size
         while sum(map(len, passes)) < wanted:
             order = torch.randperm(len(self._samples), generator=self._generator)
             passes.append(self._samples[order])
-        drawn = torch.cat(passes)
+        drawn = torch.cat(passes) if passes[1:] else self._waiting
         self._waiting = drawn[wanted:]
         return drawn[:wanted].view(count, self.batch_size)
 
-    def put_back(self, *samples: torch.Tensor) -> None:
-        """Have ``samples`` that were taken come next, and then the batches that are cut already."""
-        self._waiting = torch.cat([*samples, *self._batches[::-1], self._waiting])
-        self._batches = []
+    def put_back(self, samples: torch.Tensor) -> None:
+        """Have ``samples`` that were taken come next."""
+        self._waiting = torch.cat([samples, self._waiting])
 
     @cached_property
     def owned(self) -> torch.Tensor:
@@ -67,12 +62,11 @@ class BatchStream:
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The state that decides the next batches."""
-        self.put_back()
         return {"waiting": self._waiting, "stream": self._generator.get_state()}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
-        self._batches, self._waiting = [], state["waiting"]
+        self._waiting = state["waiting"]
         self._generator.set_state(state["stream"])
 
 
@@ -149,6 +143,12 @@ class Batches:
             self.drawn = self._ahead.pop()
         return self.drawn
 
+    def places(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """See ``Step.samples``."""
+        owned = [stream.owned for stream in self._streams]
+        places = map(torch.searchsorted, owned, self.drawn.cpu())
+        return torch.stack(list(places)), torch.tensor([len(samples) for samples in owned])
+
     def _draw(self) -> None:
         """Draw the samples of the next steps."""
         streams, size = self._streams, self._streams[0].batch_size
@@ -174,19 +174,15 @@ class Batches:
         for stream, state in zip(self._streams, states, strict=True):
             stream.load_state_dict(state)
 
-    def _numbers(self) -> Sequence[int]:
-        return range(len(self._streams)) if self.workers is None else self.workers
-
     def all(self) -> Batch:
         """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
         indices = self._indices()
         data, samples = self._data, indices.flatten()
-        # Faster than [samples].
-        inputs, targets = (
-            x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
-        )
+        inputs = data.train_inputs.index_select(0, samples)  # faster than [samples]
+        targets = data.train_targets.index_select(0, samples)
         if self._augment is not None:
-            b, changes = indices.shape[1], [self._changes[i] for i in self._numbers()]
+            b, workers = indices.shape[1], self.workers
+            changes = self._changes if workers is None else [self._changes[i] for i in workers]
             if isinstance(self._augment, Apart):
                 inputs = self._augment.of_workers(inputs, b, changes)
             else:

@@ -109,25 +109,17 @@ def evaluated_workers(spec: RunSpec) -> list[int]:
 
 
 def make_evaluation(
-    step: int,
-    owned: int,
-    *,
-    samples: int,
-    train_loss: float,
-    V: float,
-    scores: Scores,
-    holdout: Scores | None,
-    **counted: Any,
+    step: int, owned: int, *, scores: Scores, holdout: Scores | None, **measured: Any
 ) -> Evaluation:
     """The row of a step, from what was measured.
 
     ``owned`` is how many samples all workers own together; ``holdout`` are the scores on held-out
-    samples; ``counted`` are the messages and the time. If no evaluated worker is left, the
-    statistics over workers are NaN.
+    samples; ``measured`` are columns: ``samples``, ``train_loss``, ``V``, the messages and the
+    time. If no evaluated worker is left, the statistics over workers are NaN.
     """
     accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
-    finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
-    trained = step == 0 or math.isfinite(train_loss)
+    finite = math.isfinite(measured["V"]) and math.isfinite(scores.consensus_loss)
+    trained = step == 0 or math.isfinite(measured["train_loss"])
     over_workers: dict[str, Any] = {
         f"workers_{name}_{how}": float(getattr(values, how)()) if len(values) else math.nan
         for name, values in (("accuracy", accuracy), ("loss", loss))
@@ -135,17 +127,14 @@ def make_evaluation(
     }
     return Evaluation(
         step=step,
-        epoch=samples / owned,
-        samples=samples,
-        train_loss=train_loss,
-        V=V,
+        epoch=measured["samples"] / owned,
         consensus_accuracy=scores.consensus_accuracy,
         consensus_loss=scores.consensus_loss,
         **over_workers,
         holdout_accuracy=holdout.consensus_accuracy if holdout else math.nan,
         holdout_loss=holdout.consensus_loss if holdout else math.nan,
         diverged=not (finite and trained and np.isfinite(loss).all()),
-        **counted,
+        **measured,
     )
 
 

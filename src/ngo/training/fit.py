@@ -246,7 +246,7 @@ def fit(
         signals = Signals(signal.default_int_handler)
         checkpoints = _checkpoints(out, spec, problem, device, code, stack, signals)
         with signals, named_in_errors(spec), enough_memory(spec):
-            training, _ = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
+            training = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
             stopped = _proceed(training, checkpoints, callbacks, copied, progress)
             training.evaluate()
             consensus, *workers = (like(copied, model) for model in training.population.models())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -27,20 +27,21 @@ class JointUpdate:
             name: torch.cat([stepper.matrices[name] for stepper in steppers])
             for name in first.matrices
         }
-        self._share(self._matrices)
+        self._share()
 
     def __call__(self) -> None:
         """Take the next update."""
-        known = set(self._matrices)
+        known = len(self._matrices)
         self._network.set_matrices([stepper.next_matrix() for stepper in self._steppers])
         self._steppers[0].take(self._X, self._G, self._network, self._matrices)
-        self._share(self._matrices.keys() - known)
+        if len(self._matrices) > known:
+            self._share()
         for stepper in self._steppers:
             stepper.updated = True
 
-    def _share(self, names: Iterable[str]) -> None:
+    def _share(self) -> None:
         """Give each run its rows of the matrices."""
-        for name in names:
-            parts = self._matrices[name].chunk(len(self._steppers))
+        for name, rows in self._matrices.items():
+            parts = rows.chunk(len(self._steppers))
             for stepper, part in zip(self._steppers, parts, strict=True):
                 stepper.matrices[name] = part

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from itertools import chain
 
 from ngo.data.dataset import DATASETS
@@ -129,8 +129,7 @@ def _ends(
     lockstep, stopped = Lockstep(), None
     with one_intra_op_thread(), ExitStack() as closing:
         runs = {spec: start(signals=signals) for spec, start in starts.items()}
-        if len(runs) == 1:
-            runs = {spec: _last_resort(spec, run) for spec, run in runs.items()}
+        one_is_left = len(runs) == 1
         for run in runs.values():
             closing.callback(run.close)
         while runs:
@@ -138,7 +137,8 @@ def _ends(
             for spec, run in list(runs.items()):
                 ended = None
                 try:
-                    paused.append(next(run))
+                    with enough_memory(spec) if one_is_left else nullcontext():
+                        paused.append(next(run))
                     continue
                 except StopIteration:
                     pass
@@ -148,13 +148,8 @@ def _ends(
                     stopped = error
                 del runs[spec]
                 yield spec, ended
-            if len(starts) > 1:
+            if not one_is_left:
                 lockstep.step(paused)
     if stopped is not None:
         raise stopped
     signals.check()
-
-
-def _last_resort(spec: RunSpec, run: Turns) -> Turns:
-    with enough_memory(spec):
-        return (yield from run)

@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -87,17 +87,13 @@ def write_results(
     rows: list[Evaluation],
     parameters: int,
     how: dict[str, object],
-    name: str | None = None,
 ) -> None:
-    """Write a run's metrics and record into the folder ``out``.
-
-    ``how`` goes into the record; ``name``, by default the run's id, into the metrics.
-    """
+    """Write a run's metrics and record, with what is in ``how``, into the folder ``out``."""
     spec, values = origin.spec, origin.spec.values()
     size = {**origin.samples, "parameters": parameters}
     metrics = as_columns(rows)
     seconds = metrics.pop("seconds")
-    write_columns(out / run_folder.METRICS, metrics, {"run": name or spec.id, **values, **size})
+    write_columns(out / run_folder.METRICS, metrics, {"run": spec.id, **values, **size})
     record = {
         "id": spec.id,
         "spec": values,
@@ -128,8 +124,16 @@ def write_results(
     write_text(out / run_folder.RECORD, json.dumps(record, indent=2) + "\n")
 
 
-def last_evaluation(out: Path, seconds: float) -> Evaluation:
-    """The last evaluation of the finished run in ``out``, which took ``seconds``."""
+def finished(out: Path, origin: Origin, tell: Callable[[str], None]) -> Evaluation | None:
+    """The last evaluation of the run if the folder ``out`` holds it, finished; ``tell`` is told so.
+
+    None, or a UserError, as ``run_folder.finished`` has it; None also beside a checkpoint.
+    """
+    earlier = run_folder.finished(out, origin.about)
+    if earlier is None or (out / run_folder.CHECKPOINT).exists():
+        return None
+    seconds, line = earlier
+    tell(line)
     table, _ = read_columns(out / run_folder.METRICS, "out")
     values = {name: column[-1].item() for name, column in table.items()}
     return Evaluation(**values, seconds=seconds)
@@ -137,9 +141,10 @@ def last_evaluation(out: Path, seconds: float) -> Evaluation:
 
 def kind(device: str) -> dict[str, str | None]:
     """The libraries and the device that decide the bits of a result, with the code."""
+    cuda, machine = torch.device(device).type == "cuda", f"{platform.machine()}, {sys.platform}"
     return {
         "torch": str(torch.__version__),  # a string's subclass
-        "device": _device_name(device),
+        "device": torch.cuda.get_device_name(device) if cuda else f"{device} ({machine})",
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "kernels": build() if torch.device(device).type == "cpu" else None,
     }
@@ -159,12 +164,6 @@ def source_revision() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return answer.stdout.strip()
-
-
-def _device_name(device: str) -> str:
-    if torch.device(device).type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{device} ({platform.machine()}, {sys.platform})"
 
 
 def processor() -> str:

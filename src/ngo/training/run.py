@@ -16,23 +16,16 @@ import torch
 from ngo.common.files import file_lock, remove_partial, writable_folder
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
-from ngo.engine.population import Population
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.native.threads import one_intra_op_thread
-from ngo.training import run_folder
+from ngo.training import evaluation, run_folder
 from ngo.training.checkpoint import Checkpoints, Signals, State
-from ngo.training.evaluation import (
-    Evaluation,
-    as_columns,
-    evaluation_steps,
-    from_columns,
-    make_evaluation,
-)
+from ngo.training.evaluation import Evaluation
 from ngo.training.exchange_trial import try_exchanges
 from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.learning_problem import Problem
 from ngo.training.problem_checks import enough_memory, load_problem
-from ngo.training.record import last_evaluation, make_origin, write_results
+from ngo.training.record import Origin, finished, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
 from ngo.training.spec_checks import check_snapshots
@@ -81,9 +74,10 @@ class Training:
         self._spec = spec
         self._problem = problem
         self._snapshots = snapshots
-        self._marks = evaluation_steps(spec, problem.owned)
+        self._marks = evaluation.evaluation_steps(spec, problem.owned)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
         self.stepper = stepper_of(spec, problem, stops, **how)
+        self.population, self.steps = self.stepper.population, self.stepper.steps
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
@@ -97,19 +91,9 @@ class Training:
         self._last = self._losses  # those of the last step
 
     @property
-    def population(self) -> Population:
-        """The workers."""
-        return self.stepper.population
-
-    @property
     def step(self) -> int:
         """The number of steps taken."""
         return self.stepper.t
-
-    @property
-    def steps(self) -> int:
-        """The number of steps of the whole run."""
-        return self.stepper.steps
 
     @property
     def epoch(self) -> float:
@@ -184,7 +168,7 @@ class Training:
             "seconds_evaluating": self.seconds_evaluating,
             "resumed": self.resumed,
             "width": self.width,
-            "rows": as_columns(self.rows),
+            "rows": evaluation.as_columns(self.rows),
             "kept": self.kept,
             "losses": self.losses,
             **({"streams": stream_states()} if self.draws else {}),
@@ -197,7 +181,7 @@ class Training:
         self.seconds_evaluating = state["seconds_evaluating"]
         self.resumed = [*state["resumed"], self.step]
         self.width = state.get("width", 1)
-        self.rows = from_columns(state["rows"])
+        self.rows = evaluation.from_columns(state["rows"])
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
         self.kept = {
             step: {name: models[name] for name in STATE if name in models}
@@ -215,16 +199,28 @@ class Training:
         start = time.perf_counter()
         measured = self._measured()
         self.seconds_evaluating += time.perf_counter() - start
-        row = make_evaluation(
-            self.step,
-            self._problem.owned,
-            samples=self.stepper.samples,
-            seconds=self.seconds,
-            **{**measured, **self.stepper.spent()},
-        )
+        measured |= {"samples": self.stepper.samples, "seconds": self.seconds}
+        measured |= self.stepper.spent()
+        row = evaluation.make_evaluation(self.step, self._problem.owned, **measured)
         self.rows.append(row)
         self._count = 0
         return True
+
+    def write(self, out: Path, origin: Origin, **how: object) -> None:
+        """Write the results into the folder ``out``, where they take the place of earlier ones.
+
+        ``how`` goes into the record.
+        """
+        run_folder.clear(out)
+        if self._snapshots:
+            save_snapshots(out / run_folder.MODELS, self._spec, self.kept)
+        common = {
+            "snapshots": sorted(self.kept),
+            "workers_evaluated": len(self._problem.evaluated),
+            "backend": self.population.backend,
+        }
+        write_results(out, origin, self.rows, self.population.d, {**common, **how})
+        (out / run_folder.CHECKPOINT).unlink(missing_ok=True)
 
     def _measured(self) -> dict[str, Any]:
         """What ``make_evaluation`` takes of this step, but for samples and time."""
@@ -311,63 +307,41 @@ def turns(
     signals = signals or Signals()
     on_wait = on_wait or partial(tell, f"waiting for another run in {out}")
     with file_lock(writable_folder(out) / run_folder.LOCK, on_wait), signals:
+        path = out / run_folder.CHECKPOINT
         checkpoints = Checkpoints(
-            out / run_folder.CHECKPOINT,
-            origin.about,
-            checkpoint_seconds,
-            tell,
-            overwrite=overwrite,
-            signals=signals,
+            path, origin.about, checkpoint_seconds, tell, overwrite=overwrite, signals=signals
         )
         if unless():
-            checkpoints.remove()
+            path.unlink(missing_ok=True)
             return None
-        finished = None if overwrite else run_folder.finished(out, origin.about)
-        if finished and not (out / run_folder.CHECKPOINT).exists():
-            seconds, line = finished
-            tell(line)
-            return last_evaluation(out, seconds)
+        if last := None if overwrite else finished(out, origin, tell):
+            return last
         for name in OUTPUTS:
             remove_partial(out / name)
         start = partial(Training, spec, problem, snapshots=snapshots, threads=threads)
-        training, resumes = at_checkpoint(start, checkpoints)
-        if resumes:
+        training = at_checkpoint(start, checkpoints)
+        if training.resumed:
             tell(f"resuming at step {training.step} of {training.steps}")
             progress(training.step)
         for _ in training.turns(checkpoints=checkpoints, report=report, progress=progress):
             yield training
-        run_folder.clear(out)
-        if snapshots:
-            save_snapshots(out / run_folder.MODELS, spec, training.kept)
-        how = {
-            "snapshots": sorted(training.kept),
-            "workers_evaluated": len(problem.evaluated),
-            "backend": training.population.backend,
-            "width": training.width,
-            "resumed_at_steps": training.resumed,
-            "seconds_evaluating": training.seconds_evaluating,
-        }
-        write_results(out, origin, training.rows, training.population.d, how)
-        checkpoints.remove()
+        facts = {"width": training.width, "resumed_at_steps": training.resumed}
+        training.write(out, origin, **facts, seconds_evaluating=training.seconds_evaluating)
     return training.rows[-1]
 
 
-def at_checkpoint(
-    start: Callable[..., Training], checkpoints: Checkpoints
-) -> tuple[Training, bool]:
-    """The training at its checkpoint, and True; without a usable one, at its start, and False.
+def at_checkpoint(start: Callable[..., Training], checkpoints: Checkpoints) -> Training:
+    """The training at its checkpoint, ``resumed``; without a usable one, at its start.
 
     ``start`` makes the training; it takes the backend.
     """
-    state = checkpoints.load()
-    if state is None:
-        return start(), False
-    try:
-        training = start(backend=state["backend"])
-        training.load_state_dict(state)
-        return training, True
-    except torch.OutOfMemoryError:  # a good checkpoint is not trained over
-        raise
-    except (*UNREADABLE, UserError):  # one that is not the state's fault is raised again
-        checkpoints.refuse("it holds no state of this run")
-        return start(), False
+    if (state := checkpoints.load()) is not None:
+        try:
+            training = start(backend=state["backend"])
+            training.load_state_dict(state)
+            return training
+        except torch.OutOfMemoryError:  # a good checkpoint is not trained over
+            raise
+        except (*UNREADABLE, UserError):  # one that is not the state's fault is raised again
+            checkpoints.refuse("it holds no state of this run")
+    return start()

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from ngo.common.files import write_bytes
 from ngo.engine.population import Population
@@ -37,16 +38,9 @@ def load_tensors(file: BinaryIO) -> Any:
             raise ValueError("it is compressed")
     file.seek(0)
     content = torch.load(file, map_location="cpu", weights_only=True)
-    waiting = [content]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, torch.Tensor):
-            if value.numel() * value.element_size() > value.untyped_storage().nbytes():
-                raise ValueError("a tensor is larger than what is stored of it")
-        elif isinstance(value, dict):
-            waiting += value.values()
-        elif isinstance(value, list | tuple):
-            waiting += value
+    for value in tree_leaves(content):
+        if isinstance(value, torch.Tensor) and value.nbytes > value.untyped_storage().nbytes():
+            raise ValueError("a tensor is larger than what is stored of it")
     return content
 
 

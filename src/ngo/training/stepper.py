@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import torch
@@ -34,12 +35,19 @@ from ngo.training.spec import FIELDS, RunSpec
 
 log = logging.getLogger("ngo")
 
+# What a network counts.
+COUNTS = ("exchanges", "messages", "bytes_sent")
+
 
 class Stepper:
     """The state of a run between two steps, and the step."""
 
     #: Whether all workers step together: other runs may then take the gradients with their own.
     stackable = True
+    #: The losses ``[n]`` of the next step, if others have taken its gradients, and whether they
+    #: have taken its update.
+    losses: torch.Tensor | None = None
+    updated = False
 
     def __init__(
         self,
@@ -72,53 +80,48 @@ class Stepper:
             initialization=spec.initialization or SAME,
             honest=spec.honest,
         )
+        X = self.population.X
         self.steps = problem.last_step if steps is None else steps
         self.t = 0  # the number of steps taken
-        self._spec = spec
-        self._method = METHODS[spec.method]
-        self._rule = LOCAL_RULES[spec.local_rule]
-        self._fields = DeclaredFields(spec)
+        self.honest = sum(i < spec.honest for i in local)  # workers in this process
+        self.matrices: dict[str, torch.Tensor] = {}  # the method's own
+        self.warned = False  # whether a warning has been logged
+        self._spec, self._local, self._fields = spec, local, DeclaredFields(spec)
+        self._method, self._rule = METHODS[spec.method], LOCAL_RULES[spec.local_rule]
+        self._graphs = torch_stream(spec.seed, "graphs")
+        kinds: dict[str, Any] = {"batches": "cpu", "augmentation": "cpu", "compression": X.device}
+        batches, changes, compressing = (
+            [torch_stream(spec.seed, name, i, device) for i in local]
+            for name, device in kinds.items()
+        )
+        self.batches = Batches(
+            problem.task,
+            problem.data,
+            list(map(BatchStream, problem.parts, repeat(spec.batch_size), batches)),
+            augment=AUGMENTATIONS[spec.augmentation],
+            changes=changes,
+        )
         self._coupling: Any = COUPLINGS[spec.coupling] if spec.coupling else None
         if self._method.decentralized and self._coupling is None:
             self._coupling = Undeclared(undeclared(spec, "coupling"))
         self._codec: Any = Undeclared(undeclared(spec, "compression"))
-        self._compressing: list[torch.Generator] = []
         if spec.compression is not None:
-            X = self.population.X
-            self._compressing = [torch_stream(spec.seed, "compression", i, X.device) for i in local]
-            entry = COMPRESSIONS[spec.compression]
-            self._codec = entry.codec(self.population.d, X.dtype, self._fields, self._compressing)
-        self._streams = [
-            BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
-            for i, part in zip(local, problem.parts, strict=True)
-        ]
-        self._changes = [torch_stream(spec.seed, "augmentation", i) for i in local]
-        self.batches = Batches(
-            problem.task,
-            problem.data,
-            self._streams,
-            augment=AUGMENTATIONS[spec.augmentation],
-            changes=self._changes,
-        )
-        self._graphs = torch_stream(spec.seed, "graphs")
+            make = COMPRESSIONS[spec.compression].codec
+            self._codec = make(self.population.d, X.dtype, self._fields, compressing)
         self._mixing = None
         if self._method.decentralized and spec.topology is not None:
             self._mixing = ScheduledMixing(spec, self.steps, self._graphs)
         self._W: MixingMatrix | None = None  # of the last step
-        self.matrices: dict[str, torch.Tensor] = {}  # the method's own
-        self._local = local
-        self.honest = sum(i < spec.honest for i in local)  # workers in this process
         self._failures = Failures(
             spec.workers, spec.seed, link_failure=spec.link_failure or 0, absence=spec.absence or 0
         )
         # The workers that are absent in the current step, and the rows of those in this process.
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
-        self.warned = False  # whether a warning has been logged
-        #: The losses ``[n]`` of the next step, if others have taken its gradients, and whether they
-        #: have taken its update.
-        self.losses: torch.Tensor | None = None
-        self.updated = False
+        # What a checkpoint holds the states of, by their names there.
+        self._parts: dict[str, Any] = {"population": self.population, "batches": self.batches}
+        self._parts["failures"] = self._failures
+        self._streams = {"changes": changes, "compression": compressing if spec.compression else []}
         self.connect(Network(self.population.spread))
 
     def connect(self, network: Network) -> None:
@@ -196,22 +199,25 @@ class Stepper:
         network: Any,
         matrices: dict[str, torch.Tensor],
         created: Callable[[torch.Tensor], None] = lambda matrix: None,
+        t: int | None = None,
+        number: Any = None,
     ) -> None:
-        """The method's update of ``X``, in the step that ``next_matrix`` has begun.
+        """The method's update of ``X`` in step ``t``, by default that which ``next_matrix`` began.
 
-        ``matrices`` are the method's own; ``created`` is called with each new one.
+        ``matrices`` are the method's own; ``created`` is called with each new one. The method sees
+        ``number`` in the place of ``t``, if it is given.
         """
-        t = self.t - 1
+        t = self.t - 1 if t is None else t
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")
             network = Undeclared(error, network, "mean", "index", "W")
         step = Step(
-            t,
+            t if number is None else number,
             self.steps,
             X,
             G,
             self._fields_at(t),
-            learning_rate(self._fields, t, self.steps),
+            learning_rate(self._fields, min(t, self.steps - 1), self.steps),
             network,
             self._rule,
             self._coupling,
@@ -220,7 +226,7 @@ class Stepper:
             created=created,
             spread=self.population.spread,
             warn=self._warn,
-            samples=self._samples,
+            samples=self.batches.places if self.stackable else None,
         )
         self._method.update(step)
 
@@ -232,28 +238,17 @@ class Stepper:
         """
         spec, joint = self._spec, self._method.joint
         if spec.coupling:
-            coupling = COUPLINGS[spec.coupling]
-            compiled = coupling.fast is not None or self.population.X.is_cuda
-            joint = joint and coupling.pull is not None and compiled
+            compiled = self._coupling.fast is not None or self.population.X.is_cuda
+            joint = joint and self._coupling.pull is not None and compiled
         if not joint or spec.clock != "steps" or spec.liars or spec.absence:
             return id(self)
         apart = {"seed", "topology", "partition"}
-        return (
-            self.t,
-            self.steps,
-            frozenset(
-                (name, value)
-                for name, value in spec.values().items()
-                if name not in apart and FIELDS[name].owners not in (("topology",), ("partition",))
-            ),
-        )
-
-    def _samples(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """See ``Step.samples``."""
-        owned = [stream.owned for stream in self._streams]
-        places = map(torch.searchsorted, owned, self.batches.drawn.cpu())
-        counts = torch.tensor([len(samples) for samples in owned])
-        return torch.stack(list(places)), counts
+        same = [
+            (name, value)
+            for name, value in spec.values().items()
+            if name not in apart and FIELDS[name].owners not in (("topology",), ("partition",))
+        ]
+        return self.t, self.steps, *sorted(same)
 
     def _fields_at(self, t: int) -> DeclaredFields:
         """The fields of the run in step ``t``, as the method sees them."""
@@ -271,31 +266,23 @@ class Stepper:
         return {
             "step": self.t,
             "backend": self.population.backend,
-            "population": self.population.state_dict(),
-            "batches": self.batches.state_dict(),
-            "changes": [stream.get_state() for stream in self._changes],
-            "compression": [stream.get_state() for stream in self._compressing],
             "graphs": self._graphs.get_state(),
-            "failures": self._failures.state_dict(),
+            **{name: part.state_dict() for name, part in self._parts.items()},
+            **{name: [one.get_state() for one in each] for name, each in self._streams.items()},
             "matrices": self.matrices,
-            "exchanges": self.network.exchanges,
-            "messages": self.network.messages,
-            "bytes_sent": self.network.bytes_sent,
+            **{name: getattr(self.network, name) for name in COUNTS},
         }
 
     def load_state_dict(self, state: State) -> None:
         """Restore from ``state``, which was made with the same backend."""
         self.t = state["step"]
-        self.population.load_state_dict(state["population"])
-        self.batches.load_state_dict(state["batches"])
-        for generator, saved in zip(self._changes, state["changes"], strict=True):
-            generator.set_state(saved)
-        for generator, saved in zip(self._compressing, state["compression"], strict=True):
-            generator.set_state(saved)
         self._graphs.set_state(state["graphs"])
-        self._failures.load_state_dict(state["failures"])
+        for name, part in self._parts.items():
+            part.load_state_dict(state[name])
+        for name, each in self._streams.items():
+            for one, saved in zip(each, state[name], strict=True):
+                one.set_state(saved)
         device = self.population.X.device
         self.matrices = {name: rows.to(device) for name, rows in state["matrices"].items()}
-        self.network.exchanges = state["exchanges"]
-        self.network.messages = state["messages"]
-        self.network.bytes_sent = state["bytes_sent"]
+        for name in COUNTS:
+            setattr(self.network, name, state[name])

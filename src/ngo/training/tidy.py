@@ -111,15 +111,12 @@ def _together(tables: Sequence[pa.Table]) -> pa.Table:
             known = pa.array(sorted(runs & seen))
             table = table.filter(pc.invert(pc.is_in(table["run"], value_set=known)))
         seen |= runs
-        kept.append(_without_empty(table))
+        # Columns without a value have no say in a type.
+        filled = [name for name in table.column_names if table[name].null_count < len(table)]
+        kept.append(table.select(filled))
     whole = pa.concat_tables(kept, promote_options="permissive").replace_schema_metadata()
     names = {name for table in tables for name in table.column_names}
     for name in names - set(whole.column_names):  # of no run is there a value
         whole = whole.append_column(name, pa.nulls(len(whole), pa.float64()))
     order = ["run", "step", *sorted(names - {"run", "step"})]
     return whole.select(order).sort_by([("run", "ascending"), ("step", "ascending")])
-
-
-def _without_empty(table: pa.Table) -> pa.Table:
-    """Without the columns that have no value: they have no say in a type."""
-    return table.select([n for n in table.column_names if table[n].null_count < len(table)])

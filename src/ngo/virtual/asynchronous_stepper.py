@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ngo.common.lazy import Run, np, torch
@@ -14,8 +13,7 @@ from ngo.gossip.exchange import Network, check_rows
 from ngo.gossip.gossip_step import mix
 from ngo.gossip.method import METHODS, sent
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.schedule import CONSTANT, learning_rate
-from ngo.gossip.step import Step
+from ngo.gossip.schedule import CONSTANT
 from ngo.native.threads import Map
 from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem
@@ -23,26 +21,6 @@ from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 from ngo.virtual.event_simulation import Arrangement, Batch, EventSimulation, Graphs
 from verdicts.registry import UserError
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """What the steps of one batch send and use, row by row."""
-
-    #: The slots of the models that are kept, and their rows in the batch.
-    kept: torch.Tensor
-    kept_rows: torch.Tensor
-    #: For each message: the row that uses it, its slot, its weight.
-    rows: torch.Tensor
-    slots: torch.Tensor
-    weights: torch.Tensor
-    #: The weights of the rows themselves, in sums.
-    self_weights: torch.Tensor
-    #: The mixing matrix of steps that all workers take together.
-    W: MixingMatrix | None
-    #: The rows that meet a partner, and the partners.
-    meeting: torch.Tensor
-    partners: torch.Tensor
 
 
 class VersionNetwork(Network):
@@ -55,16 +33,16 @@ class VersionNetwork(Network):
         """``X`` are all workers' rows, which change when workers meet."""
         super().__init__(spread)
         self._X = X
-        self.slots = self._work = X[:0]
-        self._now: Exchange | None = None
+        self.slots = X[:0]
+        self._now: tuple[Arrangement, np.ndarray, np.ndarray] | None = None
 
-    def begin(self, exchange: Exchange, slots: int) -> None:
-        """The next step is that of a batch; slots have numbers below ``slots``."""
-        self._now, self._needed = exchange, slots
+    def begin(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
+        """The next step is that of these ``steps``, which use the messages ``used``."""
+        self._now = arranged, steps, used
 
     def end(self) -> None:
-        """The batch is over: a UserError if it has not sent what others use."""
-        if self._now is not None and len(self._now.kept):
+        """The steps are over: a UserError if they have not sent what others use."""
+        if self._now is not None and (self._now[0].slot[self._now[1]] >= 0).any():
             raise self._misses()
         self._now = None
 
@@ -79,77 +57,64 @@ class VersionNetwork(Network):
     ) -> None:
         """Each row is pulled by the models that it uses. Those do not move."""
         self.refuse_directed()
-        now = self._sent(X if at is None else at)
-        if now.W is not None:
-            coupling.step(X, now.W, gamma, run, at=at, out=X, spread=self._spread)
-        elif len(now.rows):
-            used, places = now.slots.unique(return_inverse=True)
-            k, i = len(X), now.rows.cpu()
-            j = k + places.cpu()
-            W = MixingMatrix(
-                k + len(used),
-                torch.cat([i, j]),
-                torch.cat([j, i]),
-                now.weights.repeat(2),
-                torch.zeros(k + len(used)),  # which no pull reads
-            )
-            both = self._with(X, used)
-            seen = None if at is None else torch.cat([at, both[k:]])
-            coupling.step(both, W, gamma, run, at=seen, out=both, spread=self._spread)
-            if both.data_ptr() != X.data_ptr():
-                X.copy_(both[:k])
-
-    def chosen(self, rows: torch.Tensor) -> torch.Tensor:
-        """A copy of some of all workers' rows, which the next call overwrites."""
-        return torch.index_select(self._X, 0, rows, out=self._room(len(rows)))
-
-    def _room(self, count: int) -> torch.Tensor:
-        """Rows of working memory."""
-        if len(self._work) < count:
-            self._work = self._X.new_empty(count + count // 2, self._X.shape[1])
-        return self._work[:count]
-
-    def _with(self, X: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        """``X``, where it is if it is in the working memory, and after it these slots."""
-        k = len(X)
-        both = self._room(k + len(slots))
-        if both.data_ptr() != X.data_ptr():
-            both[:k] = X
-        torch.index_select(self.slots, 0, slots, out=both[k:])
-        return both
+        W, _, i, slots, weights = self._sent(X if at is None else at)
+        if W is not None:
+            coupling.step(X, W, gamma, run, at=at, out=X, spread=self._spread)
+        elif len(i):
+            used, places = slots.unique(return_inverse=True)
+            k, i, j = len(X), i.cpu(), len(X) + places.cpu()
+            ends = torch.cat([i, j]), torch.cat([j, i])
+            own = torch.zeros(k + len(used))  # which no pull reads
+            W = MixingMatrix(len(own), *ends, weights.repeat(2), own)
+            theirs = self.slots[used]
+            both, seen = torch.cat([X, theirs]), None if at is None else torch.cat([at, theirs])
+            X.copy_(coupling.step(both, W, gamma, run, at=seen, out=both, spread=self._spread)[:k])
 
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """R ← (1 − γ) R + γ S, with the sums S of own shares and of the messages used."""
-        now = self._sent(rows)
-        if now.W is not None:
-            mix(rows, now.W, gamma, spread=self._spread)
+        W, own, users, slots, weights = self._sent(rows)
+        if W is not None:
+            mix(rows, W, gamma, spread=self._spread)
             return
-        self_weights, weights = (1 - gamma) + gamma * now.self_weights, gamma * now.weights
-        rows *= self_weights.to(rows)[:, None]
-        rows.index_add_(0, now.rows, self.slots[now.slots] * weights.to(rows)[:, None])
+        rows *= ((1 - gamma) + gamma * own).to(rows)[:, None]
+        rows.index_add_(0, users, self.slots[slots] * (gamma * weights).to(rows)[:, None])
 
     def average(self, rows: torch.Tensor) -> None:
         """Each row and that of its partner become their mean."""
-        now = self._taken()
-        means = (rows[now.meeting] + self._X[now.partners]) / 2
-        rows[now.meeting] = means
-        self._X[now.partners] = means
+        arranged, steps, _ = self._taken()
+        partners = arranged.partner[steps]
+        meeting, partners = np.flatnonzero(partners >= 0), partners[partners >= 0]
+        means = (rows[meeting] + self._X[partners]) / 2
+        rows[meeting] = means
+        self._X[partners] = means
 
-    def _sent(self, rows: torch.Tensor) -> Exchange:
-        """Keep the rows that others use."""
-        now = self._taken()
-        check_rows(rows, len(now.self_weights))
-        if len(self.slots) < self._needed or self.slots.shape[1] != rows.shape[1]:
+    def _sent(
+        self, rows: torch.Tensor
+    ) -> tuple[MixingMatrix | None, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Keep the rows that others use; what these rows use.
+
+        Returns the mixing matrix, if all workers step together; the weights of the rows themselves
+        in sums; and for each message the row that uses it, its slot and its weight.
+        """
+        arranged, steps, used = self._taken()
+        check_rows(rows, len(steps))
+        if len(self.slots) < arranged.slots or self.slots.shape[1] != rows.shape[1]:
             before = self.slots
-            self.slots = rows.new_zeros(max(self._needed, 2 * len(before)), rows.shape[1])
+            self.slots = rows.new_zeros(max(arranged.slots, 2 * len(before)), rows.shape[1])
             if before.shape[1] == rows.shape[1]:
                 self.slots[: len(before)] = before
-        if len(now.kept):
-            self.slots.index_copy_(0, now.kept, rows[now.kept_rows])
-        return now
+        kept = np.flatnonzero(arranged.slot[steps] >= 0)
+        users = np.searchsorted(arranged.worker[steps], arranged.worker[arranged.user[used]])
+        places = (arranged.slot[steps][kept], kept, users, arranged.source[used])
+        to, kept_rows, users, slots = (torch.from_numpy(each).to(rows.device) for each in places)
+        if len(kept):
+            self.slots.index_copy_(0, to, rows[kept_rows])
+        whole, own = arranged.whole[steps[0]], torch.from_numpy(arranged.self_weights[steps])
+        W = arranged.matrices[whole] if whole >= 0 else None
+        return W, own, users, slots, torch.from_numpy(arranged.weight[used])
 
-    def _taken(self) -> Exchange:
-        """What the batch exchanges, once."""
+    def _taken(self) -> tuple[Arrangement, np.ndarray, np.ndarray]:
+        """The steps of now, and what they use, once."""
         if (now := self._now) is None:
             raise self._misses()
         self._now = None
@@ -225,22 +190,23 @@ class AsynchronousStepper(Stepper):
                 self._by_number = True
                 for part in self._together(arranged, batch):
                     self._update(arranged, *part)
-        self._slots, self.t = arranged.slots_at_end, self._until
         return losses
 
     def _next(self) -> Arrangement:
-        """The steps up to the next stop, which is then ``_until``."""
+        """The steps up to the next stop, which are then the last ones."""
         k = bisect_right(self._stops, self.t)
-        self._until = min([self.t + AHEAD, *self._stops[k : k + 1]])
+        until = min([self.t + AHEAD, *self._stops[k : k + 1]])
         # Its many small objects have no cycles; a collection would look at all workers' modules.
         collects = gc.isenabled()
         try:
             gc.disable()
-            window = self._simulation.window(self._until * self.population.n)
-            return Arrangement(window, self._slots, self._simulation.live())
+            window = self._simulation.window(until * self.population.n)
+            arranged = Arrangement(window, self._slots, self._simulation.live())
         finally:
             if collects:
                 gc.enable()
+        self._slots, self.t = arranged.slots_at_end, until
+        return arranged
 
     def _gradients(self, rows: np.ndarray) -> torch.Tensor:
         """The gradients of these workers' next steps; their losses."""
@@ -259,15 +225,12 @@ class AsynchronousStepper(Stepper):
         self, arranged: Arrangement, batch: Batch
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The steps of a batch that are one ``Step``, and the messages that they use."""
-        numbers = np.unique(arranged.t[batch.steps])
-        if not self._by_number or len(numbers) == 1:
+        if not self._by_number:
             yield batch.steps, batch.used
             return
-        for t in numbers:
-            yield (
-                batch.steps[arranged.t[batch.steps] == t],
-                batch.used[arranged.t[arranged.user[batch.used]] == t],
-            )
+        t, of_user = arranged.t[batch.steps], arranged.t[arranged.user[batch.used]]
+        for number in np.unique(t):
+            yield batch.steps[t == number], batch.used[of_user == number]
 
     def _update(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
         """Complete steps whose gradients are known."""
@@ -279,26 +242,15 @@ class AsynchronousStepper(Stepper):
         matrices, created = self.matrices, {}
         if len(steps) < n or not one_number:
             at = torch.from_numpy(arranged.worker[steps]).to(X.device)
-            X, G = network.chosen(at), G.index_select(0, at)
+            X, G = X.index_select(0, at), G.index_select(0, at)
             matrices = {name: rows[at] for name, rows in matrices.items()}
-        network.begin(self._exchange(arranged, steps, used), arranged.slots)
-        step = Step(
-            t if one_number else AnyNumber(),  # type: ignore[arg-type]
-            self.steps,
-            X,
-            G,
-            self._fields_at(t),
-            learning_rate(self._fields, min(t, self.steps - 1), self.steps),
-            network,
-            self._rule,
-            self._coupling,
-            matrices,
-            codec=self._codec,
-            created=lambda rows: created.update({id(rows): rows[0, 0].clone()}),
-            spread=self.population.spread,
-            warn=self._warn,
-        )
-        self._method.update(step)
+
+        def keep(rows: torch.Tensor) -> None:
+            created[id(rows)] = rows[0, 0].clone()
+
+        network.begin(arranged, steps, used)
+        number = None if one_number else AnyNumber()
+        self.take(X, G, network, matrices, keep, t, number)
         network.end()
         if isinstance(at, slice):
             return
@@ -309,27 +261,6 @@ class AsynchronousStepper(Stepper):
             if name not in self.matrices:
                 self.matrices[name] = created[id(rows)].repeat(n, rows.shape[1])
             self.matrices[name][at] = rows
-
-    def _exchange(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> Exchange:
-        """What these steps send and use."""
-
-        def on_device(values: np.ndarray) -> torch.Tensor:
-            return torch.from_numpy(values).to(self.population.X.device)
-
-        slots, partners = arranged.slot[steps], arranged.partner[steps]
-        kept, meeting = np.flatnonzero(slots >= 0), np.flatnonzero(partners >= 0)
-        whole, worker = arranged.whole[steps[0]], arranged.worker
-        return Exchange(
-            kept=on_device(slots[kept]),
-            kept_rows=on_device(kept),
-            rows=on_device(np.searchsorted(worker[steps], worker[arranged.user[used]])),
-            slots=on_device(arranged.source[used]),
-            weights=torch.from_numpy(arranged.weight[used]),
-            self_weights=torch.from_numpy(arranged.self_weights[steps]),
-            W=arranged.matrices[whole] if whole >= 0 else None,
-            meeting=on_device(meeting),
-            partners=on_device(partners[meeting]),
-        )
 
     def state_dict(self) -> State:
         """Also the kept models, in the order of their steps. The events follow from the run."""
@@ -342,7 +273,6 @@ class AsynchronousStepper(Stepper):
         """Restore from ``state``. The events are simulated again, without models."""
         while self.t < state["step"]:
             arranged = self._next()
-            self._slots, self.t = arranged.slots_at_end, self._until
         super().load_state_dict(state)
         network, sent = self._versions, state["sent"].to(self.population.X)
         if len(sent):

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import chain
 from typing import Any
 
 from ngo.common.lazy import np
@@ -34,6 +35,9 @@ from verdicts.registry import UserError
 
 # Draws of a stream at a time.
 BLOCK = 256
+
+#: (begin, number, transfer, sender, content)
+Coming = tuple[float, int, float, int, list[Any]]
 
 
 class Wires:
@@ -49,15 +53,10 @@ class Wires:
         self._chances = [_draws(run.seed, "message_loss", i) for i in range(run.workers)]
         # When each worker's side is free again.
         self._out, self._in = [0.0] * run.workers, [0.0] * run.workers
-        # Messages that each worker will receive, by the time at which they begin to arrive:
-        # (begin, number, transfer, sender, content).
-        self._coming: list[deque[tuple[float, int, float, int, list[Any]]]] = [
-            deque() for _ in range(run.workers)
-        ]
+        # Messages that each worker will receive, by the time at which they begin to arrive.
+        self._coming: dict[int, deque[Coming]] = defaultdict(deque)
         # Those whose time of arrival is known: (arrival, sender, content).
-        self._arriving: list[deque[tuple[float, int, list[Any]]]] = [
-            deque() for _ in range(run.workers)
-        ]
+        self._arriving: dict[int, deque[tuple[float, int, list[Any]]]] = defaultdict(deque)
         # The last message to a worker that may wait at its sender: when it leaves, its content.
         self._waiting: dict[tuple[int, int], tuple[float, list[Any]]] = {}
         self.messages = 0
@@ -83,21 +82,15 @@ class Wires:
         kept = list(content)
         if transfer:
             self._waiting[sender, receiver] = start, kept
-        coming = self._coming[receiver]
-        message = (start + latency, self.messages, transfer, sender, kept)
-        if coming and message < coming[-1]:
-            insort(coming, message)
-        else:
-            coming.append(message)
+        insort(self._coming[receiver], (start + latency, self.messages, transfer, sender, kept))
 
     def received(self, worker: int, now: float) -> Iterator[tuple[int, list[Any]]]:
         """(sender, content) of what has arrived up to ``now``, since the last call."""
         coming, arriving = self._coming[worker], self._arriving[worker]
         while coming and coming[0][0] <= now:
-            begin, _, transfer, sender, content = coming.popleft()
-            arrival = max(begin, self._in[worker]) + transfer if transfer else begin
+            arrival, _, transfer, sender, content = coming.popleft()
             if transfer:
-                self._in[worker] = arrival
+                arrival = self._in[worker] = max(arrival, self._in[worker]) + transfer
             arriving.append((arrival, sender, content))
         while arriving and arriving[0][0] <= now:
             arrival, sender, content = arriving.popleft()
@@ -120,33 +113,25 @@ class Wires:
 
     def live(self) -> Iterator[list[Any]]:
         """The contents of all messages on their way."""
-        for coming, arriving in zip(self._coming, self._arriving, strict=True):
-            yield from (message[4] for message in coming)
-            yield from (message[2] for message in arriving)
+        queues: Iterator[deque[Any]] = chain(self._coming.values(), self._arriving.values())
+        return (message[-1] for queue in queues for message in queue)
 
 
-@dataclass(frozen=True)
 class Graph:
     """A mixing matrix by rows and by columns."""
 
-    #: To whom each worker sends, and the weights at the receivers.
-    out: list[list[tuple[int, float]]]
-    #: From whom each worker receives, and the weights.
-    into: list[dict[int, float]]
-    #: The weights of the workers' own models.
-    self_weights: list[float]
-    W: MixingMatrix
-
-
-def as_graph(W: MixingMatrix) -> Graph:
-    """The graph of a mixing matrix."""
-    out: list[list[tuple[int, float]]] = [[] for _ in range(W.n)]
-    into: list[dict[int, float]] = [{} for _ in range(W.n)]
-    edges = zip(W.receivers.tolist(), W.senders.tolist(), W.weights.tolist(), strict=True)
-    for i, j, weight in edges:
-        out[j].append((i, weight))
-        into[i][j] = weight
-    return Graph(out, into, W.diagonal.tolist(), W)
+    def __init__(self, W: MixingMatrix) -> None:
+        self.W = W
+        #: To whom each worker sends, and the weights at the receivers.
+        self.out: list[list[tuple[int, float]]] = [[] for _ in range(W.n)]
+        #: From whom each worker receives, and the weights.
+        self.into: list[dict[int, float]] = [{} for _ in range(W.n)]
+        #: The weights of the workers' own models.
+        self.self_weights: list[float] = W.diagonal.tolist()
+        edges = zip(W.receivers.tolist(), W.senders.tolist(), W.weights.tolist(), strict=True)
+        for i, j, weight in edges:
+            self.out[j].append((i, weight))
+            self.into[i][j] = weight
 
 
 class Graphs:
@@ -160,25 +145,24 @@ class Graphs:
         self._mixing = ScheduledMixing(spec, steps, torch_stream(spec.seed, "graphs"))
         self._every = spec.local_steps or 1
         self._known: dict[int, Graph] = {}
-        self._next = 0
-        #: Whether graphs are made one after another, and forgotten.
-        self.drawn = self._period is None
         #: Whether there is one graph.
         self.constant = self._period == 1
 
-    def at(self, t: int, oldest: int = 0) -> Graph:
-        """The graph of a worker's step ``t``; no later call asks for one before ``oldest``."""
+    def at(self, t: int, steps_by: Sequence[int]) -> Graph:
+        """The graph of a worker's step ``t``, where each has ended so many: none asks for earlier.
+
+        Graphs without a period are made one after another, and forgotten.
+        """
         if self._period is not None:
             k = (t // self._every) % self._period
             if k not in self._known:
-                self._known[k] = as_graph(self._mixing.at(t, k))
+                self._known[k] = Graph(self._mixing.at(t, k))
             return self._known[k]
-        while self._next <= t:  # one for each step, as in a run in which all step together
-            exchange = self._next // self._every
-            self._known[self._next] = as_graph(self._mixing.at(self._next, exchange))
-            self._next += 1
-        for k in [k for k in self._known if k < oldest]:
-            del self._known[k]
+        # One for each step, as in a run in which all step together.
+        for step in range(max(self._known, default=-1) + 1, t + 1):
+            self._known[step] = Graph(self._mixing.at(step, step // self._every))
+        oldest = min(steps_by)
+        self._known = {k: graph for k, graph in self._known.items() if k >= oldest}
         return self._known[t]
 
 
@@ -211,9 +195,6 @@ class Window:
     source: list[int] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
 
-    def __len__(self) -> int:
-        return len(self.worker)
-
 
 class EventSimulation:
     """The events of a run in virtual time, window after window."""
@@ -235,14 +216,9 @@ class EventSimulation:
         # if any, and those on their way, with the times of arrival.
         self._sent: list[deque[tuple[float, int]]] = [deque() for _ in range(n)]
         self._latency: float = spec.latency or 0.0
-        self._together = (
-            (arrivals, spec.links) == ("newest", "uniform")
-            and not spec.bandwidth
-            and not spec.slow_links
-            and graphs.constant
-            and not spec.message_loss
-            and self._presence.always
-        )
+        alike = (arrivals, spec.links) == ("newest", "uniform") and graphs.constant
+        apart = spec.bandwidth or spec.slow_links or spec.message_loss
+        self._together = alike and not apart and self._presence.always
         self._steps_by = [0] * n  # steps ended by each worker
         self._partners = [_draws(spec.seed, "partner", i) for i in range(n)]
         self.now = 0.0
@@ -299,16 +275,14 @@ class EventSimulation:
         if self.arrivals == "pair":
             at, turn = self._after([group[0], *([partner] if partner >= 0 else [])], at)
         elif (t + 1) % self._every == 0:
-            graph = self.graphs.at(t, min(self._steps_by) if self.graphs.drawn else 0)
-            exchange = self._exchange_together if self._together else self._exchange
-            shares = exchange(group, graph, first, window)
+            graph = self.graphs.at(t, self._steps_by)
+            shares = self._exchange(group, graph, first, window)
             sources = window.source[used:]
-            at, turn = self._placed(window, sources, first, at)
-            if (
-                count == self._n
-                and len(sources) == graph.W.edges
-                and min(sources, default=first) >= first
-            ):
+            # The round, ``at`` or a later one, and the turn after those of steps that sent these.
+            here = [source - window.first for source in sources if window.first <= source < first]
+            at, turn = max([(at, 0), *((window.round[k], window.turn[k] + 1) for k in here)])
+            everything = (count, len(sources)) == (self._n, graph.W.edges)
+            if everything and min(sources, default=first) >= first:
                 whole = len(window.matrices)
                 window.matrices.append(graph.W)
         for i in group:
@@ -331,19 +305,26 @@ class EventSimulation:
         shares = [graph.self_weights[i] for i in group]
         now, wires, away = self.now, self.wires, self._presence
         for k, i in enumerate(group, first):
+            if self._together and graph.out[i]:
+                self._sent[i].append((now + self._latency, k))
+                wires.messages += len(graph.out[i])
+                continue
             for j, weight in graph.out[i]:
                 if away.always or not away.away(j, now):
                     wires.send(i, j, now, k, weight)
                 elif self.arrivals == "all":
                     shares[k - first] += weight
         for k, i in enumerate(group, first):
+            into, newest = graph.into[i], self._newest[i]
+            arrived = () if self._together else wires.received(i, now)
             if self.arrivals == "all":
-                used = [(content[0], content[1]) for _, content in wires.received(i, now)]
+                used = [(content[0], content[1]) for _, content in arrived]
             else:
-                newest, into = self._newest[i], graph.into[i]
-                for sender, (source, _) in wires.received(i, now):
+                for sender, (source, _) in arrived:
                     if source > newest.get(sender, -1):
                         newest[sender] = source
+                if self._together:
+                    newest = {j: step for j in into if (step := self._newest_of(j)) is not None}
                 used = [
                     (newest[j], weight)
                     for j, weight in into.items()
@@ -352,52 +333,21 @@ class EventSimulation:
                 if len(used) < len(into):  # the others' weights go to the own row
                     missing = sum(into.values()) - sum(weight for _, weight in used)
                     shares[k - first] += missing
-            for source, weight in used:
-                window.user.append(k)
-                window.source.append(source)
-                window.weight.append(weight)
+            window.user += [k] * len(used)
+            window.source += [source for source, _ in used]
+            window.weight += [weight for _, weight in used]
         return shares
 
-    def _exchange_together(
-        self, group: list[int], graph: Graph, first: int, window: Window
-    ) -> list[float]:
-        """As ``_exchange``, where all messages of a step arrive together, and none is lost."""
-        now, sent = self.now, self._sent
-        for k, i in enumerate(group, first):
-            if receivers := len(graph.out[i]):
-                sent[i].append((now + self._latency, k))
-                self.wires.messages += receivers
-        shares = [graph.self_weights[i] for i in group]
-        for k, i in enumerate(group, first):
-            before = len(window.source)
-            for j, weight in graph.into[i].items():
-                messages = sent[j]
-                while len(messages) > 1 and messages[1][0] <= now:
-                    messages.popleft()
-                if messages and messages[0][0] <= now:
-                    window.user.append(k)
-                    window.source.append(messages[0][1])
-                    window.weight.append(weight)
-            weights = graph.into[i].values()
-            if len(window.source) - before < len(weights):
-                shares[k - first] += sum(weights) - sum(window.weight[before:])
-        return shares
-
-    def _placed(self, window: Window, sources: list[int], first: int, at: int) -> tuple[int, int]:
-        """The round, ``at`` or a later one, and the turn of steps that use these messages."""
-        turn, start = 0, window.first
-        for source in sources:
-            if start <= source < first:
-                sent_in = window.round[source - start]
-                if sent_in > at:
-                    at, turn = sent_in, window.turn[source - start] + 1
-                elif sent_in == at:
-                    turn = max(turn, window.turn[source - start] + 1)
-        return at, turn
+    def _newest_of(self, worker: int) -> int | None:
+        """The newest step of a worker that has arrived, where all its messages do so together."""
+        sent = self._sent[worker]
+        while len(sent) > 1 and sent[1][0] <= self.now:
+            sent.popleft()
+        return sent[0][1] if sent and sent[0][0] <= self.now else None
 
     def _meet(self, worker: int, t: int) -> None:
         """The gradient of a step is there: exchange models with a random neighbour."""
-        near = self.graphs.at(t, min(self._steps_by) if self.graphs.drawn else 0).into[worker]
+        near = self.graphs.at(t, self._steps_by).into[worker]
         there = [j for j in near if not self._presence.away(j, self.now)]
         partner, end = -1, self.now
         if there:
@@ -460,7 +410,7 @@ class Arrangement:
         self, window: Window, batch: np.ndarray, slots: dict[int, int], live: Collection[int]
     ) -> None:
         """Give each sent model a slot from its batch to the last one that uses it."""
-        steps, never = len(window), len(self._ends)
+        steps, never = len(self.worker), len(self._ends)
         last: dict[int, int] = {}
         apart = self.whole[self.user] < 0  # the others are used where they are
         source = np.array(window.source, dtype=np.int64)

@@ -8,7 +8,6 @@ from typing import Any
 
 from ngo.common.lazy import np, torch
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.training.checkpoint import State
 from ngo.training.clocks import CHURN, LINKS, SPEEDS, Presence
 from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
@@ -109,8 +108,9 @@ class WaitingTimes:
     def state_dict(self) -> dict[str, Any]:
         """All that later times depend on."""
         arrays = {"done": self.done, "out": self._out, "in": self._in}
-        kept = {name: torch_of(array) for name, array in arrays.items()}
-        return {**kept, "received": [torch_of(a) for a in self._received], "steps": self._steps}
+        kept = {name: torch.tensor(array) for name, array in arrays.items()}
+        received = [torch.tensor(times) for times in self._received]
+        return {**kept, "received": received, "steps": self._steps}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore from ``state``: speeds that are drawn are drawn again."""
@@ -120,11 +120,6 @@ class WaitingTimes:
         for seconds in self._seconds:
             for _ in range(self._steps):
                 seconds(0.0)
-
-
-def torch_of(array: np.ndarray) -> torch.Tensor:
-    """A copy, as checkpoints hold it."""
-    return torch.from_numpy(array.copy())
 
 
 def _sums(values: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -155,7 +150,7 @@ class WaitingStepper(Stepper):
 
     def __init__(self, spec: RunSpec, problem: Problem, **how: Any) -> None:
         super().__init__(spec, problem, **how)
-        self._times = WaitingTimes(spec)
+        self._times = self._parts["times"] = WaitingTimes(spec)
 
     def spent(self) -> dict[str, Any]:
         """Virtual seconds until the last worker has taken the step, and joules."""
@@ -168,12 +163,3 @@ class WaitingStepper(Stepper):
         super().update()
         messages, sent = network.messages - messages, network.bytes_sent - sent
         self._times.step(self._W, self._absent, messages, sent)
-
-    def state_dict(self) -> State:
-        """Also when the workers have ended their steps, and what is on its way."""
-        return {**super().state_dict(), "times": self._times.state_dict()}
-
-    def load_state_dict(self, state: State) -> None:
-        """Restore from ``state``."""
-        super().load_state_dict(state)
-        self._times.load_state_dict(state["times"])
