@@ -21,7 +21,6 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map_only
 
 from ngo.common.files import atomic_file
 from ngo.training.run_folder import CHECKPOINT, INSTEAD, difference, remade
@@ -90,13 +89,13 @@ def write(path: str | Path, about: Mapping[str, object], state: State) -> None:
         file.write(hashlib.file_digest(file, "sha256").digest())
 
 
-def _compact(state: State) -> State:
+def _compact(value: Any) -> Any:
     """A copy of each tensor that is a part of larger memory, which torch would save as a whole."""
-
-    def own(x: torch.Tensor) -> torch.Tensor:
-        return x if x.untyped_storage().nbytes() == x.nbytes else x.clone()
-
-    return tree_map_only(torch.Tensor, own, state)
+    if isinstance(value, torch.Tensor):
+        return value if value.untyped_storage().nbytes() == value.nbytes else value.clone()
+    if isinstance(value, dict):
+        return {name: _compact(item) for name, item in value.items()}
+    return [_compact(item) for item in value] if isinstance(value, list) else value
 
 
 def read(path: str | Path, about: Mapping[str, object]) -> State:

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 
 import torch
 from torch import nn
-from torch.utils._pytree import tree_leaves
 
 from ngo.common.files import write_bytes
 from ngo.engine.population import Population
@@ -38,9 +37,14 @@ def load_tensors(file: BinaryIO) -> Any:
             raise ValueError("it is compressed")
     file.seek(0)
     content = torch.load(file, map_location="cpu", weights_only=True)
-    for value in tree_leaves(content):
+    waiting, seen = [content], set()
+    while waiting:
+        value = waiting.pop()
         if isinstance(value, torch.Tensor) and value.nbytes > value.untyped_storage().nbytes():
             raise ValueError("a tensor is larger than what is stored of it")
+        if isinstance(value, dict | list | tuple) and id(value) not in seen:  # it may have itself
+            seen.add(id(value))
+            waiting += value.values() if isinstance(value, dict) else value
     return content
 
 
