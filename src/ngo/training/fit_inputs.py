@@ -173,10 +173,7 @@ def by_worker(train: object) -> tuple[Any, Parts] | None:
     for i, pair in enumerate(pairs):
         _check_alike(f"train, worker {i}:", pair, pairs[0])
     ends = np.cumsum([0, *(len(X) for X, _ in pairs)])
-    X, y = (
-        torch.cat([x.to(tensors[0].device) for x in tensors])
-        for tensors in zip(*pairs, strict=True)
-    )
+    X, y = (torch.cat([x.to(xs[0].device) for x in xs]) for xs in zip(*pairs, strict=True))
     return (X, y), [np.arange(*ends[i : i + 2]) for i in range(len(pairs))]
 
 

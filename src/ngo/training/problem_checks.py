@@ -22,7 +22,7 @@ from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
 from ngo.engine.backends import in_float32
-from ngo.models.task import TASKS, Task, correct, over_tensors
+from ngo.models.task import TASKS, Batch, Task, correct, over_tensors
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.global_state import restored_streams, streams
 from ngo.training.learning_problem import Problem, make_problem
@@ -91,10 +91,9 @@ def check_module(key: str, made: object) -> nn.Module:
             f"{key}: a {type_name(made)} is not allowed; it must be a torch.nn.Module or a "
             f"function that returns one."
         )
-    parameters = [parameter for parameter in made.parameters() if parameter.requires_grad]
     if any(isinstance(parameter, nn.UninitializedParameter) for parameter in made.parameters()):
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
-    if not parameters:
+    if not any(parameter.requires_grad for parameter in made.parameters()):
         raise UserError(f"{key}: it has no parameters to train.")
     floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
     dtypes = {_name(tensor.dtype) for tensor in chain(made.parameters(), floats)}
@@ -197,9 +196,9 @@ def try_problem(
             # A task's loss is by sample. On chunks, fit's loss may be a mean, and no score.
             each = not at_once and bool(task_key or name == "score")
             checked = partial(_numbers, key, function, each)
-            _check_mean(key, checked, module, *batch)
+            _check_mean(key, checked, module, batch)
             if name == "score":  # which may not tell outputs of one sign apart
-                _check_mean(key, checked, lambda x: module(x) - module(batch[0]).mean(0), *batch)
+                _check_mean(key, checked, lambda x: module(x) - module(batch[0]).mean(0), batch)
             changed: dict[str, Any] = {name: checked, "at_once": at_once or task.at_once}
             task = replace(task, **changed)
     return replace(problem, task=task), draws
@@ -249,18 +248,13 @@ def _numbers(
 
 
 @torch.no_grad()
-def _check_mean(
-    key: str,
-    function: Loss,
-    module: Callable[..., Any],
-    inputs: torch.Tensor,
-    targets: torch.Tensor,
-) -> None:
+def _check_mean(key: str, function: Loss, module: Callable[..., Any], batch: Batch) -> None:
     """Try a loss or a score on samples and on parts of them.
 
     Raise a UserError for a loss that is a sum, and for a function that compares the outputs of a
     sample with the targets of others, since shapes differ. Warn of a loss that is no mean.
     """
+    inputs, targets = batch
     b, like, means, sums = len(targets), targets.shape, [], []
 
     def call(part: slice, change: Callable[[Any], Any] = in_float32) -> torch.Tensor:
@@ -324,11 +318,7 @@ def check_finite(data: Dataset, task: Task, key: str = "") -> None:
 
 
 def load_problem(
-    spec: RunSpec,
-    root: Path,
-    device: str,
-    parts: Parts | None = None,
-    data: Dataset | None = None,
+    spec: RunSpec, root: Path, device: str, parts: Parts | None = None, data: Dataset | None = None
 ) -> Problem:
     """The problem of a run, tried, on the data below ``root``; a one-line UserError for a mistake.
 
