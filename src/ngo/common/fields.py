@@ -122,11 +122,8 @@ def field_of(declaration: object) -> Field | None:
 @cache
 def fields_of(cls: type) -> Mapping[str, Field]:
     """The fields that a class declares, by name, in order of declaration."""
-    return {
-        attribute.name: field
-        for attribute in dataclasses.fields(cls)
-        if (field := field_of(attribute))
-    }
+    found = {attribute.name: field_of(attribute) for attribute in dataclasses.fields(cls)}
+    return {name: field for name, field in found.items() if field}
 
 
 def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
@@ -245,8 +242,7 @@ def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
             raise UserError(
                 f"option: {name!r} of {entry!r} is not declared; use number, whole, choice or file."
             )
-        optional = field.optional or field.default is not None
-        field = replace(field, owners=(kind,), optional=optional)
+        field = replace(field, owners=(kind,), optional=field.optional or field.default is not None)
         if DECLARED.definitions.get(name) == owner:
             DECLARED.pop(name, None)  # as in a notebook's cell that is run twice
         if DECLARED.get(name) != field:

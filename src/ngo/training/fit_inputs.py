@@ -32,7 +32,7 @@ from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
-from ngo.models.task import TASKS, Batch, Task
+from ngo.models.task import TASKS, Task
 from ngo.training.global_state import restored_streams, seed_streams
 from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.object_digest import ObjectDigest
@@ -89,18 +89,11 @@ def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tupl
                 f"can be called, such as torch.nn.MSELoss()."
             )
     name = "regression" if data.classes is None else "classification"
-    default = TASKS[name]
-    task = replace(
-        default,
-        batch=default.batch if data.train_inputs.is_floating_point() else _unchanged,
-        loss=loss or default.loss,
-        score=score or default.score,
-    )
+    task = TASKS[name]
+    task = replace(task, loss=loss or task.loss, score=score or task.score)
+    if not data.train_inputs.is_floating_point():
+        task = replace(task, batch=lambda data, inputs, targets: (inputs, targets))
     return name, task
-
-
-def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
-    return inputs, targets
 
 
 def template(module: nn.Module | Make, seed: int) -> nn.Module:
@@ -113,9 +106,8 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
         with restored_streams(), refused("module: its function failed"):
             seed_streams(stream_seed(seed, "init"))
             made = module()
-    trainable = check_module("module", made)
     with refused("module: it can't be copied"):
-        return deepcopy(trainable)
+        return deepcopy(check_module("module", made))
 
 
 def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:

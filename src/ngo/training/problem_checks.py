@@ -22,7 +22,7 @@ from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
 from ngo.engine.backends import in_float32
-from ngo.models.task import TASKS, Batch, Task, correct, over_tensors
+from ngo.models.task import TASKS, Batch, Task, correct, cross_entropy, over_tensors, squared_error
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.global_state import restored_streams, streams
 from ngo.training.learning_problem import Problem, make_problem
@@ -64,23 +64,22 @@ Loss = Callable[[Any, torch.Tensor], torch.Tensor]
 
 
 def check_outputs(
-    outputs: Any, targets: torch.Tensor, task: Task, data: Dataset, key: str = "module"
+    key: str, outputs: Any, targets: torch.Tensor, task: Task, classes: int | None
 ) -> None:
     """Raise a UserError if the outputs do not fit the loss, where that is a default one.
 
-    ``targets`` are those of the outputs, of ``data``; ``key`` is what made the outputs.
+    ``key`` is what made the outputs, ``targets`` are theirs, of so many ``classes``, if any.
     """
-    classes, fits = data.classes, has_logits(outputs, data.classes)
-    if classes is not None and task.loss is TASKS["classification"].loss and not fits:
+    its = f"{key}: its outputs are {shape(outputs)}"
+    if classes and task.loss is cross_entropy and not has_logits(outputs, classes):
         raise UserError(
-            f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be logits "
-            f"of shape [b, {classes}] (classes are 0 to {classes - 1})."
+            f"{its}; for {classes} classes they must be logits of shape [b, {classes}] (classes "
+            f"are 0 to {classes - 1})."
         )
-    same = isinstance(outputs, torch.Tensor) and outputs.shape == targets.shape
-    if task.loss is TASKS["regression"].loss and not same:
+    if task.loss is squared_error and shape(outputs) != shape(targets):
         raise UserError(
-            f"{key}: its outputs are {shape(outputs)} for targets {shape(targets)}; the "
-            f"shapes must be equal for the squared error (classes are int64 targets)."
+            f"{its} for targets {shape(targets)}; the shapes must be equal for the squared error "
+            f"(classes are int64 targets)."
         )
 
 
@@ -167,10 +166,12 @@ def try_problem(
         for training in (True, False):
             with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
                 outputs = in_float32(module.train(training)(inputs))
-            check_outputs(outputs, targets, task, data, module_key)
-            what = f"it failed on outputs {shape(outputs)} and targets {shape(targets)}"
-            with refused(f"{task_key}loss: {what}"):
-                losses = _numbers(f"{task_key}loss", task.loss, bool(task_key), outputs, targets)
+            check_outputs(module_key, outputs, targets, task, data.classes)
+            loss = f"{task_key}loss"
+            with refused(
+                f"{loss}: it failed on outputs {shape(outputs)} and targets {shape(targets)}"
+            ):
+                losses = _numbers(loss, task.loss, bool(task_key), outputs, targets)
                 if training:
                     losses.mean().backward()
         draws = streams() != before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ from ngo.common.fields import DECLARED, checked, fields_of
 from ngo.common.seeding import numpy_stream
 from ngo.common.usual_words import unknown_field
 from ngo.data.dataset import DATASETS, Source
-from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, Parts, Rule, by_owner
+from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, Parts, by_owner
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, METHODS, NUMBERS, Method
 from ngo.gossip.mixing_matrix import METROPOLIS
-from ngo.gossip.schedule import CHANGEABLE, SCHEDULES, topologies
+from ngo.gossip.schedule import CHANGEABLE, CONSTANT, SCHEDULES, topologies
 from ngo.gossip.step import LOCAL_RULES
 from ngo.gossip.topology import TOPOLOGIES, check_connected
 from ngo.models.model import MODELS, Model
@@ -28,126 +28,10 @@ from verdicts.registry import Registry, UserError, unknown
 
 def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> None:
     """Raise unless method, network, model and data go together, with enough samples for all."""
-    of_network = chain.from_iterable(_of_topology(spec, entry, name) for name in topologies(spec))
-    of_data = _of_data(spec, source, model, PARTITIONS[spec.partition])
-    for mistake in chain(_of_step(spec, entry), of_network, _of_clock(spec, entry), of_data):
+    for mistake in _mistakes(spec, source, model, entry):
         if mistake:
             raise UserError(mistake)
     _check_smallest(spec, spec.kept(source.train_samples))
-
-
-#: What does not go together, each as ``when and message``; one without a message is skipped.
-Mistakes = Iterator[object]
-
-
-def check_method(name: str, entry: Method) -> None:
-    """Raise unless fields of a run, graphs and messages have the names that a method declares."""
-    for key, names, known in (
-        ("field", (*entry.fields, *entry.fixed), FIELDS),
-        ("graph", (entry.graph,), GRAPHS),
-        ("sends", entry.sends, NUMBERS),
-        ("arrivals", (entry.arrivals,), ARRIVALS),
-    ):
-        for declared in names:
-            if declared not in known:
-                error = unknown_field if key == "field" else unknown
-                raise error(f"{key} of method {name!r}", declared, known)
-
-
-def _of_data(spec: RunSpec, source: Source, model: Model, rule: Rule) -> Mistakes:
-    shape, n, kept = source.input_shape, spec.workers, spec.kept(source.train_samples)
-    yield model.input_shape != shape and (
-        f"model: {spec.model!r} takes inputs of shape {model.input_shape}, dataset "
-        f"{spec.dataset!r} has {shape}; it goes with model "
-        f"{names_of(MODELS, lambda entry: entry.input_shape == shape)}."
-    )
-    yield model.task != spec.task and (
-        f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}."
-    )
-    yield (spec.augmentation != "none" and len(shape) != 3) and (
-        f"augmentation: {spec.augmentation!r} needs images, which dataset {spec.dataset!r} "
-        f"lacks; it must be 'none'."
-    )
-    yield spec.batch_size < model.smallest_batch and (
-        f"batch_size: {spec.batch_size} is too small for model {spec.model!r} (batch "
-        f"normalization); it must be {model.smallest_batch} or more."
-    )
-    yield (rule.by_label and source.classes is None) and (
-        f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks: a "
-        f"whole number from 0 for each sample."
-    )
-    yield (by_owner(rule) and spec.dataset not in OWNERS) and (
-        f"partition: {spec.partition!r} needs the owners of samples, which dataset "
-        f"{spec.dataset!r} lacks; data sets with owners: {', '.join(OWNERS) or 'none'}."
-    )
-    yield _undeclared("partition", spec.partition, rule.fields)
-    for key, workers in (("workers", 1), ("shards", 1), ("samples_per_worker", n), ("smallest", n)):
-        yield (workers * (count := getattr(spec, key) or 0) > kept) and (
-            f"{key}: {count}{f' for each of {n} workers' if workers == n else ''} is more than "
-            f"{spec.dataset}'s {kept} samples; at most {kept // workers}."
-        )
-    yield (spec.shards and n * (spec.shards_per_worker or 0) > spec.shards) and (
-        f"shards_per_worker: {spec.shards_per_worker} for each of {n} workers are more than "
-        f"the {spec.shards} shards; at most {spec.shards // n}, or more shards."
-    )
-
-
-def smallest_share(parts: Parts) -> tuple[int, int]:
-    """The number of samples of the worker with the fewest, and which worker it is."""
-    return min((len(part), i) for i, part in enumerate(parts))
-
-
-def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
-    """Raise unless the worker with the fewest samples, ``share``, can fill a batch.
-
-    ``worker`` is its number, where that is known. It has to have samples: no batch size would mend
-    that.
-    """
-    if share == 0 and worker is not None:
-        has_beta = spec.beta is not None
-        raise UserError(
-            f"partition: {spec.partition}{f' with beta {spec.beta:g}' if has_beta else ''} leaves "
-            f"worker {worker} without samples; use {'a larger beta, ' if has_beta else ''}fewer "
-            f"workers, another seed, or dirichlet_min, which gives each worker at least `smallest` "
-            f"samples."
-        )
-    if spec.short_share == REFUSED and spec.batch_size > share:
-        raise UserError(
-            f"batch_size: {spec.batch_size} is larger than "
-            f"{'a worker' if worker is None else f'worker {worker}'}'s share of {share} samples, "
-            f"the smallest ({spec.dataset}, partition {spec.partition}, {spec.workers} workers, "
-            f"seed {spec.seed}); it must be {share} or less, or short_share repeat (samples come "
-            f"again within a batch)."
-        )
-
-
-def check_parts(spec: RunSpec, parts: Parts) -> None:
-    """Raise if a worker has no samples, or too few to fill a batch."""
-    check_share(spec, *smallest_share(parts))
-
-
-def _check_smallest(spec: RunSpec, m: int) -> None:
-    """``check_share`` of a partition of ``m`` samples, before their labels are known."""
-    rule = PARTITIONS[spec.partition]
-    if rule.smallest_share is None:
-        return
-    share, worker = rule.smallest_share(m, spec.workers, **rule.arguments(spec)), None
-    if share < spec.batch_size and not rule.by_label:  # such a rule reads no labels
-        generator = numpy_stream(spec.seed, "partition")
-        labels = np.zeros(m, np.int64)
-        parts = rule.assign(labels, spec.workers, **rule.arguments(spec), generator=generator)
-        share, worker = smallest_share(parts)
-    check_share(spec, share, worker)
-
-
-def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) -> None:
-    """Raise unless the run, whose last step is ``last``, reaches these steps."""
-    for step in snapshots:
-        if isinstance(step, int) and step > last:
-            raise UserError(
-                f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
-                f"{last} or less, or {FINAL!r}."
-            )
 
 
 def names_of(registry: Registry[Any], fits: Callable[[Any], object]) -> str:
@@ -169,10 +53,14 @@ def _undeclared(key: str, entry: str, arguments: Iterable[str]) -> object:
     )
 
 
-def _of_step(spec: RunSpec, entry: Method) -> Mistakes:
-    method = f"method {spec.method!r}"
-    yield (entry.decentralized and spec.workers < 2) and (
-        f"workers: {spec.workers} is too few for {method}; it must be 2 or more (1 is allowed "
+def _mistakes(spec: RunSpec, source: Source, model: Model, entry: Method) -> Iterator[object]:
+    """What does not go together: ``when and message`` of each case, false where it is not so."""
+    method, data = f"method {spec.method!r}", f"dataset {spec.dataset!r}"
+    alone, among = spec.clock == "asynchronous", "with clock 'asynchronous'"
+    rule, shape = PARTITIONS[spec.partition], source.input_shape
+    n, kept = spec.workers, spec.kept(source.train_samples)
+    yield (entry.decentralized and n < 2) and (
+        f"workers: {n} is too few for {method}; it must be 2 or more (1 is allowed "
         f"with method {names_of(METHODS, lambda other: not other.decentralized)})."
     )
     yield (entry.linear_rule and not LOCAL_RULES[spec.local_rule].linear) and (
@@ -180,18 +68,21 @@ def _of_step(spec: RunSpec, entry: Method) -> Mistakes:
         f"would end at a biased point; allowed: "
         f"{names_of(LOCAL_RULES, lambda rule: rule.linear)}."
     )
-    for name in FAILURES if entry.needs_every_message else ():
-        yield (rate := getattr(spec, name)) and (
-            f"{name}: {rate:g} is not possible with {method}, which {entry.needs_every_message}; "
-            f"it must be 0."
+    for name in FAILURES:
+        rate, reason = getattr(spec, name), entry.needs_every_message
+        yield (rate and reason) and (
+            f"{name}: {rate:g} is not possible with {method}, which {reason}; it must be 0."
+        )
+        yield (rate and alone) and (
+            f"{name}: {rate:g} is drawn for the steps that all workers take together, and "
+            f"{among} they take none; it must be 0."
         )
     yield (spec.liars and spec.honest < 2) and (
-        f"liars: {spec.liars} of {spec.workers} workers leave fewer than two honest ones."
+        f"liars: {spec.liars} of {n} workers leave fewer than two honest ones."
     )
-    if spec.schedule is None:
-        return
-    SCHEDULES[spec.schedule].check(spec)
-    for name, field in product(SCHEDULES[spec.schedule].fields, CHANGEABLE):
+    schedule = SCHEDULES[spec.schedule or CONSTANT]
+    schedule.check(spec)
+    for name, field in product(schedule.fields, CHANGEABLE):
         changed = name.endswith(f"_{field}") and getattr(spec, name) is not None
         yield (changed and field not in entry.fields) and (
             f"{name}: {getattr(spec, name)!r} has no effect with {method}; {field} is read with "
@@ -201,9 +92,60 @@ def _of_step(spec: RunSpec, entry: Method) -> Mistakes:
         f"schedule: {spec.schedule!r} changes the graph to {graphs[1]!r}, and {method} builds "
         f"on earlier steps with the same neighbours."
     )
+    for name in topologies(spec):
+        yield from _mistakes_of_topology(spec, entry, name)
+    yield (entry.arrivals == "pair" and not alone) and (
+        f"clock: {spec.clock!r} is not possible with {method}, whose workers never step "
+        f"together; it must be asynchronous."
+    )
+    yield (alone and not entry.asynchronous and entry.arrivals == "newest") and (
+        f"clock: 'asynchronous' is not possible with {method}, whose workers have to wait; it must "
+        f"be waiting or steps, or the method one of "
+        f"{names_of(METHODS, lambda m: m.asynchronous or m.arrivals != 'newest')}."
+    )
+    yield (alone and spec.liars) and (
+        f"attack: {spec.attack!r} is about the models of one step, and {among} models of several "
+        f"steps meet; it must be none."
+    )
+    yield (alone and spec.coupling is not None and COUPLINGS[spec.coupling].matching) and (
+        f"coupling: {spec.coupling!r} moves both ends of an edge, and {among} each moves alone."
+    )
+    for name, registry in PARTS.items() if spec.clock != "steps" else ():
+        registry[getattr(spec, name)].of(spec)
+    yield model.input_shape != shape and (
+        f"model: {spec.model!r} takes inputs of shape {model.input_shape}, {data} has "
+        f"{shape}; it goes with model {names_of(MODELS, lambda entry: entry.input_shape == shape)}."
+    )
+    yield model.task != spec.task and (
+        f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}."
+    )
+    yield (spec.augmentation != "none" and len(shape) != 3) and (
+        f"augmentation: {spec.augmentation!r} needs images, which {data} lacks; it must be 'none'."
+    )
+    yield spec.batch_size < model.smallest_batch and (
+        f"batch_size: {spec.batch_size} is too small for model {spec.model!r} (batch "
+        f"normalization); it must be {model.smallest_batch} or more."
+    )
+    yield (rule.by_label and source.classes is None) and (
+        f"partition: {spec.partition!r} needs classes, which {data} lacks: whole numbers from 0."
+    )
+    yield (by_owner(rule) and spec.dataset not in OWNERS) and (
+        f"partition: {spec.partition!r} needs the owners of samples, which {data} lacks; data sets "
+        f"with owners: {', '.join(OWNERS) or 'none'}."
+    )
+    yield _undeclared("partition", spec.partition, rule.fields)
+    for key, workers in (("workers", 1), ("shards", 1), ("samples_per_worker", n), ("smallest", n)):
+        yield (workers * (count := getattr(spec, key) or 0) > kept) and (
+            f"{key}: {count}{f' for each of {n} workers' if workers == n else ''} is more than "
+            f"{spec.dataset}'s {kept} samples; at most {kept // workers}."
+        )
+    yield (spec.shards and n * (spec.shards_per_worker or 0) > spec.shards) and (
+        f"shards_per_worker: {spec.shards_per_worker} for each of {n} workers are more than "
+        f"the {spec.shards} shards; at most {spec.shards // n}, or more shards."
+    )
 
 
-def _of_topology(spec: RunSpec, entry: Method, name: str) -> Mistakes:
+def _mistakes_of_topology(spec: RunSpec, entry: Method, name: str) -> Iterator[object]:
     n, topology, method = spec.workers, TOPOLOGIES[name], f"method {spec.method!r}"
     yield (topology.directed and not entry.directed) and (
         f"topology: {name!r} is directed, and {method} needs symmetric weights; methods for "
@@ -232,40 +174,81 @@ def _of_topology(spec: RunSpec, entry: Method, name: str) -> Mistakes:
         from networkx import Graph, is_tree
 
         graph = Graph(edges := topology.edges(n, **values))
-        graph.add_nodes_from(range(n))
-        yield not is_tree(graph) and (
+        yield not (len(graph) == n and is_tree(graph)) and (
             f"topology: {name!r} is no tree, with {len(edges)} edges on {n} workers, and {method} "
             f"needs one: {n - 1} edges without a cycle, such as those of chain and star."
         )
     check_connected(name, n, values)
 
 
-def _of_clock(spec: RunSpec, entry: Method) -> Mistakes:
-    alone = spec.clock == "asynchronous"
-    yield (entry.arrivals == "pair" and not alone) and (
-        f"clock: {spec.clock!r} is not possible with method {spec.method!r}, whose workers "
-        f"never step together; it must be asynchronous."
-    )
-    yield (alone and not entry.asynchronous and entry.arrivals == "newest") and (
-        f"clock: 'asynchronous' is not possible with method {spec.method!r}, whose workers "
-        f"have to wait; it must be waiting or steps, or the method one of "
-        f"{names_of(METHODS, lambda m: m.asynchronous or m.arrivals != 'newest')}."
-    )
-    for name in FAILURES:
-        yield (alone and (rate := getattr(spec, name))) and (
-            f"{name}: {rate:g} is drawn for the steps that all workers take together, and "
-            f"with clock 'asynchronous' they take none; it must be 0."
+def check_method(name: str, entry: Method) -> None:
+    """Raise unless fields of a run, graphs and messages have the names that a method declares."""
+    for key, names, known in (
+        ("field", (*entry.fields, *entry.fixed), FIELDS),
+        ("graph", (entry.graph,), GRAPHS),
+        ("sends", entry.sends, NUMBERS),
+        ("arrivals", (entry.arrivals,), ARRIVALS),
+    ):
+        for declared in names:
+            if declared not in known:
+                error = unknown_field if key == "field" else unknown
+                raise error(f"{key} of method {name!r}", declared, known)
+
+
+def smallest_share(parts: Parts) -> tuple[int, int]:
+    """The number of samples of the worker with the fewest, and which worker it is."""
+    return min((len(part), i) for i, part in enumerate(parts))
+
+
+def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
+    """Raise unless the worker with the fewest samples, ``share``, can fill a batch.
+
+    ``worker`` is its number, where that is known. It has to have samples: no batch size would mend
+    that.
+    """
+    if share == 0 and worker is not None:
+        given = spec.beta is not None
+        beta, larger = (f" with beta {spec.beta:g}", "a larger beta, ") if given else ("", "")
+        raise UserError(
+            f"partition: {spec.partition}{beta} leaves worker {worker} without samples; use "
+            f"{larger}fewer workers, another seed, or dirichlet_min, which gives each worker at "
+            f"least `smallest` samples."
         )
-    yield (alone and spec.liars) and (
-        f"attack: {spec.attack!r} is about the models of one step, and with clock "
-        f"'asynchronous' models of several steps meet; it must be none."
-    )
-    yield (alone and spec.coupling is not None and COUPLINGS[spec.coupling].matching) and (
-        f"coupling: {spec.coupling!r} moves both ends of an edge at once, and with clock "
-        f"'asynchronous' each worker moves alone."
-    )
-    for name, registry in PARTS.items() if spec.clock != "steps" else ():
-        registry[getattr(spec, name)].of(spec)
+    whose = "a worker's" if worker is None else f"worker {worker}'s"
+    if spec.short_share == REFUSED and spec.batch_size > share:
+        raise UserError(
+            f"batch_size: {spec.batch_size} is larger than {whose} share of {share} samples, the "
+            f"least ({spec.dataset}, {spec.partition}, {spec.workers} workers, seed {spec.seed}); "
+            f"it must be {share} or less, or short_share repeat (samples repeat within a batch)."
+        )
+
+
+def check_parts(spec: RunSpec, parts: Parts) -> None:
+    """Raise if a worker has no samples, or too few to fill a batch."""
+    check_share(spec, *smallest_share(parts))
+
+
+def _check_smallest(spec: RunSpec, m: int) -> None:
+    """``check_share`` of a partition of ``m`` samples, before their labels are known."""
+    rule = PARTITIONS[spec.partition]
+    if rule.smallest_share is None:
+        return
+    share, worker = rule.smallest_share(m, spec.workers, **rule.arguments(spec)), None
+    if share < spec.batch_size and not rule.by_label:  # such a rule reads no labels
+        labels, generator = np.zeros(m, np.int64), numpy_stream(spec.seed, "partition")
+        parts = rule.assign(labels, spec.workers, **rule.arguments(spec), generator=generator)
+        share, worker = smallest_share(parts)
+    check_share(spec, share, worker)
+
+
+def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) -> None:
+    """Raise unless the run, whose last step is ``last``, reaches these steps."""
+    for step in snapshots:
+        if isinstance(step, int) and step > last:
+            raise UserError(
+                f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
+                f"{last} or less, or {FINAL!r}."
+            )
 
 
 # The methods whose subject is φ_p. The others have p = 1 by default, as they were published.
