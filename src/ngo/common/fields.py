@@ -11,7 +11,6 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -66,7 +65,7 @@ def below(low: float, high: float) -> Range:
     return Range(low, high, open_high=True)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Field:
     """The facts about a value before it is given."""
 
@@ -242,7 +241,8 @@ def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
             raise UserError(
                 f"option: {name!r} of {entry!r} is not declared; use number, whole, choice or file."
             )
-        field = replace(field, owners=(kind,), optional=field.optional or field.default is not None)
+        optional = field.optional or field.default is not None
+        field = dataclasses.replace(field, owners=(kind,), optional=optional)
         if DECLARED.definitions.get(name) == owner:
             DECLARED.pop(name, None)  # as in a notebook's cell that is run twice
         if DECLARED.get(name) != field:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import networkx as nx
@@ -130,7 +129,7 @@ def like(template: nn.Module, trained: nn.Module) -> nn.Module:
     """A copy of ``template`` in eval mode, with the parameters and buffers of ``trained``."""
     made = deepcopy(template)
     values = {**dict(trained.named_parameters()), **dict(trained.named_buffers())}
-    for name, tensor in chain(made.named_parameters(), made.named_buffers()):
+    for name, tensor in [*made.named_parameters(), *made.named_buffers()]:
         tensor.data = values[name].detach().clone(memory_format=torch.contiguous_format)
         tensor.grad = None
     return made.eval()
@@ -212,8 +211,7 @@ def dataset_of(
             classes = most + 1
     elif y.dtype != torch.float32 and not any_targets:
         raise UserError(
-            f"targets: each is {kind(y)}; without loss=… they must be classes (int64 of shape "
-            f"[m]) or numbers (float32)."
+            f"targets: each is {kind(y)}; without loss=… give classes (int64 [m]) or float32."
         )
     # Copies: neither the caller's functions nor the caller change data between two steps.
     X, y, X_test, y_test = (x.to(device, copy=True) for x in (X, y, X_test, y_test))
@@ -227,8 +225,7 @@ def _check_alike(key: str, pair: Sequence[torch.Tensor], like: Sequence[torch.Te
     for name, one, other in zip(("inputs", "targets"), like, pair, strict=True):
         if one.shape[1:] != other.shape[1:] or one.dtype != other.dtype:
             raise UserError(
-                f"{key} {name}: each is {kind(other)}; they must be like those for training, each "
-                f"{kind(one)}."
+                f"{key} {name}: each is {kind(other)}; it must be {kind(one)}, as for training."
             )
 
 
@@ -244,8 +241,7 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
     X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
     if len(X) != len(y) or len(X) == 0:
         raise UserError(
-            f"{key}: there are {len(X)} inputs and {len(y)} targets; their numbers must be equal, "
-            f"and at least 1."
+            f"{key}: there are {len(X)} inputs and {len(y)} targets; give equally many, 1 or more."
         )
     return [X.float() if X.dtype == torch.float64 else X, y]
 
@@ -335,8 +331,8 @@ def _matrix(given: Any) -> MixingMatrix:
     try:
         W = torch.as_tensor(dense_array(given), dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        kind = type(given).__name__
-        raise UserError(f"topology: a {kind} is no graph or matrix; {EXAMPLE}.") from None
+        told = f"topology: a {type_name(given)} is no graph or matrix; {EXAMPLE}."
+        raise UserError(told) from None
     checked_matrix("own", W, len(W) if W.ndim else 0, directed=False, tolerance=TOLERANCE)
     W = (W + W.T) / 2
     W = W - torch.diag(W.diagonal())
@@ -352,17 +348,15 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
         raise UserError("partition: train is a list of workers' data sets already; leave it out.")
     if fields.get("holdout"):
         raise UserError(
-            "holdout: each worker's samples are given, so none can be held out; leave held-out "
-            "samples out of them, and give them as test."
+            "holdout: each worker's samples are given, so none can be held out; give some as test."
         )
     if given is None:
         samples = _tensors("train", train)
         given = samples, parts_of(partition, len(samples[0]))
     train, parts = given
-    if fields.setdefault("workers", len(parts)) != len(parts):
+    if (n := fields.setdefault("workers", len(parts))) != len(parts):
         raise UserError(
-            f"workers: {fields['workers']} is not the number of workers that have samples, "
-            f"{len(parts)}."
+            f"workers: {n} is not the number of workers that have samples, {len(parts)}."
         )
     name = f"own-{parts_digest(parts)[:8]}"
     smallest, owned = min(map(len, parts)), sum(map(len, parts))

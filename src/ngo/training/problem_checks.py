@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +94,7 @@ def check_module(key: str, made: object) -> nn.Module:
     if not any(parameter.requires_grad for parameter in made.parameters()):
         raise UserError(f"{key}: it has no parameters to train.")
     floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
-    dtypes = {_name(tensor.dtype) for tensor in chain(made.parameters(), floats)}
+    dtypes = {_name(tensor.dtype) for tensor in [*made.parameters(), *floats]}
     if dtypes != {"float32"}:
         raise UserError(
             f"{key}: its parameters and buffers are {', '.join(sorted(dtypes))}; they must be "
@@ -106,9 +105,8 @@ def check_module(key: str, made: object) -> nn.Module:
 
 def has_logits(outputs: Any, classes: int | None) -> bool:
     """Whether a module's outputs are logits ``[b, k]`` of at least as many classes, if any."""
-    if classes is None or not isinstance(outputs, torch.Tensor):
-        return False
-    return outputs.dim() == 2 and outputs.shape[1] >= classes
+    is_matrix = isinstance(outputs, torch.Tensor) and outputs.dim() == 2
+    return is_matrix and classes is not None and outputs.shape[1] >= classes
 
 
 @contextmanager
