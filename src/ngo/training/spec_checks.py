@@ -279,43 +279,42 @@ def resolve(
     is_linear = stated["method"] not in NONLINEAR and stated["coupling"] == DEFAULTS["coupling"]
     if "p" not in said and is_linear:
         stated["p"] = 1.0
-    own = {key for key, entry in (("dataset", source), ("model", model)) if entry is not None}
+    own = {"dataset": source, "model": model}
 
     def stated_value(name: str) -> Any:
-        if name in own or (stated[name] is None and fields[name].optional):
+        if own.get(name) or (stated[name] is None and fields[name].optional):
             return stated[name]
         return checked(name, stated[name], fields[name])
 
     method = stated_value("method")
     check_method(method, entry := METHODS[method])
-    values: dict[str, Any] = {}  # those of owners, which give others a meaning, come first
 
     @cache
     def read_by(owner: str) -> tuple[str, ...]:
         """The fields that the chosen entry of a registry reads."""
-        none = owner in own or (value(owner) is None and fields[owner].owners)
+        none = own.get(owner) or (value(owner) is None and fields[owner].owners)
         read = () if none else _entries(owner)[value(owner)].fields
         if owner == "topology" and value("schedule") is not None:
             graphs = map(stated_value, SCHEDULES[value("schedule")].graphs)
             read += tuple(name for graph in graphs if graph for name in TOPOLOGIES[graph].fields)
         return read
 
+    @cache
     def value(name: str) -> Any:
-        """The value of a field, after those that give it a meaning."""
-        if name in values:
-            return values[name]
-        owners = fields[name].owners or (("method",) if name in entry.fixed else ())
-        for owner in owners:
+        """The value of a field, which has one if the chosen entries of its owners read it."""
+        for owner in fields[name].owners or (("method",) if name in entry.fixed else ()):
             if name not in read_by(owner):
-                values[name] = entry.fixed.get(name)
-                if name in given and given[name] != values[name]:
-                    raise _without_effect(name, check_field(name, given[name]), owner, values)
-                return values[name]
-        values[name] = stated_value(name)
-        return values[name]
+                fixed = entry.fixed.get(name)
+                if name in given and given[name] != fixed:
+                    chosen = owner if value(owner) else "clock" if owner in PARTS else "method"
+                    choice = f"{chosen} {value(chosen)!r}"
+                    raise _without_effect(
+                        name, check_field(name, given[name]), fixed, owner, choice
+                    )
+                return fixed
+        return stated_value(name)
 
-    for name in FIELDS:
-        value(name)
+    values = {name: value(name) for name in FIELDS}
     spec = RunSpec.of({k: v for k, v in values.items() if v is not None or k not in DECLARED})
     check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], entry)
     return spec
@@ -344,11 +343,8 @@ def _entries(owner: str) -> Registry[Any]:
     return FIELDS[owner].names  # type: ignore[return-value]  # such a field has names
 
 
-def _without_effect(name: str, given: object, owner: str, values: Mapping[str, Any]) -> UserError:
+def _without_effect(name: str, given: object, fixed: object, owner: str, choice: str) -> UserError:
     users = _readers(_entries(owner), name)
-    other = "clock" if owner in PARTS else "method"
-    chosen = owner if values[owner] else other
-    is_fixed = "" if values[name] is None else f" (it is {in_words(values[name])} there)"
+    is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
     readers = "" if users == "none" else f"; {name} is read with {owner} {users}"
-    told = f"{name}: {given!r} has no effect with {chosen} {values[chosen]!r}"
-    return UserError(f"{told}{is_fixed}{readers}.")
+    return UserError(f"{name}: {given!r} has no effect with {choice}{is_fixed}{readers}.")
