@@ -53,11 +53,11 @@ def inputs_of(
     device: str,
     stack: ExitStack,
 ) -> tuple[RunSpec, Problem, nn.Module]:
-    """The run, the problem, and a copy of the module in eval mode; ``fields`` have the seed.
+    """The run, the problem, and a copy of the module in eval mode.
 
+    ``fields`` have the seed; those that the other arguments decide are added to them.
     Entries that are registered for it are there until ``stack`` ends. Raises a one-line UserError.
     """
-    fields = dict(fields)
     pair = with_partition(train, fields, stack)
     data, source = dataset_of(pair, test, device, any_targets=loss is not None)
     name, task = task_of(data, loss, score)
@@ -156,10 +156,8 @@ Pair = tuple[Any, Any] | TorchDataset[Any]
 NAME = "own"  # the name of the data set in ids and metrics
 
 
-def by_worker(train: object) -> tuple[Any, Parts] | None:
-    """The samples of a list of workers' own data sets, and those of each; None for other data."""
-    if not isinstance(train, list | tuple) or not train or not all(map(_is_data, train)):
-        return None
+def by_worker(train: Sequence[Any]) -> tuple[Any, Parts]:
+    """The samples of a list of workers' own data sets, and those of each."""
     pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
     for i, pair in enumerate(pairs):
         _check_alike(f"train, worker {i}:", pair, pairs[0])
@@ -341,19 +339,21 @@ def _matrix(given: Any) -> MixingMatrix:
 
 def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
     """All training samples. If the user says who owns which, ``fields`` gets that partition."""
-    given, partition = by_worker(train), fields.get("partition")
-    if given is None and (partition is None or isinstance(partition, str)):
+    partition = fields.get("partition")
+    by_workers = isinstance(train, list | tuple) and bool(train) and all(map(_is_data, train))
+    if not by_workers and (partition is None or isinstance(partition, str)):
         return train
-    if given is not None and partition is not None:
+    if by_workers and partition is not None:
         raise UserError("partition: train is a list of workers' data sets already; leave it out.")
     if fields.get("holdout"):
         raise UserError(
             "holdout: each worker's samples are given, so none can be held out; give some as test."
         )
-    if given is None:
-        samples = _tensors("train", train)
-        given = samples, parts_of(partition, len(samples[0]))
-    train, parts = given
+    if by_workers:
+        train, parts = by_worker(train)
+    else:
+        train = _tensors("train", train)
+        parts = parts_of(partition, len(train[0]))
     if (n := fields.setdefault("workers", len(parts))) != len(parts):
         raise UserError(
             f"workers: {n} is not the number of workers that have samples, {len(parts)}."

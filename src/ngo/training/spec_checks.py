@@ -26,14 +26,6 @@ from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
 from verdicts.registry import Registry, UserError, unknown
 
 
-def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> None:
-    """Raise unless method, network, model and data go together, with enough samples for all."""
-    for mistake in _mistakes(spec, source, model, entry):
-        if mistake:
-            raise UserError(mistake)
-    _check_smallest(spec, spec.kept(source.train_samples))
-
-
 def names_of(registry: Registry[Any], fits: Callable[[Any], object]) -> str:
     """The names of the entries that fit, in words."""
     return ", ".join(sorted(name for name, entry in registry.items() if fits(entry))) or "none"
@@ -316,7 +308,11 @@ def resolve(
 
     values = {name: value(name) for name in FIELDS}
     spec = RunSpec.of({k: v for k, v in values.items() if v is not None or k not in DECLARED})
-    check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], entry)
+    source, model = source or DATASETS[spec.dataset], model or MODELS[spec.model]
+    for mistake in _mistakes(spec, source, model, entry):
+        if mistake:
+            raise UserError(mistake)
+    _check_smallest(spec, spec.kept(source.train_samples))
     return spec
 
 
