@@ -81,11 +81,10 @@ def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tupl
     By default the loss is the cross entropy for data with classes, and the squared error for other
     data. What functions return is checked when the problem is tried.
     """
-    for key, function in (("loss", loss), ("score", score)):
-        if function is not None and (not callable(function) or isinstance(function, type)):
+    for key, given in (("loss", loss), ("score", score)):
+        if given is not None and (not callable(given) or isinstance(given, type)):
             raise UserError(
-                f"{key}: {shown(function)} is not a function (outputs, targets) or an object that "
-                f"can be called, such as torch.nn.MSELoss()."
+                f"{key}: {shown(given)} is not a function (outputs, targets), such as nn.MSELoss()."
             )
     name = "regression" if data.classes is None else "classification"
     task = TASKS[name]
@@ -358,15 +357,14 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
         raise UserError(
             f"workers: {n} is not the number of workers that have samples, {len(parts)}."
         )
-    name = f"own-{parts_digest(parts)[:8]}"
+    fields["partition"] = f"own-{parts_digest(parts)[:8]}"
     smallest, owned = min(map(len, parts)), sum(map(len, parts))
 
     def assign(labels: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
         return parts
 
     rule = Rule(assign, lambda m, n, **_: smallest, lambda m, n, **_: owned, by_label=False)
-    _registered(PARTITIONS, name, rule, stack)
-    fields["partition"] = name
+    _registered(PARTITIONS, fields["partition"], rule, stack)
     return train
 
 

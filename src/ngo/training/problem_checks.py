@@ -54,8 +54,7 @@ def enough_memory(spec: RunSpec) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         raise UserError(
-            f"workers: {spec.workers} with model {spec.model!r} need more memory than the GPU has; "
-            f"{LESS}"
+            f"workers: {spec.workers} with model {spec.model!r} exceed the GPU's memory; {LESS}"
         ) from error
 
 
@@ -94,11 +93,10 @@ def check_module(key: str, made: object) -> nn.Module:
     if not any(parameter.requires_grad for parameter in made.parameters()):
         raise UserError(f"{key}: it has no parameters to train.")
     floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
-    dtypes = {_name(tensor.dtype) for tensor in [*made.parameters(), *floats]}
-    if dtypes != {"float32"}:
+    dtypes = sorted({_name(tensor.dtype) for tensor in [*made.parameters(), *floats]})
+    if dtypes != ["float32"]:
         raise UserError(
-            f"{key}: its parameters and buffers are {', '.join(sorted(dtypes))}; they must be "
-            f"float32: module.float()"
+            f"{key}: its tensors are {', '.join(dtypes)}; they must be float32: module.float()"
         )
     return made
 
@@ -304,15 +302,14 @@ def check_finite(data: Dataset, task: Task, key: str = "") -> None:
 
     A loss of the user's may leave out such targets.
     """
-    names = ["train_inputs", "test_inputs"]
+    names = ["train inputs", "test inputs"]
     if task.loss in [entry.loss for entry in TASKS.values()]:
-        names += ["train_targets", "test_targets"]
+        names += ["train targets", "test targets"]
     for name in names:
-        values = getattr(data, name)
+        values = getattr(data, name.replace(" ", "_"))
         if values.is_floating_point() and (count := int((~values.isfinite()).sum())):
             raise UserError(
-                f"{key}{name.replace('_', ' ')}: {count:,} values are not finite; leave out these "
-                f"samples, or replace the values."
+                f"{key}{name}: {count:,} values are not finite; replace them, or leave samples out."
             )
 
 
