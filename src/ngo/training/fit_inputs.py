@@ -287,13 +287,16 @@ EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(1
 TOLERANCE = 1e-5
 
 
-def topology_of(given: Any, workers: int | None) -> tuple[Topology, int]:
-    """The topology of what a user gives, and its number of workers.
+def with_topology(fields: dict[str, Any], stack: ExitStack) -> None:
+    """Register the topology of ``fields`` where it is no name, and put its name and size there.
 
     A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
     Edges are pairs of workers. Nodes of a networkx graph are workers in order (``graph_file``).
-    ``workers`` is the number that the user gives, if any. Raises a one-line UserError.
+    Raises a one-line UserError.
     """
+    given, workers = fields.get("topology"), fields.get("workers")
+    if given is None or isinstance(given, str):
+        return
     content: Any
     directed = weighted = matching = False
     if isinstance(given, nx.Graph):
@@ -309,7 +312,9 @@ def topology_of(given: Any, workers: int | None) -> tuple[Topology, int]:
     data = content.dense().numpy().tobytes() if weighted else repr(content).encode()
     name = f"own-{hashlib.sha256(data + bytes([directed])).hexdigest()[:8]}"
     facts = {"period": 1, "matching": matching}
-    return Topology(name, lambda n: content, directed, weighted, (), facts), n
+    entry = Topology(name, lambda n: content, directed, weighted, (), facts)
+    _registered(TOPOLOGIES, name, entry, stack)
+    fields |= {"topology": name, "workers": n}
 
 
 def _pairs(given: Any) -> list[tuple[int, int]] | None:
@@ -366,15 +371,6 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
     rule = Rule(assign, lambda m, n, **_: smallest, lambda m, n, **_: owned, by_label=False)
     _registered(PARTITIONS, fields["partition"], rule, stack)
     return train
-
-
-def with_topology(fields: dict[str, Any], stack: ExitStack) -> None:
-    """Register a topology that is no name, and put its name and size into ``fields``."""
-    given = fields.get("topology")
-    if given is not None and not isinstance(given, str):
-        entry, n = topology_of(given, fields.get("workers"))
-        _registered(TOPOLOGIES, entry.name, entry, stack)
-        fields |= {"topology": entry.name, "workers": n}
 
 
 def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:
