@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ngo.common.memory import in_words, memory_limit
 from ngo.data import loading
@@ -58,12 +58,10 @@ def enough_memory(spec: RunSpec) -> Iterator[None]:
         ) from error
 
 
-Loss = Callable[[Any, torch.Tensor], torch.Tensor]
+Loss = Callable[[Any, Tensor], Tensor]
 
 
-def check_outputs(
-    key: str, outputs: Any, targets: torch.Tensor, task: Task, classes: int | None
-) -> None:
+def check_outputs(key: str, outputs: Any, targets: Tensor, task: Task, classes: int | None) -> None:
     """Raise a UserError if the outputs do not fit the loss, where that is a default one.
 
     ``key`` is what made the outputs, ``targets`` are theirs, of so many ``classes``, if any.
@@ -103,7 +101,7 @@ def check_module(key: str, made: object) -> nn.Module:
 
 def has_logits(outputs: Any, classes: int | None) -> bool:
     """Whether a module's outputs are logits ``[b, k]`` of at least as many classes, if any."""
-    is_matrix = isinstance(outputs, torch.Tensor) and outputs.dim() == 2
+    is_matrix = isinstance(outputs, Tensor) and outputs.dim() == 2
     return is_matrix and classes is not None and outputs.shape[1] >= classes
 
 
@@ -118,14 +116,14 @@ def refused(what: str) -> Iterator[None]:
         raise UserError(f"{what}: {in_a_line(error)}.") from error
 
 
-def kind(tensor: torch.Tensor) -> str:
+def kind(tensor: Tensor) -> str:
     """The type and the shape of each sample of a tensor, in words."""
     return f"{_name(tensor.dtype)} of shape {list(tensor.shape[1:])}"
 
 
 def shape(value: Any) -> str:
     """The shape of a tensor, or the type of another value, in words."""
-    return str(list(value.shape)) if isinstance(value, torch.Tensor) else f"a {type_name(value)}"
+    return str(list(value.shape)) if isinstance(value, Tensor) else f"a {type_name(value)}"
 
 
 def _name(dtype: torch.dtype) -> str:
@@ -208,7 +206,7 @@ AT_ONCE = 10**9
 ROUNDING = 1e-3
 
 
-def _fits(problem: Problem, outputs: Any, targets: torch.Tensor) -> bool:
+def _fits(problem: Problem, outputs: Any, targets: Tensor) -> bool:
     """Whether all outputs of an evaluation can be joined, and take ``AT_ONCE`` at most."""
     sets, tensors = [problem.test[1], problem.holdout[1] if problem.holdout else ()], [targets]
     over_tensors(tensors.append, outputs)
@@ -218,9 +216,7 @@ def _fits(problem: Problem, outputs: Any, targets: torch.Tensor) -> bool:
     return fits or max(map(len, sets)) == 1
 
 
-def _numbers(
-    key: str, function: Loss, each: bool, outputs: Any, targets: torch.Tensor
-) -> torch.Tensor:
+def _numbers(key: str, function: Loss, each: bool, outputs: Any, targets: Tensor) -> Tensor:
     """What a loss or a score returns: one number ``[]``, or one for ``each`` sample ``[b]``.
 
     A UserError for anything else.
@@ -230,7 +226,7 @@ def _numbers(
         values = function(outputs, targets)
         if key.endswith("score"):
             values = torch.as_tensor(values, dtype=torch.float64)
-    number = isinstance(values, torch.Tensor) and values.is_floating_point()
+    number = isinstance(values, Tensor) and values.is_floating_point()
     if number and values.numel() == 1 and (b == 1 or not each):
         return values.reshape(())
     if number and values.shape in ((b,), (b, 1)):
@@ -254,10 +250,10 @@ def _check_mean(key: str, function: Loss, module: Callable[..., Any], batch: Bat
     inputs, targets = batch
     b, like, means, sums = len(targets), targets.shape, [], []
 
-    def call(part: slice, change: Callable[[Any], Any] = in_float32) -> torch.Tensor:
+    def call(part: slice, change: Callable[[Any], Any] = in_float32) -> Tensor:
         return function(change(module(inputs[part].clone())), targets[part].clone()).double()
 
-    def differ(other: torch.Tensor) -> bool:  # never, where one is not finite
+    def differ(other: Tensor) -> bool:  # never, where one is not finite
         largest = torch.maximum(whole.abs().max(), other.abs().max())
         return bool(((whole - other).abs() > ROUNDING * largest).any())
 
