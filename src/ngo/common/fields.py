@@ -128,9 +128,8 @@ def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
     known = fields_of(cls)
     check_keys(key, entry, known, [name for name, field in known.items() if not field.optional])
     values = {
-        name: (_checked_list if field.many else checked)(f"{key}.{name}", entry[name], field)
-        for name, field in known.items()
-        if name in entry
+        name: (_checked_list if known[name].many else checked)(f"{key}.{name}", value, known[name])
+        for name, value in entry.items()
     }
     try:
         return cls(**values)
