@@ -91,7 +91,7 @@ def check_module(key: str, made: object) -> nn.Module:
     if not any(parameter.requires_grad for parameter in made.parameters()):
         raise UserError(f"{key}: it has no parameters to train.")
     floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
-    dtypes = sorted({_name(tensor.dtype) for tensor in [*made.parameters(), *floats]})
+    dtypes = sorted({str(x.dtype).removeprefix("torch.") for x in [*made.parameters(), *floats]})
     if dtypes != ["float32"]:
         raise UserError(
             f"{key}: its tensors are {', '.join(dtypes)}; they must be float32: module.float()"
@@ -118,16 +118,12 @@ def refused(what: str) -> Iterator[None]:
 
 def kind(tensor: Tensor) -> str:
     """The type and the shape of each sample of a tensor, in words."""
-    return f"{_name(tensor.dtype)} of shape {list(tensor.shape[1:])}"
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {list(tensor.shape[1:])}"
 
 
 def shape(value: Any) -> str:
     """The shape of a tensor, or the type of another value, in words."""
     return str(list(value.shape)) if isinstance(value, Tensor) else f"a {type_name(value)}"
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def type_name(value: object) -> str:
