@@ -11,14 +11,13 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ngo.common.files import check_readable
 from verdicts.files import check_keys
-from verdicts.registry import Registry, UserError, check, shown, unknown
+from verdicts.registry import Registry, UserError, check, one_of, shown
 
 LARGEST = 2**63 - 1  # the largest integer in a column of a table
 
@@ -26,24 +25,22 @@ C = TypeVar("C")
 
 
 class Range(NamedTuple):
-    """The numbers from ``low`` to ``high``. An open end is not allowed itself."""
+    """The numbers from ``low`` to ``high``, but for the end that is ``excluded``, if one is."""
 
     low: float
     high: float = math.inf
-    open_low: bool = False
-    open_high: bool = False
+    excluded: float | None = None
 
     def __contains__(self, value: Any) -> bool:
-        above = value > self.low if self.open_low else value >= self.low
-        return above and (value < self.high if self.open_high else value <= self.high)
+        return self.low <= value <= self.high and value != self.excluded
 
     def __str__(self) -> str:
         low, high = (f"{x:,}" if isinstance(x, int) else f"{x:g}" for x in self[:2])
-        if self.open_low:
+        if self.excluded == self.low:
             return f"above {low}" + ("" if self.high == math.inf else f", at most {high}")
         if self.high == math.inf:
             return f"{low} or more"
-        return f"{low} or more, below {high}" if self.open_high else f"{low} to {high}"
+        return f"{low} or more, below {high}" if self.excluded == self.high else f"{low} to {high}"
 
 
 def within(low: float, high: float) -> Range:
@@ -58,15 +55,15 @@ def at_least(low: float) -> Range:
 
 def above(low: float, high: float = math.inf) -> Range:
     """Numbers above ``low`` and at most ``high``."""
-    return Range(low, high, open_low=True)
+    return Range(low, high, excluded=low)
 
 
 def below(low: float, high: float) -> Range:
     """Numbers that are at least ``low`` and below ``high``."""
-    return Range(low, high, open_high=True)
+    return Range(low, high, excluded=high)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Field:
     """The facts about a value before it is given."""
 
@@ -122,11 +119,8 @@ def field_of(declaration: object) -> Field | None:
 @cache
 def fields_of(cls: type) -> Mapping[str, Field]:
     """The fields that a class declares, by name, in order of declaration."""
-    return {
-        attribute.name: field
-        for attribute in dataclasses.fields(cls)
-        if (field := field_of(attribute))
-    }
+    found = {attribute.name: field_of(attribute) for attribute in dataclasses.fields(cls)}
+    return {name: field for name, field in found.items() if field}
 
 
 def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
@@ -134,9 +128,8 @@ def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
     known = fields_of(cls)
     check_keys(key, entry, known, [name for name, field in known.items() if not field.optional])
     values = {
-        name: (_checked_list if field.many else checked)(f"{key}.{name}", entry[name], field)
-        for name, field in known.items()
-        if name in entry
+        name: (_checked_list if known[name].many else checked)(f"{key}.{name}", value, known[name])
+        for name, value in entry.items()
     }
     try:
         return cls(**values)
@@ -159,9 +152,7 @@ def checked(key: str, value: object, field: Field) -> Any:
     For a field with ``many`` values, ``value`` is one of them.
     """
     if field.names is not None:
-        if not isinstance(value, str) or value not in field.names:
-            raise unknown(key, value, field.names)
-        return value
+        return one_of(key, value, field.names)
     if mistake := _mistake(value, field):
         hint = as_number(value, lambda number: not _mistake(number, field))
         absent = value is None and field.kind is Path
@@ -246,7 +237,7 @@ def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
                 f"option: {name!r} of {entry!r} is not declared; use number, whole, choice or file."
             )
         optional = field.optional or field.default is not None
-        field = replace(field, owners=(kind,), optional=optional)
+        field = dataclasses.replace(field, owners=(kind,), optional=optional)
         if DECLARED.definitions.get(name) == owner:
             DECLARED.pop(name, None)  # as in a notebook's cell that is run twice
         if DECLARED.get(name) != field:

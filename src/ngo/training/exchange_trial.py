@@ -54,6 +54,10 @@ class TriedNetwork:
         return partial(self._call, known) if name in EXCHANGES else known
 
 
+#: What a repetition leaves: its network, the calls, and the worker's rows at the end.
+Repeated = tuple[TriedNetwork, list[Call], Rows]
+
+
 class Trial:
     """The updates of a run up to the first exchange, as often as they are repeated."""
 
@@ -67,9 +71,7 @@ class Trial:
         self._calls: list[Call] = []
         self.network, self._calls, self._end = self._repeated()
 
-    def _repeated(
-        self, live: Sequence[int] = (), columns: Any = True, size: float = 0.0
-    ) -> tuple[TriedNetwork, list[Call], Rows]:
+    def _repeated(self, live: Sequence[int] = (), columns: Any = True, size: float = 0) -> Repeated:
         """The calls, and the worker's rows at the end, with others changed at the start.
 
         A call hands out to the worker what it got at first; calls that are ``live`` exchange. With

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import networkx as nx
@@ -32,7 +31,7 @@ from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
-from ngo.models.task import TASKS, Batch, Task
+from ngo.models.task import TASKS, Task
 from ngo.training.global_state import restored_streams, seed_streams
 from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.object_digest import ObjectDigest
@@ -54,11 +53,11 @@ def inputs_of(
     device: str,
     stack: ExitStack,
 ) -> tuple[RunSpec, Problem, nn.Module]:
-    """The run, the problem, and a copy of the module in eval mode; ``fields`` have the seed.
+    """The run, the problem, and a copy of the module in eval mode.
 
+    ``fields`` have the seed; those that the other arguments decide are added to them.
     Entries that are registered for it are there until ``stack`` ends. Raises a one-line UserError.
     """
-    fields = dict(fields)
     pair = with_partition(train, fields, stack)
     data, source = dataset_of(pair, test, device, any_targets=loss is not None)
     name, task = task_of(data, loss, score)
@@ -82,25 +81,17 @@ def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tupl
     By default the loss is the cross entropy for data with classes, and the squared error for other
     data. What functions return is checked when the problem is tried.
     """
-    for key, function in (("loss", loss), ("score", score)):
-        if function is not None and (not callable(function) or isinstance(function, type)):
+    for key, given in (("loss", loss), ("score", score)):
+        if given is not None and (not callable(given) or isinstance(given, type)):
             raise UserError(
-                f"{key}: {shown(function)} is not a function (outputs, targets) or an object that "
-                f"can be called, such as torch.nn.MSELoss()."
+                f"{key}: {shown(given)} is not a function (outputs, targets), such as nn.MSELoss()."
             )
     name = "regression" if data.classes is None else "classification"
-    default = TASKS[name]
-    task = replace(
-        default,
-        batch=default.batch if data.train_inputs.is_floating_point() else _unchanged,
-        loss=loss or default.loss,
-        score=score or default.score,
-    )
+    task = TASKS[name]
+    task = replace(task, loss=loss or task.loss, score=score or task.score)
+    if not data.train_inputs.is_floating_point():
+        task = replace(task, batch=lambda data, inputs, targets: (inputs, targets))
     return name, task
-
-
-def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
-    return inputs, targets
 
 
 def template(module: nn.Module | Make, seed: int) -> nn.Module:
@@ -113,9 +104,8 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
         with restored_streams(), refused("module: its function failed"):
             seed_streams(stream_seed(seed, "init"))
             made = module()
-    trainable = check_module("module", made)
     with refused("module: it can't be copied"):
-        return deepcopy(trainable)
+        return deepcopy(check_module("module", made))
 
 
 def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:
@@ -138,7 +128,7 @@ def like(template: nn.Module, trained: nn.Module) -> nn.Module:
     """A copy of ``template`` in eval mode, with the parameters and buffers of ``trained``."""
     made = deepcopy(template)
     values = {**dict(trained.named_parameters()), **dict(trained.named_buffers())}
-    for name, tensor in chain(made.named_parameters(), made.named_buffers()):
+    for name, tensor in [*made.named_parameters(), *made.named_buffers()]:
         tensor.data = values[name].detach().clone(memory_format=torch.contiguous_format)
         tensor.grad = None
     return made.eval()
@@ -165,18 +155,13 @@ Pair = tuple[Any, Any] | TorchDataset[Any]
 NAME = "own"  # the name of the data set in ids and metrics
 
 
-def by_worker(train: object) -> tuple[Any, Parts] | None:
-    """The samples of a list of workers' own data sets, and those of each; None for other data."""
-    if not isinstance(train, list | tuple) or not train or not all(map(_is_data, train)):
-        return None
+def by_worker(train: Sequence[Any]) -> tuple[Any, Parts]:
+    """The samples of a list of workers' own data sets, and those of each."""
     pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
     for i, pair in enumerate(pairs):
         _check_alike(f"train, worker {i}:", pair, pairs[0])
     ends = np.cumsum([0, *(len(X) for X, _ in pairs)])
-    X, y = (
-        torch.cat([x.to(tensors[0].device) for x in tensors])
-        for tensors in zip(*pairs, strict=True)
-    )
+    X, y = (torch.cat([x.to(xs[0].device) for x in xs]) for xs in zip(*pairs, strict=True))
     return (X, y), [np.arange(*ends[i : i + 2]) for i in range(len(pairs))]
 
 
@@ -223,8 +208,7 @@ def dataset_of(
             classes = most + 1
     elif y.dtype != torch.float32 and not any_targets:
         raise UserError(
-            f"targets: each is {kind(y)}; without loss=… they must be classes (int64 of shape "
-            f"[m]) or numbers (float32)."
+            f"targets: each is {kind(y)}; without loss=… give classes (int64 [m]) or float32."
         )
     # Copies: neither the caller's functions nor the caller change data between two steps.
     X, y, X_test, y_test = (x.to(device, copy=True) for x in (X, y, X_test, y_test))
@@ -238,8 +222,7 @@ def _check_alike(key: str, pair: Sequence[torch.Tensor], like: Sequence[torch.Te
     for name, one, other in zip(("inputs", "targets"), like, pair, strict=True):
         if one.shape[1:] != other.shape[1:] or one.dtype != other.dtype:
             raise UserError(
-                f"{key} {name}: each is {kind(other)}; they must be like those for training, each "
-                f"{kind(one)}."
+                f"{key} {name}: each is {kind(other)}; it must be {kind(one)}, as for training."
             )
 
 
@@ -255,8 +238,7 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
     X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
     if len(X) != len(y) or len(X) == 0:
         raise UserError(
-            f"{key}: there are {len(X)} inputs and {len(y)} targets; their numbers must be equal, "
-            f"and at least 1."
+            f"{key}: there are {len(X)} inputs and {len(y)} targets; give equally many, 1 or more."
         )
     return [X.float() if X.dtype == torch.float64 else X, y]
 
@@ -305,13 +287,16 @@ EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(1
 TOLERANCE = 1e-5
 
 
-def topology_of(given: Any, workers: int | None) -> tuple[Topology, int]:
-    """The topology of what a user gives, and its number of workers.
+def with_topology(fields: dict[str, Any], stack: ExitStack) -> None:
+    """Register the topology of ``fields`` where it is no name, and put its name and size there.
 
     A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
     Edges are pairs of workers. Nodes of a networkx graph are workers in order (``graph_file``).
-    ``workers`` is the number that the user gives, if any. Raises a one-line UserError.
+    Raises a one-line UserError.
     """
+    given, workers = fields.get("topology"), fields.get("workers")
+    if given is None or isinstance(given, str):
+        return
     content: Any
     directed = weighted = matching = False
     if isinstance(given, nx.Graph):
@@ -327,7 +312,9 @@ def topology_of(given: Any, workers: int | None) -> tuple[Topology, int]:
     data = content.dense().numpy().tobytes() if weighted else repr(content).encode()
     name = f"own-{hashlib.sha256(data + bytes([directed])).hexdigest()[:8]}"
     facts = {"period": 1, "matching": matching}
-    return Topology(name, lambda n: content, directed, weighted, (), facts), n
+    entry = Topology(name, lambda n: content, directed, weighted, (), facts)
+    _registered(TOPOLOGIES, name, entry, stack)
+    fields |= {"topology": name, "workers": n}
 
 
 def _pairs(given: Any) -> list[tuple[int, int]] | None:
@@ -346,8 +333,8 @@ def _matrix(given: Any) -> MixingMatrix:
     try:
         W = torch.as_tensor(dense_array(given), dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        kind = type(given).__name__
-        raise UserError(f"topology: a {kind} is no graph or matrix; {EXAMPLE}.") from None
+        told = f"topology: a {type_name(given)} is no graph or matrix; {EXAMPLE}."
+        raise UserError(told) from None
     checked_matrix("own", W, len(W) if W.ndim else 0, directed=False, tolerance=TOLERANCE)
     W = (W + W.T) / 2
     W = W - torch.diag(W.diagonal())
@@ -356,44 +343,34 @@ def _matrix(given: Any) -> MixingMatrix:
 
 def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
     """All training samples. If the user says who owns which, ``fields`` gets that partition."""
-    given, partition = by_worker(train), fields.get("partition")
-    if given is None and (partition is None or isinstance(partition, str)):
+    partition = fields.get("partition")
+    by_workers = isinstance(train, list | tuple) and bool(train) and all(map(_is_data, train))
+    if not by_workers and (partition is None or isinstance(partition, str)):
         return train
-    if given is not None and partition is not None:
+    if by_workers and partition is not None:
         raise UserError("partition: train is a list of workers' data sets already; leave it out.")
     if fields.get("holdout"):
         raise UserError(
-            "holdout: each worker's samples are given, so none can be held out; leave held-out "
-            "samples out of them, and give them as test."
+            "holdout: each worker's samples are given, so none can be held out; give some as test."
         )
-    if given is None:
-        samples = _tensors("train", train)
-        given = samples, parts_of(partition, len(samples[0]))
-    train, parts = given
-    if fields.setdefault("workers", len(parts)) != len(parts):
+    if by_workers:
+        train, parts = by_worker(train)
+    else:
+        train = _tensors("train", train)
+        parts = parts_of(partition, len(train[0]))
+    if (n := fields.setdefault("workers", len(parts))) != len(parts):
         raise UserError(
-            f"workers: {fields['workers']} is not the number of workers that have samples, "
-            f"{len(parts)}."
+            f"workers: {n} is not the number of workers that have samples, {len(parts)}."
         )
-    name = f"own-{parts_digest(parts)[:8]}"
+    fields["partition"] = f"own-{parts_digest(parts)[:8]}"
     smallest, owned = min(map(len, parts)), sum(map(len, parts))
 
     def assign(labels: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
         return parts
 
     rule = Rule(assign, lambda m, n, **_: smallest, lambda m, n, **_: owned, by_label=False)
-    _registered(PARTITIONS, name, rule, stack)
-    fields["partition"] = name
+    _registered(PARTITIONS, fields["partition"], rule, stack)
     return train
-
-
-def with_topology(fields: dict[str, Any], stack: ExitStack) -> None:
-    """Register a topology that is no name, and put its name and size into ``fields``."""
-    given = fields.get("topology")
-    if given is not None and not isinstance(given, str):
-        entry, n = topology_of(given, fields.get("workers"))
-        _registered(TOPOLOGIES, entry.name, entry, stack)
-        fields |= {"topology": entry.name, "workers": n}
 
 
 def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:

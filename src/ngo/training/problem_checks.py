@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ngo.common.memory import in_words, memory_limit
 from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
 from ngo.engine.backends import in_float32
-from ngo.models.task import TASKS, Task, correct, over_tensors
+from ngo.models.task import TASKS, Batch, Task, correct, cross_entropy, over_tensors, squared_error
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.global_state import restored_streams, streams
 from ngo.training.learning_problem import Problem, make_problem
@@ -55,32 +54,28 @@ def enough_memory(spec: RunSpec) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         raise UserError(
-            f"workers: {spec.workers} with model {spec.model!r} need more memory than the GPU has; "
-            f"{LESS}"
+            f"workers: {spec.workers} with model {spec.model!r} exceed the GPU's memory; {LESS}"
         ) from error
 
 
-Loss = Callable[[Any, torch.Tensor], torch.Tensor]
+Loss = Callable[[Any, Tensor], Tensor]
 
 
-def check_outputs(
-    outputs: Any, targets: torch.Tensor, task: Task, data: Dataset, key: str = "module"
-) -> None:
+def check_outputs(key: str, outputs: Any, targets: Tensor, task: Task, classes: int | None) -> None:
     """Raise a UserError if the outputs do not fit the loss, where that is a default one.
 
-    ``targets`` are those of the outputs, of ``data``; ``key`` is what made the outputs.
+    ``key`` is what made the outputs, ``targets`` are theirs, of so many ``classes``, if any.
     """
-    classes, fits = data.classes, has_logits(outputs, data.classes)
-    if classes is not None and task.loss is TASKS["classification"].loss and not fits:
+    its = f"{key}: its outputs are {shape(outputs)}"
+    if classes and task.loss is cross_entropy and not has_logits(outputs, classes):
         raise UserError(
-            f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be logits "
-            f"of shape [b, {classes}] (classes are 0 to {classes - 1})."
+            f"{its}; for {classes} classes they must be logits of shape [b, {classes}] (classes "
+            f"are 0 to {classes - 1})."
         )
-    same = isinstance(outputs, torch.Tensor) and outputs.shape == targets.shape
-    if task.loss is TASKS["regression"].loss and not same:
+    if task.loss is squared_error and shape(outputs) != shape(targets):
         raise UserError(
-            f"{key}: its outputs are {shape(outputs)} for targets {shape(targets)}; the "
-            f"shapes must be equal for the squared error (classes are int64 targets)."
+            f"{its} for targets {shape(targets)}; the shapes must be equal for the squared error "
+            f"(classes are int64 targets)."
         )
 
 
@@ -91,26 +86,23 @@ def check_module(key: str, made: object) -> nn.Module:
             f"{key}: a {type_name(made)} is not allowed; it must be a torch.nn.Module or a "
             f"function that returns one."
         )
-    parameters = [parameter for parameter in made.parameters() if parameter.requires_grad]
     if any(isinstance(parameter, nn.UninitializedParameter) for parameter in made.parameters()):
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
-    if not parameters:
+    if not any(parameter.requires_grad for parameter in made.parameters()):
         raise UserError(f"{key}: it has no parameters to train.")
     floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
-    dtypes = {_name(tensor.dtype) for tensor in chain(made.parameters(), floats)}
-    if dtypes != {"float32"}:
+    dtypes = sorted({str(x.dtype).removeprefix("torch.") for x in [*made.parameters(), *floats]})
+    if dtypes != ["float32"]:
         raise UserError(
-            f"{key}: its parameters and buffers are {', '.join(sorted(dtypes))}; they must be "
-            f"float32: module.float()"
+            f"{key}: its tensors are {', '.join(dtypes)}; they must be float32: module.float()"
         )
     return made
 
 
 def has_logits(outputs: Any, classes: int | None) -> bool:
     """Whether a module's outputs are logits ``[b, k]`` of at least as many classes, if any."""
-    if classes is None or not isinstance(outputs, torch.Tensor):
-        return False
-    return outputs.dim() == 2 and outputs.shape[1] >= classes
+    is_matrix = isinstance(outputs, Tensor) and outputs.dim() == 2
+    return is_matrix and classes is not None and outputs.shape[1] >= classes
 
 
 @contextmanager
@@ -124,18 +116,14 @@ def refused(what: str) -> Iterator[None]:
         raise UserError(f"{what}: {in_a_line(error)}.") from error
 
 
-def kind(tensor: torch.Tensor) -> str:
+def kind(tensor: Tensor) -> str:
     """The type and the shape of each sample of a tensor, in words."""
-    return f"{_name(tensor.dtype)} of shape {list(tensor.shape[1:])}"
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {list(tensor.shape[1:])}"
 
 
 def shape(value: Any) -> str:
     """The shape of a tensor, or the type of another value, in words."""
-    return str(list(value.shape)) if isinstance(value, torch.Tensor) else f"a {type_name(value)}"
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
+    return str(list(value.shape)) if isinstance(value, Tensor) else f"a {type_name(value)}"
 
 
 def type_name(value: object) -> str:
@@ -168,10 +156,12 @@ def try_problem(
         for training in (True, False):
             with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
                 outputs = in_float32(module.train(training)(inputs))
-            check_outputs(outputs, targets, task, data, module_key)
-            what = f"it failed on outputs {shape(outputs)} and targets {shape(targets)}"
-            with refused(f"{task_key}loss: {what}"):
-                losses = _numbers(f"{task_key}loss", task.loss, bool(task_key), outputs, targets)
+            check_outputs(module_key, outputs, targets, task, data.classes)
+            loss = f"{task_key}loss"
+            with refused(
+                f"{loss}: it failed on outputs {shape(outputs)} and targets {shape(targets)}"
+            ):
+                losses = _numbers(loss, task.loss, bool(task_key), outputs, targets)
                 if training:
                     losses.mean().backward()
         draws = streams() != before
@@ -197,9 +187,9 @@ def try_problem(
             # A task's loss is by sample. On chunks, fit's loss may be a mean, and no score.
             each = not at_once and bool(task_key or name == "score")
             checked = partial(_numbers, key, function, each)
-            _check_mean(key, checked, module, *batch)
+            _check_mean(key, checked, module, batch)
             if name == "score":  # which may not tell outputs of one sign apart
-                _check_mean(key, checked, lambda x: module(x) - module(batch[0]).mean(0), *batch)
+                _check_mean(key, checked, lambda x: module(x) - module(batch[0]).mean(0), batch)
             changed: dict[str, Any] = {name: checked, "at_once": at_once or task.at_once}
             task = replace(task, **changed)
     return replace(problem, task=task), draws
@@ -212,7 +202,7 @@ AT_ONCE = 10**9
 ROUNDING = 1e-3
 
 
-def _fits(problem: Problem, outputs: Any, targets: torch.Tensor) -> bool:
+def _fits(problem: Problem, outputs: Any, targets: Tensor) -> bool:
     """Whether all outputs of an evaluation can be joined, and take ``AT_ONCE`` at most."""
     sets, tensors = [problem.test[1], problem.holdout[1] if problem.holdout else ()], [targets]
     over_tensors(tensors.append, outputs)
@@ -222,9 +212,7 @@ def _fits(problem: Problem, outputs: Any, targets: torch.Tensor) -> bool:
     return fits or max(map(len, sets)) == 1
 
 
-def _numbers(
-    key: str, function: Loss, each: bool, outputs: Any, targets: torch.Tensor
-) -> torch.Tensor:
+def _numbers(key: str, function: Loss, each: bool, outputs: Any, targets: Tensor) -> Tensor:
     """What a loss or a score returns: one number ``[]``, or one for ``each`` sample ``[b]``.
 
     A UserError for anything else.
@@ -234,7 +222,7 @@ def _numbers(
         values = function(outputs, targets)
         if key.endswith("score"):
             values = torch.as_tensor(values, dtype=torch.float64)
-    number = isinstance(values, torch.Tensor) and values.is_floating_point()
+    number = isinstance(values, Tensor) and values.is_floating_point()
     if number and values.numel() == 1 and (b == 1 or not each):
         return values.reshape(())
     if number and values.shape in ((b,), (b, 1)):
@@ -249,24 +237,19 @@ def _numbers(
 
 
 @torch.no_grad()
-def _check_mean(
-    key: str,
-    function: Loss,
-    module: Callable[..., Any],
-    inputs: torch.Tensor,
-    targets: torch.Tensor,
-) -> None:
+def _check_mean(key: str, function: Loss, module: Callable[..., Any], batch: Batch) -> None:
     """Try a loss or a score on samples and on parts of them.
 
     Raise a UserError for a loss that is a sum, and for a function that compares the outputs of a
     sample with the targets of others, since shapes differ. Warn of a loss that is no mean.
     """
+    inputs, targets = batch
     b, like, means, sums = len(targets), targets.shape, [], []
 
-    def call(part: slice, change: Callable[[Any], Any] = in_float32) -> torch.Tensor:
+    def call(part: slice, change: Callable[[Any], Any] = in_float32) -> Tensor:
         return function(change(module(inputs[part].clone())), targets[part].clone()).double()
 
-    def differ(other: torch.Tensor) -> bool:  # never, where one is not finite
+    def differ(other: Tensor) -> bool:  # never, where one is not finite
         largest = torch.maximum(whole.abs().max(), other.abs().max())
         return bool(((whole - other).abs() > ROUNDING * largest).any())
 
@@ -311,24 +294,19 @@ def check_finite(data: Dataset, task: Task, key: str = "") -> None:
 
     A loss of the user's may leave out such targets.
     """
-    names = ["train_inputs", "test_inputs"]
+    names = ["train inputs", "test inputs"]
     if task.loss in [entry.loss for entry in TASKS.values()]:
-        names += ["train_targets", "test_targets"]
+        names += ["train targets", "test targets"]
     for name in names:
-        values = getattr(data, name)
+        values = getattr(data, name.replace(" ", "_"))
         if values.is_floating_point() and (count := int((~values.isfinite()).sum())):
             raise UserError(
-                f"{key}{name.replace('_', ' ')}: {count:,} values are not finite; leave out these "
-                f"samples, or replace the values."
+                f"{key}{name}: {count:,} values are not finite; replace them, or leave samples out."
             )
 
 
 def load_problem(
-    spec: RunSpec,
-    root: Path,
-    device: str,
-    parts: Parts | None = None,
-    data: Dataset | None = None,
+    spec: RunSpec, root: Path, device: str, parts: Parts | None = None, data: Dataset | None = None
 ) -> Problem:
     """The problem of a run, tried, on the data below ``root``; a one-line UserError for a mistake.
 

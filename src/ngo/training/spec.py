@@ -52,6 +52,7 @@ CHECKPOINT_SECONDS = 60.0
 _COUNT, _RATE, _FROM_ZERO = at_least(1), above(0), at_least(0)
 _EPOCHS, _SHARE = within(1e-9, 10**9), below(0, 1)
 _METHOD, _PARTITION = {"owners": ("method",)}, {"owners": ("partition",)}
+_LATER: dict[str, Any] = {**_METHOD, "optional": True}
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,16 @@ class RunSpec:
     u: float | None = number(
         "probability of an edge in a random graph", 0.4, above(0, 1), owners=("topology",)
     )
-    weights: str | None = choice(
-        "weights of undirected edges", METROPOLIS, WEIGHT_RULES, **_METHOD, optional=True
-    )
+    weights: str | None = choice("weights of undirected edges", METROPOLIS, WEIGHT_RULES, **_LATER)
     method: str = choice("how workers learn together", "ngo", METHODS)
     initialization: str | None = choice(
-        "draws of the workers' initial parameters", SAME, INITIALIZATIONS, **_METHOD, optional=True
+        "draws of the workers' initial parameters", SAME, INITIALIZATIONS, **_LATER
     )
     order: str | None = choice(
-        "order of half step and pull", "adapt_then_combine", ORDERS, **_METHOD, optional=True
+        "order of half step and pull", "adapt_then_combine", ORDERS, **_LATER
     )
     local_rule: str = choice("how a worker follows its gradient", "sgd", LOCAL_RULES, optional=True)
-    coupling: str | None = choice(
-        "pull along an edge", "power", COUPLINGS, **_METHOD, optional=True
-    )
+    coupling: str | None = choice("pull along an edge", "power", COUPLINGS, **_LATER)
     p: float | None = number(
         "exponent of the coupling φ_p; 1 is linear",
         0.95,  # NGO trains with it at γ = 1; 0.9 diverges there on MNIST
@@ -102,7 +99,7 @@ class RunSpec:
         owners=("method", "coupling"),
     )
     compression: str | None = choice(
-        "compression of what a worker sends", "none", COMPRESSIONS, **_METHOD, optional=True
+        "compression of what a worker sends", "none", COMPRESSIONS, **_LATER
     )
     gamma: float | None = number("synchronization rate γ", 1.0, _RATE, **_METHOD)
     gamma_decay: float | None = number(
@@ -112,15 +109,15 @@ class RunSpec:
     delay: int | None = whole("delay τ of received models, in steps", 1, _FROM_ZERO, **_METHOD)
     v_threshold: float | None = number("V at which a step's gossip ends", 1.0, _RATE, **_METHOD)
     schedule: str | None = choice(
-        "γ, V_th and graph over the run's steps", CONSTANT, SCHEDULES, **_METHOD, optional=True
+        "γ, V_th and graph over the run's steps", CONSTANT, SCHEDULES, **_LATER
     )
     link_failure: float | None = number(
-        "probability that a link fails in a step", 0.0, _SHARE, **_METHOD, optional=True
+        "probability that a link fails in a step", 0.0, _SHARE, **_LATER
     )
     absence: float | None = number(
-        "probability that a worker is away in a step", 0.0, _SHARE, **_METHOD, optional=True
+        "probability that a worker is away in a step", 0.0, _SHARE, **_LATER
     )
-    attack: str | None = choice("what attackers send", HONEST, ATTACKS, **_METHOD, optional=True)
+    attack: str | None = choice("what attackers send", HONEST, ATTACKS, **_LATER)
     lr: float = number("learning rate η", 0.05, _RATE)
     lr_schedule: str = choice("η over the run's steps", "constant", LR_SCHEDULES, optional=True)
     warmup: float = number(

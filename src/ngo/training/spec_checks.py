@@ -2,49 +2,175 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import DECLARED, checked
+from ngo.common.fields import DECLARED, checked, fields_of
 from ngo.common.seeding import numpy_stream
 from ngo.common.usual_words import unknown_field
 from ngo.data.dataset import DATASETS, Source
-from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, Parts, Rule, by_owner
+from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, Parts, by_owner
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, METHODS, NUMBERS, Method
 from ngo.gossip.mixing_matrix import METROPOLIS
-from ngo.gossip.schedule import CHANGEABLE, SCHEDULES, topologies
+from ngo.gossip.schedule import CHANGEABLE, CONSTANT, SCHEDULES, topologies
 from ngo.gossip.step import LOCAL_RULES
-from ngo.gossip.topology import TOPOLOGIES, Topology, check_connected
+from ngo.gossip.topology import TOPOLOGIES, check_connected
 from ngo.models.model import MODELS, Model
-from ngo.training.clocks import CLOCKS, PARTS
+from ngo.training.clocks import PARTS
 from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
 from verdicts.registry import Registry, UserError, unknown
 
 
-def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> None:
-    """Raise unless method, network, model and data go together, with enough samples for all."""
-    check_step(spec, entry)
-    check_clock(spec, entry)
-    _check_model(spec, source, model)
-    rule = PARTITIONS[spec.partition]
-    if rule.by_label and source.classes is None:
-        raise UserError(
-            f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks: a "
-            f"whole number from 0 for each sample."
+def names_of(registry: Registry[Any], fits: Callable[[Any], object]) -> str:
+    """The names of the entries that fit, in words."""
+    return ", ".join(sorted(name for name, entry in registry.items() if fits(entry))) or "none"
+
+
+def _readers(registry: Registry[Any], field: str) -> str:
+    """The names of the entries that read a field of a run, in words."""
+    return names_of(registry, lambda entry: field in entry.fields)
+
+
+def _undeclared(key: str, entry: str, arguments: Iterable[str]) -> object:
+    """The mistake of an entry's function with an argument that is not a field of a run."""
+    name = next((name for name in arguments if name not in FIELDS), None)
+    return name is not None and (
+        f"{key}: {entry!r} takes an argument {name!r}, which is not a field of a run; declare "
+        f"it in its options."
+    )
+
+
+def _mistakes(spec: RunSpec, source: Source, model: Model, entry: Method) -> Iterator[object]:
+    """What does not go together: ``when and message`` of each case, false where it is not so."""
+    method, data = f"method {spec.method!r}", f"dataset {spec.dataset!r}"
+    alone, among = spec.clock == "asynchronous", "with clock 'asynchronous'"
+    rule, shape = PARTITIONS[spec.partition], source.input_shape
+    n, kept = spec.workers, spec.kept(source.train_samples)
+    yield (entry.decentralized and n < 2) and (
+        f"workers: {n} is too few for {method}; it must be 2 or more (1 is allowed "
+        f"with method {names_of(METHODS, lambda other: not other.decentralized)})."
+    )
+    yield (entry.linear_rule and not LOCAL_RULES[spec.local_rule].linear) and (
+        f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it {method} "
+        f"would end at a biased point; allowed: "
+        f"{names_of(LOCAL_RULES, lambda rule: rule.linear)}."
+    )
+    for name in FAILURES:
+        rate, reason = getattr(spec, name), entry.needs_every_message
+        yield (rate and reason) and (
+            f"{name}: {rate:g} is not possible with {method}, which {reason}; it must be 0."
         )
-    if by_owner(rule) and spec.dataset not in OWNERS:
-        raise UserError(
-            f"partition: {spec.partition!r} needs the owners of samples, which dataset "
-            f"{spec.dataset!r} lacks; data sets with owners: {', '.join(OWNERS) or 'none'}."
+        yield (rate and alone) and (
+            f"{name}: {rate:g} is drawn for the steps that all workers take together, and "
+            f"{among} they take none; it must be 0."
         )
-    for name in rule.fields:
-        check_argument("partition", spec.partition, name)
-    kept = spec.kept(source.train_samples)
-    _check_samples(spec, kept)
-    _check_smallest(spec, rule, kept)
+    yield (spec.liars and spec.honest < 2) and (
+        f"liars: {spec.liars} of {n} workers leave fewer than two honest ones."
+    )
+    schedule = SCHEDULES[spec.schedule or CONSTANT]
+    schedule.check(spec)
+    for name, field in product(schedule.fields, CHANGEABLE):
+        changed = name.endswith(f"_{field}") and getattr(spec, name) is not None
+        yield (changed and field not in entry.fields) and (
+            f"{name}: {getattr(spec, name)!r} has no effect with {method}; {field} is read with "
+            f"method {_readers(METHODS, field)}."
+        )
+    yield (entry.graph != "any" and len(graphs := list(topologies(spec))) > 1) and (
+        f"schedule: {spec.schedule!r} changes the graph to {graphs[1]!r}, and {method} builds "
+        f"on earlier steps with the same neighbours."
+    )
+    for name in topologies(spec):
+        yield from _mistakes_of_topology(spec, entry, name)
+    yield (entry.arrivals == "pair" and not alone) and (
+        f"clock: {spec.clock!r} is not possible with {method}, whose workers never step "
+        f"together; it must be asynchronous."
+    )
+    yield (alone and not entry.asynchronous and entry.arrivals == "newest") and (
+        f"clock: 'asynchronous' is not possible with {method}, whose workers have to wait; it must "
+        f"be waiting or steps, or the method one of "
+        f"{names_of(METHODS, lambda m: m.asynchronous or m.arrivals != 'newest')}."
+    )
+    yield (alone and spec.liars) and (
+        f"attack: {spec.attack!r} is about the models of one step, and {among} models of several "
+        f"steps meet; it must be none."
+    )
+    yield (alone and spec.coupling is not None and COUPLINGS[spec.coupling].matching) and (
+        f"coupling: {spec.coupling!r} moves both ends of an edge, and {among} each moves alone."
+    )
+    for name, registry in PARTS.items() if spec.clock != "steps" else ():
+        registry[getattr(spec, name)].of(spec)
+    yield model.input_shape != shape and (
+        f"model: {spec.model!r} takes inputs of shape {model.input_shape}, {data} has "
+        f"{shape}; it goes with model {names_of(MODELS, lambda entry: entry.input_shape == shape)}."
+    )
+    yield model.task != spec.task and (
+        f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}."
+    )
+    yield (spec.augmentation != "none" and len(shape) != 3) and (
+        f"augmentation: {spec.augmentation!r} needs images, which {data} lacks; it must be 'none'."
+    )
+    yield spec.batch_size < model.smallest_batch and (
+        f"batch_size: {spec.batch_size} is too small for model {spec.model!r} (batch "
+        f"normalization); it must be {model.smallest_batch} or more."
+    )
+    yield (rule.by_label and source.classes is None) and (
+        f"partition: {spec.partition!r} needs classes, which {data} lacks: whole numbers from 0."
+    )
+    yield (by_owner(rule) and spec.dataset not in OWNERS) and (
+        f"partition: {spec.partition!r} needs the owners of samples, which {data} lacks; data sets "
+        f"with owners: {', '.join(OWNERS) or 'none'}."
+    )
+    yield _undeclared("partition", spec.partition, rule.fields)
+    for key, workers in (("workers", 1), ("shards", 1), ("samples_per_worker", n), ("smallest", n)):
+        yield (workers * (count := getattr(spec, key) or 0) > kept) and (
+            f"{key}: {count}{f' for each of {n} workers' if workers == n else ''} is more than "
+            f"{spec.dataset}'s {kept} samples; at most {kept // workers}."
+        )
+    yield (spec.shards and n * (spec.shards_per_worker or 0) > spec.shards) and (
+        f"shards_per_worker: {spec.shards_per_worker} for each of {n} workers are more than "
+        f"the {spec.shards} shards; at most {spec.shards // n}, or more shards."
+    )
+
+
+def _mistakes_of_topology(spec: RunSpec, entry: Method, name: str) -> Iterator[object]:
+    n, topology, method = spec.workers, TOPOLOGIES[name], f"method {spec.method!r}"
+    yield (topology.directed and not entry.directed) and (
+        f"topology: {name!r} is directed, and {method} needs symmetric weights; methods for "
+        f"directed graphs: {names_of(METHODS, lambda other: other.directed)}."
+    )
+    own = topology.directed or topology.weighted
+    yield (own and spec.weights not in (None, METROPOLIS)) and (
+        f"weights: {spec.weights!r} has no effect with topology {name!r}, which "
+        f"{'is directed' if topology.directed else 'has its own'}; it must be {METROPOLIS}."
+    )
+    yield _undeclared("topology", name, topology.fields)
+    yield (entry.graph != "any" and topology.varies) and (
+        f"topology: {name!r} may change at each step, and {method} builds on earlier steps "
+        f"with the same neighbours; fixed topologies: "
+        f"{names_of(TOPOLOGIES, lambda graph: not (graph.varies or graph.directed))}."
+    )
+    values = {key: getattr(spec, key) for key in topology.fields}
+    topology.check_values(n, **values)
+    in_pairs = spec.coupling is not None and COUPLINGS[spec.coupling].matching
+    yield (in_pairs and not topology.matching(n, **values)) and (
+        f"coupling: {spec.coupling!r} needs at most one neighbour of each worker in a step, "
+        f"and topology {name!r} has more; topologies that can: "
+        f"{names_of(TOPOLOGIES, lambda g: g.connected and g.facts['matching'] is True)}."
+    )
+    if entry.graph == "tree":
+        from networkx import Graph, is_tree
+
+        graph = Graph(edges := topology.edges(n, **values))
+        yield not (len(graph) == n and is_tree(graph)) and (
+            f"topology: {name!r} is no tree, with {len(edges)} edges on {n} workers, and {method} "
+            f"needs one: {n - 1} edges without a cycle, such as those of chain and star."
+        )
+    check_connected(name, n, values)
 
 
 def check_method(name: str, entry: Method) -> None:
@@ -61,58 +187,6 @@ def check_method(name: str, entry: Method) -> None:
                 raise error(f"{key} of method {name!r}", declared, known)
 
 
-def _check_model(spec: RunSpec, source: Source, model: Model) -> None:
-    if model.input_shape != source.input_shape:
-        shape = source.input_shape
-        fitting = names_of(MODELS, lambda entry: entry.input_shape == shape)
-        raise UserError(
-            f"model: {spec.model!r} takes inputs of shape {model.input_shape}, dataset "
-            f"{spec.dataset!r} has {shape}; it goes with model {fitting}."
-        )
-    if model.task != spec.task:
-        raise UserError(f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}.")
-    if spec.augmentation != "none" and len(source.input_shape) != 3:
-        raise UserError(
-            f"augmentation: {spec.augmentation!r} needs images, which dataset {spec.dataset!r} "
-            f"lacks; it must be 'none'."
-        )
-    if spec.batch_size < model.smallest_batch:
-        raise UserError(
-            f"batch_size: {spec.batch_size} is too small for model {spec.model!r} (batch "
-            f"normalization); it must be {model.smallest_batch} or more."
-        )
-
-
-def _check_samples(spec: RunSpec, m: int) -> None:
-    """Raise unless ``m`` samples are enough for the partition."""
-    n = spec.workers
-    for key, workers in (("workers", 1), ("shards", 1), ("samples_per_worker", n), ("smallest", n)):
-        if (count := getattr(spec, key)) is not None and workers * count > m:
-            raise UserError(
-                f"{key}: {count}{f' for each of {n} workers' if workers == n else ''} is more than "
-                f"{spec.dataset}'s {m} samples; at most {m // workers}."
-            )
-    if spec.shards and spec.shards_per_worker and n * spec.shards_per_worker > spec.shards:
-        raise UserError(
-            f"shards_per_worker: {spec.shards_per_worker} for each of {n} workers are more than "
-            f"the {spec.shards} shards; at most {spec.shards // n}, or more shards."
-        )
-
-
-def check_filled(spec: RunSpec, parts: Parts) -> None:
-    """Raise if a worker has no samples, which no batch size would mend."""
-    empty = [i for i, part in enumerate(parts) if len(part) == 0]
-    if empty:
-        with_beta, larger = "", ""
-        if "beta" in PARTITIONS[spec.partition].fields:
-            with_beta, larger = f" with beta {spec.beta:g}", "a larger beta, "
-        raise UserError(
-            f"partition: {spec.partition}{with_beta} leaves worker {empty[0]} without samples; use "
-            f"{larger}fewer workers, another seed, or dirichlet_min, which gives each worker at "
-            f"least `smallest` samples."
-        )
-
-
 def smallest_share(parts: Parts) -> tuple[int, int]:
     """The number of samples of the worker with the fewest, and which worker it is."""
     return min((len(part), i) for i, part in enumerate(parts))
@@ -121,32 +195,39 @@ def smallest_share(parts: Parts) -> tuple[int, int]:
 def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
     """Raise unless the worker with the fewest samples, ``share``, can fill a batch.
 
-    ``worker`` is its number, where that is known.
+    ``worker`` is its number, where that is known. It has to have samples: no batch size would mend
+    that.
     """
+    if share == 0 and worker is not None:
+        given = spec.beta is not None
+        beta, larger = (f" with beta {spec.beta:g}", "a larger beta, ") if given else ("", "")
+        raise UserError(
+            f"partition: {spec.partition}{beta} leaves worker {worker} without samples; use "
+            f"{larger}fewer workers, another seed, or dirichlet_min, which gives each worker at "
+            f"least `smallest` samples."
+        )
+    whose = "a worker's" if worker is None else f"worker {worker}'s"
     if spec.short_share == REFUSED and spec.batch_size > share:
         raise UserError(
-            f"batch_size: {spec.batch_size} is larger than "
-            f"{'a worker' if worker is None else f'worker {worker}'}'s share of {share} samples, "
-            f"the smallest ({spec.dataset}, partition {spec.partition}, {spec.workers} workers, "
-            f"seed {spec.seed}); it must be {share} or less, or short_share repeat (samples come "
-            f"again within a batch)."
+            f"batch_size: {spec.batch_size} is larger than {whose} share of {share} samples, the "
+            f"least ({spec.dataset}, {spec.partition}, {spec.workers} workers, seed {spec.seed}); "
+            f"it must be {share} or less, or short_share repeat (samples repeat within a batch)."
         )
 
 
 def check_parts(spec: RunSpec, parts: Parts) -> None:
     """Raise if a worker has no samples, or too few to fill a batch."""
-    check_filled(spec, parts)
     check_share(spec, *smallest_share(parts))
 
 
-def _check_smallest(spec: RunSpec, rule: Rule, m: int) -> None:
+def _check_smallest(spec: RunSpec, m: int) -> None:
     """``check_share`` of a partition of ``m`` samples, before their labels are known."""
+    rule = PARTITIONS[spec.partition]
     if rule.smallest_share is None:
         return
     share, worker = rule.smallest_share(m, spec.workers, **rule.arguments(spec)), None
     if share < spec.batch_size and not rule.by_label:  # such a rule reads no labels
-        generator = numpy_stream(spec.seed, "partition")
-        labels = np.zeros(m, np.int64)
+        labels, generator = np.zeros(m, np.int64), numpy_stream(spec.seed, "partition")
         parts = rule.assign(labels, spec.workers, **rule.arguments(spec), generator=generator)
         share, worker = smallest_share(parts)
     check_share(spec, share, worker)
@@ -160,162 +241,6 @@ def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) ->
                 f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
                 f"{last} or less, or {FINAL!r}."
             )
-
-
-def check_step(spec: RunSpec, entry: Method) -> None:
-    """Raise unless method, graph, coupling and local rule go together."""
-    if entry.decentralized and spec.workers < 2:
-        alone = names_of(METHODS, lambda method: not method.decentralized)
-        raise UserError(
-            f"workers: {spec.workers} is too few for method {spec.method!r}; it must be 2 or "
-            f"more (1 is allowed with method {alone})."
-        )
-    if entry.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
-        raise UserError(
-            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it method "
-            f"{spec.method!r} would end at a biased point; allowed: "
-            f"{names_of(LOCAL_RULES, lambda rule: rule.linear)}."
-        )
-    for name in FAILURES:
-        if (rate := getattr(spec, name)) and entry.needs_every_message:
-            raise UserError(
-                f"{name}: {rate:g} is not possible with method {spec.method!r}, which "
-                f"{entry.needs_every_message}; it must be 0."
-            )
-    if spec.liars and spec.honest < 2:
-        raise UserError(
-            f"liars: {spec.liars} of {spec.workers} workers leave fewer than two honest ones."
-        )
-    _check_schedule(spec, entry)
-    for name in topologies(spec):
-        topology = TOPOLOGIES[name]
-        _check_topology(spec, topology, entry)
-        values = {key: getattr(spec, key) for key in topology.fields}
-        topology.check_values(spec.workers, **values)
-        _check_matching(spec, topology, values)
-        if entry.graph == "tree":
-            _check_tree(spec, topology, values)
-        check_connected(name, spec.workers, values)
-
-
-def names_of(registry: Registry[Any], fits: Callable[[Any], object]) -> str:
-    """The names of the entries that fit, in words."""
-    return ", ".join(sorted(name for name, entry in registry.items() if fits(entry))) or "none"
-
-
-def check_argument(key: str, entry: str, name: str) -> None:
-    """Raise unless the argument ``name`` of an entry's function is a field of a run."""
-    if name not in FIELDS:
-        raise UserError(
-            f"{key}: {entry!r} takes an argument {name!r}, which is not a field of a run; declare "
-            f"it in its options."
-        )
-
-
-def _check_schedule(spec: RunSpec, entry: Method) -> None:
-    if spec.schedule is None:
-        return
-    schedule = SCHEDULES[spec.schedule]
-    schedule.check(spec)
-    for name in schedule.fields:
-        changed = next((field for field in CHANGEABLE if name.endswith(f"_{field}")), None)
-        if changed is not None and getattr(spec, name) is not None and changed not in entry.fields:
-            able = sorted(method for method in METHODS if changed in METHODS[method].fields)
-            raise UserError(
-                f"{name}: {getattr(spec, name)!r} has no effect with method {spec.method!r}; "
-                f"{changed} is read with method {', '.join(able)}."
-            )
-    if entry.graph != "any" and len(graphs := list(topologies(spec))) > 1:
-        raise UserError(
-            f"schedule: {spec.schedule!r} changes the graph to {graphs[1]!r}, and method "
-            f"{spec.method!r} builds on earlier steps with the same neighbours."
-        )
-
-
-def _check_topology(spec: RunSpec, topology: Topology, entry: Method) -> None:
-    if topology.directed and not entry.directed:
-        raise UserError(
-            f"topology: {topology.name!r} is directed, and method {spec.method!r} needs "
-            f"symmetric weights; methods for directed graphs: "
-            f"{names_of(METHODS, lambda method: method.directed)}."
-        )
-    if spec.weights not in (None, METROPOLIS) and (topology.directed or topology.weighted):
-        raise UserError(
-            f"weights: {spec.weights!r} has no effect with topology {topology.name!r}, which "
-            f"{'is directed' if topology.directed else 'has its own'}; it must be {METROPOLIS}."
-        )
-    for name in topology.fields:
-        check_argument("topology", topology.name, name)
-    if entry.graph != "any" and topology.varies:
-        fixed = names_of(TOPOLOGIES, lambda graph: not (graph.varies or graph.directed))
-        raise UserError(
-            f"topology: {topology.name!r} may change at each step, and method {spec.method!r} "
-            f"builds on earlier steps with the same neighbours; fixed topologies: {fixed}."
-        )
-
-
-def _check_matching(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:
-    needed = spec.coupling is not None and COUPLINGS[spec.coupling].matching
-    if needed and not topology.matching(spec.workers, **values):
-        raise UserError(
-            f"coupling: {spec.coupling!r} needs at most one neighbour of each worker in a step, "
-            f"and topology {topology.name!r} has more; topologies that can: "
-            f"{names_of(TOPOLOGIES, lambda g: g.connected and g.facts['matching'] is True)}."
-        )
-
-
-def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:
-    from networkx import Graph, is_connected
-
-    edges = topology.edges(spec.workers, **values)
-    graph = Graph(edges)
-    graph.add_nodes_from(range(spec.workers))
-    if len(edges) != spec.workers - 1 or not is_connected(graph):
-        raise UserError(
-            f"topology: {topology.name!r} is no tree, with {len(edges)} edges on {spec.workers} "
-            f"workers, and method {spec.method!r} needs one: {spec.workers - 1} edges without "
-            f"a cycle, such as those of chain and star."
-        )
-
-
-def check_clock(spec: RunSpec, entry: Method) -> None:
-    """Raise a one-line UserError unless method, failures and traces go with the run's clock."""
-    if spec.clock != "asynchronous":
-        if entry.arrivals == "pair":
-            raise UserError(
-                f"clock: {spec.clock!r} is not possible with method {spec.method!r}, whose workers "
-                f"never step together; it must be asynchronous."
-            )
-    elif not entry.asynchronous and entry.arrivals == "newest":
-        able = names_of(METHODS, lambda m: m.asynchronous or m.arrivals != "newest")
-        raise UserError(
-            f"clock: 'asynchronous' is not possible with method {spec.method!r}, whose workers "
-            f"have to wait; it must be waiting or steps, or the method one of {able}."
-        )
-    else:
-        _check_asynchronous(spec)
-    if spec.clock != "steps":
-        for name, registry in PARTS.items():
-            registry[getattr(spec, name)].of(spec)
-
-
-def _check_asynchronous(spec: RunSpec) -> None:
-    for name in FAILURES:
-        if rate := getattr(spec, name):
-            raise UserError(
-                f"{name}: {rate:g} is drawn for the steps that all workers take together, and "
-                f"with clock 'asynchronous' they take none; it must be 0."
-            )
-    if spec.liars:
-        raise UserError(
-            f"attack: {spec.attack!r} is about the models of one step, and with clock "
-            f"'asynchronous' models of several steps meet; it must be none."
-        )
-    if spec.coupling is not None and COUPLINGS[spec.coupling].matching:
-        raise UserError(
-            f"coupling: {spec.coupling!r} moves both ends of an edge at once, and with clock "
-            f"'asynchronous' each worker moves alone."
-        )
 
 
 # The methods whose subject is φ_p. The others have p = 1 by default, as they were published.
@@ -337,51 +262,57 @@ def resolve(
     ``source`` and ``model`` describe a data set and a model that no registry has; their names are
     not checked then. Raises a one-line UserError.
     """
-    fields = dict(FIELDS)
+    fields = {**fields_of(RunSpec), **DECLARED}  # as FIELDS, which takes longer
     for name in given:
         if name not in fields:
             raise unknown_field("field of a run", name, fields)
     said = {**(defaults or {}), **given}
     stated = {**{name: field.default for name, field in fields.items()}, **said}
-    if "p" not in said and _linear(stated):
+    is_linear = stated["method"] not in NONLINEAR and stated["coupling"] == DEFAULTS["coupling"]
+    if "p" not in said and is_linear:
         stated["p"] = 1.0
-    free = {key for key, entry in (("dataset", source), ("model", model)) if entry is not None}
+    own = {"dataset": source, "model": model}
 
     def stated_value(name: str) -> Any:
-        if name in free or (stated[name] is None and fields[name].optional):
+        if own.get(name) or (stated[name] is None and fields[name].optional):
             return stated[name]
         return checked(name, stated[name], fields[name])
 
-    chosen = {name: stated_value(name) for name in ("method", "partition", "lr_schedule")}
-    chosen["dataset"] = stated_value("dataset") if source is None else None
-    entry = METHODS[chosen["method"]]
-    check_method(chosen["method"], entry)
-    parts = ("topology", "coupling", "compression", "local_rule", "schedule", "attack")
-    for name in parts:
-        used = name in entry.fields or name in entry.fixed or not fields[name].owners
-        chosen[name] = entry.fixed.get(name, stated_value(name)) if used else None
-    chosen["clock"] = stated_value("clock")
-    for name in PARTS:
-        used = name in CLOCKS[chosen["clock"]].fields
-        chosen[name] = stated_value(name) if used else None
-    read = {owner: _read_by(owner, choice) for owner, choice in chosen.items()}
-    if chosen["schedule"] is not None:
-        for name in SCHEDULES[chosen["schedule"]].graphs:
-            read["topology"] += _read_by("topology", stated_value(name))
-    values: dict[str, object] = {}
-    for name, field in fields.items():
-        unused = [owner for owner in field.owners if name not in read[owner]]
-        if name in entry.fixed and not field.owners:
-            unused = ["method"]
-        if not unused:
-            values[name] = stated_value(name)
-            continue
-        values[name] = entry.fixed.get(name)
-        if name in given and given[name] != values[name]:
-            value = check_field(name, given[name])
-            raise _without_effect(name, value, values[name], unused[0], chosen)
+    method = stated_value("method")
+    check_method(method, entry := METHODS[method])
+
+    @cache
+    def read_by(owner: str) -> tuple[str, ...]:
+        """The fields that the chosen entry of a registry reads."""
+        none = own.get(owner) or (value(owner) is None and fields[owner].owners)
+        read = () if none else _entries(owner)[value(owner)].fields
+        if owner == "topology" and value("schedule") is not None:
+            graphs = map(stated_value, SCHEDULES[value("schedule")].graphs)
+            read += tuple(name for graph in graphs if graph for name in TOPOLOGIES[graph].fields)
+        return read
+
+    @cache
+    def value(name: str) -> Any:
+        """The value of a field, which has one if the chosen entries of its owners read it."""
+        for owner in fields[name].owners or (("method",) if name in entry.fixed else ()):
+            if name not in read_by(owner):
+                fixed = entry.fixed.get(name)
+                if name in given and given[name] != fixed:
+                    chosen = owner if value(owner) else "clock" if owner in PARTS else "method"
+                    choice = f"{chosen} {value(chosen)!r}"
+                    raise _without_effect(
+                        name, check_field(name, given[name]), fixed, owner, choice
+                    )
+                return fixed
+        return stated_value(name)
+
+    values = {name: value(name) for name in FIELDS}
     spec = RunSpec.of({k: v for k, v in values.items() if v is not None or k not in DECLARED})
-    check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], entry)
+    source, model = source or DATASETS[spec.dataset], model or MODELS[spec.model]
+    for mistake in _mistakes(spec, source, model, entry):
+        if mistake:
+            raise UserError(mistake)
+    _check_smallest(spec, spec.kept(source.train_samples))
     return spec
 
 
@@ -403,27 +334,13 @@ def in_words(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float) else repr(value)
 
 
-def _linear(stated: Mapping[str, object]) -> bool:
-    """Whether gossip is linear where no p is stated."""
-    return stated["method"] not in NONLINEAR and stated["coupling"] == DEFAULTS["coupling"]
-
-
-def _read_by(owner: str, choice: str | None) -> tuple[str, ...]:
-    """The fields that the chosen entry of a registry reads."""
-    return () if choice is None else _entries(owner)[choice].fields
-
-
 def _entries(owner: str) -> Registry[Any]:
     """The registry of a field whose choice gives other fields a meaning."""
     return FIELDS[owner].names  # type: ignore[return-value]  # such a field has names
 
 
-def _without_effect(
-    name: str, value: object, fixed: object, owner: str, chosen: Mapping[str, str | None]
-) -> UserError:
-    users = sorted(key for key, entry in _entries(owner).items() if name in entry.fields)
-    other = "clock" if owner in PARTS else "method"
-    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"{other} {chosen[other]!r}"
+def _without_effect(name: str, given: object, fixed: object, owner: str, choice: str) -> UserError:
+    users = _readers(_entries(owner), name)
     is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
-    readers = f"; {name} is read with {owner} {', '.join(users)}" if users else ""
-    return UserError(f"{name}: {value!r} has no effect with {choice}{is_fixed}{readers}.")
+    readers = "" if users == "none" else f"; {name} is read with {owner} {users}"
+    return UserError(f"{name}: {given!r} has no effect with {choice}{is_fixed}{readers}.")
