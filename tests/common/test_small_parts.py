@@ -112,13 +112,14 @@ def test_a_control_group_limits_it_and_so_does_one_around_it(groups, place):
 # Plugins.
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def no_plugins(monkeypatch):
     """No plugin is loaded, and entries that a test loads do not outlive it."""
     monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.setattr(sys, "modules", sys.modules.copy())
 
 
+@pytest.mark.usefixtures("no_plugins")
 def test_a_file_is_imported_once_under_a_name_that_shadows_no_library(tmp_path, capsys):
     path = tmp_path / "json.py"
     path.write_text("print('imported')\n")
@@ -130,6 +131,7 @@ def test_a_file_is_imported_once_under_a_name_that_shadows_no_library(tmp_path, 
     assert first.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.usefixtures("no_plugins")
 def test_files_of_one_name_and_files_that_fail_are_not_loaded(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
