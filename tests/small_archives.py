@@ -22,7 +22,6 @@ from ngo.pipeline.archives.finished_runs import packed, read_run
 from ngo.pipeline.archives.rerun import Made, made_run, where
 from ngo.pipeline.paths import RUNS, tidy_table
 
-TABLE = tidy_table("test", "own")
 THEORY = tidy_table("test", "theory_theory")
 SPECTRA = tidy_table("test", "spectra_own")
 
@@ -93,10 +92,10 @@ def in_this_process(monkeypatch, folder: Path) -> None:
     monkeypatch.setattr(rerun, "measure_again", measured)
 
 
-def ngo(command, members, *arguments, code=0) -> str:
-    """The output of a command on an archive of ``members``, own.tar."""
+def verified(members, *arguments, code=0) -> str:
+    """The output of ``ngo verify`` on an archive of ``members``, own.tar."""
     write_archive("own.tar", members)
-    answer = CliRunner().invoke(cli.main, [command, "own.tar", *map(str, arguments)])
+    answer = CliRunner().invoke(cli.main, ["verify", "own.tar", *map(str, arguments)])
     assert answer.exit_code == code, answer.output
     return answer.output
 

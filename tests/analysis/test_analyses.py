@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from made_up import TABLE1, TABLE_A2, cell, exponents, run, tuned_runs
 from made_up import TABLE_S1 as REFERENCE
 from made_up import seeds_of as rows
@@ -15,11 +16,7 @@ from made_up_speed import trajectories as simulated
 from ngo.analysis import comparisons, seed_means
 from ngo.analysis.combinations import combination_table, with_parts
 from ngo.analysis.comparisons import ACCURACY, published_for
-from ngo.analysis.consensus import (
-    chatter_floor,
-    delay_limit_in_rounds,
-    spectral_comparison,
-)
+from ngo.analysis.consensus import chatter_floor, delay_limit_in_rounds, spectral_comparison
 from ngo.analysis.correlations import pooled_correlation, within_seeds
 from ngo.analysis.mixers import best_cases, best_rows, with_mixers
 from ngo.analysis.seed_means import check_apart
@@ -27,16 +24,15 @@ from ngo.analysis.universes import Universe, in_universes
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from verdicts.registry import UserError
 
+T_3 = 4.302653 / math.sqrt(3)  # half-width of three values with standard deviation 1
 
-def test_each_p_has_its_own_floor():
+
+def test_each_p_has_its_own_floor_and_a_graph_its_limit_of_the_delay():
     """On an even ring, V = nd/4 · (2γw)^(1/(1−p)), w = 1/3."""
     floor = chatter_floor(exponents().query("p < 1")).set_index(["p", "gamma"])["mean"]
     for p, gamma in floor.index:
         assert floor[p, gamma] == pytest.approx(250 * (2 * gamma / 3) ** (1 / (1 - p)), rel=1e-6)
     assert len(floor) == 4
-
-
-def test_the_limit_of_the_delay_is_that_of_the_graph():
     delayed = simulated((1.0,), (0,), rounds=1)
     # A ring's λ_n is (1/3)(2 − 2 cos π) = 4/3 for even n, a complete graph's 1.
     assert delay_limit_in_rounds(delayed) == pytest.approx(math.pi / (2 * 4 / 3) / 0.02)
@@ -50,7 +46,7 @@ def runs():
     return pd.concat([pd.DataFrame({"run": run, **steps}) for run in "ab"], ignore_index=True)
 
 
-def test_a_run_has_rows_in_each_of_its_universes():
+def test_a_run_has_rows_in_each_of_its_universes_and_the_accuracy_that_they_choose():
     universes = [Universe(0, {"p": 0.9, "lr": 0.1}, ("a",)), Universe(3, {"p": 0.7}, ("a", "b"))]
     table = in_universes(runs(), universes)
     assert [*table["universe"]] == [0, 0, 3, 3, 3, 3]
@@ -58,13 +54,9 @@ def test_a_run_has_rows_in_each_of_its_universes():
     assert [*table["step"]] == [0, 10] * 3
     assert [*table["universe_p"]] == [0.9, 0.9, 0.7, 0.7, 0.7, 0.7]
     assert "chosen_accuracy" not in table
-
-
-def test_the_chosen_accuracy_is_that_of_the_workers_or_of_their_mean():
-    table = in_universes(
-        runs(),
-        [Universe(k, {"accuracy_of": of}, ("a",)) for k, of in enumerate(("workers", "mean"))],
-    )
+    of = [Universe(0, {"accuracy_of": "workers"}, ("a",))]
+    of += [Universe(1, {"accuracy_of": "mean"}, ("a",))]
+    table = in_universes(runs(), of)
     ends = table[table["step"] == 10]
     assert np.allclose(ends["chosen_accuracy"], [0.8, 0.9])
     assert [*ends["universe_accuracy_of"]] == ["workers", "mean"]
@@ -73,13 +65,10 @@ def test_the_chosen_accuracy_is_that_of_the_workers_or_of_their_mean():
 def test_the_chatter_floor_and_the_gap_of_a_universe_follow_from_its_graphs():
     """log(γw)/(2 − 2p) and γ(1 − λ₂): w is 1/2 for two workers, 1/3 on a ring, 1/10 if complete."""
     graphs = {"two": ("complete", 2), "ring": ("ring", 10), "whole": ("complete", 10)}
-    ones = [
-        {"run": name, "p": 0.75, "topology": topology, "workers": n, "step": 0}
-        for name, (topology, n) in graphs.items()
-    ]
-    linear = {"run": "linear", "p": 1.0, "topology": "ring", "workers": 4, "step": 0}
-    alone = {"run": "alone", "p": math.nan, "topology": None, "workers": 10, "step": 0}
-    runs = pd.DataFrame([*ones, linear, alone])
+    ones = [(name, 0.75, *graph, 0) for name, graph in graphs.items()]
+    others = [("linear", 1.0, "ring", 4, 0), ("alone", math.nan, None, 10, 0)]
+    names = ["run", "p", "topology", "workers", "step"]
+    runs = pd.DataFrame([*ones, *others], columns=names)
     of = [("two", "linear", "alone"), ("ring",), ("whole",), ("ring", "whole")]
     universes = [Universe(k, {"gamma": 0.6, "p": 0.75}, own) for k, own in enumerate(of)]
     found = in_universes(runs, universes).drop_duplicates("universe")
@@ -125,16 +114,13 @@ def test_a_case_that_diverges_comes_last():
     assert set(found.loc["capped", "gamma"]) == {0.5}
 
 
-@pytest.mark.parametrize(
-    ("dataset", "reference", "column", "number"),
-    [
-        ("mnist", TABLE1, "test_accuracy_percent", 64.84),
-        ("digits", TABLE1, "test_accuracy_percent", 64.84),  # stands in for MNIST
-        ("cifar10", TABLE1, "test_accuracy_percent", 34.14),
-        ("sine", TABLE1, "test_accuracy_percent", math.nan),
-        ("mnist", TABLE_A2, "value", 0.50),  # there are numbers of CIFAR-10 alone
-        ("digits", TABLE_A2, "value", 0.50),
-    ],
+@cases(
+    "dataset, reference, column, number",
+    ("mnist", TABLE1, "test_accuracy_percent", 64.84),
+    ("digits", TABLE1, "test_accuracy_percent", 64.84),  # stands in for MNIST
+    ("cifar10", TABLE1, "test_accuracy_percent", 34.14),
+    ("sine", TABLE1, "test_accuracy_percent", math.nan),
+    ("mnist", TABLE_A2, "value", 0.50),  # there are numbers of CIFAR-10 alone
 )
 def test_the_papers_number_beside_ours(dataset, reference, column, number):
     rows = pd.DataFrame(cell("ring", "ngo", [0.5], partition="shards", dataset=dataset)[-1:])
@@ -149,13 +135,8 @@ def test_two_runs_of_one_seed_are_not_seeds():
         check_apart(runs, ["method"])
 
 
-def measured():
-    """Rings and complete graphs as ``ngo spectra`` measures them, and a random graph."""
-    return spectral_table(SpectraOptions(topology=("ring", "random", "complete"), draws=3))
-
-
 def test_table_s1_agrees_with_the_papers_digits():
-    ours = measured()
+    ours = spectral_table(SpectraOptions(topology=("ring", "random", "complete"), draws=3))
     table = spectral_comparison(ours, REFERENCE)
     agrees = {name: set(part["agrees"].dropna()) for name, part in table.groupby("topology")}
     assert agrees == {"ring": {"yes"}, "complete": {"yes"}, "random": set()}
@@ -174,14 +155,11 @@ def random_graph(degree, draws, n=64, u=0.4):
     return pd.DataFrame([{**facts, "spectral_gap": 0.5}])
 
 
-@pytest.mark.parametrize(
-    ("degree", "draws", "printed", "true"),
-    [
-        (25.2, 400, "no", "yes"),
-        (25.6, 400, "yes", "no"),
-        (24.9, 400, "no", "no"),
-        (25.4, 10, "undecided", "undecided"),  # 10 draws are within 0.87 of u(n − 1), and of un
-    ],
+@cases(
+    "degree, draws, printed, true",
+    (25.2, 400, "no", "yes"),
+    (25.6, 400, "yes", "no"),
+    (25.4, 10, "undecided", "undecided"),  # 10 draws are within 0.87 of u(n − 1), and of un
 )
 def test_a_random_graphs_degree_is_judged_by_its_standard_error(degree, draws, printed, true):
     (row,) = spectral_comparison(random_graph(degree, draws), REFERENCE).to_dict("records")
@@ -192,32 +170,27 @@ def test_a_random_graphs_degree_is_judged_by_its_standard_error(degree, draws, p
 def test_within_seeds_against_numpy():
     random = np.random.default_rng(0)
     V, accuracy = np.exp(random.standard_normal((2, 4, 5)))
-    ends = pd.DataFrame(
-        {"seed": np.repeat(range(4), 5), "V": V.ravel(), "accuracy": accuracy.ravel()}
-    )
+    seeds = np.repeat(range(4), 5)
+    ends = pd.DataFrame({"seed": seeds, "V": V.ravel(), "accuracy": accuracy.ravel()})
     by_seed = within_seeds(ends, "accuracy")
     for seed in range(4):
         r = np.corrcoef(np.log(V[seed]), accuracy[seed])[0, 1]
         slope = np.polyfit(np.log(V[seed]), accuracy[seed], 1)[0]
-        assert by_seed.loc[seed, ["r", "z", "slope"]].tolist() == pytest.approx(
-            [r, math.atanh(r), slope]
-        )
+        found = by_seed.loc[seed, ["r", "z", "slope"]].tolist()
+        assert found == pytest.approx([r, math.atanh(r), slope])
     pooled = pooled_correlation(by_seed)
     assert pooled.r == pytest.approx(math.tanh(by_seed["z"].mean()))
     assert -1 <= pooled.low < pooled.r < pooled.high <= 1
     assert pooled.seeds == 4
 
 
-def test_a_method_is_its_correction_and_local_rule():
+def test_a_method_is_its_parts_and_each_is_at_its_best():
     parts = with_parts(combinations())[["method", "local_rule", "p", "algorithm", "mixer"]]
     found = {tuple(row)[3:] for row in parts.dropna().itertuples(index=False, name=None)}
     methods = ("sgd", "momentum", "d2")
     assert found == {(method, mixer) for method in methods for mixer in ("linear", "NGO", "capped")}
     both = with_parts(combinations().assign(local_rule="momentum"))
     assert set(both["algorithm"]) == {"momentum", "d2 + momentum", "centralized + momentum"}
-
-
-def test_each_is_at_its_best_and_compared_with_linear_gossip():
     table = combination_table(combinations()).set_index(["algorithm", "mixer"])
     assert (table.loc[("sgd", "linear"), ["gamma", "p", "lr"]] == [0.4, 1, 0.05]).all()
     assert np.isclose(table.loc[("momentum", "linear"), "accuracy"], 71.5)
@@ -229,44 +202,31 @@ def test_each_is_at_its_best_and_compared_with_linear_gossip():
     assert (table["diverged"] == 0).all()
 
 
-@pytest.fixture
-def tuned():
-    return tuned_runs()
-
-
-def test_gamma_is_chosen_by_held_out_accuracy_alone(tuned):
+def test_gamma_is_chosen_by_held_out_accuracy_alone():
     """Gossip ties at 0.1 and 0.3: the smaller one. NGO at 1 has a diverged run: it comes last."""
+    tuned = tuned_runs()
     best = comparisons.best_settings(comparisons.tuning_grid(tuned)).set_index("method")
-    assert best["gamma"].to_dict() == pytest.approx(
-        {"centralized": math.nan, "gossip": 0.1, "ngo": 0.3}, nan_ok=True
-    )
-    assert best["held_out"].to_dict() == pytest.approx({"centralized": 80, "gossip": 60, "ngo": 70})
+    assert best.index.tolist() == ["centralized", "gossip", "ngo"]
+    assert best["gamma"].tolist() == pytest.approx([math.nan, 0.1, 0.3], nan_ok=True)
+    assert best["held_out"].tolist() == pytest.approx([80, 60, 70])
     assert best.loc["gossip", "edge"] == "smallest"
     assert best.loc[["centralized", "ngo"], "edge"].isna().all()
     assert best["p_edge"].fillna("-").tolist() == ["-", "-", "largest"]
 
-
-def test_seeds_that_were_added_at_some_values_choose_none_of_them(tuned):
-    best = comparisons.best_settings(comparisons.tuning_grid(tuned))
+    # seeds that were added at some values choose none of them
     chosen = tuned[(tuned["method"] == "gossip") & (tuned["gamma"] == 0.1)]
     added = chosen.assign(seed=chosen["seed"] + 100, run=chosen["run"] + "+", holdout_accuracy=0)
     grid = comparisons.tuning_grid(pd.concat([tuned, added], ignore_index=True))
     again = comparisons.best_settings(grid)
-    columns = ["method", "gamma", "held_out"]
-    pd.testing.assert_frame_equal(again[columns], best[columns])
+    columns = ["gamma", "held_out"]
+    pd.testing.assert_frame_equal(again.set_index("method")[columns], best[columns])
     assert again["seeds"].max() == 2 * best["seeds"].max()
 
 
-T_3 = 4.302653 / math.sqrt(3)  # half-width of three values with standard deviation 1
-
-
 def test_table1_sets_ours_beside_the_papers():
-    runs = pd.DataFrame(
-        cell("ring", "ngo", [0.91, 0.94, 0.97])
-        + cell("ring", "gossip", [0.90, 0.92, 0.94])
-        + cell(None, "centralized", [0.97, 0.98, 0.99])
-    )
-    table = comparisons.comparison_table(runs, TABLE1, [ACCURACY])
+    rows = cell("ring", "ngo", [0.91, 0.94, 0.97]) + cell("ring", "gossip", [0.90, 0.92, 0.94])
+    rows += cell(None, "centralized", [0.97, 0.98, 0.99])
+    table = comparisons.comparison_table(pd.DataFrame(rows), TABLE1, [ACCURACY])
     assert table["method"].tolist() == ["centralized", "gossip", "ngo"]
     assert table["paper"].tolist() == [97.47, 96.47, 96.52]
     assert table["consensus"].tolist() == pytest.approx([98, 92, 94])
@@ -278,33 +238,28 @@ def test_table1_sets_ours_beside_the_papers():
     assert table["ngo_minus_gossip"].isna().tolist() == [True, True, False]
     assert table["ngo_minus_gossip"].iloc[2] == pytest.approx(2)
     assert table["ngo_minus_gossip_ci95"].iloc[2] == pytest.approx(T_3, rel=1e-6)
-
-
-def test_a_diverged_run_leaves_no_mean():
     rows = cell("ring", "gossip", [0.9] * 3) + cell("ring", "ngo", [0.9, 0.1, 0.9], diverged=[1])
     table = comparisons.comparison_table(pd.DataFrame(rows), TABLE1, [ACCURACY])
-    assert table["diverged"].tolist() == [0, 1]
-    assert math.isnan(table["consensus"].iloc[1])
+    assert (table["diverged"].tolist(), math.isnan(table["consensus"].iloc[1])) == ([0, 1], True)
 
 
 def course(V_of_seeds, step=10):
     """Evaluations of a run for each seed: V after 0, ``step``, 2 ``step`` …; NaN ends a run."""
-    table = []
-    for seed, values in enumerate(V_of_seeds):
-        for k, V in enumerate(values):
-            table.append(
-                {"run": f"r{seed}", "method": "ngo", "seed": seed, "step": k * (step + seed),
-                 "V": V, "diverged": math.isnan(V)}
-            )  # fmt: skip
-    return pd.DataFrame(table)
+    runs = []
+    for seed, V in enumerate(V_of_seeds):
+        steps = {"seed": seed, "step": np.arange(len(V)) * (step + seed), "V": V}
+        runs.append(pd.DataFrame({"run": f"r{seed}", "method": "ngo", **steps}))
+    return pd.concat(runs, ignore_index=True).assign(diverged=lambda rows: rows["V"].isna())
 
 
 def test_points_against_a_t_table():
     found = seed_means.points(rows([11.0, 12.0, 13.0], name="accuracy"), ["method"], ["accuracy"])
     point = found.iloc[0]
-    half = 4.302653 / math.sqrt(3)  # t(0.975, 2)
     assert (point["mean"], point["seeds"], point["diverged"]) == (12, 3, 0)
-    assert [point["low"], point["high"]] == pytest.approx([12 - half, 12 + half], rel=1e-6)
+    assert [point["low"], point["high"]] == pytest.approx([12 - T_3, 12 + T_3], rel=1e-6)
+    values = rows([1.0, math.inf, math.nan, 4.0], diverged=[3])
+    point = seed_means.points(values, ["method"], ["V"]).iloc[0]
+    assert (point["mean"], point["seeds"], point["diverged"]) == (1, 1, 3)
 
 
 def test_the_mean_V_is_over_the_steps_so_far_and_not_of_the_start():
@@ -315,19 +270,10 @@ def test_the_mean_V_is_over_the_steps_so_far_and_not_of_the_start():
     assert seed_means.with_mean_V(uneven)["V_mean"].tolist()[1:] == [2, 3.5]
 
 
-def test_a_diverged_run_is_counted_and_not_averaged():
-    values = rows([1.0, math.inf, math.nan, 4.0], diverged=[3])
-    point = seed_means.points(values, ["method"], ["V"]).iloc[0]
-    assert (point["mean"], point["seeds"], point["diverged"]) == (1, 1, 3)
-
-
-def test_evaluations_are_matched_by_their_number():
+def test_evaluations_are_matched_by_their_number_and_what_ended_stays_diverged():
     table = seed_means.along(course([[0, 2, 4], [0, 8, 16]]), ["method"], "step", ["V"])
     assert table["step"].tolist() == [0, 10.5, 21]  # seeds own unequal numbers of samples
     assert table["mean"].tolist() == pytest.approx([0, 4, 8])
-
-
-def test_a_run_that_ended_stays_diverged():
     table = seed_means.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["method"], "step", ["V"])
     assert table["diverged"].tolist() == [0, 0, 1, 1]
     assert table["mean"].tolist() == pytest.approx([0, 2, 3, 5])

@@ -21,16 +21,13 @@ def at(table, value):
     return table.set_index("method")[value].to_dict()
 
 
-def test_runs_are_compared_after_the_bytes_of_the_run_that_sent_least():
+def test_runs_are_compared_after_equal_bytes_or_steps():
     table = at_equal_bytes(two(0.5), ["consensus_accuracy", "V"])
     assert at(table, "consensus_accuracy") == pytest.approx({"gossip": 0.8, "ngo": 0.7})
     quarter = at_equal_bytes(two(0.25), ["consensus_accuracy"])
     # A quarter of gossip's two intervals: halfway between 10 and 80 %.
     assert at(quarter, "consensus_accuracy") == pytest.approx({"gossip": 0.45, "ngo": 0.7})
     assert quarter["budget"].nunique() == 1
-
-
-def test_runs_are_compared_after_the_steps_that_all_took():
     shorter = [{**row, "step": row["step"] * 3 // 4} for row in run(0.7, method="ngo")]
     rows = metrics(run(0.7, method="gossip"), shorter)
     assert shared_steps(rows) == 15
@@ -63,13 +60,9 @@ def test_a_count_whose_share_is_a_target_in_percent_reaches_it():
 
 
 def test_a_loss_falls_to_its_target_and_an_accuracy_rises():
-    metrics = pd.concat(
-        [
-            course("a", [0.9, 0.7, 0.3, 0.6]),
-            course("b", [0.9, 0.8, 0.7, 0.6]),
-            course("c", [0.9, 0.3, 0.3, math.nan], diverged=True),
-        ]
-    )
+    lost = course("c", [0.9, 0.3, 0.3, math.nan], diverged=True)
+    metrics = course("a", [0.9, 0.7, 0.3, 0.6]), course("b", [0.9, 0.8, 0.7, 0.6]), lost
+    metrics = pd.concat(metrics)
     epochs = time_to(metrics, 0.5, "consensus_loss")
     assert epochs["a"] == pytest.approx(0.375)
     assert epochs[["b", "c"]].tolist() == [math.inf, math.inf]  # too late, diverged

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from cases import cases
 
 from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
 from ngo.gossip.exchange import Failures
@@ -29,12 +30,9 @@ def run(method="ngo", topology="ring", edges=2 * N, rounds=1, steps=(0, 10, 20),
     )  # fmt: skip
 
 
-def test_local_steps_save_what_is_sent():
+def test_local_steps_save_what_is_sent_and_a_server_has_one_link():
     rows = run("local_sgd", rounds=1 / 5, local_steps=5)
     assert network_seconds(rows, PLAIN).tolist() == [0, 2 * (15 + 1.5), 4 * (15 + 1.5)]
-
-
-def test_a_server_has_one_link_for_all():
     rows = run("centralized", None, edges=2 * N)
     assert network_seconds(rows, PLAIN).tolist() == [0, 10 * (3 + 1 + 4), 20 * (3 + 1 + 4)]
 
@@ -116,14 +114,12 @@ def test_a_ring_waits_less_for_slow_workers_than_a_complete_graph():
     assert 200 * 1.5 < ring < complete
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"bandwidth": 0}, "network.bandwidth: 0 is out of range; it must be a number, above 0"),
-        ({"slowdown": 0.5}, "network.slowdown: 0.5 is out of range; it must be a number, 1 or"),
-        ({"slow": 2}, "network.slow: 2 is out of range; it must be a number, 0 to 1"),
-        ({"latence": 1}, "latence"),
-    ],
+@cases(
+    "values, message",
+    ({"bandwidth": 0}, "network.bandwidth: 0 is out of range; it must be a number, above 0"),
+    ({"slowdown": 0.5}, "network.slowdown: 0.5 is out of range; it must be a number, 1 or"),
+    ({"slow": 2}, "network.slow: 2 is out of range; it must be a number, 0 to 1"),
+    ({"latence": 1}, "latence"),
 )
 def test_a_network_that_cannot_be_is_refused(values, message):
     with pytest.raises(UserError, match=message):

@@ -33,16 +33,13 @@ def test_files_of_others_are_refused(tmp_path):
         results.class_counts([tmp_path / "sine"])
 
 
-def test_classes_are_counted_with_zeros(tmp_path):
+def test_classes_are_counted_with_zeros_and_by_partition(tmp_path):
     table = {"worker": [0, 0, 1], "sample": [0, 1, 2], "label": [3, 3, 9]}
     facts = {"dataset": "digits", "workers": 2}
     write_columns(tmp_path / "p", table, {"partitions": [facts]})
     counts = results.class_counts([tmp_path / "p"]).set_index(["worker", "label"])["samples"]
     assert len(counts) == 2 * 10
     assert (counts[0, 3], counts[1, 9], counts.sum()) == (2, 1, 3)
-
-
-def test_of_a_file_with_several_partitions_those_with_an_id_are_counted(tmp_path):
     specs = [digits_run(seed=seed) for seed in (5, 6, 7)]
     partition_file.write(tmp_path / "p", specs, tmp_path)
     all_of_them = results.class_counts([tmp_path / "p"])

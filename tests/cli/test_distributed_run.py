@@ -24,11 +24,9 @@ def test_processes_load_the_plugins_of_the_command(own_entries, tmp_path):
     assert process.returncode == 0, err
     assert "-mine-ngo-" in out
     assert len([line for line in err.splitlines() if line.startswith("epoch")]) == 2
-    loss = [
-        pd.read_parquet(tmp_path / name / "metrics.parquet")["consensus_loss"].tolist()
-        for name in ("one", "two")
-    ]
-    assert loss[0] == loss[1]
+    made = (pd.read_parquet(tmp_path / f"{name}/metrics.parquet") for name in ("one", "two"))
+    one, two = (table["consensus_loss"].tolist() for table in made)
+    assert one == two
 
 
 def test_sigterm_ends_all_processes_of_a_run(tmp_path):

@@ -99,9 +99,8 @@ def test_a_command_and_its_config_refuse_the_same_in_the_same_words(kind, name):
 def test_a_plugin_measurement_has_a_command(edges, tmp_path):
     out = tmp_path / "e.parquet"
     before = datetime.now(UTC).replace(microsecond=0)
-    result = run(
-        "edges", "--topology", "ring", "--topology", "complete", "--workers", 5, "--out", out
-    )
+    graphs = ["--topology", "ring", "--topology", "complete"]
+    result = run("edges", *graphs, "--workers", 5, "--out", out)
     assert result.exit_code == 0, result.exception
     assert pd.read_parquet(out)["edges"].tolist() == [5, 10]
     assert result.output == f"2 rows → {out}\n"

@@ -46,17 +46,22 @@ def test_a_table_of_universes_has_their_columns(tmp_path):
     table = pd.read_parquet(tmp_path / "t.pq")
     assert (table["universe"].nunique(), len(table)) == (8, 2 * len(runs))
     assert set(table.groupby("universe_accuracy_of")["chosen_accuracy"].max()) == {0.8, 0.9}
-    assert "'digits' is unknown; allowed: universes_digits. Did you mean 'univ" in mistake(
-        *command, *config, "--universes", "digits"
-    )
+    line = mistake(*command, *config, "--universes", "digits")
+    assert "'digits' is unknown; allowed: universes_digits. Did you mean 'univ" in line
     assert "'digits' is unknown; allowed: ." in mistake(*command, "--universes", "digits")
 
 
-def test_a_notebook_without_the_parameter_is_not_run(tmp_path):
+def test_a_notebook_without_the_parameter_is_not_run_and_one_that_raises_is_left(tmp_path):
     book = write_book(tmp_path / "b.ipynb", "raise SystemExit", parameters="metrics = 1")
     out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", "-p", "metric=2", code=2)
     assert "'metric' is unknown; allowed: metrics. Did you mean 'metrics'?" in out
     assert not (tmp_path / "d.ipynb").exists()
+    book = write_book(tmp_path / "b.ipynb", "raise RuntimeError('no such column')")
+    out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", code=2)
+    assert "RuntimeError: no such column" in out
+    assert "Traceback" not in out
+    outputs = nbformat.read(tmp_path / "d.ipynb", 4).cells[-1].outputs
+    assert any("RuntimeError" in line for line in outputs[0].traceback)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"PAR1\xcc"])
@@ -66,12 +71,3 @@ def test_a_file_that_is_no_notebook(tmp_path, content):
     assert "b.ipynb: this is not a notebook" in out
     assert len(out.splitlines()) == 1
     assert not (tmp_path / "d.ipynb").exists()
-
-
-def test_a_notebook_that_raises_is_left_for_reading(tmp_path):
-    book = write_book(tmp_path / "b.ipynb", "raise RuntimeError('no such column')")
-    out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", code=2)
-    assert "RuntimeError: no such column" in out
-    assert "Traceback" not in out
-    outputs = nbformat.read(tmp_path / "d.ipynb", 4).cells[-1].outputs
-    assert any("RuntimeError" in line for line in outputs[0].traceback)

@@ -72,12 +72,8 @@ MISTAKES = {
     "import sys; sys.exit('usage')": "plugin: '.*bad.py' can't be imported: SystemExit.*: usage",
     "@ngo.topology('ring')\ndef mine(n): ...": "topology: 'ring' is registered already; choose",
     "@ngo.topology('a/b')\ndef mine(n): ...": "topology: 'a/b' is not allowed as a name; use",
-    "@ngo.topology('mine')\ndef mine(n):\n    return [(0, n)]": (
-        r"topology: 'mine' has an edge \(0, 4\) on 4 workers; they are 0 to 3\."
-    ),
-    "@ngo.topology('mine')\ndef mine(n, width):\n    return []": (
-        "topology: 'mine' takes an argument 'width', which is not a field of a run; declare it"
-    ),
+    "@ngo.topology('mine')\ndef mine(n):\n    return [(0, n)]": r"topology: .* edge \(0, 4\) on 4 ",
+    "@ngo.topology('mine')\ndef mine(n, width): ...": "topology: .* argument 'width', which is not",
 }
 
 

@@ -28,22 +28,10 @@ def recipes(own_entries, tmp_path):
 
 
 def test_a_run_with_the_recipes(recipes, tmp_path):
-    words = {
-        "--topology": "wheel",
-        "--method": "gossip_first",
-        "--local-rule": "heavy_ball",
-        "--mass": 0.5,
-        "--coupling": "tanh",
-        "--schedule": "follow_cosine",
-        "--dataset": "disc",
-        "--model": "disc_net",
-        "--partition": "striped",
-        "--workers": 4,
-        "--epochs": 20,
-        "--device": "cpu",
-    }
-    named = [word for pair in words.items() for word in pair]
-    ngo("train", *recipes, *named, "--out", tmp_path / "run")
+    words = "--topology wheel --method gossip_first --local-rule heavy_ball --mass 0.5 "
+    words += "--coupling tanh --schedule follow_cosine --dataset disc --model disc_net "
+    words += "--partition striped --workers 4 --epochs 20 --device cpu"
+    ngo("train", *recipes, *words.split(), "--out", tmp_path / "run")
     metrics = pd.read_parquet(tmp_path / "run/metrics.parquet")
     first, *_, last = metrics["consensus_loss"]
     assert last < 0.8 * first

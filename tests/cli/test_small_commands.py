@@ -1,12 +1,22 @@
 """Commands that read a file or print a table."""
 
 import json
+import re
 
 import pandas as pd
 from command_line import SMALL, mistake, ngo
 
+from ngo.common import plugins
 from ngo.gossip.step_parts import REGISTRIES
+from ngo.training.spec import FIELDS
 
+PLUGIN = """
+import ngo
+
+@ngo.coupling("limited", options={"limit": ngo.number("largest pull", 0.5, ngo.above(0, 9))})
+def limited(z, weights, gamma, run):
+    return z
+"""
 CONFIG = ["--config", "config/config.yaml"]
 
 
@@ -37,27 +47,22 @@ def test_all_parts_are_listed():
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_a_partition_file_gives_what_is_drawn_without(tmp_path):
-    shards = ["--partition", "shards", "--shards", "40"]
-    file = tmp_path / "p.parquet"
-    out = ngo("partition", "--dataset", "digits", *shards, "--seed", "3", "--out", file)
-    assert "70 to 72 for each of 10 workers" in out or "for each of 10 workers" in out
-    run = ["train", *SMALL, *shards, "--seed", "3", "--out"]
-    ngo(*run, tmp_path / "with", "--partition-file", file)
-    ngo(*run, tmp_path / "without")
-    first, second = (
-        pd.read_parquet(tmp_path / name / "metrics.parquet") for name in ("with", "without")
-    )
-    pd.testing.assert_frame_equal(first, second)
-
-
-def test_a_partition_is_told_in_numbers(tmp_path):
+def test_a_partition_is_told_in_numbers_and_its_file_gives_what_is_drawn_without(tmp_path):
     skewed = ["--partition", "quantity", "--smallest", "20", "--beta", "0.3", "--workers", "4"]
     out = ngo("partition", "--dataset", "digits", *skewed, "--out", tmp_path / "p.parquet")
     assert "10 classes covered, Hellinger distance 0." in out
     sizes = pd.read_parquet(tmp_path / "p.parquet").groupby("worker").size()
     assert sizes.sum() == 1437
     assert sizes.min() >= 20
+    shards = ["--partition", "shards", "--shards", "40"]
+    file = tmp_path / "p.parquet"
+    out = ngo("partition", "--dataset", "digits", *shards, "--seed", "3", "--out", file)
+    assert "for each of 10 workers" in out
+    run = ["train", *SMALL, *shards, "--seed", "3", "--out"]
+    ngo(*run, tmp_path / "with", "--partition-file", file)
+    ngo(*run, tmp_path / "without")
+    made = [pd.read_parquet(tmp_path / f"{name}/metrics.parquet") for name in ("with", "without")]
+    pd.testing.assert_frame_equal(*made)
 
 
 def test_runs_lists_what_a_config_trains():
@@ -76,8 +81,32 @@ def test_runs_finds_mistakes_in_claims(tmp_path, caplog):
     own.write_text(f"tier: mine\nclaims: {claims}\n")
     ngo("runs", *configs)
     assert f"claims: {str(claims)!r} is not there yet" in caplog.text
-    claims.write_text(
-        "claims: {a: {place: x, says: y, kind: order, from: table1, quantity: level,"
-        " with: {value: acuracy}, above: 0}}"
-    )
+    level = "from: table1, quantity: level, with: {value: acuracy}, above: 0"
+    claims.write_text(f"claims: {{a: {{place: x, says: y, kind: order, {level}}}}}")
     assert mistake("runs", *configs).startswith("claims.a.with.value: 'acuracy' is unknown")
+
+
+def listed(*arguments):
+    """What is said of each field, by its name."""
+    table = ngo("fields", *arguments).split("\n\n")[1]
+    entries = re.split(r"\n(?=\S)", table)
+    pairs = (" ".join(entry.split()).split(" ", 1) for entry in entries)
+    return dict(pairs)
+
+
+def test_every_field_is_listed_with_its_meaning_its_values_and_its_readers():
+    found = listed()
+    assert list(found) == list(FIELDS)
+    told = "Dirichlet concentration: a number, above 0, at most 1,000,000. Default 0.5. "
+    assert found["beta"] == told + "Read with partition dirichlet, dirichlet_min, quantity."
+    assert found["kept_share"].endswith("Default 0.01. Read with compression random_k, top_k.")
+    tasks = "classification, next_character, regression, vae. Default classification."
+    assert found["task"] == f"learning task: {tasks}"
+
+
+def test_options_of_plugins_are_listed(own_entries, tmp_path):
+    path = tmp_path / "limits.py"
+    path.write_text(PLUGIN)
+    told = "largest pull: a number, above 0, at most 9. Default 0.5. Read with coupling limited."
+    assert listed("--plugin", path)["limit"] == told
+    assert plugins.loaded()

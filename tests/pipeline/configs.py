@@ -24,13 +24,9 @@ def config_of(tier="demo"):
     return copy.deepcopy(read(tier))
 
 
+@cache
 def plan_of_tier(tier="demo"):
     """The plan of a shipped config: not to be changed."""
-    return _plan(tier)
-
-
-@cache
-def _plan(tier):
     with chdir(REPOSITORY):
         made = plan_of(read(tier))
         assert made.ledger  # its files are read here

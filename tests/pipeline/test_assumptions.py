@@ -4,6 +4,8 @@ from conftest import CONFIGS, REPOSITORY
 from ngo.pipeline.assumptions import as_markdown, assumptions, of_paper
 from verdicts.registry import UserError
 
+BASE = CONFIGS[0]
+
 
 def found(tmp_path, *texts):
     """{key: (value, reason, file's name)} of config files with these texts, the first lowest."""
@@ -13,7 +15,7 @@ def found(tmp_path, *texts):
     return {item.key: (item.value, item.reason, item.file.stem) for item in assumptions(files)}
 
 
-def test_keys_lead_through_mappings_and_lists(tmp_path):
+def test_keys_lead_through_mappings_and_lists_and_a_reason_holds_for_all_of_a_value(tmp_path):
     text = """\
 seeds: [0, 1] # assumed: two
 training:
@@ -26,17 +28,6 @@ training:
     levels:
       - 3
       - 4 # assumed: enough
-"""
-    assert found(tmp_path, text) == {
-        "seeds": ([0, 1], "two", "a"),
-        "training.fig4.compare[0].p": ([0.5, 0.9], "a sweep", "a"),
-        "training.fig4.compare[1].topology": ("ring", "the default", "a"),
-        "training.fig4.levels[1]": (4, "enough", "a"),
-    }
-
-
-def test_a_reason_beside_a_key_holds_for_all_of_its_value(tmp_path):
-    text = """\
 fig8: # assumed: all of it
   gamma: 1
   p: 0.9 # assumed: its own
@@ -45,13 +36,22 @@ cases:
 grid: [0.1,
   0.2, # assumed: the middle
   0.3] # assumed: the list
+b: 'y' # Section 2; assumed: single quotes
+c: z#assumed:no
+f: 2 # assumed: with # and | inside
 """
     assert found(tmp_path, text) == {
+        "seeds": ([0, 1], "two", "a"),
+        "training.fig4.compare[0].p": ([0.5, 0.9], "a sweep", "a"),
+        "training.fig4.compare[1].topology": ("ring", "the default", "a"),
+        "training.fig4.levels[1]": (4, "enough", "a"),
         "fig8": ({"gamma": 1, "p": 0.9}, "all of it", "a"),
         "fig8.p": (0.9, "its own", "a"),
         "cases[0]": ({"method": "ngo", "p": 0.9}, "the item", "a"),
         "grid[1]": (0.2, "the middle", "a"),
         "grid": ([0.1, 0.2, 0.3], "the list", "a"),
+        "b": ("y", "Section 2; single quotes", "a"),
+        "f": (2, "with # and | inside", "a"),
     }
 
 
@@ -74,29 +74,12 @@ compare:
   - gamma: 1
 nested: {x: 3}
 """
-    expected = {
-        "lr": (0.2, "overlay", "b"),
-        "gamma": (2, "overlay", "b"),
-        "kept": (3, "base", "a"),
-        "cases": ([1, 2], "base", "a"),
-        "nested": ({"x": 3, "y": 2}, "base", "a"),
-    }
+    kept = {"kept": (3, "base", "a"), "cases": ([1, 2], "base", "a")}
+    kept["nested"] = ({"x": 3, "y": 2}, "base", "a")
+    expected = {"lr": (0.2, "overlay", "b"), "gamma": (2, "overlay", "b"), **kept}
     assert found(tmp_path, base, overlay) == expected
     last = found(tmp_path, base, overlay, "lr: 0.3\nkept: 4 # assumed: last\n")
-    assert last == {**{k: v for k, v in expected.items() if k != "lr"}, "kept": (4, "last", "c")}
-
-
-def test_what_a_comment_is(tmp_path):
-    text = """\
-b: 'y' # Section 2; assumed: single quotes
-c: z#assumed:no
-e: 1 # plain
-f: 2 # assumed: with # and | inside
-"""
-    assert found(tmp_path, text) == {
-        "b": ("y", "Section 2; single quotes", "a"),
-        "f": (2, "with # and | inside", "a"),
-    }
+    assert last == {**kept, "gamma": expected["gamma"], "kept": (4, "last", "c")}
 
 
 def test_a_reason_beside_no_value_is_told(tmp_path):
@@ -104,21 +87,15 @@ def test_a_reason_beside_no_value_is_told(tmp_path):
         found(tmp_path, "a: 1\n# assumed: what?\n")
 
 
-BASE = CONFIGS[0]
-
-
-def by_key(*configs):
-    return {item.key: item for item in assumptions(configs)}
-
-
 def test_another_paper_has_its_own_values_and_those_of_the_base_that_its_runs_use():
     own = REPOSITORY / "papers/d2/config.yaml"
     found = of_paper([BASE, own])
     stated = [item for item in found if item.file == own]
-    assert {item.key for item in stated} == set(by_key(own))
-    others = {item.key for item in found} - set(by_key(own))
+    keys = {item.key for item in assumptions([own])}
+    assert {item.key for item in stated} == keys
+    others = {item.key for item in found} - keys
     assert others == {"defaults.gamma_decay", "defaults.batch_size"}
-    assert len(of_paper([BASE])) == len(by_key(BASE)) > 100
+    assert len(of_paper([BASE])) == len(assumptions([BASE])) > 100
 
 
 def test_a_users_own_study_has_no_values_of_the_ngo_paper(tmp_path):

@@ -30,6 +30,7 @@ from ngo.training.run import run, turns
 from verdicts.registry import UserError
 
 SPECS = [tiny(method=method, seed=seed) for method in ("gossip", "ngo") for seed in (0, 1)]
+HOOKS = ("first step", "last step", "last evaluation", "writing", "between runs", "failing")
 
 
 class Trainer:
@@ -86,9 +87,6 @@ def test_a_job_trains_what_is_missing_and_nothing_twice(trainer):
     assert [path.read_bytes() for path in metrics(SPECS[:3])] == made
     assert trainer.job(SPECS[:3]) == (table, [])
     assert table.read_bytes() == first
-
-
-def test_the_table_of_a_job_is_that_of_its_runs(trainer):
     table, _ = trainer.job()
     assert str(table) == "results/test/jobs/own.parquet"
     found = pd.read_parquet(table)
@@ -159,9 +157,7 @@ def test_models_that_are_asked_for_later_are_made(trainer):
 
 
 @pytest.mark.parametrize("finished", [True, False])
-def test_a_run_that_another_process_trains_comes_last_and_is_not_trained_twice(
-    finished, trainer, caplog, tmp_path
-):
+def test_a_run_of_another_process_comes_last_once(finished, trainer, caplog, tmp_path):
     caplog.set_level("INFO")
     folder = RUNS / SPECS[0].id
     folder.mkdir(parents=True)
@@ -249,9 +245,6 @@ def pressed(hook, number, trainer, patch):
         patch.setattr(Trainer, "ended", press)
     else:
         patch.setattr(training_run, "at_checkpoint", fails)
-
-
-HOOKS = ("first step", "last step", "last evaluation", "writing", "between runs", "failing")
 
 
 @pytest.mark.parametrize("width", [1, 4])

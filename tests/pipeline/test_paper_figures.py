@@ -5,43 +5,24 @@ import yaml
 from books import write_book
 from configs import plan_of
 from conftest import REPOSITORY
+from runs import run_in
 
 from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
 from ngo.pipeline.paper_figures import paper_of
 from ngo.pipeline.paths import NGO
+from ngo.training.tidy import aggregate, write_tidy
 from verdicts.registry import UserError
 
-PAPER = {
-    "name": "own",
-    "title": "Own",
-    "authors": "A. Author",
-    "address": "",
-    "claim": "All holds.",
-}
+PAPER = {"name": "own", "title": "Own", "authors": "A", "address": "", "claim": "All holds."}
 SHORT = {"dataset": "digits", "partition": "iid", "workers": 4, "epochs": 0.2, "batch_size": 8}
-OVERLAY = {
-    "paper": PAPER,
-    "tier": "own",
-    "claims": "papers/own/claims.yaml",
-    "only": ["first", "second"],
-    "seeds": [0],
-    "settings": {"short": SHORT},
-    "training": {
-        name: {"settings": ["short"], "compare": [{"method": "ngo", "topology": "ring"}]}
-        for name in ("first", "second")
-    },
-    "figures": {
-        "shown": {
-            "section": "1",
-            "reads": "first",
-            "figure": False,
-            "tables": ["shown"],
-            "values": {"least": [0, 1]},
-        },
-    },
-    "artefacts": {"shown": {"least": 0.5}},
-}
+NAMES = ["first", "second"]
+ONE = {"settings": ["short"], "compare": [{"method": "ngo", "topology": "ring"}]}
+TABLE = {"section": "1", "reads": "first", "figure": False, "tables": ["shown"]}
+OVERLAY = {"paper": PAPER, "tier": "own", "claims": "papers/own/claims.yaml", "seeds": [0]}
+OVERLAY |= {"only": NAMES, "settings": {"short": SHORT}, "training": dict.fromkeys(NAMES, ONE)}
+OVERLAY["figures"] = {"shown": {**TABLE, "values": {"least": [0, 1]}}}
+OVERLAY["artefacts"] = {"shown": {"least": 0.5}}
 CLAIMS = {
     "a": {"place": "1", "says": "It learns", "kind": "order", "from": "first", "shows": "shown",
           "quantity": "level", "above": 0},
@@ -54,19 +35,18 @@ CELLS = (
     "made = {'printed': printed, 'caption': caption, 'runs': metrics}\n"
     "plots.save('shown', numbers, **made, out=out)",
 )
-
-
-def write_shown(folder, title="A table"):
-    given = "metrics = 'first.parquet'\nleast = 0.1\nout = 'results/own'"
-    text = f"# {title}\n\nWhether it learns."
-    return write_book(folder / "notebooks/shown.ipynb", *CELLS, parameters=given, text=text)
+MYEXP = {"settings": ["small"], "compare": [{"method": ["dsgd", "ngo"]}]}
+MINE = {"tier": "mine", "only": ["myexp"], "settings": {"small": SHORT}}
+MINE["training"] = {"myexp": MYEXP}
 
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """A paper in a folder of the user's, who works in another folder than the repository."""
     folder = tmp_path / "papers/own"
-    write_shown(folder)
+    given = "metrics = 'first.parquet'\nleast = 0.1\nout = 'results/own'"
+    text = "# A table\n\nWhether it learns."
+    write_book(folder / "notebooks/shown.ipynb", *CELLS, parameters=given, text=text)
     (folder / "config.yaml").write_text(yaml.safe_dump(OVERLAY))
     (folder / "claims.yaml").write_text(yaml.safe_dump({"claims": CLAIMS}))
     monkeypatch.chdir(tmp_path)
@@ -84,11 +64,7 @@ def test_a_new_paper_is_a_new_folder(own, tmp_path):
     assert planned.artefacts["second"].of_experiment
     assert planned.artefacts["shown"].notebook.as_posix() == "papers/own/notebooks/shown.ipynb"
     assert [claim.shows for claim in planned.ledger.claims.values()] == ["shown"]
-    from runs import run_in
-
-    from ngo.training.tidy import aggregate, write_tidy
-
-    for name in ("first", "second"):
+    for name in NAMES:
         for spec in planned.training[name]:
             run_in(spec, tmp_path / "results/runs" / spec.id, overwrite=True)
         (tmp_path / "results/own/metrics").mkdir(exist_ok=True, parents=True)
@@ -99,26 +75,20 @@ def test_a_new_paper_is_a_new_folder(own, tmp_path):
         execute(entry.notebook, tmp_path / f"{name}.ipynb", given)
         for path in entry.outputs():
             assert (tmp_path / "results/own" / path).stat().st_size > 0
-    assert (
-        "Accuracy by epoch. Tier own; data: digits"
-        in (tmp_path / "results/own/tables/shown.md").read_text()
-    )
+    shown = (tmp_path / "results/own/tables/shown.md").read_text()
+    assert "Accuracy by epoch. Tier own; data: digits" in shown
 
 
-def test_a_name_without_a_folder_is_one_line(own):
+def test_a_name_without_a_folder_and_a_figure_without_a_notebook_are_one_line(own):
     config = read_config(configs(own))
     config["paper"] = {**PAPER, "name": "ow"}
     names = ", ".join(sorted(["ngo", "own", *(path.name for path in REPOSITORY.glob("papers/*"))]))
     message = rf"^paper.name: 'ow' is unknown; allowed: {names}. Did you mean 'own'\?$"
     with pytest.raises(UserError, match=message):
         plan_of(config)
-
-
-def test_a_figure_without_a_notebook_is_one_line(own):
     (own / "notebooks/shown.ipynb").unlink()
-    with pytest.raises(
-        UserError, match=r"^figures.shown: there is no .*; examples/figure.ipynb is"
-    ):
+    message = r"^figures.shown: there is no .*; examples/figure.ipynb is"
+    with pytest.raises(UserError, match=message):
         plan_of(read_config(configs(own))).artefacts  # noqa: B018
 
 
@@ -136,14 +106,6 @@ def test_a_config_without_a_paper_has_the_one_of_its_tier(tier, name):
     assert paper_of({"tier": tier}).title
 
 
-MINE = {
-    "tier": "mine",
-    "only": ["myexp"],
-    "settings": {"small": SHORT},
-    "training": {"myexp": {"settings": ["small"], "compare": [{"method": ["dsgd", "ngo"]}]}},
-}
-
-
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
     """The plan of a study of a user's own, in a clone of the repository."""
@@ -157,15 +119,12 @@ def mine(tmp_path, monkeypatch):
     return planned
 
 
-def test_a_users_own_study_is_not_headed_by_the_ngo_paper(mine):
+def test_a_users_own_study_has_nothing_of_the_ngo_paper_unless_it_makes_its_tables(mine):
     paper = mine().paper
     assert (paper.name, paper.title) == ("", "mine")
     assert not paper.authors + paper.address + paper.claim
     paper = mine(paper={"title": "Rings of mine", "authors": "Me"}).paper
     assert (paper.title, paper.authors, paper.address) == ("Rings of mine", "Me", "")
-
-
-def test_a_users_own_study_has_neither_the_claims_nor_the_questions_of_the_ngo_paper(mine):
     planned = mine()
     assert planned.findings is None
     assert planned.ledger.claims == {}
@@ -174,9 +133,6 @@ def test_a_users_own_study_has_neither_the_claims_nor_the_questions_of_the_ngo_p
     both = mine(claims="mine-claims.yaml", only=["myexp", "tableS1"])
     assert both.paper.name == NGO  # it makes a table of the paper
     assert both.findings is None
-
-
-def test_a_tier_that_makes_one_table_of_the_ngo_paper_is_headed_by_it(mine):
     planned = mine(only=["myexp", "tableS1"])
     assert planned.paper.title.startswith("Finite-Time Consensus Learning")
     assert planned.claims == "config/reference/claims.yaml"

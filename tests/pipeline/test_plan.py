@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 import yaml
 from configs import TIERS, config_of, plan_of, plan_of_tier
@@ -8,6 +10,8 @@ from ngo.pipeline.config import read_config
 from verdicts.quantities import QUANTITIES, Quantity
 from verdicts.registry import UserError
 
+OTHERS = [paths for paths in tiers() if paths[-1].stem not in ("config", *TIERS)]
+
 
 @pytest.mark.parametrize("tier", TIERS)
 def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
@@ -15,24 +19,15 @@ def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
     assert plan.tier == tier
     runs = plan.training["table1"]
     cells = {(r.dataset, r.partition == "iid", r.topology, r.method, r.seed) for r in runs}
-    seeds = {  # how many, by data set
-        "paper": {"mnist": 10, "cifar10": 10, "tinyimagenet": 10},
-        "laptop": {"mnist": 20, "cifar10": 10},
-        "demo": {"digits": 2},
-    }
+    seeds = {"demo": {"digits": 2}, "laptop": {"mnist": 20, "cifar10": 10}}
+    seeds["paper"] = dict.fromkeys(("mnist", "cifar10", "tinyimagenet"), 10)
     first = config.get("first_seed", 0)
-    methods = [(None, "centralized")] + [
-        (topology, method)
-        for topology in ("ring", "random", "complete")
-        for method in ("gossip", "ngo")
-    ]
-    assert cells == {
-        (d, iid, t, q, s)
-        for d, count in seeds[tier].items()
-        for iid in (True, False)
-        for t, q in methods
-        for s in range(first, first + count)
-    }
+    methods = [(None, "centralized"), *product(("ring", "random", "complete"), ("gossip", "ngo"))]
+    expected = set()
+    for name, count in seeds[tier].items():
+        for iid, method, seed in product((True, False), methods, range(first, first + count)):
+            expected.add((name, iid, *method, seed))
+    assert cells == expected
     assert len(runs) == len(cells) == len({r.id for r in runs})
 
 
@@ -48,15 +43,14 @@ def test_every_artefact_has_its_data(tier):
             assert table in plan.training or of in planned[kind], (name, table)
 
 
-@pytest.mark.parametrize("tier", ["demo"])
-def test_runs_of_a_seed_share_their_partition(tier):
+def test_runs_of_a_seed_share_their_partition():
     """What differs in the method alone has the same data on each worker."""
     shared = {}
-    for spec in plan_of_tier(tier).runs.values():
+    for spec in plan_of_tier().runs.values():
         key = tuple(spec.partition_fields.items())
         shared.setdefault(key, set()).add(spec.partition_id)
     assert all(len(ids) == 1 for ids in shared.values())
-    table1 = plan_of_tier(tier).training["table1"]
+    table1 = plan_of_tier().training["table1"]
     tasks = {(spec.dataset, spec.partition, spec.seed) for spec in table1}
     assert len({spec.partition_id for spec in table1}) == len(tasks)
 
@@ -71,11 +65,7 @@ def test_models_are_kept_where_an_experiment_asks_for_them():
     assert not any(run in plan.snapshots for run in (r.id for r in plan.training["table1_tuned"]))
 
 
-@pytest.mark.parametrize(
-    "paths",
-    [paths for paths in tiers() if paths[-1].stem not in ("config", *TIERS)],
-    ids=lambda paths: paths[-1].stem,
-)
+@pytest.mark.parametrize("paths", OTHERS, ids=lambda paths: paths[-1].stem)
 def test_every_other_tier_is_valid(paths):
     assert plan_of(read_config(paths)).runs
 
@@ -92,9 +82,8 @@ def claims_file(path, **changes):
 
 @pytest.fixture
 def own_level(monkeypatch):
-    monkeypatch.setitem(
-        QUANTITIES, "own_level", Quantity("own_level", lambda rows: rows, cases=False)
-    )
+    quantity = Quantity("own_level", lambda rows: rows, cases=False)
+    monkeypatch.setitem(QUANTITIES, "own_level", quantity)
 
 
 @pytest.mark.usefixtures("own_level")
@@ -103,19 +92,13 @@ def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
     plan = plan_of(claims_file(tmp_path, **{"from": named}))
     made = ["classes_figS2", "runs", "spectra_tableS1", "table1"]
     assert plan.tables("claims") == made
-    assert plan.inputs("claims") == {
-        "metrics": [f"results/demo/metrics/{name}.parquet" for name in made],
-        "claims": str(tmp_path / "own.yaml"),
-        "published": [],
-    }
-    assert plan.parameters("claims") == {
-        "metrics": plan.inputs("claims")["metrics"], "claims": str(tmp_path / "own.yaml"),
-        "network": {}, "out": "results/demo",
-    }  # fmt: skip
-    assert plan.inputs("tableS1") == {
-        "metrics": "results/demo/metrics/spectra_tableS1.parquet",
-        "reference": "config/reference/tableS1_spectral_gap.csv",
-    }
+    both = {"metrics": [f"results/demo/metrics/{name}.parquet" for name in made]}
+    both["claims"] = str(tmp_path / "own.yaml")
+    assert plan.inputs("claims") == {**both, "published": []}
+    assert plan.parameters("claims") == {**both, "network": {}, "out": "results/demo"}
+    metrics, reference = plan.inputs("tableS1").values()
+    assert metrics == "results/demo/metrics/spectra_tableS1.parquet"
+    assert reference == "config/reference/tableS1_spectral_gap.csv"
     published = plan_of_tier().inputs("claims")["published"]
     assert "config/reference/tableA2_cifar10_loss.csv" in published
 
@@ -133,9 +116,7 @@ def test_a_measurement_has_the_commands_defaults_of_what_is_not_stated():
     config = config_of("demo")
     config["spectra"] = {"mine": {"topology": ["ring"]}}
     planned = plan_of(config).measures["spectra"]["mine"]
-    assert planned == {
-        **{"topology": ["ring"], "workers": [4, 16, 36, 64]},
-        **{"u": 0.4, "draws": 200, "seed": 0},  # the optional decay stays out
-    }
+    expected = {"topology": ["ring"], "workers": [4, 16, 36, 64], "u": 0.4, "draws": 200, "seed": 0}
+    assert planned == expected  # the optional decay stays out
     config["spectra"] = {"mine": {**planned, "workers": [4]}}
     assert plan_of(config).measures["spectra"]["mine"] == {**planned, "workers": [4]}

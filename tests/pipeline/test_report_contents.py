@@ -29,17 +29,8 @@ from verdicts.registry import UserError
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 DEMO = planned("config/demo.yaml")
 SHOWN = DEMO.artefacts
-RECORD = {
-    "source": "abc",
-    "device": "cpu",
-    "wall_seconds": 1,
-    "started": "2026-11-22T12:00:00+00:00",
-}
-
-
-def only(rows):
-    """Rows of claims, without cells."""
-    return lambda path: rows if path.stem == CLAIMS else []
+RECORD = {"source": "abc", "device": "cpu", "wall_seconds": 1}
+RECORD["started"] = "2026-11-22T12:00:00+00:00"
 
 
 def write_table(stem: Path, text: str) -> None:
@@ -85,7 +76,7 @@ def made(contents, root, monkeypatch):
     return contents
 
 
-def test_every_artefact_is_there_with_the_ledger_last(made):
+def test_both_pages_have_every_artefact_and_every_claim(made):
     assert {entry.name for entry in made.shown} == set(SHOWN)
     assert made.shown[-1].name == made.ledger == CLAIMS
     assert made.tier == "demo"
@@ -93,6 +84,18 @@ def test_every_artefact_is_there_with_the_ledger_last(made):
     for entry in made.shown:
         assert entry.about
         assert "Tier demo" not in entry.about
+    html, markdown = html_page(made), paper_markdown(made, "own")
+    for entry in SHOWN.values():
+        for name in entry.tables:
+            assert f"About &lt;{name}&gt;" in html
+            assert (f"About &lt;{name}>" in markdown) == (entry.name != CLAIMS)
+        if entry.figure:
+            assert f"![{entry.title}](../images/own/{entry.name}.png)" in markdown
+        assert f"{escape(entry.title)} <a" in html
+    assert html.count("<img") == sum(entry.figure for entry in SHOWN.values())
+    for shown in ROWS:
+        assert html.count(f'<tr id="{shown.anchor}"') == 1
+        assert markdown.count(f'<a id="{shown.anchor}">') == 1
 
 
 def test_a_claim_whose_table_is_left_out_is_shown_by_the_ledger(root, monkeypatch, tmp_path):
@@ -105,9 +108,7 @@ def test_a_claim_whose_table_is_left_out_is_shown_by_the_ledger(root, monkeypatc
     assert {made.target(row) for row in made.rows} == {CLAIMS}
 
 
-def test_the_pages_say_which_claims_were_registered_before_their_first_run(
-    root, monkeypatch, tmp_path
-):
+def test_pages_say_which_claims_were_registered_before_runs(root, monkeypatch, tmp_path):
     shutil.copytree(root / "config", tmp_path / "config")
     (tmp_path / "results").symlink_to(root / "results")
     monkeypatch.chdir(tmp_path)
@@ -116,7 +117,8 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     first, second, third = trained[:3]
     (measured, *_) = (name for name in groups if name not in trained)
     rows = [row(name, shows="") for name in (first, second, third, measured)]
-    monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", only(rows))
+    read = "ngo.pipeline.report_contents.read_rows"
+    monkeypatch.setattr(read, lambda path: rows if path.stem == CLAIMS else [])
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (21, 23))
     forms = DEMO.ledger.forms
     entries = {id: [Entry(form, late, "")] for id, form in forms.items()}
@@ -133,21 +135,6 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
         assert text.count("added after its first run") == 1
     file.unlink()
     assert {row.registered for row in report_contents(CONFIGS).rows} == {None}
-
-
-def test_both_pages_have_every_table_and_figure_and_every_claim(made):
-    html, markdown = html_page(made), paper_markdown(made, "own")
-    for entry in SHOWN.values():
-        for name in entry.tables:
-            assert f"About &lt;{name}&gt;" in html
-            assert (f"About &lt;{name}>" in markdown) == (entry.name != CLAIMS)
-        if entry.figure:
-            assert f"![{entry.title}](../images/own/{entry.name}.png)" in markdown
-        assert f"{escape(entry.title)} <a" in html
-    assert html.count("<img") == sum(entry.figure for entry in SHOWN.values())
-    for shown in ROWS:
-        assert html.count(f'<tr id="{shown.anchor}"') == 1
-        assert markdown.count(f'<a id="{shown.anchor}">') == 1
 
 
 def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):

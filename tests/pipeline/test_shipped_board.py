@@ -33,7 +33,7 @@ def made(repository):
     return found
 
 
-def test_an_archive_gives_a_row_for_its_paper_and_one_for_each_claim(repository):
+def test_a_paper_and_each_claim_have_a_row_and_without_an_archive_it_is_not_run(repository):
     found = made(repository)
     (paper,) = found.papers
     archive = repository / paper.archive
@@ -48,9 +48,6 @@ def test_an_archive_gives_a_row_for_its_paper_and_one_for_each_claim(repository)
     assert claims["gossip-learns"].runs == 2
     assert (claims["time"].verdict, claims["time"].scale, claims["time"].runs) == ("not run", "", 0)
     assert made(repository).files() == found.files()
-
-
-def test_a_paper_without_an_archive_is_not_run(repository):
     folder = repository / "papers/other"
     folder.mkdir(parents=True)
     paper = {"name": "other", "title": "Other", "authors": "A", "address": "", "claim": "So."}
@@ -73,9 +70,6 @@ def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
 def test_the_board_of_the_repository_is_of_its_archives():
     """``make verify-shipped`` makes its verdicts again."""
     archives = {tier: path.read_bytes() for tier, path in shipped_metrics(REPOSITORY).items()}
-    known = {
-        paper.tier: paper.sha256
-        for paper in read_board(REPOSITORY / "docs/board").papers
-        if paper.archive
-    }
+    papers = read_board(REPOSITORY / "docs/board").papers
+    known = {paper.tier: paper.sha256 for paper in papers if paper.archive}
     assert known == {tier: sha256(content) for tier, content in archives.items()}, "run make board"

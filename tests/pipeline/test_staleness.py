@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import pytest
 from shipped_plans import planned
 
 from ngo.common import versions
@@ -11,11 +10,6 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline import staleness
 from ngo.training.spec_checks import resolve
-
-
-@pytest.fixture(scope="module")
-def demo():
-    return planned("config/demo.yaml")
 
 
 def measured(**changes):
@@ -48,22 +42,15 @@ def test_a_figure_follows_the_libraries_that_draw(monkeypatch):
     assert staleness.artefact("fig4", []) != before
 
 
-def test_a_measurement_follows_its_values_its_number_the_libraries_and_plugins(
-    tmp_path, monkeypatch
-):
+def test_a_measurement_follows_its_values_number_libraries_and_plugins(tmp_path, monkeypatch):
     plugin = tmp_path / "mine.py"
     plugin.write_text("")
     installed = versions.installed()
-    found = [
-        measured(),
-        measured(draws=3),
-        staleness.measurement("theory", {"topology": ["ring"]}, []),
-    ]
-    found.append(staleness.measurement("spectra", {"topology": ["ring"]}, [plugin]))
-    for place, value in (
-        ("ngo.training.results_version.RESULTS_VERSION", 10**6),
-        ("ngo.common.versions.installed", lambda *_: {**installed, "numpy": "99.0"}),
-    ):
+    ring = {"topology": ["ring"]}
+    found = [measured(), measured(draws=3), staleness.measurement("theory", ring, [])]
+    found.append(staleness.measurement("spectra", ring, [plugin]))
+    libraries = "ngo.common.versions.installed", lambda *_: {**installed, "numpy": "99.0"}
+    for place, value in (("ngo.training.results_version.RESULTS_VERSION", 10**6), libraries):
         with monkeypatch.context() as patched:
             patched.setattr(place, value)
             found.append(measured())
@@ -107,7 +94,8 @@ def test_a_measurement_follows_the_file_that_an_option_names(tmp_path, monkeypat
     assert len(found) == 2
 
 
-def test_the_page_follows_the_texts_that_no_rule_makes(demo, tmp_path):
+def test_the_page_follows_the_texts_that_no_rule_makes(tmp_path):
+    demo = planned("config/demo.yaml")
     text = tmp_path / "findings.yaml"
     text.write_text("a")
     findings, claims = str(text), str(tmp_path / "claims.yaml")

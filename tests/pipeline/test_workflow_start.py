@@ -54,7 +54,6 @@ def refused(plan, configs=(), forced=False):
     before = sorted(map(str, Path.cwd().rglob("*")))
     with pytest.raises(UserError) as told:
         workflow_start.check(plan, configs, forced=forced)
-    assert "\n" not in str(told.value)
     assert sorted(map(str, Path.cwd().rglob("*"))) == before
     return str(told.value)
 
@@ -103,10 +102,8 @@ def test_files_of_jobs_are_written_where_their_bytes_differ(folder):
     made, drawn = small()
     workflow_start.begin(made, drawn, folder, "demo")
     files = [Path(job.file) for job in (*made, *drawn)]
-    assert [str(path) for path in files] == [
-        "results/demo/jobs/own-one.json",
-        "results/demo/partitions/one.json",
-    ]
+    names = ["results/demo/jobs/own-one.json", "results/demo/partitions/one.json"]
+    assert [str(path) for path in files] == names
     assert [path.read_text() for path in files] == [job.text for job in (*made, *drawn)]
     os.utime(files[0], ns=(1, 1))
     files[1].write_bytes(b"\xff")

@@ -49,13 +49,9 @@ def write_universes(folder, difference, count=60, claims=UNIVERSES):
     Every tenth universe is untrained.
     """
     stream = np.random.default_rng(0)
-    settings = pd.DataFrame(
-        {
-            "step": stream.permutation(count) / count,
-            "rate": 10 ** (stream.permutation(count) / count - 3),
-            "rule": stream.choice(["sgd", "adam"], count),
-        }
-    )
+    steps, rates = (stream.permutation(count) / count for _ in "sr")
+    settings = pd.DataFrame({"step": steps, "rate": 10 ** (rates - 3)})
+    settings["rule"] = stream.choice(["sgd", "adam"], count)
     rows = []
     for universe, own in settings.iterrows():
         scores = {"whole": 10 if universe % 10 == 9 else 90, "A": 70, "B": 70 + difference(own)}

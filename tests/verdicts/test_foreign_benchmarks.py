@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from conftest import REPOSITORY
 from scipy import stats
+from slow_reference import holm
 
 import verdicts
 
@@ -27,33 +28,23 @@ def judged(request):
     return request.param, verdicts.check(folder / "claims.yaml", folder)
 
 
-def holm(p_values):
-    """Holm's adjusted p values, of a dictionary of p values."""
-    ordered, adjusted, highest = sorted(p_values, key=p_values.get), {}, 0.0
-    for place, name in enumerate(ordered):
-        highest = max(highest, min(1.0, (len(ordered) - place) * p_values[name]))
-        adjusted[name] = highest
-    return adjusted
-
-
 def decided(values, expected, side, margins=None):
     """The verdicts of a family by Student's t tests; ``values`` are one number a seed, by claim.
 
     A difference within a claim's ``margins`` is none.
     """
     tests = {name: stats.ttest_1samp(each, expected[name]) for name, each in values.items()}
-    adjusted = holm({name: test.pvalue for name, test in tests.items()})
-    found = {name: side * test.statistic > 0 for name, test in tests.items()}
-    told = {
-        name: "undecided" if adjusted[name] > 0.05 else "holds" if right else "reversed"
-        for name, right in found.items()
-    }
+    adjusted, _ = holm({name: test.pvalue for name, test in tests.items()})
+    told = {}
+    for name, test in tests.items():
+        right = "holds" if side * test.statistic > 0 else "reversed"
+        told[name] = right if adjusted[name] <= 0.05 else "undecided"
     alike = {}
     for name, margin in (margins or {}).items():
         low = stats.ttest_1samp(values[name], expected[name] - margin, alternative="greater")
         high = stats.ttest_1samp(values[name], expected[name] + margin, alternative="less")
         alike[name] = max(low.pvalue, high.pvalue)
-    return told | {name: "equivalent" for name, p in holm(alike).items() if p <= 0.05}
+    return told | {name: "equivalent" for name, p in holm(alike)[0].items() if p <= 0.05}
 
 
 def own_td3():
@@ -71,17 +62,16 @@ def own_td3():
         printed, sd, _ = TD3[env]
         error = math.hypot(sd / math.sqrt(10), own.std() / math.sqrt(len(own)))
         tests[f"table1-{env}"] = 2 * stats.norm.sf(abs(own.mean() - printed) / error)
-    found |= {name: "not met" if p <= 0.05 else "consistent" for name, p in holm(tests).items()}
+    found |= {name: "not met" if p <= 0.05 else "consistent" for name, p in holm(tests)[0].items()}
     # All ten seeds have the printed value: their signs decide.
     return found | {"outperforms-InvertedPendulum": "equivalent"}
 
 
 def own_drqv2():
     table = pd.read_csv(EXAMPLES / "drqv2/runs.csv")
-    last = {
-        f"solves-humanoid-{task}": table[table["task"] == f"humanoid_{task}"]["last"]
-        for task in ("stand", "walk", "run")
-    }
+    tasks = table.groupby("task")["last"]
+    names = ("stand", "walk", "run")
+    last = {f"solves-humanoid-{name}": tasks.get_group(f"humanoid_{name}") for name in names}
     shares = table.pivot(index="seed", columns="task", values="in_8_hours").dropna().mean(axis=1)
     hours = {"most-tasks-in-8-hours": shares}
     return decided(last, dict.fromkeys(last, 500), 1) | decided(hours, dict.fromkeys(hours, 0.5), 1)
@@ -97,10 +87,8 @@ def own_num_embeddings():
     }
     found = {}
     for family, (of, to, limit) in families.items():
-        values = {
-            f"{family}-{data}": errors[data, of] - errors[data, to]
-            for data in table["data"].unique()
-        }
+        gaps = {data: errors[data, of] - errors[data, to] for data in table["data"].unique()}
+        values = {f"{family}-{data}": gap for data, gap in gaps.items()}
         margins = {} if family == "on-par" else dict.fromkeys(values, 0.01)
         found |= decided(values, dict.fromkeys(values, limit), -1, margins)
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 
 import verdicts
 from verdicts.cli import main
@@ -18,6 +19,8 @@ WANDB = """\
 "10","0.5","0.5","0.5",""
 "20","","","","0.7"
 """
+STEP_NAMES = ("Step", "_step", "global_step", "Timestep", "total timesteps", "time/total_timesteps")
+FILE = "step,loss\n1,0.5\n"
 
 
 def write(path, content):
@@ -165,14 +168,9 @@ def test_mlflow(tmp_path):
 
 
 def test_broken_runs_of_mlflow_are_told(tmp_path):
-    logged = {
-        "old": "1 0.9\n2 0.4\n",
-        "cut": "1 0.9 0\n2 0.4 1\n2 0.3",
-        "broken": "1 0.9 0\n2\n3 0.2 2\n",
-        "far": "1 0.9 9223372036854775808\n",
-        "huge": "1 1e400 0\n",
-        "near": "1 -inf 9007199254740993\n",
-    }
+    logged = {"old": "1 0.9\n2 0.4\n", "cut": "1 0.9 0\n2 0.4 1\n2 0.3", "huge": "1 1e400 0\n"}
+    logged |= {"far": "1 0.9 9223372036854775808\n", "near": "1 -inf 9007199254740993\n"}
+    logged["broken"] = "1 0.9 0\n2\n3 0.2 2\n"
     for name, text in logged.items():
         write(tmp_path / name / "meta.yaml", f"run_uuid: {name}\n")
         write(tmp_path / name / "metrics" / "loss", text)
@@ -212,10 +210,8 @@ def test_huggingface(tmp_path):
     history = [{"loss": 1.5, "step": 1, "epoch": 0.1}, {"eval_loss": 1.0, "step": 2}]
     write(tmp_path / "A-0/checkpoint-1/trainer_state.json", {"log_history": history[:1]})
     write(tmp_path / "A-0/checkpoint-2/trainer_state.json", {"log_history": history})
-    write(
-        tmp_path / "A-1/trainer_state.json",
-        {"log_history": [{"loss": 1, "step": 1}, {"loss": None, "step": 2}]},
-    )
+    gap = [{"loss": 1, "step": 1}, {"loss": None, "step": 2}]
+    write(tmp_path / "A-1/trainer_state.json", {"log_history": gap})
     write(tmp_path / "A-2/trainer_state.json", "{")
     table, preview = import_logs([tmp_path], "huggingface", "{method}-{seed}")
     assert table["step"].tolist() == [1, 2, 1, 2]
@@ -228,12 +224,13 @@ def test_files(tmp_path):
     for seed in (0, 1):
         write(tmp_path / f"A/seed{seed}.csv", f"Epoch,host,score\n1,x,{seed}\n2,x,{seed + 5}\n")
     write(tmp_path / "notes.csv", "some;text")
+    write(tmp_path / "A/seed2.csv", "step,loss\n")
     table, preview = import_logs([tmp_path], "files", "{method}/seed{seed}.csv")
-    assert table[["method", "seed", "step", "score"]].values.tolist() == [
-        ["A", "0", 1, 0], ["A", "0", 2, 5], ["A", "1", 1, 1], ["A", "1", 2, 6],
-    ]  # fmt: skip
+    assert table["method"].str.cat(table["seed"]).tolist() == ["A0", "A0", "A1", "A1"]
+    assert table[["step", "score"]].values.tolist() == [[1, 0], [2, 5], [1, 1], [2, 6]]
     assert set(table["host"]) == {"x"}
     assert "notes.csv does not fit" in preview
+    assert "seed2.csv' has a header and no row" in preview
 
 
 def logs_of(folder, **texts):
@@ -253,18 +250,13 @@ def test_a_run_without_its_last_values_has_diverged(tmp_path, lacking):
     assert "1 runs have no number at their end" in logs_of(tmp_path)[1]
 
 
-def test_rare_metrics_have_their_last_value_in_the_last_row(tmp_path):
+def test_rare_metrics_have_their_last_value_and_other_ends_are_told(tmp_path):
     lines = [f"{step},1,{step if step % 3 == 0 else ''}\n" for step in range(1, 9)]
     table, preview = logs_of(tmp_path, A_0="step,loss,acc\n" + "".join(lines))
     assert ends(table, "acc") == [6]
     assert "0 notes" in preview
-
-
-def test_runs_that_end_elsewhere_are_told(tmp_path):
-    long = "step,loss\n1,0.5\n2,0.4\n"
-    _, preview = logs_of(
-        tmp_path, A_0=long, A_1=long, A_2="step,loss\n1,0.5\n", B_0="round,loss\n1,2\n"
-    )
+    logs = {"A_0": FILE + "2,0.4\n", "A_1": FILE + "2,0.4\n", "A_2": FILE}
+    _, preview = logs_of(tmp_path, **logs, B_0="round,loss\n1,2\n")
     assert "1 of 4 runs end at another step than most: " in preview
     assert "A_2.csv' at 1, not 2" in preview
 
@@ -278,10 +270,9 @@ def test_diverged_is_true_in_any_row(tmp_path, words):
     table, preview = logs_of(tmp_path, A_0=text.format(*words), A_1=text.format("0", "False"))
     assert table["diverged"].tolist() == [True, True, False, False]
     assert "1 of 2 runs have diverged" in preview
-    chart = (
-        'Step,"A-0 - acc","A-0 - diverged","A-1 - acc","A-1 - diverged"\n1,2,{},2,0\n2,3,{},2,0\n'
-    )
-    write(tmp_path / "chart.csv", chart.format(*words))
+    names = ",".join(f'"A-{k} - {name}"' for k in (0, 1) for name in ("acc", "diverged"))
+    chart = f"Step,{names}\n1,2,{{}},2,0\n2,3,{{}},2,0\n".format(*words)
+    write(tmp_path / "chart.csv", chart)
     table = imported(tmp_path / "chart.csv", "wandb")
     assert table["diverged"].tolist() == [True, True, False, False]
 
@@ -295,63 +286,47 @@ def test_names_that_look_missing_survive(tmp_path):
     assert dict(zip(rows["method"], rows["attack"], strict=True)) == names
 
 
-STEP_NAMES = ("Step", "_step", "global_step", "Timestep", "total timesteps", "time/total_timesteps")
-
-
 @pytest.mark.parametrize("name", [*STEP_NAMES, "frames", "Frame", "iteration", "round", "Epoch"])
 def test_names_of_steps(tmp_path, name):
     table, _ = logs_of(tmp_path, A_0=f"fps,{name},loss\n1,10,1\n1,20,2\n")
     assert table["step"].tolist() == [10, 20]
 
 
-def test_files_without_a_row_are_named(tmp_path):
-    write(tmp_path / "other.csv", "step,loss\n1,2\n")
-    with pytest.raises(verdicts.UserError, match="A_0.csv' has a header and no row"):
-        logs_of(tmp_path, A_0="step,loss\n")
-    assert "A_0.csv' has a header and no row" in logs_of(tmp_path, A_1="step,loss\n1,2\n")[1]
-
-
 @pytest.mark.parametrize("name", ["Seed", " seed", "_seed", "SEED", "Diverged", "di verged"])
 def test_names_that_are_nearly_reserved(tmp_path, name):
-    with pytest.raises(verdicts.UserError, match="must be called") as error:
+    with pytest.raises(verdicts.UserError, match=f"'( ?){name.strip()}'.* must be called"):
         logs_of(tmp_path, A_0=f"step,{name},loss\n1,2,0.5\n2,3,0.5\n")
-    assert repr(name) in str(error.value) or repr(name.strip()) in str(error.value)
 
 
-FILE = "step,loss\n1,0.5\n"
-
-
-@pytest.mark.parametrize(
-    ("format", "name", "content", "told"),
-    [
-        ("files", "a.csv", "", "columns"),
-        ("files", "a.csv", b"\x00\xff\x00", "read"),
-        ("files", "a.csv", "step,loss\n1,0.5\n1,0.6\n", "at step 1"),
-        ("files", "a.csv", "step,loss\n1,0.5\n2,abc\n", "'abc' in row 2"),
-        ("files", "a.csv", "step,loss\n0.5,1\n", "whole"),
-        ("files", "a.csv", "x,loss\n1,1\n2,1\n", "--step"),
-        ("files", "a.csv", "step,loss\n1,\n", "no metric"),
-        ("files", "a.csv", "step,loss\n1,1e400\n", "too large"),
-        ("files", "a.csv", "step,loss\n1,1\n2,None\n", "'None' in row 2"),
-        ("files", "a.csv", "step,loss\n1e300,1\n", "2\\^63"),
-        ("files", "a.csv", "step,loss,diverged\n1,1,maybe\n", "'maybe'"),
-        ("files", "a.csv", "step,loss,seed\n1,1,1\n2,1,2\n", "seeds"),
-        ("wandb", "a.csv", FILE, "RUN - METRIC"),
-        ("huggingface", "trainer_state.json", "{", "trainer"),
-        ("huggingface", "trainer_state.json", "[" * 100_000, "trainer"),
-        ("huggingface", "trainer_state.json", '{"log_history": [{"loss": 1}]}', "trainer"),
-        ("mlflow", "r/meta.yaml", "!!python/object:os.system {}", "YAML"),
-        ("tensorboard", "x.tfevents", b"\xff" * 100, "event file"),
-        ("excel", "a.csv", FILE, "allowed: files"),
-    ],
+@cases(
+    "format, name, content, told",
+    ("files", "a.csv", "", "columns"),
+    ("files", "a.csv", "step,loss\n", "a.csv' has a header and no row"),
+    ("files", "a.csv", b"\x00\xff\x00", "read"),
+    ("files", "a.csv", "step,loss\n1,0.5\n1,0.6\n", "at step 1"),
+    ("files", "a.csv", "step,loss\n1,0.5\n2,abc\n", "'abc' in row 2"),
+    ("files", "a.csv", "step,loss\n0.5,1\n", "whole"),
+    ("files", "a.csv", "x,loss\n1,1\n2,1\n", "--step"),
+    ("files", "a.csv", "step,loss\n1,\n", "no metric"),
+    ("files", "a.csv", "step,loss\n1,1e400\n", "too large"),
+    ("files", "a.csv", "step,loss\n1,1\n2,None\n", "'None' in row 2"),
+    ("files", "a.csv", "step,loss\n1e300,1\n", "2\\^63"),
+    ("files", "a.csv", "step,loss,diverged\n1,1,maybe\n", "'maybe'"),
+    ("files", "a.csv", "step,loss,seed\n1,1,1\n2,1,2\n", "seeds"),
+    ("wandb", "a.csv", FILE, "RUN - METRIC"),
+    ("huggingface", "trainer_state.json", "{", "trainer"),
+    ("huggingface", "trainer_state.json", "[" * 100_000, "trainer"),
+    ("huggingface", "trainer_state.json", '{"log_history": [{"loss": 1}]}', "trainer"),
+    ("mlflow", "r/meta.yaml", "!!python/object:os.system {}", "YAML"),
+    ("tensorboard", "x.tfevents", b"\xff" * 100, "event file"),
+    ("excel", "a.csv", FILE, "allowed: files"),
 )
 def test_what_is_wrong_ends_in_a_line(tmp_path, capsys, format, name, content, told):
     if format == "tensorboard":
         pytest.importorskip("tensorboardX")
     write(tmp_path / name, content)
-    with pytest.raises(verdicts.UserError, match=told) as error:
+    with pytest.raises(verdicts.UserError, match=told):
         imported(tmp_path, format)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("format", FORMATS)

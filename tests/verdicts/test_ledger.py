@@ -18,6 +18,10 @@ from verdicts.row import as_table
 pytestmark = pytest.mark.usefixtures("quantities")
 
 NOISE = [-1.2, -0.5, 0.1, 0.4, 1.2]
+RING, COMPLETE = {"topology": "ring"}, {"topology": "complete"}
+CELLS = {"ring": RING, "complete": COMPLETE}
+HIGH = {"column": "score", "take": "min", "above": 2, "else": "untrained"}
+SIDES = {"of": {"method": "b"}, "minus": {"method": "a"}, "value": "score"}
 
 
 def runs(mean, topology="ring", dataset="mnist", noise=NOISE):
@@ -40,9 +44,8 @@ def judged(path, tables, claims, gates=None):
 
 
 def test_a_claim_is_judged_from_its_rows(tmp_path):
-    tables = pd.concat(
-        [runs(3), runs(-9, "complete"), runs(-9, dataset="digits")], ignore_index=True
-    )
+    tables = [runs(3), runs(-9, "complete"), runs(-9, dataset="digits")]
+    tables = pd.concat(tables, ignore_index=True)
     where = {"dataset": "mnist", "topology": "ring"}
     row = judged(tmp_path, tables, {"a": {"where": where, "unit": "points"}}).loc["a", ""]
     assert (row["verdict"], row["reason"], row["pairs"]) == ("holds", "", 5)
@@ -57,34 +60,23 @@ def test_a_claim_is_judged_from_its_rows(tmp_path):
 
 def test_a_family_is_adjusted_together_and_cells_within_their_claim(tmp_path):
     tables = pd.concat([runs(1.3), runs(0.1, "complete")], ignore_index=True)
-    cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
-    claims = {
-        "a": {"where": {"topology": "ring"}, "family": "f", "cells": {"again": {}}},
-        "b": {"where": {"topology": "complete"}, "family": "f"},
-        "c": {"where": {"topology": "ring"}},
-        "d": {"cells": cells},
-    }
+    claims = {"a": {"where": RING, "family": "f", "cells": {"again": {}}}}
+    claims["b"] = {"where": COMPLETE, "family": "f"}
+    claims |= {"c": {"where": RING}, "d": {"cells": CELLS}}
     found = judged(tmp_path, tables, claims)
-    assert list(found.index) == [
-        ("a", ""), ("a", "again"), ("b", ""), ("c", ""), ("d", ""), ("d", "ring"), ("d", "complete")
-    ]  # fmt: skip
-    assert found.loc[("c", ""), "verdict"] == "holds"
-    assert found.loc[("a", "again"), "verdict"] == "holds"
-    assert found.loc[("a", ""), "verdict"] == "undecided"
+    names = ["/".join(each) for each in found.index]
+    assert names == ["a/", "a/again", "b/", "c/", "d/", "d/ring", "d/complete"]
+    some = [("c", ""), ("a", "again"), ("a", ""), ("d", "ring")]
+    assert found.loc[some, "verdict"].tolist() == ["holds", "holds", "undecided", "undecided"]
     assert found.loc[("a", ""), "p_adjusted"] == pytest.approx(2 * found.loc[("c", ""), "p"])
-    assert found.loc[("d", "ring"), "verdict"] == "undecided"
     assert found.loc[("d", "ring"), "family_size"] == 2
     assert found.loc[("a", ""), "detectable"] > found.loc[("c", ""), "detectable"]
 
 
 def test_an_optional_claim_that_is_not_run_has_no_row(tmp_path):
     absent = {"where": {"dataset": "cifar10"}}
-    claims = {
-        "a": absent,
-        "a-demo": absent,
-        "b-demo": {},
-        "c-demo-d": {**absent, "cells": {"e": {}}},
-    }
+    claims = {"a": absent, "a-demo": absent, "b-demo": {}}
+    claims["c-demo-d"] = {**absent, "cells": {"e": {}}}
     file = write(tmp_path / "c.yaml", claims)
     every = judge(read_claims(file), {"t": runs(3)})
     assert {row.claim for row in every} == {*claims}
@@ -103,11 +95,8 @@ def pool(**changes):
 def test_a_pooled_claim_is_judged_by_the_mean_of_each_seed(tmp_path):
     noise = np.array(NOISE)
     tables = pd.concat([runs(3), runs(-2, "complete", noise=noise**2)], ignore_index=True)
-    claims = {
-        "a": {"where": {"topology": "ring"}, "above": 1},
-        "b": {"where": {"topology": "complete"}, "above": None, "below": 0.5},
-        "pool": pool(),
-    }
+    claims = {"a": {"where": RING, "above": 1}, "pool": pool()}
+    claims["b"] = {"where": COMPLETE, "above": None, "below": 0.5}
     row = judged(tmp_path, tables, claims).loc["pool", ""]
     values = ((3 + noise - 1) + (0.5 - (-2 + noise**2))) / 2  # each counts on its claimed side
     assert (row["pairs"], row["verdict"]) == (5, "holds")
@@ -117,12 +106,9 @@ def test_a_pooled_claim_is_judged_by_the_mean_of_each_seed(tmp_path):
 
 
 def test_a_claim_about_every_cell(tmp_path):
-    cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
     number = {"kind": "number", "above": None, "every_cell": True}
-    claims = {
-        "all": {"cells": cells, "every_cell": True},
-        "own": {**number, "cells": {"ring": {**cells["ring"], "paper": 3}}},
-    }
+    claims = {"all": {"cells": CELLS, "every_cell": True}}
+    claims["own"] = {**number, "cells": {"ring": {**RING, "paper": 3}}}
     found = judged(tmp_path, pd.concat([runs(4), runs(-4, "complete")], ignore_index=True), claims)
     assert found.loc[("all", ""), "reason"] == "of 2 cells: holds in 1, reversed in 1"
     assert math.isnan(found.loc[("all", ""), "estimate"])
@@ -146,30 +132,19 @@ def test_the_seeds_of_a_claim_say_which_look_it_is_at(tmp_path):
     assert found.loc[("c", ""), "p"] == pytest.approx(2 * plain["p"])
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"where": {"dataset": "cifar10"}}, "not trained on cifar10, but on mnist"),
-        ({"with": {"value": "V"}}, "there is no column 'V'"),
-    ],
-)
-def test_what_cannot_be_decided_is_not_run(tmp_path, change, reason):
-    row = judged(tmp_path, runs(3), {"a": change}).loc["a", ""]
-    assert row["verdict"] == "not run"
-    assert row["reason"].startswith(reason)
-    assert math.isnan(row["estimate"])
-
-
-HIGH = {"column": "score", "take": "min", "above": 2, "else": "untrained"}
+def test_what_cannot_be_decided_is_not_run(tmp_path):
+    claims = {"a": {"where": {"dataset": "cifar10"}}, "b": {"with": {"value": "V"}}}
+    found = judged(tmp_path, runs(3), claims)
+    told = ["not trained on cifar10, but on mnist", "there is no column 'V'"]
+    assert found["reason"].tolist() == told
+    assert set(found["verdict"]) == {"not run"}
+    assert found["estimate"].isna().all()
 
 
 def test_what_misses_a_gate_is_out_of_scale_with_its_numbers_and_without_its_family(tmp_path):
     tables = pd.concat([runs(3), runs(-3, "complete")], ignore_index=True)
-    ring, complete = {"topology": "ring"}, {"topology": "complete"}
-    claims = {
-        "a": {"family": "f", "where": ring, "cells": {"mnist": {"dataset": "mnist"}}},
-        "b": {"family": "f", "where": complete},
-    }
+    claims = {"a": {"family": "f", "where": RING, "cells": {"mnist": {"dataset": "mnist"}}}}
+    claims["b"] = {"family": "f", "where": COMPLETE}
     plain = judged(tmp_path, tables, {"a": {**claims["a"], "family": "a"}, "b": {}})
     claims["a"]["gate"] = "high"
     claims["pool"] = pool(**{"with": {"claims": ["a"]}})
@@ -188,8 +163,7 @@ def test_what_misses_a_gate_is_out_of_scale_with_its_numbers_and_without_its_fam
 
 def test_cells_that_miss_a_gate_do_not_count_in_a_claim_about_every_cell(tmp_path):
     tables = pd.concat([runs(3), runs(9, "complete")], ignore_index=True)
-    cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
-    claim = {"cells": cells, "every_cell": True, "gate": "g"}
+    claim = {"cells": CELLS, "every_cell": True, "gate": "g"}
     gates = {"g": {**HIGH, "take": "mean", "above": 4}}
     found = judged(tmp_path, tables, {"a": claim}, gates)
     assert found["verdict"].tolist() == ["undecided", "out of scale", "holds"]
@@ -201,10 +175,9 @@ def test_cells_that_miss_a_gate_do_not_count_in_a_claim_about_every_cell(tmp_pat
 
 def test_a_late_gate_shows_the_verdict_without_it_and_leaves_its_family_alone(tmp_path):
     tables = pd.concat([runs(3), runs(-3, "complete")], ignore_index=True)
-    claims = {"a": {"family": "f", "margin": 9}, "b": {"family": "f"}, "c": {}}
-    claims["a"] |= {"where": {"topology": "ring"}, "cells": {"mnist": {"dataset": "mnist"}}}
-    claims["b"] |= {"where": {"topology": "complete"}}
-    claims["c"] |= {"where": {"topology": "ring"}, "gate": "met"}
+    claims = {"a": {"family": "f", "margin": 9, "where": RING}, "c": {"where": RING, "gate": "met"}}
+    claims["a"]["cells"] = {"mnist": {"dataset": "mnist"}}
+    claims["b"] = {"family": "f", "where": COMPLETE}
     plain = judged(tmp_path, tables, {"a": claims["a"], "b": claims["b"]})
     gate = {"column": "score", "take": "min", "above": 2, "else": "small", "late": "2026-01-31"}
     claims["a"]["gate"] = "late"
@@ -221,7 +194,7 @@ def test_a_late_gate_shows_the_verdict_without_it_and_leaves_its_family_alone(tm
     assert found.loc[("c", ""), "verdict"] == "holds"
 
 
-def test_cases_are_met_or_not(tmp_path):
+def test_cases_are_met_or_not_and_an_exact_value_decides(tmp_path):
     table = pd.DataFrame({"case": ["n = 2", "n = 5"], "score": [1.0, 3.0]})
     claim = {"quantity": "within", "above": None, "kind": "bound"}
     claims = {"a": {**claim, "with": {"limit": 2}}, "b": {**claim, "with": {"limit": 3}}}
@@ -229,6 +202,13 @@ def test_cases_are_met_or_not(tmp_path):
     assert found["verdict"].tolist() == ["fails", "holds"]
     assert found.loc[("a", ""), ["met", "cases"]].tolist() == [1, 2]
     assert found.loc[("a", ""), "reason"] == "met in 1 of 2 cases; not in n = 5"
+    bytes_ = runs(0, noise=[40.0]).assign(score=40.0)
+    claims = {"a": {"exact": True, "above": 39}, "b": {"exact": True, "above": 41}, "c": {}}
+    found = judged(tmp_path, bytes_, claims)
+    assert found["verdict"].tolist() == ["holds", "reversed", "undecided"]
+    assert found["reason"].tolist()[:2] == ["exact: its value decides"] * 2
+    with pytest.raises(UserError, match=r"^claims\.a\.exact: its seeds differ \(5 seeds, [^\n]*$"):
+        judged(tmp_path, runs(3), {"a": {"exact": True}})
 
 
 @pytest.mark.parametrize("cases", [True, False])
@@ -239,19 +219,6 @@ def test_a_quantity_that_returns_something_else_is_named(tmp_path, monkeypatch, 
         judged(tmp_path, runs(3), {"a": {"above": None if cases else 0}})
 
 
-def test_an_exact_claim_is_decided_by_its_value(tmp_path):
-    bytes_ = runs(0, noise=[40.0]).assign(score=40.0)
-    claims = {"a": {"exact": True, "above": 39}, "b": {"exact": True, "above": 41}, "c": {}}
-    found = judged(tmp_path, bytes_, claims)
-    assert found["verdict"].tolist() == ["holds", "reversed", "undecided"]
-    assert found["reason"].tolist()[:2] == ["exact: its value decides"] * 2
-    with pytest.raises(UserError, match=r"^claims\.a\.exact: its seeds differ \(5 seeds, [^\n]*$"):
-        judged(tmp_path, runs(3), {"a": {"exact": True}})
-
-
-SIDES = {"of": {"method": "b"}, "minus": {"method": "a"}, "value": "score"}
-
-
 def compared(path, rows, **changes):
     """The verdict on a difference of two methods."""
     claims = {"x": {"quantity": "difference", "with": SIDES, "unit": "points", **changes}}
@@ -260,30 +227,26 @@ def compared(path, rows, **changes):
 
 
 @pytest.mark.parametrize("with_runs", [False, True])
-def test_a_diverged_run_counts_against_its_side_with_and_without_the_column_run(
-    tmp_path, with_runs
-):
-    rows = pd.concat([two_methods(), two_methods().assign(seed=lambda t: t["seed"] + 5)])
-    rows = rows.reset_index(drop=True)
+def test_a_diverged_run_counts_against_its_side_with_and_without_runs(tmp_path, with_runs):
+    rows = two_methods(seeds=10)
     if with_runs:
         rows = rows.assign(run=rows["method"] + rows["seed"].astype(str), step=1)
     assert compared(tmp_path, rows)["verdict"] == "holds"
     ours = rows["method"] == "b"
     row = compared(tmp_path, rows.assign(diverged=ours))
     assert (row["verdict"], row["infinite"], row["estimate"]) == ("reversed", 10, -math.inf)
-    assert row["reason"] == (
-        "in 10 of 10 seeds runs diverged, and count against their side (high is best)"
-    )
+    told = "in 10 of 10 seeds runs diverged, and count against their side (high is best)"
+    assert row["reason"] == told
     row = compared(tmp_path, rows.assign(diverged=~ours))
     assert (row["verdict"], row["estimate"]) == ("holds", math.inf)
 
 
 def test_a_column_of_numbers_and_none_shows_what_diverged():
-    curves = [(seed, m, step) for seed in range(8) for m in "AB" for step in (1, 2)]
-    rows = pd.DataFrame(curves, columns=["seed", "m", "step"])
-    rows["run"] = [f"{m}{seed}" for seed, m, _ in curves]
-    rows["nll"] = [None if (m, step) == ("A", 2) and seed < 3 else seed + step + (m == "A")
-                    for seed, m, step in curves]  # fmt: skip
+    rows = pd.MultiIndex.from_product([range(8), ["A", "B"], [1, 2]])
+    rows = rows.to_frame(index=False, name=["seed", "m", "step"])
+    rows["run"] = rows["m"] + rows["seed"].astype(str)
+    lost = (rows["m"] == "A") & (rows["step"] == 2) & (rows["seed"] < 3)
+    rows["nll"] = (rows["seed"] + rows["step"] + (rows["m"] == "A")).astype(object).mask(lost, None)
     of, minus = {"m": "A"}, {"m": "B"}
     for table in (rows.astype({"nll": object}), rows.astype({"nll": float})):
         found = verdicts.judge(table, of=of, minus=minus, value="nll", above=0)
@@ -291,13 +254,21 @@ def test_a_column_of_numbers_and_none_shows_what_diverged():
         assert "in 3 of 8 seeds runs diverged" in found.rows[0].reason
 
 
-def test_a_seed_in_which_both_sides_diverged_is_no_comparison(tmp_path):
-    rows = pd.concat([two_methods(), two_methods().assign(seed=lambda t: t["seed"] + 5)])
-    ours = rows["method"] == "b"
-    lost = rows["seed"].isin([1, 6]) | (ours & (rows["seed"] == 2))
-    row = compared(tmp_path, rows.assign(diverged=lost).reset_index(drop=True))
+def test_seeds_without_a_value_or_with_two_diverged_sides_are_named(tmp_path):
+    rows = two_methods(seeds=10)
+    lost = rows["seed"].isin([1, 6]) | ((rows["method"] == "b") & (rows["seed"] == 2))
+    row = compared(tmp_path, rows.assign(diverged=lost))
     assert (row["pairs"], row["infinite"]) == (8, 1)
     assert row["reason"].endswith("seeds 1, 6 are left out: both sides diverged")
+    rows = two_methods()
+    assert compared(tmp_path, rows)["reason"] == ""
+    rows.loc[1, "score"] = math.nan
+    row = compared(tmp_path, rows)
+    assert (row["pairs"], row["reason"]) == (4, "seed 1 is left out: no score in 1 row")
+    rows.loc[[1, 2, 7], "score"] = math.nan
+    reason = compared(tmp_path, rows.drop(4))["reason"]
+    told = "seeds 1, 2 are left out: no score in 3 rows; seed 4 is left out: a run to compare with"
+    assert told in reason
 
 
 def ratio_of_V(path, ours, theirs, **changes):
@@ -325,23 +296,8 @@ def test_a_value_of_0_has_not_diverged(tmp_path, looks):
     assert row["reason"].endswith("seed 7 is left out: V is 0 on both sides")
 
 
-def two_methods():
-    rows = pd.DataFrame(
-        {"method": method, "seed": seed, "score": mean + each}
-        for method, mean in (("a", 1), ("b", 4))
-        for seed, each in enumerate([-1.2, -0.5, 0.1, 0.4, 1.2])
-    )
-    rows["score"] += rows.index**2 / 100
-    return rows
-
-
-def test_a_seed_without_a_value_is_named(tmp_path):
-    rows = two_methods()
-    assert compared(tmp_path, rows)["reason"] == ""
-    rows.loc[1, "score"] = math.nan
-    row = compared(tmp_path, rows)
-    assert (row["pairs"], row["reason"]) == (4, "seed 1 is left out: no score in 1 row")
-    rows.loc[[1, 2, 7], "score"] = math.nan
-    reason = compared(tmp_path, rows.drop(4))["reason"]
-    told = "seeds 1, 2 are left out: no score in 3 rows; seed 4 is left out: a run to compare with"
-    assert told in reason
+def two_methods(seeds=5):
+    noise = np.resize(NOISE, seeds)
+    rows = pd.DataFrame({"method": ["a"] * seeds + ["b"] * seeds, "seed": [*range(seeds)] * 2})
+    score = np.concatenate([1 + noise, 4 + noise]) + rows.index**2 / 100
+    return rows.assign(score=score)

@@ -66,11 +66,8 @@ class RandomTable:
     def holes(self, table):
         """Missing rows and cells, and infinite ones."""
         table = table[self.draw.random(len(table)) > self.draw.choice([0, 0.08])].copy()
-        for hole, share in (
-            (np.nan, 0.05),
-            (WORST[self.metric], 0.03),
-            (-WORST[self.metric], 0.005),
-        ):
+        worst = WORST[self.metric]
+        for hole, share in ((np.nan, 0.05), (worst, 0.03), (-worst, 0.005)):
             which = self.draw.random(len(table)) < share * self.draw.integers(0, 2)
             table.loc[which, self.metric] = hole
         return table
@@ -138,17 +135,17 @@ def check_comparison(found, known, runs):
     values, sign = slow.sides(runs, known.names), -1 if known.metric == "nll" else 1
     means = {name: slow.Sample(slow.mean_of(side)) for name, side in values.items()}
     seeded, table = "seed" in runs, found.frame.set_index(found.frame.columns[0])
+    counted = [name for name in found.names if means[name].count]
     pairs = {
         (a, b): slow.Difference(sign * values[a], sign * values[b], seeded)
-        for k, a in enumerate(found.names) for b in found.names[k + 1 :]
-        if means[a].count and means[b].count
-    }  # fmt: skip
+        for a, b in itertools.combinations(counted, 2)
+    }
     adjusted, levels = slow.holm({pair: difference.p_at(0) for pair, difference in pairs.items()})
     ranks = {name: 1.0 if means[name].count else np.nan for name in known.names}
     for (a, b), p in adjusted.items():
         if p <= 0.05:
             ranks[b if pairs[a, b].sign > 0 else a] += 1
-    estimates = [sign * means[name].estimate for name in found.names if means[name].count]
+    estimates = [sign * means[name].estimate for name in counted]
     assert all(a >= b - 1e-9 or a == b for a, b in itertools.pairwise(estimates))
     for name, row in table.iterrows():
         mean, told = means[name], "; ".join(t for t in found.told if t.startswith(f"{name}: "))
@@ -158,9 +155,7 @@ def check_comparison(found, known, runs):
         assert (f"in {mean.infinite} of {mean.count} seeds" in told) == (mean.infinite > 0)
         if seeded:
             own = {*values[name].index}
-            paired = {
-                seed for side in values.values() if own & {*side.index} for seed in side.index
-            }
+            paired = set().union(*(side.index for side in values.values() if own & {*side.index}))
             assert seeds_left_out(told) == mean.left_out | (paired - own)
         if (pair := pairs.get((found.names[0], name))) is None:
             continue
@@ -261,7 +256,7 @@ def test_what_says_nothing_changes_no_verdict(tmp_path, change):
         assert after[1] == pytest.approx(before[1], nan_ok=True, abs=1e-9)
 
 
-def test_a_peer_may_be_of_another_method(tmp_path):
+def test_a_peer_may_be_of_another_method_and_missing_runs_are_told_by_name(tmp_path):
     rows = [(m, seed, step) for m in "AB" for seed in range(6) for step in (1, 2)]
     table = pd.DataFrame(rows, columns=["method", "seed", "step"])
     table["run"] = table["method"] + table["seed"].astype(str)
@@ -269,9 +264,6 @@ def test_a_peer_may_be_of_another_method(tmp_path):
     row = judged(table, "AB", "score", [], tmp_path / "c.yaml")
     assert (row.verdict, row.estimate, row.infinite) == ("reversed", -np.inf, 6)
     assert compare(table, metric="score").frame["mean"].tolist() == [2.5, -np.inf]
-
-
-def test_compare_tells_whose_runs_are_missing_by_their_own_names():
     table = pd.DataFrame({"method": ["a"] * 5 + ["b"] * 4, "seed": [*range(5), *range(4)]})
     table = table.assign(value=[*"xxxxx", *"xxxx"], score=range(9))
     found = compare(table, over="value")

@@ -9,21 +9,23 @@ from running import finished, start
 import verdicts
 from verdicts.cli import main
 from verdicts.quantities import QUANTITIES
-from verdicts.registry import (
-    Registry,
-    UserError,
-    load_plugin,
-    nearest,
-    printable,
-    unknown,
-)
+from verdicts.registry import Registry, UserError, load_plugin, nearest, printable, unknown
+
+MINE = """
+import verdicts
+
+@verdicts.quantity("median_score", unit="points")
+def median_score(rows):
+    return rows.groupby("seed")["score"].median()
+"""
+DIFFERENCE = "difference, with: {of: {method: C}, minus: {method: A}, value: score}, near: 0"
 
 
 def entry():
     """An entry of a registry."""
 
 
-def test_entries_have_names_and_definitions():
+def test_entries_have_names_and_definitions_and_the_nearest_is_told():
     registry = Registry("topology")
     assert registry.add("ring", entry, definition=entry) is entry
     registry.add("complete", 1)
@@ -34,18 +36,14 @@ def test_entries_have_names_and_definitions():
     said = r"^topology: 'rign' is unknown; allowed: complete, ring. Did you mean 'ring'\?$"
     with pytest.raises(UserError, match=said):
         registry["rign"]
-
-
-def test_the_nearest_name_may_differ_in_case_and_may_be_none():
     assert nearest("RING", ["ring", "complete"]) == " Did you mean 'ring'?"
     assert nearest("xyz", ["ring", "complete"]) == ""
     assert nearest(8, [16, 80]) == " Did you mean 80?"
 
 
 def test_characters_that_steer_a_terminal_are_escaped():
-    assert printable("\x1b[2J\a\u202e\x9b\u2066\ud800") == (
-        "\\u001b[2J\\u0007\\u202e\\u009b\\u2066\\ud800"
-    )
+    escaped = "\\u001b[2J\\u0007\\u202e\\u009b\\u2066\\ud800"
+    assert printable("\x1b[2J\a\u202e\x9b\u2066\ud800") == escaped
     assert printable("a\nb\u200bc") == "a\\u000ab\\u200bc"
     assert printable("a\nb\r", keep="\n") == "a\nb\\u000d"
     for text in ("γ − ü 日本", "a\u00a0b\u202fc", "a\u200db"):  # spaces and joiners stay
@@ -62,34 +60,14 @@ def test_of_very_many_names_a_message_lists_some():
     assert "Did you mean 'score'?" in nearest("SCORE", known)
 
 
-def test_each_public_name_is_there_and_no_module_hides_another_one():
+def test_public_names_are_there_and_importing_them_imports_no_library():
     places = {name: find_spec(f"verdicts.{name}") for name in verdicts.__all__}
     assert set(verdicts.__all__) <= set(dir(verdicts))
     for name, place in places.items():
         assert place is None or inspect.ismodule(getattr(verdicts, name)), name
-
-
-def test_importing_the_package_imports_no_library():
     heavy = "{'numpy', 'pandas', 'scipy', 'yaml', 'pyarrow'}"
     code = f"import sys, verdicts; print(sorted({heavy} & set(sys.modules)))"
     assert finished(start([sys.executable, "-c", code])) == "[]\n"
-
-
-def test_the_list_of_quantities_imports_nothing_heavy():
-    heavy = "{'pandas', 'scipy', 'pyarrow'}"
-    code = f"import sys, verdicts; print(sorted({heavy} & set(sys.modules)))"
-    assert finished(start([sys.executable, "-c", code])).strip() == "[]"
-
-
-MINE = """
-import verdicts
-
-@verdicts.quantity("median_score", unit="points")
-def median_score(rows):
-    return rows.groupby("seed")["score"].median()
-"""
-
-DIFFERENCE = "difference, with: {of: {method: C}, minus: {method: A}, value: score}, near: 0"
 
 
 @pytest.fixture

@@ -25,16 +25,13 @@ def test_the_definitions_are_those_of_the_r_package(row):
     assert found == pytest.approx({name: float(row[name]) for name in found}, abs=1e-6)
 
 
-def test_a_small_effect_is_what_a_third_of_originals_detect():
+def test_small_effects_equivalence_and_the_vote_count():
     """At that effect, p is 1/2."""
     small = 1.959964 - 0.4307273
     assert replication.special.ndtr(small - 1.959964) == pytest.approx(1 / 3, abs=1e-6)
     assert replication.small_telescopes(5, 1, small, 0.2) == pytest.approx(0.5, abs=1e-6)
     assert replication.small_telescopes(5, 1, 0, 0.2) < 0.001
     assert replication.small_telescopes(-5, 1, -3, 0.2) > 0.999  # on the side of the original
-
-
-def test_equivalence_and_the_vote_count():
     assert replication.equivalence(1, 0.3, 1.5, 0.4, margin=0.5) == pytest.approx(0.5)
     assert replication.equivalence(1, 0.01, 1, 0.01, margin=0.5) < 1e-9
     assert replication.same_sign_and_significant(1, 2, 1)

@@ -5,6 +5,7 @@ import math
 
 import pandas as pd
 import pytest
+from cases import cases
 from made_up_page import NAN, ROWS, row
 
 from verdicts import report as board
@@ -43,31 +44,25 @@ def test_a_wrong_table_is_refused_in_one_line(tmp_path):
         read_rows(tmp_path / "a.csv")
 
 
-APART = [
-    row("copy", mark="trivial", mark_reason="a copy"),
-    row("fit", mark="circular", mark_reason="fitted", verdict="fails"),
-]
-
-
 def test_verdicts_are_counted_without_cells_and_trivial_and_circular_claims_apart():
     one = dict.fromkeys(("holds", "fails", "equivalent", "undecided", "not run"), 1)
+    copy = row("copy", mark="trivial", mark_reason="a copy")
+    fit = row("fit", mark="circular", mark_reason="fitted", verdict="fails")
     cell = row("order", cell="ring", verdict="fails")
-    assert counts([*ROWS, cell, *APART]) == {**one, MARKED: 2}
+    assert counts([*ROWS, cell, copy, fit]) == {**one, MARKED: 2}
     assert counts([]) == dict.fromkeys([*one, MARKED], 0)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "said"),
-    [
-        ((1.2, -0.136, 2.59), ("1.2 points", "−0.1 to 2.6")),
-        ((0.572, 0.205, 0.777), ("0.57 points", "0.20 to 0.78")),
-        ((15.06, 14.3, 16.0), ("15.06 points", "14.30 to 16.00")),
-        ((41.2, 28.2, 53.7), ("41 points", "28 to 54")),
-        ((15394.0, 14230.0, 16630.0), ("15400 points", "14200 to 16600")),
-        ((3.21, 1.04, math.inf), ("3.2 points", "above 1.0")),
-        ((2.0, 2.0, 2.0), ("2 points", "–")),
-        ((1e-18, -0.5, 0.5), ("0.00 points", "−0.50 to 0.50")),
-    ],
+@cases(
+    "numbers, said",
+    ((1.2, -0.136, 2.59), ("1.2 points", "−0.1 to 2.6")),
+    ((0.572, 0.205, 0.777), ("0.57 points", "0.20 to 0.78")),
+    ((15.06, 14.3, 16.0), ("15.06 points", "14.30 to 16.00")),
+    ((41.2, 28.2, 53.7), ("41 points", "28 to 54")),
+    ((15394.0, 14230.0, 16630.0), ("15400 points", "14200 to 16600")),
+    ((3.21, 1.04, math.inf), ("3.2 points", "above 1.0")),
+    ((2.0, 2.0, 2.0), ("2 points", "–")),
+    ((1e-18, -0.5, 0.5), ("0.00 points", "−0.50 to 0.50")),
 )
 def test_a_value_and_its_interval_have_the_same_digits_two_of_them_of_the_half_width(numbers, said):
     estimate, low, high = numbers
@@ -75,32 +70,25 @@ def test_a_value_and_its_interval_have_the_same_digits_two_of_them_of_the_half_w
     assert (line["Measured"], line["Interval"]) == said
 
 
-@pytest.mark.parametrize(
-    ("changes", "p"),
-    [
-        ({"p_adjusted": 0.0001}, "< 0.001"),
-        ({"relation": "near", "margin": 1.0, "p_equivalent_adjusted": 0.02}, "0.020"),
-        ({"relation": "near", "margin": 1.0, "verdict": "fails"}, "0.012"),
-        ({"p_adjusted": math.nan}, "–"),
-    ],
+@cases(
+    "changes, p",
+    ({"p_adjusted": 0.0001}, "< 0.001"),
+    ({"relation": "near", "margin": 1.0, "p_equivalent_adjusted": 0.02}, "0.020"),
+    ({"relation": "near", "margin": 1.0, "verdict": "fails"}, "0.012"),
+    ({"p_adjusted": math.nan}, "–"),
 )
 def test_the_p_value_that_decided(changes, p):
     changed = {"p_adjusted": 0.01234, "p_equivalent_adjusted": 0.9, **changes}
     assert board.print_board([row("a", **changed)])["p"].item() == p
 
 
-HOSTILE = row("x", says="<script>alert(1)</script> | *b*", reason="<img src=x>")
-
-
-def test_json_has_no_number_that_json_lacks():
-    found = json.loads(as_json([row("a", seeds_needed=math.inf, met=math.nan)]))
-    assert found["version"] == 1
-    assert (found["rows"][0]["seeds_needed"], found["rows"][0]["met"]) == ("Infinity", None)
-
-
-def test_nothing_in_a_claim_becomes_markup():
-    page = as_page([HOSTILE], title="<b>")
+def test_nothing_in_a_claim_becomes_markup_or_what_json_lacks():
+    hostile = row("x", says="<script>alert(1)</script> | *b*", reason="<img src=x>")
+    page = as_page([hostile], title="<b>")
     assert "<script" not in page
     assert "<img" not in page
     assert "<title>&lt;b&gt;</title>" in page
     assert '<td class="verdict holds">holds</td>' in page
+    found = json.loads(as_json([row("a", seeds_needed=math.inf, met=math.nan)]))
+    assert found["version"] == 1
+    assert (found["rows"][0]["seeds_needed"], found["rows"][0]["met"]) == ("Infinity", None)

@@ -1,6 +1,7 @@
 """The quantities of claims about runs, against values by hand."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -9,25 +10,8 @@ from made_up_rounds import by_gamma, made
 from made_up_speed import trajectories
 from measured_runs import ended, evaluations, table
 
+from ngo.analysis.quantities import measured
 from ngo.analysis.quantities.budgets import difference_at_bytes, difference_at_seconds
-from ngo.analysis.quantities.measured import (
-    alignment_slope,
-    batches_of_steps,
-    change_with_scale,
-    classes_of_workers,
-    fisher_z,
-    log_floor_to_V,
-    log_image_variance_ratio,
-    log_quotient,
-    messages_of_a_worker,
-    printed_gaps,
-    random_degrees,
-    samples_of_workers,
-    samples_used,
-    settled_ratio,
-    slope_on_V,
-    smallest_gap,
-)
 from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES
 from verdicts.quantities import QUANTITIES
@@ -36,35 +20,39 @@ from verdicts.run_values import per_run
 
 EVERY = {"method": "ngo"}
 RARE = {"method": "local_sgd"}
+N = 8
+COSINES = {0: 1.0, 1: 0.9, 10: 0.7}
+ACCURACIES = {0: 90.0, 1: 80.0, 10: 20.0}
+COUNTS = pd.DataFrame(
+    [("mnist", w, c, m) for w, samples in enumerate(([3, 1, 0], [0, 0, 4], [2, 2, 1]))
+     for c, m in enumerate(samples)],
+    columns=["dataset", "worker", "label", "samples"],
+)  # fmt: skip
+NAN = math.nan
 
 
-def runs(*, seed=0, lost=False, u=0.2):
+def points(*curve, **a_step):
+    """Evaluations of a curve of steps, accuracies and those held out; what each step adds."""
+    rows = ({"step": s, "accuracy": a, "held_out": (*h, a)[0]} for s, a, *h in curve)
+    return [{**row, **{name: row["step"] * each for name, each in a_step.items()}} for row in rows]
+
+
+def runs(*, lost=False):
     """NGO sends 1,000 bytes a step, local SGD 200; both run for 100 steps."""
-    ngo = [{"step": s, "accuracy": a, "bytes": 1000 * s}
-           for s, a in ((0, 0.1), (10, 0.3), (100, 0.9))]  # fmt: skip
-    local = [{"step": s, "accuracy": a, "bytes": 200 * s} for s, a in ((0, 0.1), (100, 0.6))]
-    return (
-        evaluations(ngo, seed=seed, method="ngo", u=u, diverged=lost),
-        evaluations(local, seed=seed, method="local_sgd", u=u),
-    )
+    ngo = points((0, 0.1), (10, 0.3), (100, 0.9), bytes=1000)
+    local = evaluations(points((0, 0.1), (100, 0.6), bytes=200), method="local_sgd")
+    return evaluations(ngo, method="ngo", diverged=lost), local
 
 
 def test_accuracy_is_compared_at_the_bytes_of_the_more_frugal_run():
     # 20,000 bytes: step 20 of NGO, at 30 + 60/9 %, and the end of local SGD, at 60 %.
     found = difference_at_bytes(table(*runs()), EVERY, RARE)
     assert found.numbers[0] == pytest.approx(30 + 60 / 9 - 60)
-
-
-def test_a_share_of_the_budget():
     # 10,000 bytes: step 10 of NGO, at 30 %, and step 50 of local SGD, at 35 %.
-    assert difference_at_bytes(table(*runs()), EVERY, RARE, share=0.5).numbers[0] == pytest.approx(
-        -5
-    )
+    found = difference_at_bytes(table(*runs()), EVERY, RARE, share=0.5)
+    assert found.numbers[0] == pytest.approx(-5)
     with pytest.raises(UserError, match="share: 2 is not allowed"):
         difference_at_bytes(table(*runs()), EVERY, RARE, share=2)
-
-
-def test_divergence_counts_against_its_method():
     assert difference_at_bytes(table(*runs(lost=True)), EVERY, RARE).numbers[0] == -math.inf
     assert difference_at_bytes(table(*runs(lost=True)), RARE, EVERY).numbers[0] == math.inf
 
@@ -74,23 +62,13 @@ def test_gamma_is_chosen_by_held_out_accuracy_at_the_budget():
 
     What the diverged run with γ = 2 has sent sets no budget.
     """
-    curves = {
-        0.1: ((0, 0.1, 0.1), (10, 0.5, 0.52), (100, 0.6, 0.62)),
-        1.0: ((0, 0.1, 0.1), (10, 0.2, 0.22), (100, 0.9, 0.92)),
-        2.0: ((0, 0.1, 0.1), (5, 0.1, 0.1)),
-    }
-    ngo = [
-        evaluations(
-            [{"step": s, "accuracy": a, "held_out": h, "bytes": 1000 * s} for s, a, h in curve],
-            method="ngo", gamma=gamma, diverged=gamma == 2,
-        )
-        for gamma, curve in curves.items()
-    ]  # fmt: skip
-    rare = [
-        {"step": s, "accuracy": a, "held_out": a, "bytes": 100 * s}
-        for s, a in ((0, 0.1), (100, 0.6))
-    ]
-    rows = table(*ngo, evaluations(rare, method="local_sgd", gamma=0.3))
+    curves = {0.1: ((0, 0.1), (10, 0.5, 0.52), (100, 0.6, 0.62)), 2.0: ((0, 0.1), (5, 0.1))}
+    curves[1.0] = ((0, 0.1), (10, 0.2, 0.22), (100, 0.9, 0.92))
+    runs = [evaluations(points((0, 0.1), (100, 0.6), bytes=100), method="local_sgd", gamma=0.3)]
+    for gamma, curve in curves.items():
+        own = points(*curve, bytes=1000)
+        runs.append(evaluations(own, method="ngo", gamma=gamma, diverged=gamma == 2))
+    rows = table(*runs)
     found = difference_at_bytes(rows, EVERY, RARE, choose=["gamma"])
     assert found.numbers.tolist() == pytest.approx([50 - 60])
 
@@ -98,18 +76,11 @@ def test_gamma_is_chosen_by_held_out_accuracy_at_the_budget():
 def test_accuracy_is_compared_after_equally_many_seconds():
     """A step takes 3 + 1 + 0.5 s on the ring, 3 + 1.5 + 0.5 s on the complete graph."""
     network = {"latency": 0.5, "bandwidth": 2000, "step": 3}
-    rows = table(
-        *(
-            evaluations(
-                [
-                    {"step": s, "accuracy": a, "messages": s * edges, "bytes": s * edges * 1000}
-                    for s, a in ((0, 0.1), (20, end))
-                ],
-                method="gossip", topology=graph, workers=4,
-            )
-            for graph, edges, end in (("ring", 8, 0.4), ("complete", 12, 0.5))
-        )
-    )  # fmt: skip
+    runs = []
+    for graph, edges, end in (("ring", 8, 0.4), ("complete", 12, 0.5)):
+        curve = points((0, 0.1), (20, end), messages=edges, bytes=1000 * edges)
+        runs.append(evaluations(curve, method="gossip", topology=graph, workers=4))
+    rows = table(*runs)
     sides = {"topology": "ring"}, {"topology": "complete"}
     # 90 s: the end of the ring's run, at 40 %, and step 18 of the other, at 46 %.
     assert difference_at_seconds(rows, *sides, network).numbers[0] == pytest.approx(40 - 46)
@@ -120,23 +91,16 @@ def test_accuracy_is_compared_after_equally_many_seconds():
 
 def waiting_or_not(seconds):
     """With γ = 1 the mean model is best, with γ = 2 the workers. Waiting takes ``seconds``."""
-    ends = {1.0: (0.8, 0.5), 2.0: (0.7, 0.6)}
-    return table(
-        *(
-            evaluations(
-                [
-                    {"step": s, "accuracy": a, "held_out": a, "workers": w, "seconds": each * s}
-                    for s, a, w in ((0, 0.1, 0.1), (10, *end))
-                ],
-                method="ngo", clock=clock, gamma=gamma,
-            )
-            for clock, each in (("asynchronous", 1.0), ("waiting", seconds))
-            for gamma, end in ends.items()
-        )
-    )  # fmt: skip
+    runs = []
+    for clock, each in (("asynchronous", 1.0), ("waiting", seconds)):
+        for gamma, mean, workers in ((1.0, 0.8, 0.5), (2.0, 0.7, 0.6)):
+            start, end = points((0, 0.1), (10, mean), seconds=each)
+            curve = [{**start, "workers": 0.1}, {**end, "workers": workers}]
+            runs.append(evaluations(curve, method="ngo", clock=clock, gamma=gamma))
+    return table(*runs)
 
 
-def test_virtual_seconds_are_those_of_the_runs():
+def test_virtual_seconds_are_those_of_the_runs_or_of_a_network():
     sides = {"clock": "asynchronous"}, {"clock": "waiting"}
     rows = waiting_or_not(5.0)  # 10 s: the end of the one, step 2 of the other
     found = difference_at_seconds(rows, *sides, choose=["gamma"])
@@ -146,19 +110,16 @@ def test_virtual_seconds_are_those_of_the_runs():
     assert found.numbers[0] == pytest.approx(60 - (10 + 50 / 5))
     with pytest.raises(UserError, match="value: 'loss' is unknown; allowed: accuracy, workers_acc"):
         difference_at_seconds(rows, *sides, value="loss")
-
-
-def test_runs_without_a_clock_need_a_network():
     with pytest.raises(UserError, match=r"^network: give one; these runs have no virtual seconds"):
         difference_at_seconds(table(*runs()), EVERY, RARE)
 
 
 def test_the_largest_quotient_of_two_terms():
     rows = pd.DataFrame({"seed": [0, 0, 1], "third": [1.0, 2.0, 0.1], "second": [10.0, 4.0, 1.0]})
-    found = log_quotient(rows, "third", "second")
+    found = measured.log_quotient(rows, "third", "second")
     assert found.to_dict() == pytest.approx({0: math.log(0.5), 1: math.log(0.1)})
     with pytest.raises(UserError, match="with: there is no column 'thrd'. Did you mean 'third'?"):
-        log_quotient(rows, "thrd", "second")
+        measured.log_quotient(rows, "thrd", "second")
 
 
 def rings(V, gamma=0.1, seed=0, **more):
@@ -170,12 +131,9 @@ def rings(V, gamma=0.1, seed=0, **more):
 def test_the_floor_of_the_worst_exponent_over_V_of_linear_gossip():
     # Two nodes end in a cycle with |x₁ − x₂| = (γw)^(1/(2 − 2p)): V is half of its square, for each
     # of ten parameters. At γw = 0.05 the floor of p = 0.6 is 5 · 0.05^2.5, that of 0.75 5 · 0.05^4.
-    found = log_floor_to_V(table(*rings(2.0), *rings(4.0, seed=1)))
+    found = measured.log_floor_to_V(table(*rings(2.0), *rings(4.0, seed=1)))
     expected = math.log(5 * 0.05**2.5)
     assert found.to_dict() == pytest.approx({0: expected - math.log(2), 1: expected - math.log(4)})
-
-
-N = 8
 
 
 def run(topology, **values):
@@ -189,10 +147,6 @@ def test_a_graph_has_its_gap():
     assert gaps["ring"].tolist() == [spectral_gap(TOPOLOGIES["ring"].matrix(N))] * 2
 
 
-COSINES = {0: 1.0, 1: 0.9, 10: 0.7}
-ACCURACIES = {0: 90.0, 1: 80.0, 10: 20.0}
-
-
 def alignment(*, diverged=()):
     """V is 100 times the squared scale; two workers around the mean cosine, and their mean."""
     return pd.DataFrame(
@@ -203,66 +157,47 @@ def alignment(*, diverged=()):
     )  # fmt: skip
 
 
-def test_the_slope_of_the_mean_cosine_on_log_V():
+def test_alignment_by_scale():
     # From V = 100 to 10,000, two factors of ten, the cosine falls by 0.2.
-    assert alignment_slope(alignment()).to_dict() == pytest.approx({0: -0.1, 1: -0.1})
-
-
-def test_a_change_from_one_scale_to_another():
-    found = change_with_scale(alignment(), "accuracy", of=1, minus=0)
+    assert measured.alignment_slope(alignment()).to_dict() == pytest.approx({0: -0.1, 1: -0.1})
+    found = measured.change_with_scale(alignment(), "accuracy", of=1, minus=0)
     assert found.to_dict() == {0: -10, 1: -10}
     with pytest.raises(UserError, match="scale: 3 was not measured; allowed: 0, 1, 10"):
-        change_with_scale(alignment(), "accuracy", of=3, minus=0)
+        measured.change_with_scale(alignment(), "accuracy", of=3, minus=0)
     with pytest.raises(UserError, match="column: 'loss' was not measured"):
-        change_with_scale(alignment(), "loss", of=1, minus=0)
+        measured.change_with_scale(alignment(), "loss", of=1, minus=0)
 
 
 def images(spread, *, diverged=False):
     """Two images of two pixels of three workers at two steps; ``spread`` at each step."""
-    rows = []
-    for step, apart in spread.items():
-        for worker in (-1, 0, 1, 2):
-            for image in (0, 1):
-                for column in (0, 1):
-                    value = 100 + image + (0 if worker < 0 else apart * (worker - 1))
-                    rows.append(
-                        {"seed": 0, "step": step, "kind": "generation", "worker": worker,
-                         "image": image, "channel": 0, "row": 0, "column": column,
-                         "value": value, "diverged": diverged and step == 200}
-                    )  # fmt: skip
-    return pd.DataFrame(rows)
+    names = ["step", "worker", "image", "column"]
+    cases = product(spread, (-1, 0, 1, 2), (0, 1), (0, 1))
+    rows = pd.DataFrame(cases, columns=names).assign(seed=0, kind="generation", channel=0, row=0)
+    apart = rows["step"].map(spread) * (rows["worker"] - 1).mask(rows["worker"] < 0, 0)
+    return rows.assign(value=100 + rows["image"] + apart, diverged=diverged & (rows["step"] == 200))
 
 
 def test_the_variance_between_workers_images():
-    found = log_image_variance_ratio(images({2: 10, 200: 5}), of=200, to=2)
+    found = measured.log_image_variance_ratio(images({2: 10, 200: 5}), of=200, to=2)
     assert found[0] == pytest.approx(np.log(0.25))
-    assert log_image_variance_ratio(images({2: 10, 200: 0}), of=200, to=2)[0] == -math.inf
+    assert measured.log_image_variance_ratio(images({2: 10, 200: 0}), of=200, to=2)[0] == -math.inf
     lost = images({2: 10, 200: 0}, diverged=True)
-    assert log_image_variance_ratio(lost, of=200, to=2)[0] == math.inf
+    assert measured.log_image_variance_ratio(lost, of=200, to=2)[0] == math.inf
     with pytest.raises(UserError, match="step: 7 has no images; allowed: 2, 200"):
-        log_image_variance_ratio(images({2: 10, 200: 5}), of=7, to=2)
+        measured.log_image_variance_ratio(images({2: 10, 200: 5}), of=7, to=2)
 
 
-COUNTS = pd.DataFrame(
-    [("mnist", w, c, m) for w, samples in enumerate(([3, 1, 0], [0, 0, 4], [2, 2, 1]))
-     for c, m in enumerate(samples)],
-    columns=["dataset", "worker", "label", "samples"],
-)  # fmt: skip
-
-
-def test_samples_and_classes_of_workers():
-    samples, classes = samples_of_workers(COUNTS, 4), classes_of_workers(COUNTS, 2)
+def test_samples_and_classes_of_workers_and_batches_of_a_step():
+    samples = measured.samples_of_workers(COUNTS, 4)
+    classes = measured.classes_of_workers(COUNTS, 2)
     assert samples["measured"].tolist() == [4, 4, 5]
     assert classes["measured"].tolist() == [2, 1, 3]
     assert samples["met"].tolist() == classes["met"].tolist() == [True, True, False]
     assert samples["case"].iloc[0] == "dataset mnist, worker 0"
-    assert [samples_used(COUNTS, m)["met"].tolist() for m in (13, 60)] == [[True], [False]]
-
-
-def test_batches_of_a_step():
+    assert [measured.samples_used(COUNTS, m)["met"].tolist() for m in (13, 60)] == [[True], [False]]
     runs = pd.DataFrame({"run": ["a", "a", "b"], "step": [5, 10, 10], "workers": [4, 4, 8]})
     runs = runs.assign(batch_size=32, samples=32 * runs["step"] * [4, 4, 7], diverged=False)
-    found = batches_of_steps(runs)
+    found = measured.batches_of_steps(runs)
     assert found["case"].tolist() == ["workers 4", "workers 8"]
     assert found["measured"].tolist() == [4, 7]
     assert found["met"].tolist() == [True, False]
@@ -273,7 +208,6 @@ def spectra(*rows):
     return pd.DataFrame(rows, columns=names)
 
 
-NAN = float("nan")
 FOUR = spectra(
     ("ring", 4, NAN, 1, 2.0, 2 / 3), ("random", 4, 0.4, 200, 1.2, 0.13),
     ("complete", 4, NAN, 1, 3.0, 1.0),
@@ -284,41 +218,38 @@ SIXTEEN = spectra(
 )  # fmt: skip
 
 
-def test_gaps_are_compared_as_they_are_printed():
-    found = printed_gaps(pd.concat([FOUR, SIXTEEN])).set_index("case")["met"]
+def test_gaps_are_compared_as_they_are_printed_and_the_smallest_is_found():
+    found = measured.printed_gaps(pd.concat([FOUR, SIXTEEN])).set_index("case")["met"]
     assert found.to_dict() == {
         "topology ring, n 4": True, "topology ring, n 16": True,
         "topology complete, n 4": True, "topology complete, n 16": False,
     }  # fmt: skip
     with pytest.raises(UserError, match="no row is left for this statement"):
-        printed_gaps(FOUR[FOUR["topology"] == "random"])
-
-
-def test_the_smallest_gap_for_each_n():
-    found = smallest_gap(pd.concat([FOUR, SIXTEEN]))
+        measured.printed_gaps(FOUR[FOUR["topology"] == "random"])
+    found = measured.smallest_gap(pd.concat([FOUR, SIXTEEN]))
     assert found["case"].tolist() == ["topology ring, n 4", "topology ring, n 16"]
     assert found["met"].tolist() == [False, True]
     assert found["limit"].tolist() == [0.13, 0.27]
     with pytest.raises(UserError, match="topology: 'web' is unknown"):
-        smallest_gap(FOUR, "web")
+        measured.smallest_gap(FOUR, "web")
 
 
 def test_degrees_of_random_graphs():
     # u(n − 1) is 1.2 and 6; un is 1.6 and 6.4; four standard errors are 0.17 and 0.19.
     both = pd.concat([FOUR, SIXTEEN])
-    assert random_degrees(both, "u(n-1)")["met"].tolist() == [True, True]
-    assert random_degrees(both, "un")["met"].tolist() == [False, False]
+    assert measured.random_degrees(both, "u(n-1)")["met"].tolist() == [True, True]
+    assert measured.random_degrees(both, "un")["met"].tolist() == [False, False]
     few = both.assign(draws=5)
-    assert random_degrees(few, "un")["met"].all()
+    assert measured.random_degrees(few, "un")["met"].all()
     with pytest.raises(UserError, match="form: 'nu' is unknown; allowed: u\\(n-1\\), un"):
-        random_degrees(both, "nu")
+        measured.random_degrees(both, "nu")
 
 
 def test_messages_of_a_worker_are_those_of_the_first_round_alone():
     rows = pd.DataFrame({"topology": "d_cliques", "workers": [10, 10, 20], "seed": [0, 1, 0]})
     rows = rows.assign(messages=[94, 94, 191])
     rows = pd.concat([rows.assign(round=k, messages=k * rows["messages"]) for k in (1, 2)])
-    found = messages_of_a_worker(rows, 9.4)
+    found = measured.messages_of_a_worker(rows, 9.4)
     cases = ["topology d_cliques, workers 10", "topology d_cliques, workers 20"]
     assert found["case"].tolist() == cases
     assert found["measured"].tolist() == [9.4, 9.55]
@@ -335,10 +266,10 @@ def test_a_delay_raises_the_floor_of_a_sublinear_coupling():
 
 
 def test_the_quantity_is_the_log_ratio_by_seed():
-    found = settled_ratio(made(by_gamma), of="capped")
+    found = measured.settled_ratio(made(by_gamma), of="capped")
     assert list(found.index) == [4, 5, 6, 7]
     assert np.allclose(found, np.log(0.5))
-    assert np.allclose(settled_ratio(made(by_gamma), of="NGO", minus="capped"), np.log(8))
+    assert np.allclose(measured.settled_ratio(made(by_gamma), of="NGO", minus="capped"), np.log(8))
 
 
 @pytest.mark.parametrize("lost", [np.inf, np.nan])
@@ -346,9 +277,10 @@ def test_divergence_decides_against_the_side_that_diverged(lost):
     def V(coupling, p, gamma, seed):
         return lost if p == 0.75 and coupling == "power" else 1.0
 
-    assert (settled_ratio(made(V), of="NGO") == np.inf).all()
-    assert (settled_ratio(made(V), of="linear", minus="NGO") == -np.inf).all()
-    assert settled_ratio(made(lambda *_: lost), of="NGO").isna().all()  # both: no comparison
+    assert (measured.settled_ratio(made(V), of="NGO") == np.inf).all()
+    assert (measured.settled_ratio(made(V), of="linear", minus="NGO") == -np.inf).all()
+    both = measured.settled_ratio(made(lambda *_: lost), of="NGO")  # no comparison
+    assert both.isna().all()
 
 
 def with_V(values):
@@ -358,28 +290,21 @@ def with_V(values):
 def test_the_correlation_of_log_V_with_a_loss():
     # log V is 0, 1, 2, 3; the losses 1, 3, 2, 4: r = 4/5.
     rows = table(*with_V(zip(np.exp([0, 1, 2, 3]), (1.0, 3.0, 2.0, 4.0), strict=True)))
-    assert fisher_z(rows, "loss").numbers[0] == pytest.approx(np.arctanh(0.8))
-    assert fisher_z(rows, "loss", minus=0.5).numbers[0] == pytest.approx(np.arctanh(0.8) - 0.5)
-
-
-def test_too_few_runs_and_equal_values_have_none():
+    assert measured.fisher_z(rows, "loss").numbers[0] == pytest.approx(np.arctanh(0.8))
+    less = measured.fisher_z(rows, "loss", minus=0.5).numbers[0]
+    assert less == pytest.approx(np.arctanh(0.8) - 0.5)
     few = table(*with_V([(1.0, 1.0), (2.0, 2.0), (3.0, 1.0)]), ended(method="x", diverged=True))
-    assert math.isnan(fisher_z(few, "loss").numbers[0])
+    assert math.isnan(measured.fisher_z(few, "loss").numbers[0])
     level = table(*with_V([(float(k), 1.0) for k in range(1, 6)]))
-    assert math.isnan(fisher_z(level, "loss").numbers[0])
+    assert math.isnan(measured.fisher_z(level, "loss").numbers[0])
     perfect = table(*with_V([(float(k), float(np.log(k))) for k in range(1, 6)]))
-    assert 9 < fisher_z(perfect, "loss").numbers[0] < 15
+    assert 9 < measured.fisher_z(perfect, "loss").numbers[0] < 15
 
 
 def test_the_slope_on_log_V_leaves_out_runs_without_one():
-    rows = table(
-        *(
-            ended(method=str(k), V=V, accuracy=0.5 - 0.02 * np.log(V) if V else 0.9)
-            for k, V in enumerate((1.0, 10.0, 100.0, 0.0))
-        ),
-        ended(method="lost", V=5.0, diverged=True),
-        *(ended(seed=1, method=str(k), V=V) for k, V in enumerate((1.0, 10.0))),
-    )
-    found = slope_on_V(rows).numbers
+    rows = [ended(method=str(V), V=V, accuracy=0.5 - 0.02 * np.log(V)) for V in (1.0, 10.0, 100.0)]
+    rows += [ended(method="0", V=0.0, accuracy=0.9), ended(method="lost", V=5.0, diverged=True)]
+    rows += [ended(seed=1, method=str(V), V=V) for V in (1.0, 10.0)]
+    found = measured.slope_on_V(table(*rows)).numbers
     assert found[0] == pytest.approx(-2)
     assert math.isnan(found[1])

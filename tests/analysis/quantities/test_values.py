@@ -11,28 +11,13 @@ def value(rows, name):
     return per_run(table(rows), name)["value"].item()
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("accuracy", 60.0),
-        ("workers_accuracy", 50.0),
-        ("merge_gain", 10.0),
-        ("loss", 0.5),
-        ("workers_loss", 1.0),
-        ("train_loss", 1.5),
-        ("V", 4.0),
-    ],
-)
-def test_values_at_the_end(name, expected):
-    assert value(ended(accuracy=0.6, V=4.0, loss=0.5), name) == pytest.approx(expected)
-
-
-def test_the_best_accuracy_may_be_in_the_middle():
+def test_values_at_the_end():
+    values = {"accuracy": 60, "workers_accuracy": 50, "merge_gain": 10, "V": 4}
+    values |= {"loss": 0.5, "workers_loss": 1, "train_loss": 1.5}
+    rows = ended(accuracy=0.6, V=4.0, loss=0.5)
+    assert {name: value(rows, name) for name in values} == pytest.approx(values)
     rows = evaluations([{"step": k, "accuracy": a} for k, a in enumerate((0.1, 0.7, 0.6))])
     assert value(rows, "best_accuracy") == pytest.approx(70)
-
-
-def test_edges_carry_two_models_in_each_step():
     rows = evaluations([{"step": 0}, {"step": 50, "messages": 1000}])
     assert value(rows, "edges") == 10
 
@@ -47,17 +32,14 @@ def test_a_diverged_run_has_the_worst_value(name, worst):
 
 
 def test_the_time_to_a_target_is_linear_between_evaluations():
-    rows = evaluations(
-        [{"step": s, "accuracy": a, "loss": x}
-         for s, a, x in ((0, 0.1, 2.0), (100, 0.5, 1.0), (200, 0.9, 0.5))]
-    )  # fmt: skip
+    curve = ((0, 0.1, 2.0), (100, 0.5, 1.0), (200, 0.9, 0.5))
+    rows = evaluations([{"step": s, "accuracy": a, "loss": x} for s, a, x in curve])
     assert value(rows, {"steps_to_accuracy": 70}) == pytest.approx(150)
     assert value(rows, {"epochs_to_accuracy": 70}) == pytest.approx(15)
     assert value(rows, {"steps_to_loss": 0.75}) == pytest.approx(150)
     assert value(rows, {"steps_to_accuracy": 95}) == math.inf
-    timed = [
-        {**row, "virtual_seconds": row["step"] / 10, "joules": 2.0 * row["step"]} for row in rows
-    ]
+    more = ({"virtual_seconds": row["step"] / 10, "joules": 2.0 * row["step"]} for row in rows)
+    timed = [row | own for row, own in zip(rows, more, strict=True)]
     assert value(timed, {"virtual_seconds_to_accuracy": 70}) == pytest.approx(15)
     assert value(timed, {"joules_to_loss": 0.75}) == pytest.approx(300)
     with pytest.raises(UserError, match="joules: not all of these runs have it"):
@@ -71,14 +53,11 @@ def curve(*accuracies):
     return start + [{"step": s, "accuracy": a} for s, a in zip(steps, accuracies, strict=True)]
 
 
-def test_an_alternating_curve_fluctuates_and_its_changes_have_negative_autocorrelation():
+def test_an_alternating_curve_fluctuates_and_short_and_flat_ones_do_not():
     rows = evaluations(curve(0.5, 0.6, 0.5, 0.6, 0.5, 0.6))
     assert value(rows, "fluctuation") == pytest.approx(10)
     # Five changes of ±10 points: four products of −100 over five squares of 100.
     assert value(rows, "lag1") == pytest.approx(-0.8)
-
-
-def test_short_and_flat_curves_have_none():
     assert math.isnan(value(evaluations(curve(0.1, 0.2, 0.1)), "fluctuation"))
     assert math.isnan(value(evaluations(curve(*[0.5] * 6)), "lag1"))
     assert value(evaluations(curve(*[0.5] * 6)), "fluctuation") == 0

@@ -8,13 +8,7 @@ import pytest
 from finished_runs import made_up_run
 from runs import run_in, tiny
 
-from ngo.pipeline.archives.finished_runs import (
-    packed,
-    read_run,
-    run_here,
-    unpacked,
-    write_run,
-)
+from ngo.pipeline.archives.finished_runs import packed, read_run, run_here, unpacked, write_run
 from ngo.pipeline.archives.members import METRICS, RECORDS
 from verdicts.registry import UserError
 
@@ -48,15 +42,10 @@ def test_files_that_are_not_of_one_run_are_refused(tmp_path):
     assert run_here(tmp_path / "a") is run_here(tmp_path / "b") is run_here(tmp_path / "c") is None
 
 
-def renamed(name):
-    run = made_up_run(SPECS[0])
-    return [dataclasses.replace(run, record={**run.record, "id": name})]
-
-
 @pytest.mark.parametrize("name", ["../outside", "a/b", "..", "a\\b", "", "/tmp"])
 def test_a_run_can_not_name_another_folder(name):
     with pytest.raises(UserError, match="its runs can't be read .*is not the name of a run"):
-        unpacked(packed(renamed(name)))
+        unpacked(packed([made_up_run(SPECS[0], id=name)]))
 
 
 def test_members_that_do_not_fit_are_refused():
@@ -72,9 +61,8 @@ def test_members_that_do_not_fit_are_refused():
     }
     for name, contents in broken.items():
         for content in contents:
-            with pytest.raises(UserError, match=r"^its runs can't be read") as told:
+            with pytest.raises(UserError, match=r"^its runs can't be read"):
                 unpacked({**whole, name: content})
-            assert "\n" not in str(told.value)
     incomplete = dataclasses.replace(runs[0], columns={"step": np.arange(3)})
     with pytest.raises(UserError, match="the metrics of .* are not complete"):
         unpacked(packed([incomplete]))
@@ -90,7 +78,6 @@ def test_members_that_do_not_fit_are_refused():
 )  # fmt: skip
 def test_a_record_of_other_values_is_refused(change):
     run = made_up_run(SPECS[0])
-    changed = dataclasses.replace(run, record={**run.record, **change})
-    with pytest.raises(UserError, match=r"^its runs can't be read \(") as told:
-        unpacked(packed([changed]))
-    assert "\n" not in str(told.value)
+    run.record.update(change)
+    with pytest.raises(UserError, match=r"^its runs can't be read \("):
+        unpacked(packed([run]))

@@ -7,11 +7,7 @@ import pytest
 from finished_runs import campaign, made_up_run
 
 from ngo.pipeline.archives.archive import Archive, collect_finished, write_archive
-from ngo.pipeline.archives.finished_runs import (
-    of_this_code,
-    revisions,
-    write_run,
-)
+from ngo.pipeline.archives.finished_runs import of_this_code, revisions, write_run
 from ngo.pipeline.paths import RUNS, tidy_table
 from verdicts.registry import UserError
 
@@ -35,9 +31,8 @@ def test_more_finished_runs_give_an_archive_of_all(own, tmp_path):
         collect_finished(configs)
     finish(first, second)
     members, counts = collect_finished(configs)
-    assert counts == {
-        "runs of the config": 4, "packed": 2, "of another results version": 0, "not finished": 2,
-    }  # fmt: skip
+    assert " ".join(counts) == "runs of the config packed of another results version not finished"
+    assert [*counts.values()] == [4, 2, 0, 2]
     assert set(Archive("a", members).runs) == {first.id, second.id}
     finish(*rest)
     (tmp_path / tidy_table("test", "own")).parent.mkdir(parents=True)
@@ -51,7 +46,7 @@ def test_more_finished_runs_give_an_archive_of_all(own, tmp_path):
     assert write_archive("a.tar", members) == write_archive("b.tar", collect_finished(configs)[0])
 
 
-def test_a_run_of_another_version_of_a_library_is_not_current(own):
+def test_runs_of_other_libraries_are_not_current_and_lacking_fields_are_allowed(own):
     first, *_ = own[1].runs.values()
     run = made_up_run(first)
     run.record["versions"]["torch"] += "+another.build"
@@ -60,9 +55,6 @@ def test_a_run_of_another_version_of_a_library_is_not_current(own):
     assert not of_this_code(run, first)
     assert revisions([run.record]) == "0123abc with torch 1.0"
     assert revisions([made_up_run(first).record]) == "0123abc"
-
-
-def test_a_record_of_an_earlier_version_lacks_fields_without_effect(own):
     first, *_ = own[1].runs.values()
     run = made_up_run(first)
     spec = {name: value for name, value in run.record["spec"].items() if name != "lr_schedule"}

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from finished_runs import made_up_run
 from runs import tiny
 
@@ -49,7 +50,7 @@ def test_bits_must_be_the_same_on_the_same_kind_of_processor_only(key):
     assert compared(far, again)[1].startswith("V at step 10: ")
 
 
-def test_one_bit_is_a_difference():
+def test_one_bit_another_shape_and_other_facts_are_differences():
     assert difference(RUN, RUN) is None
     V = RUN.table["V"].copy()
     V[1] = np.nextafter(V[1], 2)
@@ -57,9 +58,6 @@ def test_one_bit_is_a_difference():
     assert difference(changed(V=V), RUN) == told
     flipped = changed(diverged=[False, False, True])
     assert difference(flipped, RUN).startswith("diverged at step 20: True in the archive")
-
-
-def test_runs_of_other_shape_or_facts_differ():
     shorter = made_run(made_up_run(tiny(), rows=2))
     assert difference(shorter, RUN) == "2 rows in the archive, 3 here"
     other = made_run(made_up_run(tiny(), parameters=11))
@@ -86,15 +84,12 @@ def test_elsewhere_a_multiple_of_the_widest_columns_spread_is_allowed_in_a_run()
     assert difference(by(1, 1.21), RUN, two).startswith("V at step 10")
 
 
-def test_where_two_roundings_agree_the_floor_is_allowed():
+def test_where_two_roundings_agree_a_floor_is_allowed_and_what_rounding_leaves_is_exact():
     assert difference(by(1, 1.0009), RUN, RUN) is None
     assert difference(by(1, 1.0011), RUN, RUN).startswith("V at step 10")
     assert difference(changed(consensus_accuracy=ACCURACY + 2 / 360), RUN, RUN) is None
     three = changed(consensus_accuracy=ACCURACY + 3 / 360)
     assert difference(three, RUN, RUN).startswith("consensus_accuracy")
-
-
-def test_what_rounding_leaves_alone_is_exact():
     two = by(1, plus=0.5)
     assert difference(changed(step=[0, 10, 21]), RUN, two).startswith("step at step 21")
     assert difference(changed(epoch=[0.0, 1.0, 2.001]), RUN, two).startswith("epoch at step 20")
@@ -114,15 +109,13 @@ def test_a_run_that_rounding_ends_elsewhere_is_compared_by_its_length():
     assert told == "1 rows in the archive, 3 here"
 
 
-@pytest.mark.parametrize(
-    ("archived", "passes"),
-    [
-        (case(1.0, 2.0), True),
-        (case(1.3, 2.0), True),  # the spread is 0.1: four times that is allowed
-        (case(1.6, 2.0), False),
-        (case(1.0, np.nan), False),
-        (case(1.0, np.inf), False),
-    ],
+@cases(
+    "archived, passes",
+    (case(1.0, 2.0), True),
+    (case(1.3, 2.0), True),  # the spread is 0.1: four times that is allowed
+    (case(1.6, 2.0), False),
+    (case(1.0, np.nan), False),
+    (case(1.0, np.inf), False),
 )
 def test_a_columns_spread_limits_how_far_the_values_of_a_case_may_be(archived, passes):
     one, two = case(1.0, 2.0, y=3.0), case(1.1, 2.0, y=3.0)

@@ -14,8 +14,8 @@ from small_archives import (
     in_this_process,
     members_in,
     train,
+    verified,
 )
-from small_archives import ngo as run_ngo
 
 from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.finished_runs import packed
@@ -67,21 +67,11 @@ def trained(tmp_path_factory):
 
 
 @pytest.fixture
-def members(trained, monkeypatch):
-    """The members of an archive of these."""
+def own(trained, tmp_path, monkeypatch):
+    """The members of an archive of these; runs and cases are made again in this process."""
     monkeypatch.chdir(trained)
-    return members_in(trained)
-
-
-@pytest.fixture
-def own(members, tmp_path, monkeypatch):
-    """The same; its runs and cases are made again in this process."""
     in_this_process(monkeypatch, tmp_path)
-    return members
-
-
-def verified(members, *arguments, code=0):
-    return run_ngo("verify", members, *arguments, code=code)
+    return members_in(trained)
 
 
 def unmade(members, code=1):
@@ -115,16 +105,13 @@ def test_one_changed_bit_of_one_run_is_found_by_retraining_only(own):
     assert out.splitlines()[-1].startswith(f"ngo: verify: 1 failed, first {run}: V at step ")
 
 
-def test_runs_under_the_names_of_others_are_found_without_training(own):
+def test_other_names_records_that_do_not_fit_and_absent_runs_are_found(own):
     runs = Archive("own.tar", own).runs
     for run in runs.values():
         method = run.record["spec"]["method"]
         run.record["spec"]["method"] = {"ngo": "gossip", "gossip": "ngo"}[method]
     changed = {**own, **packed(runs.values())}
     assert f"FAIL  records: {min(runs)}: its record has method " in unmade(changed)
-
-
-def test_a_record_that_does_not_fit_or_an_absent_run_is_found(own):
     members, run = forged(own, one_bit, record=False)
     assert f"FAIL  records: {run}: V is" in unmade(members)
     runs = Archive("own.tar", own).runs
@@ -155,14 +142,11 @@ def kept_times(table):
     return table
 
 
-def test_a_forged_table_of_theorems_is_found_for_a_claim_that_rests_on_it(own):
+def test_forged_tables_rows_of_no_case_and_missing_rows_are_found(own):
     members = forged_table(own, THEORY, kept_times)
     out = verified(members, "--claim", "time", "--seed", 0, code=1)
     assert "FAIL  theory_theory: kind bounds: measured at row " in out
     assert "claim time rests on 2 cases of theory_theory" in out
-
-
-def test_rows_of_no_case_and_missing_rows_are_found(own):
     more = forged_table(own, SPECTRA, lambda table: table.replace({"n": {6: 7}}))
     assert "FAIL  spectra_own: it has rows of a case that the config lacks" in unmade(more)
     less = forged_table(own, SPECTRA, lambda table: table.iloc[1:])
@@ -172,7 +156,7 @@ def test_rows_of_no_case_and_missing_rows_are_found(own):
     assert "spectra_own: it has no column 'n'" in unmade(without)
 
 
-def test_runs_are_drawn_among_those_of_a_claim(own):
+def test_runs_are_drawn_among_those_of_a_known_claim_by_a_seed(own):
     out = verified(own, "--claim", "gossip-learns", "--seed", 1, "--sample", 2)
     made = [line for line in out.splitlines() if line.endswith("bit for bit")]
     assert len(made) == 2
@@ -181,9 +165,6 @@ def test_runs_are_drawn_among_those_of_a_claim(own):
     out = verified(own, "--claim", "ngo-wins", "--seed", 1, "--sample", 1)
     assert "claim ngo-wins rests on 4 runs\n  1 of 4 runs retrained; the probability of " in out
     assert "10 %: 75.0 %, 50 %: 50.0 %, 100 %: 0.0 %" in out
-
-
-def test_an_unknown_claim_and_a_missing_seed_are_one_line(own):
     out = verified(own, "--claim", "gosip-learns", "--sample", 0, code=2)
     assert out.endswith("Did you mean 'gossip-learns'?\n")
     assert out.startswith("ngo: claim: 'gosip-learns' is unknown; allowed: gossip-learns, ")
@@ -191,16 +172,14 @@ def test_an_unknown_claim_and_a_missing_seed_are_one_line(own):
     assert verified(own, code=2) == seed
 
 
-def test_a_run_and_a_case_are_made_again_in_processes_of_their_own(members, tmp_path):
-    archive = Archive("own.tar", members)
+def test_a_run_and_a_case_are_made_again_in_processes_of_their_own(own, tmp_path):
+    archive = Archive("own.tar", own)
     run = next(iter(archive.runs.values()))
     with archived_plan(archive, trusted=False, tell=pytest.fail) as planned:
         again = train_again(planned.runs[run.id], planned, tmp_path, 1, {})
         assert again.table.equals(made_run(run).table)
         assert again.where == made_run(run).where
-        (spectra,) = (
-            table for table in measured_tables(archive, planned)[0] if table.id == "spectra_own"
-        )
+        (spectra,) = (t for t in measured_tables(archive, planned)[0] if t.id == "spectra_own")
         rows = measure_again(spectra, 0, planned, {})
         assert rows.table.equals(spectra.made(0, None).table[list(rows.table)])
         assert rows.where == again.where
@@ -208,7 +187,7 @@ def test_a_run_and_a_case_are_made_again_in_processes_of_their_own(members, tmp_
             measure_again(spectra, 0, planned, {"PYTHONHOME": "/no such folder"})
 
 
-def test_a_run_is_drawn_uniformly_by_the_seed():
+def test_a_run_is_drawn_uniformly_by_the_seed_and_a_forgery_missed_as_often():
     names = [f"run{k}" for k in range(10)]
     assert drawn(names, 3, 1) == drawn(names[::-1], 3, 1)
     assert drawn(names, 99, 1) == names
@@ -217,9 +196,6 @@ def test_a_run_is_drawn_uniformly_by_the_seed():
         for name in drawn(names, 2, seed):
             counts[name] += 1
     assert all(500 < count < 700 for count in counts.values())  # 600 ± 4.5 standard deviations
-
-
-def test_the_probability_of_missing_a_forgery_is_that_of_drawing_without_replacement():
     assert missed(20, 0, 0.5) == 1
     assert missed(20, 20, 0) == 0  # a share of 0 stands for a single one
     assert missed(20, 3, 1) == 0

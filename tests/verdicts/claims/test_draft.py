@@ -3,9 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 
 import verdicts
 from verdicts.cli import main
+
+ACC = {"accuracy": "acc"}
+RENAMED = {"method": "on", "task": "a: b", "accuracy": "{x} #1"}
 
 
 def table(**columns):
@@ -25,27 +29,17 @@ def drafted(folder, rows, *options):
     return row
 
 
-RENAMED = {"method": "on", "task": "a: b", "accuracy": "{x} #1"}
-
-
-@pytest.mark.parametrize(
-    ("rows", "says", "estimate"),
-    [
-        (table(), "B has a higher accuracy than A", 3),
-        (table(size=7, dropped=None), "B has a higher accuracy than A", 3),
-        (table().drop(columns="seed"), "B has a higher accuracy than A", 3),
-        (table().rename(columns={"accuracy": "loss"}), "A has a lower loss than B", -3),
-        (table().rename(columns={"accuracy": "fid"}), "B has a higher fid than A", 3),
-        (table().rename(columns=RENAMED), "B has a higher {x} #1 than A", 3),
-        (table().assign(method=lambda t: t["method"] == "B"), "True has a higher acc", 3),
-        (table().assign(method=lambda t: "no, " + t["method"]), "no, B has a higher acc", 3),
-        (table().assign(task=lambda t: (t["task"] == "x") + 1), "B has a higher acc", 3),
-        (
-            table().rename(columns={"accuracy": "acc"}).assign(run=lambda t: t.index, step=9),
-            "B has a higher acc than A",
-            3,
-        ),
-    ],
+@cases(
+    "rows, says, estimate",
+    (table(size=7, dropped=None), "B has a higher accuracy than A", 3),
+    (table().drop(columns="seed"), "B has a higher accuracy than A", 3),
+    (table().rename(columns={"accuracy": "loss"}), "A has a lower loss than B", -3),
+    (table().rename(columns={"accuracy": "fid"}), "B has a higher fid than A", 3),
+    (table().rename(columns=RENAMED), "B has a higher {x} #1 than A", 3),
+    (table().assign(method=lambda t: t["method"] == "B"), "True has a higher acc", 3),
+    (table().assign(method=lambda t: "no, " + t["method"]), "no, B has a higher acc", 3),
+    (table().assign(task=lambda t: (t["task"] == "x") + 1), "B has a higher acc", 3),
+    (table(run=range(20), step=9).rename(columns=ACC), "B has a higher acc than A", 3),
 )
 def test_the_file_is_judged_as_it_stands(tmp_path, rows, says, estimate):
     row = drafted(tmp_path, rows)
@@ -61,15 +55,9 @@ def test_a_file_that_is_there_stays(tmp_path, capsys):
     assert (tmp_path / "claims.yaml").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        (["seed", "accuracy"], "no column of text with two"),
-        (["method", "seed"], "no column of numb"),
-    ],
-)
-def test_a_table_that_compares_nothing_is_told(tmp_path, capsys, columns, said):
-    table()[columns].to_csv(tmp_path / "t.csv", index=False)
-    assert main(["init", str(tmp_path / "t.csv")]) == 2
-    assert said in capsys.readouterr().err
-    assert not (tmp_path / "claims.yaml").exists()
+def test_a_table_that_compares_nothing_is_told(tmp_path, capsys):
+    for column, said in (("accuracy", "no column of text with"), ("method", "no column of numb")):
+        table()[["seed", column]].to_csv(tmp_path / "t.csv", index=False)
+        assert main(["init", str(tmp_path / "t.csv")]) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "claims.yaml").exists()

@@ -14,6 +14,8 @@ from verdicts.registration import read_registration, registration_path
 pytestmark = pytest.mark.usefixtures("quantities")
 
 GATE = {"column": "score", "take": "min", "above": 1, "else": "untrained"}
+ROOT = Path(__file__).parents[3]
+REGISTERED = [ROOT / "config/reference/claims.yaml", *sorted(ROOT.glob("papers/*/claims.yaml"))]
 
 
 def form(folder, change=(), gate=(), **sections):
@@ -41,13 +43,10 @@ def test_what_decides_a_claim_counts(tmp_path, change):
     assert form(tmp_path, change) != form(tmp_path)
 
 
-def test_a_mark_counts_without_its_reason(tmp_path):
+def test_marks_gates_and_the_plan_of_the_file_count_without_their_words(tmp_path):
     found = [form(tmp_path, {mark: why}) for mark in ("trivial", "circular") for why in "xy"]
     assert found[0] == found[1] != found[2] == found[3]
     assert form(tmp_path) not in found
-
-
-def test_a_gate_counts_without_its_words_and_the_plan_of_the_file_counts(tmp_path):
     gated = {"gate": "g"}
     assert form(tmp_path, gated, {"else": "not trained"}) == form(tmp_path, gated)
     assert form(tmp_path, gated, {"above": 2}) != form(tmp_path, gated)
@@ -58,16 +57,13 @@ def test_a_gate_counts_without_its_words_and_the_plan_of_the_file_counts(tmp_pat
     assert form(tmp_path, over, looks=[10]) == form(tmp_path, over)
 
 
-def test_how_a_claim_is_written_does_not_count(tmp_path):
+def test_how_a_claim_is_written_does_not_count_but_a_printed_number_does(tmp_path):
     short = yaml.safe_load("""
         shared: {d: &d {place: here, says: "{x.id}", kind: order, from: t, quantity: end}}
         claims: {"{x.id}": {<<: *d, for_each: {x: [{id: a, n: 0}, {id: b, n: 0}]}, above: "{x.n}"}}
     """)
     found = forms(resolved(short, tmp_path))
     assert found == {"a": form(tmp_path), "b": form(tmp_path)}
-
-
-def test_a_printed_number_counts_by_its_value(tmp_path):
     paper = {"file": "n.csv", "column": "x", "where": {"p": 1}}
     change = {"above": None, "paper": paper, "margin": 1}
     found = []
@@ -85,12 +81,6 @@ def test_a_pooled_claim_changes_with_those_that_it_pools(tmp_path):
 
     assert pooled(says="other words") == pooled()
     assert pooled(above=1) != pooled()
-
-
-ROOT = Path(__file__).parents[3]
-REGISTERED = sorted(
-    [*ROOT.glob("config/reference/claims.yaml"), *ROOT.glob("papers/*/claims.yaml")]
-)
 
 
 @pytest.mark.parametrize("path", REGISTERED, ids=lambda path: path.parent.name)

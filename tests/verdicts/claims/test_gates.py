@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from cases import cases
 from quantities_for_tests import quantities  # noqa: F401
 
 from verdicts.claims import Gate
@@ -12,9 +13,8 @@ from verdicts.registry import UserError
 
 pytestmark = pytest.mark.usefixtures("quantities")
 
-ROWS = pd.DataFrame(
-    {"run": ["a", "a", "b"], "step": [0, 9, 9], "seed": [0, 0, 1], "score": [0.1, 0.8, 0.9]}
-)
+ROWS = pd.DataFrame({"run": [*"aab"], "step": [0, 9, 9], "seed": [0, 0, 1]})
+ROWS["score"] = [0.1, 0.8, 0.9]
 
 
 def gate(**changes):
@@ -25,45 +25,37 @@ def gate(**changes):
     return Gate(**{**fields, **changes})
 
 
-@pytest.mark.parametrize(
+@cases(
     "changes",
-    [
-        {},
-        {"take": "mean", "above": 0.84, "below": 0.86},
-        {"column": None, "quantity": "end"},
-        {"tables": ("other",), "above": 6},
-        {"where": {"run": "b"}, "above": 0.85},
-    ],
+    {"take": "mean", "above": 0.84, "below": 0.86},
+    {"column": None, "quantity": "end"},
+    {"tables": ("other",), "above": 6},
 )
 def test_runs_that_pass(changes):
     check_gate(gate(**changes), ROWS, {"other": ROWS.assign(score=7)})
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"above": 0.8}, "^untrained: min score is 0.8, must be above 0.8$"),
-        ({"above": 0.1, "below": 0.5}, "must be above 0.1 and below 0.5$"),
-        ({"column": "V"}, "^gate trained: there is no column 'V'"),
-        ({"where": {"run": "z"}}, "^gate trained: no rows with run z, only a, b$"),
-    ],
+@cases(
+    "changes, message",
+    ({"above": 0.8}, "^untrained: min score is 0.8, must be above 0.8$"),
+    ({"above": 0.1, "below": 0.5}, "must be above 0.1 and below 0.5$"),
+    ({"column": "V"}, "^gate trained: there is no column 'V'"),
+    ({"where": {"run": "z"}}, "^gate trained: no rows with run z, only a, b$"),
 )
 def test_runs_that_do_not_pass(changes, message):
     with pytest.raises(UserError, match=message):
         check_gate(gate(**changes), ROWS, {})
 
 
-@pytest.mark.parametrize(
-    ("changes", "passes"),
-    [
-        ({}, {0}),
-        ({"take": "max"}, {0, 1}),
-        ({"where": {"run": "b"}}, {0, 1}),
-        ({"above": None, "below": 0.75}, {1}),
-        ({"column": "V"}, set()),
-        ({"where": {"V": 1}}, set()),
-        ({"column": None, "quantity": "end"}, set()),  # each is asked alone
-    ],
+@cases(
+    "changes, passes",
+    ({}, {0}),
+    ({"take": "max"}, {0, 1}),
+    ({"where": {"run": "b"}}, {0, 1}),
+    ({"above": None, "below": 0.75}, {1}),
+    ({"column": "V"}, set()),
+    ({"where": {"V": 1}}, set()),
+    ({"column": None, "quantity": "end"}, set()),  # each is asked alone
 )
 def test_all_universes_are_asked_at_once_as_each_alone(changes, passes):
     lower = ROWS.assign(universe=1, score=ROWS["score"].where(ROWS["run"] == "b", 0.2))

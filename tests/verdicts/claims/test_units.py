@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from cases import cases
 
 import ngo.analysis  # noqa: F401 (registers the values of runs, with their units)
 from verdicts.claims.claims_file import read_claims
@@ -19,33 +20,28 @@ def read(tmp_path, claims):
     return read_claims(path).claims
 
 
-@pytest.mark.parametrize(
-    ("quantity", "given", "unit"),
-    [
-        ("difference", {**SIDES, "value": "workers_accuracy_mean"}, "share of 1"),
-        ("difference", {**SIDES, "value": {"max": "consensus_accuracy"}}, "share of 1"),
-        ("difference", {**SIDES, "value": {"steps_to_accuracy": 90}}, "steps"),
-        ("difference", {**SIDES, "value": "loss"}, "of loss"),
-        ("difference", {**SIDES, "value": "score"}, ""),
-        ("log_ratio", {**TO, "value": "loss"}, "log ratio"),
-        ("slope", {"along": "p"}, "points for 1 of p"),
-        ("slope", {"along": "workers", "log_along": True}, "points for a factor e of workers"),
-    ],
+@cases(
+    "quantity, given, unit",
+    ("difference", {**SIDES, "value": "workers_accuracy_mean"}, "share of 1"),
+    ("difference", {**SIDES, "value": {"max": "consensus_accuracy"}}, "share of 1"),
+    ("difference", {**SIDES, "value": {"steps_to_accuracy": 90}}, "steps"),
+    ("difference", {**SIDES, "value": "loss"}, "of loss"),
+    ("difference", {**SIDES, "value": "score"}, ""),
+    ("log_ratio", {**TO, "value": "loss"}, "log ratio"),
+    ("slope", {"along": "p"}, "points for 1 of p"),
+    ("slope", {"along": "workers", "log_along": True}, "points for a factor e of workers"),
 )
 def test_the_unit_follows_from_the_quantity_and_its_value(tmp_path, quantity, given, unit):
     claims = read(tmp_path, {"a": {**CLAIM, "quantity": quantity, "with": given}})
     assert known_unit(claims["a"], claims) == unit
 
 
-def test_a_stated_unit_counts_and_a_pooled_claim_has_that_of_its_claims(tmp_path):
+def test_a_stated_unit_counts_and_margins_fit_the_unit(tmp_path):
     own = {**CLAIM, "quantity": "difference", "with": SIDES}
     pool = {**CLAIM, "quantity": "pooled", "with": {"claims": ["a"]}}
     del pool["from"]
     claims = read(tmp_path, {"a": own, "b": {**own, "unit": "percent"}, "pool": pool})
     assert [known_unit(each, claims) for each in claims.values()] == ["points", "percent", "points"]
-
-
-def test_a_margin_of_points_is_refused_for_a_share_of_one(tmp_path):
     claim = {**CLAIM, "quantity": "difference", "with": {**SIDES, "value": "workers_accuracy_min"}}
     with pytest.raises(UserError, match=r"^claims\.a\.margin: 1 is not allowed, it would be 100 p"):
         read(tmp_path, {"a": {**claim, "margin": 1}})

@@ -2,15 +2,19 @@
 
 import decimal
 import os
+import re
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from cases import cases
 from foreign import write
 from pyarrow import parquet
 
 import verdicts
 from verdicts import table as tables
+
+CSV = "method,seed,score\nA,0,70.5\nB,1,73.25\n"
 
 
 def test_parquet_and_csv_give_the_same_verdicts(tmp_path):
@@ -50,45 +54,35 @@ def as_csv(folder, text):
     return tables.read_table(folder / "a.csv")
 
 
-CSV = "method,seed,score\nA,0,70.5\nB,1,73.25\n"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\ufeff" + CSV.replace("\n", "\r\n"),
-        CSV.replace("\n", "\n\n"),
-        CSV.replace("70.5", '"70.5"'),
-    ],
-)
-def test_a_csv_file_is_read_whatever_its_line_ends(tmp_path, text):
-    pd.testing.assert_frame_equal(as_csv(tmp_path, text), as_csv(tmp_path, CSV))
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a,b,c\n1,2,3,\n1,2,3,\n", "a.csv: the header has 3 fields, and row 1 has 4."),
-        ("a,b,c\n\n1,2,3\n1\n", "a.csv: the header has 3 fields, and row 2 has 1."),
-        ("a\tb\n1\t2\n", "a.csv: columns are separated by '\\t'; use commas."),
-        ("a,b,a\n1,2,3\n", "a.csv: two columns are called 'a'; rename one."),
-        ("", "a.csv: it has no columns."),
-        ('a,b\n1,"2\n', "can't be read: unexpected end of data"),
-        ("a,b\n1,\0\n", "can't be read: it has a NUL character"),
-        (b"a,b\n1,\xe9\n", "can't be read: it is not text in UTF-8"),
-    ],
-)
-def test_a_csv_file_that_is_no_table_is_refused_in_one_line(tmp_path, text, said):
-    with pytest.raises(verdicts.UserError) as caught:
-        as_csv(tmp_path, text)
-    assert str(caught.value).endswith(said)
-
-
-def test_no_column_is_taken_for_an_index(tmp_path):
+def test_line_ends_do_not_matter_and_no_column_is_an_index(tmp_path):
+    ends = "\ufeff" + CSV.replace("\n", "\r\n"), CSV.replace("\n", "\n\n")
+    for text in (*ends, CSV.replace("70.5", '"70.5"')):
+        pd.testing.assert_frame_equal(as_csv(tmp_path, text), as_csv(tmp_path, CSV))
     assert list(as_csv(tmp_path, ",seed,score\n7,0,70\n8,1,71\n")["seed"]) == [0, 1]
     frame = pd.DataFrame({"seed": [3, 1, 7], "score": [70, 71, 72]}).set_index("seed")
     frame.to_parquet(tmp_path / "a.parquet")
     assert list(tables.read_table(tmp_path / "a.parquet")["seed"]) == [3, 1, 7]
+
+
+@cases(
+    "text, said",
+    ("a,b,c\n1,2,3,\n1,2,3,\n", "a.csv: the header has 3 fields, and row 1 has 4."),
+    ("a,b,c\n\n1,2,3\n1\n", "a.csv: the header has 3 fields, and row 2 has 1."),
+    ("a\tb\n1\t2\n", "a.csv: columns are separated by '\\t'; use commas."),
+    ("a,b,a\n1,2,3\n", "a.csv: two columns are called 'a'; rename one."),
+    ("", "a.csv: it has no columns."),
+    ('a,b\n1,"2\n', "can't be read: unexpected end of data"),
+    ("a,b\n1,\0\n", "can't be read: it has a NUL character"),
+    (b"a,b\n1,\xe9\n", "can't be read: it is not text in UTF-8"),
+)
+def test_a_csv_file_that_is_no_table_is_refused_in_one_line(tmp_path, text, said):
+    with pytest.raises(verdicts.UserError, match=re.escape(said) + "$"):
+        as_csv(tmp_path, text)
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    for table, reason in ((twice, "two columns are called 'a'"), (pa.table({}), "has no columns")):
+        parquet.write_table(table, tmp_path / "a.parquet")
+        with pytest.raises(verdicts.UserError, match=reason):
+            tables.read_table(tmp_path / "a.parquet")
 
 
 def as_parquet(folder, **columns):
@@ -98,26 +92,14 @@ def as_parquet(folder, **columns):
 
 
 def test_columns_of_parquet_files_are_numbers_text_booleans_or_times(tmp_path):
-    found = as_parquet(
-        tmp_path,
-        decimal=pa.array([decimal.Decimal("1.5"), None]),
-        category=pa.array(["a", "b"]).dictionary_encode(),
-        unsigned=pa.array([2**64 - 1, 1], pa.uint64()),
-        gaps=pa.array([1, None]),
-        lists=pa.array([[1, 2], None]),
-    )
-    assert list(found.dtypes.astype(str)) == ["float64", "str", "uint64", "float64", "str"]
+    columns = {"decimal": [decimal.Decimal("1.5"), None], "gaps": [1, None]}
+    columns["lists"] = [[1, 2], None]
+    columns["category"] = pa.array(["a", "b"]).dictionary_encode()
+    found = as_parquet(tmp_path, **columns, unsigned=pa.array([2**64 - 1, 1], pa.uint64()))
+    assert list(found.dtypes.astype(str)) == ["float64", "float64", "str", "str", "uint64"]
     assert found["decimal"][0] == 1.5
     assert found["unsigned"][0] == 2**64 - 1
     assert found["lists"][1].startswith("list<")
-
-
-def test_a_parquet_file_with_a_column_twice_or_none_is_refused(tmp_path):
-    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
-    for table, said in ((twice, "two columns are called 'a'"), (pa.table({}), "has no columns")):
-        parquet.write_table(table, tmp_path / "a.parquet")
-        with pytest.raises(verdicts.UserError, match=said):
-            tables.read_table(tmp_path / "a.parquet")
 
 
 def test_a_long_text_that_a_parquet_file_has_once_counts_for_each_row(tmp_path, monkeypatch):
@@ -135,14 +117,11 @@ def test_diverged_is_true_or_false_in_many_spellings(tmp_path, true):
     assert (found.dtype, list(found)) == (bool, [True, False])
 
 
-@pytest.mark.parametrize(
-    ("value", "said"), [("", "an empty field"), ("maybe", "'maybe'"), ("2", "'2'")]
-)
+@pytest.mark.parametrize(("value", "said"), [("", "an empty field"), ("2", "'2'")])
 def test_diverged_that_is_neither_is_named_with_its_row(tmp_path, value, said):
-    with pytest.raises(verdicts.UserError) as caught:
+    line = f"^a.csv: diverged: {said} in row 2 is not true or false.$"
+    with pytest.raises(verdicts.UserError, match=line):
         as_csv(tmp_path, f"seed,diverged\n0,False\n1,{value}\n")
-    line = f"a.csv: diverged: {said} in row 2 is not true or false."
-    assert str(caught.value) == line
     with pytest.raises(verdicts.UserError, match="diverged: an empty field in row 2"):
         as_parquet(tmp_path, diverged=pa.array([True, None]))
 
@@ -154,6 +133,7 @@ def test_a_table_is_a_regular_file_in_its_folder(tmp_path, kind):
     path = tmp_path / f"r/a.{kind}"
     (tmp_path / f"b.{kind}").write_text(CSV)
     makers = (
+        (path.mkdir, "it is not a regular file"),
         (lambda: os.mkfifo(path), "it is not a regular file"),
         (lambda: os.symlink("/dev/zero", path), "it is not a regular file"),
         (lambda: os.symlink(path, path), "symbolic links"),
@@ -164,7 +144,4 @@ def test_a_table_is_a_regular_file_in_its_folder(tmp_path, kind):
         make()
         with pytest.raises(verdicts.UserError, match=said):
             tables.read_tables(tmp_path / "r", ["a"])
-        path.unlink()
-    path.mkdir()
-    with pytest.raises(verdicts.UserError, match="it is not a regular file"):
-        tables.read_tables(tmp_path / "r", ["a"])
+        path.rmdir() if path.is_dir() else path.unlink()

@@ -5,18 +5,18 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from measured_runs import ended, pairs, table
 
 from verdicts.registry import UserError
 from verdicts.run_values import final, per_run, worst_of
 from verdicts.scores import FIRST_LOOK, at_best, sides, total, weighted_sum
 
-CURVES = pd.DataFrame(
-    {
-        "run": ["a", "a", "a", "b", "b", "b"], "seed": [0, 0, 0, 1, 1, 1],
-        "step": [20, 0, 10, 0, 10, 20], "score": [3.0, 1.0, 8.0, 2.0, 2.0, 5.0],
-    }
-)  # fmt: skip
+CURVES = pd.DataFrame({"run": [*"aaabbb"], "seed": [0, 0, 0, 1, 1, 1]})
+CURVES = CURVES.assign(step=[20, 0, 10, 0, 10, 20], score=[3.0, 1.0, 8.0, 2.0, 2.0, 5.0])
+INF = math.inf
+LOSSES = pd.DataFrame({"run": [*"aab"], "step": [9, 0, 3], "V": [4, 5, 6]})
+LOSSES["test_loss"] = [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -45,25 +45,20 @@ def test_a_mean_over_training_weights_each_evaluation_by_the_steps_before_it():
     assert per_run(rows, {"mean": "score"})["value"].item() == (10 * 1 + 390 * 4) / 400
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({"mean": "score", "from": 0.5, "to": 0.5}, "from 0.5 to 0.5 is not allowed"),
-        ({"mean": "score", "from": "early"}, "from 'early' to 1.0 is not allowed"),
-        ({"mean": "score", "to": 2}, "from 0.0 to 2 is not allowed"),
-        ({"score": 1, "from": 0.5}, "'score' has no phase; 'from' and 'to' go with max, min, mean"),
-        ({"from": 0.5}, "is not allowed; give one name"),
-    ],
+@cases(
+    "value, message",
+    ({"mean": "score", "from": 0.5, "to": 0.5}, "from 0.5 to 0.5 is not allowed"),
+    ({"mean": "score", "from": "early"}, "from 'early' to 1.0 is not allowed"),
+    ({"mean": "score", "to": 2}, "from 0.0 to 2 is not allowed"),
+    ({"score": 1, "from": 0.5}, "'score' has no phase; 'from' and 'to' go with max, min, mean"),
+    ({"from": 0.5}, "is not allowed; give one name"),
 )
 def test_a_phase_that_cannot_be(value, message):
     with pytest.raises(UserError, match=f"^value: .*{message}[^\n]*$"):
         per_run(CURVES, value)
 
 
-@pytest.mark.parametrize(
-    ("column", "worst"),
-    [("score", -math.inf), ("val_loss", math.inf)],
-)
+@pytest.mark.parametrize(("column", "worst"), [("score", -math.inf), ("val_loss", math.inf)])
 def test_a_diverged_run_has_the_worst_value_of_its_column(column, worst):
     table = CURVES.rename(columns={"score": column}).assign(diverged=CURVES["run"] == "b")
     assert per_run(table, {"mean": column})["value"].tolist() == [5.5, worst]
@@ -85,37 +80,13 @@ def test_the_worst_is_known_by_whole_names(column, worst):
     assert worst_of(column) == worst
 
 
-INF = math.inf
-
-
-def frame(columns, seeds=(0, 1)):
-    made = pd.DataFrame(dict(enumerate(columns.values())), index=pd.Index(seeds, name="seed"))
-    made.columns = pd.Index(list(columns), tupleize_cols=False)
-    return made.astype(float)
-
-
-def test_seeds_by_keys():
-    rows = pd.concat(
-        [pairs([0.5, 0.6], [0.1, 0.2], topology="ring"), pairs([0.7], [0.3], topology="complete")],
-        ignore_index=True,
-    )
-    (side,) = sides(rows, [{"method": "ngo"}], "accuracy", ["topology"])
-    found = side.values
-    assert set(found.columns) == {("ring",), ("complete",)}
-    assert found[[("ring",)]].iloc[:, 0].tolist() == pytest.approx([50, 60])
-    assert found[[("complete",)]].iloc[:, 0].tolist() == pytest.approx([70, math.nan], nan_ok=True)
-
-
-def test_two_runs_of_a_seed_are_refused():
+def test_two_runs_or_rows_of_a_seed_are_refused_and_told_apart():
     rows = pairs([0.5], [0.1])
     said = "^runs gossip-s0 and ngo-s0 have the same seed and differ in .*method"
     with pytest.raises(UserError, match=said):
         sides(pairs([0.5, 0.6], [0.1, 0.2]), [{}], "accuracy")
     with pytest.raises(UserError, match="over: there is no column 'methd'. Did you mean"):
         sides(rows, [{}], "accuracy", ["methd"])
-
-
-def test_two_rows_of_a_seed_are_told_apart():
     rows = pd.DataFrame({"dataset": list("baab"), "seed": [0, 1, 2, 1], "score": 1.0})
     with pytest.raises(UserError, match="^rows 2 and 4 have the same seed and differ in dataset"):
         sides(rows, [{}], "score")
@@ -145,14 +116,6 @@ def test_totals_with_infinities(values, expected):
     assert float(total(np.array(values, float))) == pytest.approx(expected, nan_ok=True)
 
 
-LOSSES = pd.DataFrame(
-    {
-        "run": ["a", "a", "b"], "step": [9, 0, 3], "test_loss": [1.0, 2.0, 3.0],
-        "V": [4.0, 5.0, 6.0],
-    }
-)  # fmt: skip
-
-
 @pytest.mark.parametrize("diverged", [[True, False, False], [False, True, False]])
 def test_a_run_that_diverged_in_any_row_has_no_loss_and_keeps_its_V(diverged):
     last = final(LOSSES.assign(diverged=diverged))
@@ -161,29 +124,18 @@ def test_a_run_that_diverged_in_any_row_has_no_loss_and_keeps_its_V(diverged):
     assert last["V"].tolist() == [4, 6]
 
 
-def runs(scores, *, value="held_out", **fields):
+def runs(scores, value="held_out"):
     """Two seeds at each γ; ``scores`` are their numbers."""
-    return table(
-        *(
-            ended(seed=s, gamma=g, p=fields.get("p", 0.9), topology="ring", **{value: x})
-            for g, both in scores.items()
-            for s, x in enumerate(both)
-        )
-    )
+    both = [(seed, g, x) for g, own in scores.items() for seed, x in enumerate(own)]
+    return table(*(ended(seed=s, gamma=g, topology="ring", **{value: x}) for s, g, x in both))
 
 
-def test_the_best_mean_held_out_accuracy_decides():
+def test_the_best_mean_or_mean_logarithm_decides():
     rows = runs({0.1: (0.5, 0.9), 0.3: (0.8, 0.8), 1.0: (0.9, 0.3)})
     assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.3]
-
-
-def test_other_values_are_chosen_by_their_own_mean_logarithm():
     rows = runs({0.1: (1.0, 100.0), 0.3: (8.0, 8.0)}, value="V")
     # Geometric means 10 and 8.
     assert at_best(rows, ["gamma"], [], "V")["gamma"].unique() == [0.3]
-
-
-def test_the_seeds_of_the_first_look_choose_for_all():
     rows = runs({0.1: (0.5, 0.9), 0.3: (0.6, 0.3)})
     assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.1]
     for value in ("accuracy", "V"):

@@ -18,11 +18,8 @@ from verdicts.statistics import samples
 PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
 
 #: The paths without a row, and why.
-EXEMPT = {
-    "judge_exact": "nothing is sampled",
-    "judge_cases": "nothing is sampled",
-    "sequential": "over_looks, with all choices of signs",
-}
+EXEMPT = dict.fromkeys(("judge_exact", "judge_cases"), "nothing is sampled")
+EXEMPT["sequential"] = "over_looks, with all choices of signs"
 
 ANSWER = r"\b(Verdict|Evidence|MultiverseEvidence|Comparison|Reproduction)\b"
 
@@ -60,13 +57,10 @@ def on_the_page():
     header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     for row in rows:
         known = dict(zip(header, row, strict=True))
-        numbers = {
-            rule: [
-                float("nan") if number == "–" else int(number) / 100
-                for number in re.findall(r"–|\d+", known[rule])[:5]
-            ]
-            for rule in ("ours", *RULES)
-        }
+        numbers = {}
+        for rule in ("ours", *RULES):
+            found = re.findall(r"–|\d+", known[rule])[:5]
+            numbers[rule] = [float("nan") if each == "–" else int(each) / 100 for each in found]
         yield (known["form"], known["noise"]), numbers, int(known["simulations"]), known["why"]
 
 
@@ -101,19 +95,14 @@ def form_of(name, noise="normal"):
     return found
 
 
-def test_rules_of_others_answer_what_they_say():
+def test_rules_of_others_answer_what_they_say_and_more_values_win_too_often():
     level = 80 + np.array([[[-1.0, 0.0, 1.0]]])
     answers = {name: rule(level + 2.5, level, False).item() for name, rule in RULES.items()}
     # 2.5 is 3.1 % of 80; both sds are 1; t = 2.5 / √(2 / 3) = 3.06 with 4 degrees of freedom.
     assert answers == {"±1 %": 1, "±3 %": 1, "2σ": 1, "intervals": 0, "means": 1, "t test": 1}
     assert RULES["t test"](level + 2.0, level, False).item() == error_rates.NOTHING
-
-
-def test_the_side_with_more_values_wins_too_often():
-    ours = [
-        shares(form_of(f"10 pairs, best of 8 values against {other}"), 300)[0]["none"]
-        for other in ("best of 8", "1")
-    ]
+    forms = (form_of(f"10 pairs, best of 8 values against {other}") for other in ("best of 8", "1"))
+    ours = [shares(form, 300)[0]["none"] for form in forms]
     assert ours[0] < 0.02 < ours[1]
 
 

@@ -1,46 +1,40 @@
 """From one number per seed to p values."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
+from cases import cases
 from scipy import stats
 
+from verdicts import estimate
 from verdicts.statistics.evidence import Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import judge
-from verdicts.statistics.samples import SignedRanks, Welch, signed_ranks
+from verdicts.statistics.samples import DRAWS, SignFlips, Welch, signed_ranks
 
 ABOVE = Expectation("above", 0.5)
 FEW = np.array([1.0, 2.0, 0.5, 1.7])
 MANY = np.random.default_rng(3).normal(1, 1, 12)
-
-
-def test_few_seeds_are_judged_by_the_t_test():
-    found = evidence(FEW, ABOVE)
-    expected = stats.ttest_1samp(FEW, 0.5)
-    assert found.p == found.p_t == pytest.approx(expected.pvalue)
-    assert math.isnan(found.p_sign_flip)
-    interval = expected.confidence_interval(0.95)
-    assert found.interval(0.05) == pytest.approx((interval.low, interval.high))
-    assert (found.estimate, found.pairs, found.side) == (pytest.approx(FEW.mean()), 4, 1)
+TESTS = (Expectation("above", 0, 0.4), Expectation("near", 0.3, 0.4), Expectation("below", 1))
 
 
 def test_from_eight_seeds_the_sign_flip_test_decides():
     found = evidence(MANY, ABOVE)
-    expected = stats.permutation_test(
-        (MANY - 0.5,), np.mean, permutation_type="samples", n_resamples=np.inf
-    ).pvalue
+    how = {"permutation_type": "samples", "n_resamples": np.inf}
+    expected = stats.permutation_test((MANY - 0.5,), np.mean, **how).pvalue
     assert found.p == found.p_sign_flip == pytest.approx(expected)
     assert found.p_t == pytest.approx(stats.ttest_1samp(MANY, 0.5).pvalue)
-    assert math.isnan(evidence(MANY[:7], ABOVE).p_sign_flip)
+    eight, few = evidence(MANY[:8], ABOVE), evidence(MANY[:7], ABOVE)
+    assert eight.p == eight.p_sign_flip != eight.p_t
+    assert (few.p, math.isnan(few.p_sign_flip), few.pairs) == (few.p_t, True, 7)
+    assert found.interval(1e-4) == (-math.inf, math.inf)
 
 
 def test_the_skewness_of_the_mean_is_told_and_changes_no_test():
     skewed = np.array([-0.6, -0.5, -0.4, -0.2, 1.7]) + 0.1
     found = evidence(skewed, Expectation("near", 0, 1))
     assert found.skewness == pytest.approx(stats.skew(skewed, bias=False) / math.sqrt(5))
-    plain = max(stats.ttest_1samp(skewed, end, alternative=way).pvalue for end, way in ENDS)
+    plain = stats.ttest_1samp(skewed, 1, alternative="less").pvalue  # the nearer end
     assert found.p_equivalent == pytest.approx(plain)
     of, minus = np.r_[skewed, skewed * 1.1], -np.r_[skewed, skewed[:3]]
     both = unpaired_evidence(of, minus, Expectation("near", 0.3, 1))
@@ -74,19 +68,6 @@ def test_many_seeds_are_judged_by_limits(infinite, count):
         theirs = stats.ttest_ind(values - 0.4, -values, equal_var=False)
     assert sides.p == pytest.approx(theirs.pvalue, rel=1e-6)
     assert sides.estimate == pytest.approx(2 * found.estimate, abs=0.2)
-
-
-@pytest.mark.parametrize("way", [1, -1])
-def test_signed_ranks_are_those_of_all_choices(way):
-    values = np.array([0.3, -0.1, 0.2, 0.2, -np.inf, np.inf, 0.7, 0.0])
-    one = SignedRanks(values, np.ones(8))
-    ranks = signed_ranks(values)
-    sums = [np.dot(signs, ranks) for signs in product((1, -1), repeat=8)]
-    expected = np.mean([way * each >= way * ranks.sum() for each in sums])
-    assert one.tail(0.0, way) == pytest.approx(expected)
-
-
-ENDS = ((-1, "greater"), (1, "less"))
 
 
 def test_the_margin_is_tested_from_both_sides():
@@ -134,27 +115,22 @@ def test_a_diverged_run_is_the_most_extreme_value():
     assert (0.6 <= low <= 0.7, high) == (True, math.inf)
     assert math.isnan(found.p_t)
     against = evidence(np.append(values[:-1], -math.inf), ABOVE)
-    assert against.p > 0.05
     ranks = stats.wilcoxon([1, 2, 3, 4, 5, 6, -7], method="exact").pvalue
     assert against.p == pytest.approx(ranks)
+    assert ranks > 0.05
+    all_lost = evidence(np.full(8, math.inf), Expectation("above", 0, 1))
+    assert (all_lost.p, all_lost.side, all_lost.p_equivalent) == (2 / 2**8, 1, 1)
+    assert all_lost.obstacle == ""
 
 
-def test_divergence_in_every_seed_decides():
-    found = evidence(np.full(8, math.inf), Expectation("above", 0, 1))
-    assert (found.p, found.side, found.p_equivalent) == (2 / 2**8, 1, 1)
-    assert found.obstacle == ""
-
-
-@pytest.mark.parametrize(
-    ("values", "obstacle"),
-    [
-        ([], "too few seeds: 0 seeds"),
-        ([1], "too few seeds: 1 seed;"),
-        ([1, 2, math.nan], "too few seeds: 2 seeds"),
-        ([1, 1, 1], "all 3 seeds have the same value, and a test of signs takes 6"),
-        ([0.1 + 0.2, 0.3, 0.3], "all 3 seeds have the same value"),
-        ([1, 2, 3, 4, math.inf], "too few seeds: the number is infinite in 1 of 5"),
-    ],
+@cases(
+    "values, obstacle",
+    ([], "too few seeds: 0 seeds"),
+    ([1], "too few seeds: 1 seed;"),
+    ([1, 2, math.nan], "too few seeds: 2 seeds"),
+    ([1, 1, 1], "all 3 seeds have the same value, and a test of signs takes 6"),
+    ([0.1 + 0.2, 0.3, 0.3], "all 3 seeds have the same value"),
+    ([1, 2, 3, 4, math.inf], "too few seeds: the number is infinite in 1 of 5"),
 )
 def test_what_decides_nothing(values, obstacle):
     assert evidence(np.array(values, dtype=float), ABOVE).obstacle.startswith(obstacle)
@@ -239,9 +215,6 @@ def test_ranks_that_differ_by_rounding_are_ties():
     assert signed_ranks(values).tolist() == [2, -2, 2, 4, 5]
 
 
-TESTS = (Expectation("above", 0, 0.4), Expectation("near", 0.3, 0.4), Expectation("below", 1))
-
-
 @pytest.mark.parametrize("expectation", TESTS, ids=str)
 @pytest.mark.parametrize("count", [3, 5, 8, 12, 25])
 def test_the_interval_has_what_the_test_does_not_reject(count, expectation):
@@ -269,6 +242,17 @@ def test_the_interval_has_what_the_test_does_not_reject(count, expectation):
             assert within == (found.p_equivalent <= level / 2)
 
 
-def test_an_interval_without_an_end_is_open():
-    found = evidence(np.arange(8.0), Expectation("above", 0))
-    assert found.interval(0.001) == (-math.inf, math.inf)
+@pytest.mark.parametrize(("values", "mean", "std"), [([4.0], 4, math.nan), ([1.0, 3.0], 2, 2**0.5)])
+def test_fewer_than_three_seeds_have_no_interval(values, mean, std):
+    found = estimate(np.array(values))
+    assert found.mean == mean
+    assert found.std == pytest.approx(std, nan_ok=True)
+    assert math.isnan(found.half_width)
+
+
+def test_many_values_are_sampled_with_a_fixed_stream():
+    values = np.random.default_rng(0).normal(0.4, 1, 17)
+    exact, sampled, again = (SignFlips(values, np.ones(17), n) for n in (DRAWS, 2**16, 2**16))
+    exact, sampled = exact.tail(0.0, 1), sampled.tail(0.0, 1)
+    assert sampled == again.tail(0.0, 1) != exact
+    assert sampled == pytest.approx(exact, abs=5 * np.sqrt(exact * (1 - exact) / 2**16))

@@ -10,14 +10,7 @@ from verdicts.registry import UserError
 from verdicts.statistics import planning
 from verdicts.statistics.evidence import Expectation, evidence
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, judge
-from verdicts.statistics.planning import (
-    chance,
-    checked_plan,
-    detectable,
-    seeds_needed,
-    sequential,
-    shares,
-)
+from verdicts.statistics.planning import checked_plan, detectable, seeds_needed, sequential, shares
 
 PLAN = (10, 20, 40)
 ABOVE = Expectation("above", 0.0, 1.0)
@@ -27,65 +20,54 @@ def values(mean, count, seed=0):
     return np.random.default_rng(seed).standard_normal(count) + mean
 
 
-def test_the_shares_of_the_looks_are_all_of_alpha():
+def test_the_shares_of_alpha_are_all_of_it_and_a_look_has_its_own():
     assert shares((10, 20, 40, 80)) == [0.5, 0.25, 0.125, 0.125]
     for looks in range(1, 8):
         assert sum(shares(tuple(range(3, 3 + looks)))) == 1
     assert shares(()) == [1]
-
-
-def test_a_look_has_its_share_of_alpha():
     found, plain = sequential(x := values(0.5, 10), ABOVE, PLAN), evidence(x, ABOVE)
     assert found.p == 2 * plain.p
     assert found.p_equivalent == min(1, 2 * plain.p_equivalent)
     assert (found.looks, found.pairs, found.estimate) == (1, 10, plain.estimate)
     assert detectable(found) > detectable(plain)
     assert seeds_needed(found) > seeds_needed(plain)
-    assert chance(found, 20, 0.0125) < chance(plain, 20) < chance(plain, 40)
+    some, more = planning.chance(plain, 20), planning.chance(plain, 40)
+    assert planning.chance(found, 20, 0.0125) < some < more
 
 
 def test_an_interval_has_what_no_look_rejects_at_its_share():
     given = values(0.5, 7)
-    alone, both = (
-        sequential(given[:5], Expectation("above", 0), (5, 7)),
-        sequential(given, Expectation("above", 0), (5, 7)),
-    )
+    alone, both = (sequential(x, Expectation("above", 0), (5, 7)) for x in (given[:5], given))
     ends = [ttest_1samp(given[:k], 0).confidence_interval(1 - 0.025) for k in (5, 7)]
     assert alone.interval(0.05) == pytest.approx(tuple(ends[0]))
     expected = max(low for low, _ in ends), min(high for _, high in ends)
     assert both.interval(0.05) == pytest.approx(expected)
 
 
-def test_before_the_first_look_nothing_is_decided():
+def test_before_the_first_look_nothing_is_decided_and_a_seed_without_a_value_counts():
     found = sequential(values(9, 9), ABOVE, PLAN)
     (verdict,) = judge([found])
     assert (verdict.verdict, verdict.reason) == (UNDECIDED, "9 of the 10 seeds of the first look")
     assert (found.looks, found.pairs) == (0, 9)
     assert np.isnan([found.p, found.p_equivalent]).all()
-
-
-def test_what_a_look_decided_later_seeds_do_not_undo():
-    x = np.concatenate([values(3, 10), values(-3, 10)])
-    (first,) = judge([sequential(x[:10], ABOVE, PLAN)])
-    (second,) = judge([found := sequential(x, ABOVE, PLAN)])
-    assert (first.verdict, second.verdict) == (HOLDS, HOLDS)
-    assert found.estimate == pytest.approx(x.mean())
-
-
-def test_a_later_look_decides_what_an_earlier_did_not():
-    x = values(0, 20, seed=1) / values(0, 20, seed=1).std()
-    near = Expectation("above", 0.0, 0.75)
-    verdicts = [judge([sequential(x[:count], near, PLAN)])[0].verdict for count in (10, 20)]
-    assert verdicts == [UNDECIDED, EQUIVALENT]
-
-
-def test_a_seed_without_a_value_is_a_seed():
     x = values(1, 20)
     x[3] = np.nan
     found = sequential(x, ABOVE, PLAN)
     assert (found.looks, found.pairs) == (2, 19)
     empty = sequential(np.full(20, np.nan), ABOVE, PLAN)
     assert (empty.looks, empty.obstacle[:13]) == (2, "too few seeds")
+
+
+def test_later_looks_decide_what_earlier_did_not_and_undo_nothing():
+    x = np.concatenate([values(3, 10), values(-3, 10)])
+    (first,) = judge([sequential(x[:10], ABOVE, PLAN)])
+    (second,) = judge([found := sequential(x, ABOVE, PLAN)])
+    assert (first.verdict, second.verdict) == (HOLDS, HOLDS)
+    assert found.estimate == pytest.approx(x.mean())
+    x = values(0, 20, seed=1) / values(0, 20, seed=1).std()
+    near = Expectation("above", 0.0, 0.75)
+    verdicts = [judge([sequential(x[:count], near, PLAN)])[0].verdict for count in (10, 20)]
+    assert verdicts == [UNDECIDED, EQUIVALENT]
 
 
 def test_a_family_whose_claims_are_at_different_looks_is_adjusted_together():
@@ -128,16 +110,13 @@ def test_a_family_and_a_margin_take_a_larger_effect():
     assert detectable(of(shifted(0), "paper")) > alone
 
 
-def test_the_seeds_that_an_effect_takes():
+def test_the_seeds_that_an_effect_or_an_equivalence_takes():
     # Cohen's tables: a medium effect of 0.5 takes 34 pairs, a large one of 0.8 takes 15.
     assert seeds_needed(of(shifted(0.5))) == 34
     assert seeds_needed(of(shifted(0.8))) == 15
     assert seeds_needed(of(shifted(0.8)), 10) > 20
     assert seeds_needed(of(shifted(0))) == math.inf
     assert seeds_needed(of(shifted(50))) == 3
-
-
-def test_the_seeds_that_an_equivalence_takes():
     count = seeds_needed(of(shifted(0), "near", margin=0.5))
     assert planning.equivalence_power(0, 0.5, int(count)) >= 0.8
     assert planning.equivalence_power(0, 0.5, int(count) - 1) < 0.8

@@ -5,38 +5,37 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 
 from verdicts.statistics.rules import LEAVES, find_rule, fitted, readable, spoken, sums_of
 
 COUNT = 200
+STREAM = np.random.default_rng(5)
+INSIDE = STREAM.random(40) < 0.5
+ANSWERS = STREAM.random((40, 6)) < 0.5
+OWNERS = np.array([0, 0, 0, 1, 1, 1])
+WHOLE = np.ones((1, 40), dtype=bool)
 
 
 @pytest.fixture
 def settings():
     stream = np.random.default_rng(1)
-    return pd.DataFrame(
-        {
-            "gamma": stream.random(COUNT),
-            "p": 0.5 + stream.random(COUNT) / 2,
-            "batch_size": stream.choice([16, 32, 64], COUNT),
-            "rule": stream.choice(["adam", "momentum", "sgd"], COUNT),
-            "same_start": stream.choice(["False", "True"], COUNT),
-        }
-    )
+    found = pd.DataFrame({"gamma": stream.random(COUNT), "p": 0.5 + stream.random(COUNT) / 2})
+    found["batch_size"] = stream.choice([16, 32, 64], COUNT)
+    found["rule"] = stream.choice(["adam", "momentum", "sgd"], COUNT)
+    return found.assign(same_start=stream.choice(["False", "True"], COUNT))
 
 
-@pytest.mark.parametrize(
-    ("holds", "text", "named"),
-    [
-        (lambda s: s.gamma <= 0.3, "γ ≤ 0.3", ["gamma"]),
-        (lambda s: s.gamma > 0.3, "γ > 0.3", ["gamma"]),
-        (lambda s: (s.gamma > 0.2) & (s.gamma <= 0.7), "0.2 < γ ≤ 0.7", ["gamma"]),
-        (lambda s: (s.gamma <= 0.6) & (s.p > 0.7), "γ ≤ 0.6 and p > 0.7", ["gamma", "p"]),
-        (lambda s: s.batch_size > 16, "batch size > 16", ["batch_size"]),
-        (lambda s: s.rule == "sgd", "rule is sgd", ["rule"]),
-        (lambda s: s.rule != "sgd", "rule is not sgd", ["rule"]),
-        (lambda s: s.same_start == "True", "same start is True", ["same_start"]),
-    ],
+@cases(
+    "holds, text, named",
+    (lambda s: s.gamma <= 0.3, "γ ≤ 0.3", ["gamma"]),
+    (lambda s: s.gamma > 0.3, "γ > 0.3", ["gamma"]),
+    (lambda s: (s.gamma > 0.2) & (s.gamma <= 0.7), "0.2 < γ ≤ 0.7", ["gamma"]),
+    (lambda s: (s.gamma <= 0.6) & (s.p > 0.7), "γ ≤ 0.6 and p > 0.7", ["gamma", "p"]),
+    (lambda s: s.batch_size > 16, "batch size > 16", ["batch_size"]),
+    (lambda s: s.rule == "sgd", "rule is sgd", ["rule"]),
+    (lambda s: s.rule != "sgd", "rule is not sgd", ["rule"]),
+    (lambda s: s.same_start == "True", "same start is True", ["same_start"]),
 )
 def test_a_rule_is_found_and_written(settings, holds, text, named):
     found = find_rule(holds(settings).to_numpy(), settings)
@@ -58,20 +57,16 @@ def test_a_rule_may_name_two_boxes(settings):
     assert found.accuracy > 0.9
     assert ", or " in found.text
     either = ((settings.gamma <= 0.2) | (settings.p > 0.9)).to_numpy()
-    assert find_rule(either, settings).text in (
-        "γ ≤ 0.2, or p > 0.9", "p > 0.9, or γ ≤ 0.2"
-    )  # fmt: skip
+    texts = ("γ ≤ 0.2, or p > 0.9", "p > 0.9, or γ ≤ 0.2")
+    assert find_rule(either, settings).text in texts
 
 
-def test_a_rule_survives_noise_and_names_no_idle_setting(settings):
+def test_noise_is_survived_and_settings_that_tell_nothing_have_no_rule(settings):
     stream = np.random.default_rng(2)
     inside = (settings.gamma <= 0.4).to_numpy() ^ (stream.random(COUNT) < 0.1)
     found = find_rule(inside, settings)
     assert tuple(found.settings) == ("gamma",)
     assert 0.8 < found.accuracy < 0.95
-
-
-def test_there_is_none_where_settings_tell_nothing(settings):
     stream = np.random.default_rng(3)
     for share in (0.5, 0.8):
         assert find_rule(stream.random(COUNT) < share, settings).text == ""
@@ -95,13 +90,6 @@ def test_a_rule_that_mends_few_mistakes_is_none(settings):
 def test_cuts_are_readable(low, high, number):
     assert readable(low, high) == number
     assert low <= number < high
-
-
-STREAM = np.random.default_rng(5)
-INSIDE = STREAM.random(40) < 0.5
-ANSWERS = STREAM.random((40, 6)) < 0.5
-OWNERS = np.array([0, 0, 0, 1, 1, 1])
-WHOLE = np.ones((1, 40), dtype=bool)
 
 
 def right(groups):
