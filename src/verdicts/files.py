@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from verdicts.lazy import pa, parquet
+from verdicts.lazy import pa, parquet, pd
 from verdicts.registry import UserError, check, one_of, printable
 
 
@@ -236,9 +236,18 @@ def opened(content: bytes, **options: Any) -> parquet.ParquetFile:
 
     Raises a ValueError if the content has another sum. What pyarrow raises here, and when it reads
     a page, is an ArrowException, OSError or ValueError: since nothing is read from a disk, the
-    content is damaged, or no Parquet file.
+    content is damaged, or no Parquet file. Read with ``use_threads=False``, as ``table_in`` does.
     """
     start, tag, rest = content.rpartition(TAG)
     if tag and hashlib.sha256(start + rest[SIZE:]).digest() != rest[:SIZE]:
         raise ValueError("its bytes do not have the sum that it carries")
     return parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True, **options)
+
+
+def table_in(content: bytes) -> pd.DataFrame:
+    """The table in a Parquet file with this content; see ``opened``.
+
+    No thread of Arrow reads it, as pandas' reader has: a process that ends while one does is
+    aborted (https://github.com/apache/arrow/issues/34314).
+    """
+    return opened(content).read(use_threads=False).to_pandas(use_threads=False)

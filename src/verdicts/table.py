@@ -246,14 +246,14 @@ def _parquet(path: Path) -> pd.DataFrame:
     check_columns(schema.names, path.name)
     flat = [field.name for field in schema if not types.is_nested(field.type)]
     texts = [field.name for field in schema if str(field.type) in TEXTS]
-    table = opened(content, read_dictionary=texts).read(flat)
+    table = opened(content, read_dictionary=texts).read(flat, use_threads=False)
     _check_size(path, sum(_decoded(table[name]) for name in flat))
     columns = [
         _plain(table[field.name]) if field.name in flat else pa.repeat(str(field.type), len(table))
         for field in schema
     ]
     # without the metadata of pandas, which makes columns an index, and gaps a type of their own
-    return pa.table(columns, schema.names).to_pandas(ignore_metadata=True)
+    return pa.table(columns, schema.names).to_pandas(ignore_metadata=True, use_threads=False)
 
 
 #: The types of texts in Parquet files.

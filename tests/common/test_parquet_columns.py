@@ -1,5 +1,6 @@
 import os
 import random
+import sys
 import tempfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
+from running import finished, start
 
 from ngo.analysis import results
 from ngo.common import memory
@@ -230,3 +232,30 @@ def test_a_table_has_the_same_bytes_however_its_runs_are_divided(runs, draws):
         for files in (some, more):
             write_tidy(aggregate(files), folder / "again")
             assert (folder / "again").read_bytes() == (folder / "whole").read_bytes()
+
+
+READ = """
+import os
+from pathlib import Path
+import numpy as np
+import pandas
+from ngo.analysis import results
+from ngo.common.parquet_columns import read_columns, write_columns
+from ngo.training.tidy import read_tidy
+from verdicts.table import read_table
+path = Path("of.parquet")
+write_columns(path, {name: np.arange(9000.0) for name in "abcdefgh"}, {"run": "r"})
+before = len(os.listdir("/proc/self/task"))
+read_columns(path, "k")
+read_table(path)
+read_tidy(path)
+results.started(path)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
+def test_reading_a_table_starts_no_thread(tmp_path):
+    """Threads of Arrow abort a process that ends while they do, after its work is done."""
+    told = finished(start([sys.executable, "-c", READ], cwd=tmp_path))
+    assert told.strip() == "0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -41,8 +42,8 @@ def as_parquet(table: pd.DataFrame) -> bytes:
 
 def started(path: str | Path) -> object:
     """When the measurement of a table began, as its file says; None if it does not."""
-    read_tidy(path)  # it is not damaged
-    return pd.read_parquet(path, columns=[]).attrs.get(STARTED)
+    attrs = (read_tidy(path).schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}")
+    return json.loads(attrs).get(STARTED)
 
 
 def class_counts(

@@ -120,7 +120,7 @@ def _write_in_universes(table: pa.Table, name: str, configs: tuple[Path, ...], o
     planned = plan(read_config(configs)) if configs else None
     known = {} if planned is None else planned.universes
     one_of("universes", name, known)
-    results.write(in_universes(table.to_pandas(), known[name]), out)
+    results.write(in_universes(table.to_pandas(use_threads=False), known[name]), out)
 
 
 @click.command()

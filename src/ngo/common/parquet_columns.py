@@ -76,7 +76,8 @@ def read_columns(
         for name in about:
             if name not in facts:
                 raise refused(f"its metadata has no {name!r}")
-        table = file.read() if group is None else file.read_row_group(group(facts))
+        one = {"use_threads": False}
+        table = file.read(**one) if group is None else file.read_row_group(group(facts), **one)
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         raise refused(in_a_line(error)) from None
     if len(set(table.column_names)) < len(table.column_names):

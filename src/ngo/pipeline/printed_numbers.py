@@ -107,7 +107,7 @@ def _settings(
 def nearest_calibrated(root: Path) -> Section:
     """How near the trials of docs/calibration.md come to Table 1 of NGO."""
     runs = read_archive(root / CALIBRATION).runs.values()
-    trials = tidy.joined([(run.columns, run.facts) for run in runs]).to_pandas()
+    trials = tidy.joined([(run.columns, run.facts) for run in runs]).to_pandas(use_threads=False)
     numbers = root / published_numbers(NGO, "table1_classification")
     ranked = calibration.ranking(calibration.accuracies(trials, numbers), common=False)
     first = ranked[ranked["rank"] == 1]

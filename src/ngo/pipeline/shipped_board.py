@@ -6,7 +6,6 @@ verdicts are made from its runs and its measurements by this repository's code.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +26,7 @@ from ngo.pipeline.paper_figures import Paper
 from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, BoardClaim, BoardPaper, Cell
 from verdicts import judged, judgement
-from verdicts.files import content_of
+from verdicts.files import content_of, table_in
 from verdicts.row import Row
 
 #: The table of methods in settings, of the tier ``SETTINGS``.
@@ -83,7 +82,7 @@ def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str
     """The tidy tables of an archive by name: of its runs, and of measurements."""
     names = list(names)
     tables = joined_tables(archive, planned, names)
-    joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in tables}
+    joined = {name: table_in(content) for name, content in tables}
     places = {name: paths.tidy_table(planned.tier, name) for name in names if name not in joined}
     return joined | {k: archive.table(p) for k, p in places.items() if p in archive.members}
 

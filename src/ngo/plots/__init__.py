@@ -96,7 +96,7 @@ def tidy(given: str | Path | Sequence[str] | Tables) -> Any:
         given = sorted(map(str, folder.glob(Path(given).name)))
     if not isinstance(given, str | Path):
         return {Path(file).stem: tidy(file) for file in given}
-    return read_tidy(found(given)).to_pandas()
+    return read_tidy(found(given)).to_pandas(use_threads=False)
 
 
 def save(

@@ -89,7 +89,7 @@ def read_tidy(path: str | Path) -> pa.Table:
     """The tidy table in a file; a UserError for one that can't be read, or is Damaged."""
     content = content_of(Path(path), "table")
     try:
-        return opened(content).read()
+        return opened(content).read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         why = f"is damaged: {in_a_line(error)}."
         if not content.startswith(b"PAR1"):

@@ -33,7 +33,7 @@ from ngo.pipeline.experiments import as_list
 from ngo.pipeline.plan import ALL, Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
-from verdicts.files import content_of, opened
+from verdicts.files import content_of, table_in
 from verdicts.registration import read_registration, registration_path
 from verdicts.registry import UserError, one_of, shown
 
@@ -68,7 +68,7 @@ class Archive:
     def table(self, name: str) -> pd.DataFrame:
         """The table of this name."""
         with refusing(self.path), members.strange(f"{name!r} can't be read"):
-            return opened(self.members[name]).read().to_pandas()
+            return table_in(self.members[name])
 
 
 def write_archive(path: str | Path, files: Members) -> str:

@@ -27,7 +27,7 @@ from ngo.pipeline.archives.members import METRICS, RECORDS, strange
 from ngo.training import run_folder
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
-from verdicts.files import content_of
+from verdicts.files import content_of, opened
 from verdicts.registry import UserError
 
 # Facts in a run's metrics file, other than its id and its fields.
@@ -201,7 +201,7 @@ def _table(runs: list[FinishedRun]) -> bytes:
 
 def _columns(content: bytes) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     """The columns of each run in a table of ``_table``."""
-    table = parquet.ParquetFile(io.BytesIO(content)).read().combine_chunks()
+    table = opened(content).read(use_threads=False).combine_chunks()
     (rows,) = table.to_batches()
     runs = rows["run"].to_pylist()
     starts = [k for k, run in enumerate(runs) if k == 0 or run != runs[k - 1]]

@@ -26,6 +26,7 @@ from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.config import load_plugins
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec
+from verdicts.files import table_in
 from verdicts.registry import UserError
 from verdicts.table import Selection, matches
 
@@ -232,7 +233,7 @@ def measure_again(
         out = Path(folder, "case.parquet")
         words = [__name__, str(out)]
         said = output_of(words, f"verify: {measured.said(number)}", environment, asked)
-        return Made(pd.read_parquet(out), tuple(json.loads(said.splitlines()[-1])))
+        return Made(table_in(out.read_bytes()), tuple(json.loads(said.splitlines()[-1])))
 
 
 def output_of(

@@ -94,7 +94,7 @@ def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
     universes = planned.universes.get(name)
     if universes is None:
         return as_parquet(table)
-    return results.as_parquet(in_universes(table.to_pandas(), universes))
+    return results.as_parquet(in_universes(table.to_pandas(use_threads=False), universes))
 
 
 def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
