@@ -1,8 +1,7 @@
 """Runs in lockstep: the gradients of all their workers are taken in one call, a step of each at a
-time.
+time, and so are the updates of those that are alike.
 
-All else is the run's own, as if it trained by itself: its streams, graphs, method, evaluations,
-checkpoints and folder.
+Each run has its own streams, graphs, evaluations, checkpoints and folder, as if it trained alone.
 """
 
 from __future__ import annotations
@@ -12,15 +11,18 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from itertools import chain
 
+import torch
+
 from ngo.data.dataset import DATASETS
 from ngo.engine.population import Stack
+from ngo.gossip.exchange import JointNetwork
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.batches import Batches
 from ngo.training.checkpoint import Signals, Stopped
-from ngo.training.joint_update import JointUpdate
 from ngo.training.problem_checks import enough_memory
 from ngo.training.run import Training, Turns
 from ngo.training.spec import RunSpec
+from ngo.training.stepper import Stepper
 from verdicts.registry import UserError, in_a_line
 
 log = logging.getLogger("ngo")
@@ -43,6 +45,43 @@ def shared(spec: RunSpec) -> Hashable:
     return tuple((name, getattr(spec, name)) for name in names)
 
 
+class JointUpdate:
+    """The update of runs that are ``Stepper.alike``, as often as it is called.
+
+    ``X`` and ``G`` have the rows of all, one run's after another's. So have the method's matrices
+    from now on; those of the runs are views.
+    """
+
+    def __init__(self, steppers: Sequence[Stepper], X: torch.Tensor, G: torch.Tensor) -> None:
+        first = steppers[0]
+        self._steppers, self._X, self._G = steppers, X, G
+        self._network = JointNetwork(
+            [stepper.network for stepper in steppers], first.population.spread
+        )
+        self._matrices = {
+            name: torch.cat([stepper.matrices[name] for stepper in steppers])
+            for name in first.matrices
+        }
+        self._share()
+
+    def __call__(self) -> None:
+        """Take the next update."""
+        known = len(self._matrices)
+        self._network.set_matrices([stepper.next_matrix() for stepper in self._steppers])
+        self._steppers[0].take(self._X, self._G, self._network, self._matrices)
+        if len(self._matrices) > known:
+            self._share()
+        for stepper in self._steppers:
+            stepper.updated = True
+
+    def _share(self) -> None:
+        """Give each run its rows of the matrices."""
+        for name, rows in self._matrices.items():
+            parts = rows.chunk(len(self._steppers))
+            for stepper, part in zip(self._steppers, parts, strict=True):
+                stepper.matrices[name] = part
+
+
 class Lockstep:
     """Trainings that take their gradients together, and updates that may be one."""
 
@@ -53,7 +92,7 @@ class Lockstep:
     def step(self, trainings: Sequence[Training]) -> None:
         """Take the gradients of the next step of each, and updates that may be one.
 
-        What is left of the step, a run takes by itself (``Stepper.advance``).
+        Each run takes the rest of its step itself (``Stepper.advance``).
 
         On a CPU, ``auto`` chooses its backend in the first step, by the run itself: alone.
         """
