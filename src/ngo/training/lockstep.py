@@ -137,7 +137,7 @@ def _may_stack(training: Training) -> bool:
 def together(
     starts: Mapping[RunSpec, Start], width: int, fail: Fail, signals: Signals | None = None
 ) -> None:
-    """Train runs, at most ``width`` in lockstep; those have equal ``shared`` values.
+    """Train runs, in lockstep where their ``shared`` values are equal, at most ``width`` at once.
 
     A run that fails leaves the others alone: ``fail`` is called with its error. If a step of
     several fails, as where the memory of a GPU is too small, the width is halved, and they go on

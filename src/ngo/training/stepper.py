@@ -152,7 +152,7 @@ class Stepper:
         return spec.joules_step * self.taken + spec.joules_byte * self.network.bytes_sent
 
     def advance(self) -> torch.Tensor:
-        """Take one step, or what is left of it; the losses of the honest workers."""
+        """Take one step, or the rest of it; the losses of the honest workers."""
         losses = self.gradients() if self.losses is None else self.losses
         if not self.updated:
             self.update()
