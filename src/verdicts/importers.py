@@ -254,10 +254,15 @@ def _files(path: Path, names: str, notes: list[str]) -> list[Path]:
     """The file at a path, or those in the folder and its folders whose names fit; no links."""
     if not path.is_dir():
         return [regular_file(path, KEY, MOST_BYTES)]
-    known = [file for file in path.rglob("*") if file.is_dir() or file.match(names)]
-    notes += [f"left out: {str(file)!r} is a link" for file in known if file.is_symlink()]
-    found = [file for file in known if not (file.is_symlink() or file.is_dir())]
-    check(len(found) <= MOST_FILES, f"{KEY}: {path}: files", len(found), f"at most {MOST_FILES:,}")
+    found: list[Path] = []
+    for file in path.rglob("*"):
+        is_folder = file.is_dir()
+        if file.is_symlink() and (is_folder or file.match(names)):
+            notes.append(f"left out: {str(file)!r} is a link")
+        elif not is_folder and file.match(names):
+            found.append(file)
+            key, most = f"{KEY}: {path}: files", f"at most {MOST_FILES:,}"
+            check(len(found) <= MOST_FILES, key, len(found), most)
     return sorted(regular_file(file, KEY, MOST_BYTES) for file in found)
 
 

@@ -114,12 +114,14 @@ class Row:
 
     def __post_init__(self) -> None:
         """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""
-        own = vars(self)
-        own |= {name: printable(own[name]) for name in _TEXTS if isinstance(own[name], str)}
-        looks = {name: own[name] for name in ("looks", "next_look") if own[name] is not None}
-        own |= {name: int(of) if math.isfinite(of) else None for name, of in looks.items()}
+        for name in _TEXTS:
+            if isinstance(text := getattr(self, name), str):
+                object.__setattr__(self, name, printable(text))
+        for name in ("looks", "next_look"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, int(value) if math.isfinite(value) else None)
         if isinstance(self.multiverse, str):
-            own["multiverse"] = multiverse_of(self.multiverse)
+            object.__setattr__(self, "multiverse", multiverse_of(self.multiverse))
 
     @property
     def anchor(self) -> str:

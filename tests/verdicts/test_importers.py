@@ -372,3 +372,11 @@ def test_mistakes_in_options(tmp_path):
         with pytest.raises(verdicts.UserError, match="pattern"):
             imported(file, "wandb", pattern)
     assert main(["import", str(file), "--as", "wandb", "--out", str(tmp_path / "runs.txt")]) == 2
+
+
+def test_a_folder_with_too_many_files_is_refused_before_all_are_listed(tmp_path, monkeypatch):
+    for k in range(5):
+        (tmp_path / f"{k}.csv").write_text("step,loss\n1,2\n")
+    monkeypatch.setattr("verdicts.importers.MOST_FILES", 3)
+    with pytest.raises(verdicts.UserError, match="files: 4 is not allowed; at most 3"):
+        import_logs([tmp_path], "files")

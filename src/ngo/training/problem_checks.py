@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +189,8 @@ def try_problem(
             checked = partial(_numbers, key, function, each)
             _check_mean(key, checked, module, batch)
             if name == "score":  # which may not tell outputs of one sign apart
-                _check_mean(key, checked, lambda x: module(x) - module(batch[0]).mean(0), batch)
+                mean = cache(lambda: module(batch[0]).mean(0))
+                _check_mean(key, checked, lambda x, mean=mean: module(x) - mean(), batch)
             changed: dict[str, Any] = {name: checked, "at_once": at_once or task.at_once}
             task = replace(task, **changed)
     return replace(problem, task=task), draws

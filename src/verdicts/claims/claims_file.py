@@ -87,9 +87,8 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     pooled = values.get("quantity") == POOLED
     keys = (*OF_CLAIM, *OWN_OF_A_CELL, *schema.MARKS, "cells")
     allowed = [name for name in keys if not pooled or name not in OF_ROWS]
-    check_keys(
-        key, values, allowed, ("says", "quantity") if pooled else ("says", "from", "quantity")
-    )
+    needed = ("says", "quantity") if pooled else ("says", "from", "quantity")
+    check_keys(key, values, allowed, needed)
     expectation, mark = _expectation(key, values), _given(key, values, schema.MARKS)
     entries = mapping(f"{key}.cells", values.get("cells", {})).items()
     cells = {str(cell): _cell(f"{key}.cells.{cell}", more, expectation) for cell, more in entries}

@@ -17,6 +17,7 @@ from verdicts.quantities import cases, quantity, slope_of
 from verdicts.registry import UserError, nearest, one_of
 from verdicts.run_values import Value, per_run
 from verdicts.scores import Scores, Side, mean_over, noted
+from verdicts.statistics import ROUNDING
 from verdicts.table import Column
 
 # Counts of samples and classes of the workers (Figures S2 and A2).
@@ -137,9 +138,6 @@ def _ends(table: Table) -> Table:
 
 # Runs of many settings: what goes with the synchronization index V.
 
-#: The largest correlation that counts: Fisher's z of 1 is infinite.
-NEARLY_1 = 1 - 1e-9
-
 
 @quantity("slope_on_V", unit="that of the value, for a factor e of V", example="{value: accuracy}")
 def slope_on_V(rows: Table, value: Value = "accuracy", log: bool = False, V: Value = "V") -> Scores:
@@ -166,7 +164,7 @@ def fisher_z(
 
     def z(x: np.ndarray, y: np.ndarray) -> float:
         r = np.corrcoef(x, y)[0, 1] if x.std() and y.std() else np.nan
-        return float(np.arctanh(np.clip(r, -NEARLY_1, NEARLY_1)) - minus)
+        return float(np.arctanh(np.clip(r, -1 + ROUNDING, 1 - ROUNDING)) - minus)
 
     return _on_log_V(rows, of, V, log, 4, z)  # z of three points has no variance
 
