@@ -13,14 +13,17 @@ from torch import nn
 from ngo.common.devices import deterministic
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset, Source
-from ngo.gossip.attack import ATTACKS
-from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import METHODS
-from ngo.gossip.step import LOCAL_RULES
-from ngo.gossip.topology import TOPOLOGIES
+from ngo.common.registries import (
+    ATTACKS,
+    COMPRESSIONS,
+    COUPLINGS,
+    LOCAL_RULES,
+    METHODS,
+    MODELS,
+    TOPOLOGIES,
+)
 from ngo.models.layers import ConvPoolReLU2d, Dropout
-from ngo.models.model import MODELS, Model
+from ngo.models.model import Model
 from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.run import stepper_of
 from ngo.training.spec import RunSpec

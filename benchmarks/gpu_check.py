@@ -37,11 +37,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from ngo import UserError, reference
 from ngo.common.devices import float32_parts
 from ngo.data import loading
-from ngo.data.dataset import DATASETS, Dataset
+from ngo.data.dataset import Dataset
+from ngo.common.registries import DATASETS, TASKS
 from ngo.gossip.gossip_step import gossip_step
 from ngo.models.layers import ConvPoolReLU2d
 from ngo.models.model import Model
-from ngo.models.task import TASKS
 from ngo.training.lockstep import Lockstep, together
 from ngo.training.partition_file import draw
 from ngo.training.record import processor

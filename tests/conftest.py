@@ -13,28 +13,17 @@ import torch
 from hypothesis import settings
 
 from ngo.common import plugins
-from ngo.common.fields import DECLARED
+from ngo.common.registries import DECLARED, MODELS, REGISTRIES
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.data.augmentation import AUGMENTATIONS
-from ngo.data.dataset import DATASETS
 from ngo.data.description import DESCRIBED
-from ngo.data.partition import OWNERS, PARTITIONS
-from ngo.engine.backends import BACKENDS, Stacked
+from ngo.data.partition import OWNERS
+from ngo.engine.backends import Stacked
 from ngo.engine.population import Population
-from ngo.gossip.attack import ATTACKS
-from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import METHODS
-from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES
-from ngo.gossip.step import LOCAL_RULES
-from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.models.model import MODELS
-from ngo.models.task import TASKS
 from ngo.native import threads
 from ngo.pipeline.paths import REPOSITORY
-from ngo.training.clocks import CHURN, CLOCKS, LINKS, SPEEDS
+from ngo.training.clocks import CHURN, LINKS, SPEEDS
 from verdicts.quantities import QUANTITIES
 
 # No test has a deadline: machines are busy.
@@ -92,10 +81,8 @@ def house_style():
 def own_entries(monkeypatch):
     """Entries and plugins of the test are removed when it ends."""
     monkeypatch.setattr(plugins, "_loaded", {})
-    kinds = (METHODS, TOPOLOGIES, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, BACKENDS, MODELS, TASKS)
-    registries = (*kinds, COMPRESSIONS, DATASETS, AUGMENTATIONS, PARTITIONS, MEASUREMENTS, DECLARED)
-    registries += (ATTACKS, SCHEDULES, DESCRIBED, OWNERS, QUANTITIES)
-    registries += (CLOCKS, SPEEDS, LINKS, CHURN)
+    registries = (*REGISTRIES.values(), DECLARED, MEASUREMENTS, DESCRIBED, OWNERS, QUANTITIES)
+    registries += (SPEEDS, LINKS, CHURN)
     facts = [mapping for each in registries for mapping in (each, each.definitions, each.versions)]
     before = [dict(mapping) for mapping in facts]
     yield

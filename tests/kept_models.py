@@ -2,9 +2,9 @@
 
 import torch
 
+from ngo.common.registries import MODELS
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
-from ngo.models.model import MODELS
 from ngo.training.snapshots import save_snapshots
 from ngo.training.spec_checks import resolve
 

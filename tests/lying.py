@@ -11,8 +11,9 @@ import torch
 from by_worker import D, N
 from stepping import Stepping
 
+from ngo.common.registries import ATTACKS
 from ngo.common.seeding import torch_stream
-from ngo.gossip.attack import ATTACKS, Byzantine
+from ngo.gossip.attack import Byzantine
 from ngo.gossip.mixing_matrix import mixing_matrix
 
 #: A ring with two chords: degrees 3, 3, 2, 3, 3, 2. The last two workers lie to 0, 1 and 3.

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
+import ngo.analysis.quantities  # noqa: F401 (registers the values and quantities of runs)
 
 
 def evaluations(curve, *, seed=0, diverged=False, **fields):

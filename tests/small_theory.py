@@ -4,7 +4,7 @@ from functools import cache
 
 import pandas as pd
 
-import ngo.analysis  # noqa: F401 (its quantities)
+import ngo.analysis.quantities  # noqa: F401 (its quantities)
 from ngo.theorems.table import TheoryOptions, table_of
 from verdicts.quantities import QUANTITIES
 

@@ -4,13 +4,11 @@ from types import SimpleNamespace
 
 import torch
 
+from ngo.common.registries import COMPRESSIONS, COUPLINGS, LOCAL_RULES, METHODS
 from ngo.common.seeding import torch_stream
-from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.exchange import Network
-from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
-from ngo.gossip.step import LOCAL_RULES, Step
+from ngo.gossip.step import Step
 from ngo.gossip.topologies.static import ring
 from ngo.training.spec import DEFAULTS
 

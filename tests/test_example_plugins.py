@@ -11,11 +11,10 @@ from torch import nn
 
 import ngo
 from ngo.common import plugins
-from ngo.data.dataset import DATASETS
-from ngo.data.partition import PARTITIONS
+from ngo.common.registries import DATASETS, PARTITIONS, TOPOLOGIES
 from ngo.engine.population import Population
 from ngo.gossip.spectrum import spectral_gap
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.training.snapshots import module, save_snapshots
 from ngo.training.spec_checks import resolve

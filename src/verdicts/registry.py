@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import re
 import runpy
+from collections import UserDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -92,14 +93,21 @@ def check(right: object, key: str, value: object, instead: str) -> None:
         raise UserError(f"{key}: {shown(value)} is not allowed; {instead}.")
 
 
-class Registry(dict[str, T]):
-    """A dictionary of named entries. Looking up an unknown name raises a UserError."""
+class Registry(UserDict[str, T]):
+    """A dictionary of named entries. Looking up an unknown name raises a UserError.
 
-    def __init__(self, kind: str) -> None:
-        super().__init__()
+    Entries register themselves when their module is imported. The first look imports ``modules``.
+    """
 
+    def __init__(self, kind: str, *modules: str) -> None:
         # What an entry is, in a word; in a config, the key under which a user names it.
         self.kind = kind
+
+        # The modules of the entries, and those that are still to be imported.
+        self.modules = self._ahead = modules
+
+        # The entries so far.
+        self.known: dict[str, T] = {}
 
         # Where each entry is defined, as "module:qualname".
         self.definitions: dict[str, str] = {}
@@ -107,8 +115,25 @@ class Registry(dict[str, T]):
         # The number of each entry, which is raised when its results change.
         self.versions: dict[str, int] = {}
 
+    @property
+    def data(self) -> dict[str, T]:  # type: ignore[override]  # an attribute of UserDict
+        """All entries."""
+        modules, self._ahead = self._ahead, ()
+        for name in modules:
+            importlib.import_module(name)
+        return self.known
+
+    def beside(self, definition: Callable[..., object] | None) -> dict[str, T]:
+        """The entries beside which another comes; its own are not imported on account of one."""
+        own = definition is not None and definition.__module__.startswith(self.modules)
+        return self.known if own else self.data
+
     def __missing__(self, name: object) -> T:
         raise unknown(self.kind, name, self)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The entry, or the default."""
+        return self.data.get(name, default)  # UserDict's would ask __missing__
 
     def add(
         self, name: str, entry: T, definition: Callable[..., object] | None = None, version: int = 1
@@ -124,9 +149,11 @@ class Registry(dict[str, T]):
             told = "is not allowed as a name; use letters, digits, _, - and ."
             raise UserError(f"{self.kind}: {name!r} {told}")
         defined = definition and f"{definition.__module__}:{definition.__qualname__}"
-        if name in self and (defined is None or self.definitions.get(name) != defined):
+        if name in self.beside(definition) and (
+            defined is None or self.definitions.get(name) != defined
+        ):
             raise UserError(f"{self.kind}: {name!r} is registered already; choose another name.")
-        self[name] = entry
+        self.known[name] = entry
         self.versions[name] = version
         if defined is not None:
             self.definitions[name] = defined

@@ -14,7 +14,7 @@ from conftest import REPOSITORY
 from running import start
 
 from ngo.cli.cli import SECTIONS, Commands, main, measurements
-from ngo.gossip.topology import TOPOLOGIES
+from ngo.common.registries import TOPOLOGIES
 
 HEAVY = {"torch", "torchvision", "pandas", "scipy", "matplotlib", "networkx", "pyarrow"}
 # Examples that start Snakemake, or need a tier's runs or a minute: their words are checked.

@@ -10,7 +10,7 @@ from command_line import mistake, ngo
 from conftest import REPOSITORY
 from running import start
 
-from ngo.common.fields import DECLARED
+from ngo.common.registries import DECLARED
 
 EXAMPLES = REPOSITORY / "examples/plugins"
 SMALL = ["--dataset", "flowers", "--workers", 4, "--batch-size", 8, "--device", "cpu"]

@@ -7,9 +7,7 @@ import pytest
 from command_line import ngo
 from conftest import REPOSITORY
 
-from ngo.gossip.attack import ATTACKS
-from ngo.models.model import MODELS
-from ngo.models.task import TASKS
+from ngo.common.registries import ATTACKS, MODELS, TASKS
 
 HOW_TO = REPOSITORY / "docs/how_to"
 

@@ -18,10 +18,11 @@ import torch
 from conftest import idx
 from tiny_mnist import tiny_mnist
 
+from ngo.common.registries import DATASETS
 from ngo.common.seeding import torch_stream
 from ngo.data import download, loading
 from ngo.data.augmentation import PADDING, crop_flip
-from ngo.data.dataset import DATASETS, Arrays, Download
+from ngo.data.dataset import Arrays, Download
 from ngo.data.dataset import test_samples as samples_of
 from ngo.data.loading import load
 from verdicts.registry import UserError

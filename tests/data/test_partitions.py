@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rates import check_mean
 
+from ngo.common.registries import DATASETS
 from ngo.common.seeding import numpy_stream
 from ngo.data import partition as rules
-from ngo.data.dataset import DATASETS
 from ngo.data.heterogeneity import hellinger_to_global, label_entropy
 from verdicts.registry import UserError
 

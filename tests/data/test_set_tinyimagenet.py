@@ -10,8 +10,8 @@ import torch
 from conftest import real
 from PIL import Image
 
+from ngo.common.registries import DATASETS
 from ngo.data import download, loading
-from ngo.data.dataset import DATASETS
 from ngo.data.sets import tinyimagenet
 from verdicts.registry import UserError
 

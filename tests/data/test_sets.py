@@ -11,8 +11,8 @@ import pytest
 import torch
 from conftest import idx, real
 
+from ngo.common.registries import DATASETS
 from ngo.data import loading
-from ngo.data.dataset import DATASETS
 from ngo.data.partition import sample_owners
 from ngo.data.sets import synthetic
 from ngo.data.sets.cifar import CIFAR10, CIFAR100

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from conftest import idx
 
-from ngo.data.dataset import DATASETS
+from ngo.common.registries import DATASETS
 
 
 def tiny_mnist(tmp_path, monkeypatch, like="mnist", folder="MNIST/raw"):

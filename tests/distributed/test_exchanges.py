@@ -11,10 +11,10 @@ import torch
 from lying import FIELDS, GAMMA, HONEST, N, W, start
 from stepping import Stepping
 
+from ngo.common.registries import ATTACKS, COUPLINGS
+from ngo.common.registries import HONEST as NO_ATTACK
 from ngo.distributed.process_network import ProcessNetwork
-from ngo.gossip.attack import ATTACKS, Byzantine
-from ngo.gossip.attack import HONEST as NO_ATTACK
-from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.attack import Byzantine
 from ngo.gossip.exchange import Network
 from ngo.native.threads import in_order
 from verdicts.registry import UserError

@@ -10,12 +10,12 @@ import pytest
 import torch
 from test_process_run import LIMIT, convex_spec, ended_within, surroundings  # noqa: F401
 
+from ngo.common.registries import COMPRESSIONS, METHODS
 from ngo.data import loading
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.process_run import launch
 from ngo.distributed.rendezvous import Group, open_rendezvous
-from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.method import METHODS, sent
+from ngo.gossip.method import sent
 from ngo.native.threads import in_order
 from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper

@@ -17,12 +17,13 @@ from torch import nn
 
 from ngo.common.files import try_lock
 from ngo.common.parquet_columns import read_columns
+from ngo.common.registries import MODELS
 from ngo.data import loading
 from ngo.distributed import process_run
 from ngo.distributed.process_run import check, launch
 from ngo.engine.population import Population
 from ngo.models.layers import Dropout
-from ngo.models.model import MODELS, Model
+from ngo.models.model import Model
 from ngo.training import run as simulated_run
 from ngo.training.spec import DEFAULTS
 from ngo.training.spec_checks import resolve

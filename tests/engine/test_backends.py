@@ -9,12 +9,12 @@ from stand_in import Generator
 from torch import nn
 
 from ngo.common.devices import float32_parts
+from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, TASKS
 from ngo.common.seeding import torch_stream
 from ngo.engine import backends as auto
-from ngo.engine.backends import BACKENDS, INITIALIZATIONS, Stacked, backend, build_backend
+from ngo.engine.backends import Stacked, backend, build_backend
 from ngo.engine.population import Population
-from ngo.models.model import MODELS, Model
-from ngo.models.task import TASKS
+from ngo.models.model import Model
 from ngo.native import build
 from ngo.native.layer_chain import Chain
 from verdicts.registry import UserError

@@ -9,13 +9,13 @@ from conftest import apart, batch
 from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
+from ngo.common.registries import MODELS, TASKS
 from ngo.common.seeding import torch_stream
 from ngo.engine.backends import Stacked
 from ngo.engine.module_chain import find_chain
 from ngo.engine.population import Population
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, RandomLayer
-from ngo.models.model import MODELS, Model
-from ngo.models.task import TASKS
+from ngo.models.model import Model
 from ngo.native import build
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")

@@ -7,8 +7,9 @@ import pytest
 import torch
 from rates import check_uniform
 
+from ngo.common.registries import COMPRESSIONS
 from ngo.common.seeding import torch_stream
-from ngo.gossip.compression import COMPRESSIONS, kept_entries
+from ngo.gossip.compression import kept_entries
 from ngo.native.threads import in_order, threads
 
 N, D = 4, 41

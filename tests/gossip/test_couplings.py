@@ -9,11 +9,11 @@ import pytest
 import torch
 from stepping import Stepping, ring_matrix, states
 
+from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.robust_coupling import trimmed_step
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 from ngo.native.threads import fits, in_order
 
 SPECIAL = torch.tensor([0.0, math.inf, -math.inf, math.nan])

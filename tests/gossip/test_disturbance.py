@@ -7,9 +7,9 @@ import torch
 from numpy.polynomial import chebyshev
 from stepping import ring_matrix
 
+from ngo.common.registries import COUPLINGS
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, disturbed_rounds
-from ngo.gossip.coupling import COUPLINGS
 
 N, D, GAMMA = 6, 40, 0.7
 W = ring_matrix(N)

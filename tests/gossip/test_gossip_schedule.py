@@ -13,12 +13,11 @@ from stepping import Stepping, ring_matrix, states
 from torch import optim
 
 from ngo.common.fields import number, within
+from ngo.common.registries import ORDERS, SCHEDULES, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.gossip.method import ORDERS
-from ngo.gossip.schedule import SCHEDULES, learning_rate, schedule, scheduled
-from ngo.gossip.topology import TOPOLOGIES
+from ngo.gossip.schedule import learning_rate, schedule, scheduled
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.learning_problem import make_problem
 from ngo.training.spec_checks import resolve

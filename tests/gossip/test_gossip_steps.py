@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from stepping import fields
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ngo.common.fields import DECLARED
+from ngo.common.registries import COUPLINGS, DECLARED, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip import gossip_step as steps
-from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.exchange import Network
 from ngo.gossip.gossip_step import exponent, gossip_step, phi
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.spectrum import laplacian
 from ngo.gossip.topologies.varying import random_graph
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 from ngo.native import threads
 
 SEEDS = st.integers(0, 1000)

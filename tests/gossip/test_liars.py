@@ -7,8 +7,9 @@ import torch
 from by_worker import D
 from stepping import Stepping, ring_matrix, states
 
-from ngo.common.fields import DECLARED, above, number
-from ngo.gossip.attack import ATTACKS, Attack, Byzantine, Messages, attack
+from ngo.common.fields import above, number
+from ngo.common.registries import ATTACKS, DECLARED
+from ngo.gossip.attack import Attack, Byzantine, Messages, attack
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 from scipy.sparse import coo_array
 
-from ngo.common.fields import DECLARED, above, whole
+from ngo.common.fields import above, whole
+from ngo.common.registries import COUPLINGS, DECLARED, METHODS, TOPOLOGIES
 from ngo.common.seeding import torch_stream
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import FAILURES, METHODS
+from ngo.gossip.method import FAILURES
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.step_parts import REGISTRIES, going_with
-from ngo.gossip.topology import TOPOLOGIES, Mixing, check_connected, topology
+from ngo.gossip.topology import Mixing, check_connected, topology
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rates import check_rate
 
+from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Failures
-from ngo.gossip.mixing_matrix import WEIGHT_RULES, MixingMatrix, mixing_matrix, outgoing_shares
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix, mixing_of, outgoing_shares
 from ngo.gossip.spectrum import algebraic_connectivity, effective_neighbours, laplacian
 from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.topologies.varying import random_graph
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 
 N, STEPS = 6, 150
 RING = mixing_matrix(ring(N))
@@ -25,7 +26,7 @@ DIRECTED = outgoing_shares(N, EDGES).dense()
 
 
 def uniform(n, edges):
-    return WEIGHT_RULES["uniform"](n, np.array(edges, np.int64).reshape(-1, 2)).dense()
+    return mixing_of(n, np.array(edges, np.int64).reshape(-1, 2), "uniform").dense()
 
 
 @settings(deadline=None, max_examples=60)

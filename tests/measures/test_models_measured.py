@@ -8,13 +8,13 @@ import torch
 from kept_models import keep_models
 from torch import nn
 
+from ngo.common.registries import TASKS
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.measures.gradient_alignment import AlignmentOptions, alignment_table
 from ngo.measures.model_outputs import SamplesOptions, samples_table
 from ngo.measures.sharpness import Loss, SharpnessOptions, largest_eigenvalue, sharpness_table
 from ngo.models.layers import Dropout
-from ngo.models.task import TASKS
 from ngo.training.snapshots import restored
 from verdicts.registry import UserError
 

@@ -9,10 +9,10 @@ from torch import nn
 from torch.func import grad, vmap
 from torch.nn import functional as F
 
+from ngo.common.registries import MODELS
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, convolved_by_patches
-from ngo.models.model import MODELS
 from ngo.models.transformer import SCALE, LoRALinear, with_lora
 
 OPTIONS = [("bias", False), ("groups", 2), ("padding", 1), ("padding", "same"), ("stride", 2)]

@@ -8,12 +8,12 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
+from ngo.common.registries import MODELS, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.data.dataset import Dataset
 from ngo.engine.backends import Stacked
 from ngo.engine.population import Population
-from ngo.models.model import MODELS
-from ngo.models.task import TASKS, normalised_batch
+from ngo.models.task import normalised_batch
 from ngo.models.transformer import CausalAttention, Transformer
 
 # Counted by hand from the supplement's tables: weights and biases, and 2 per unit of a batch

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import REPOSITORY
 
-import ngo.analysis  # noqa: F401 (registers the quantities that claims name)
+import ngo.analysis.quantities  # noqa: F401 (registers the quantities that claims name)
 from ngo.pipeline.config import read_config
 from ngo.pipeline.experiments import training_runs
 from ngo.pipeline.paths import CLAIMS

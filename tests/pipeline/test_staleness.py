@@ -6,7 +6,7 @@ from shipped_plans import planned
 
 from ngo.common import versions
 from ngo.common.fields import file
-from ngo.gossip.topology import TOPOLOGIES
+from ngo.common.registries import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline import staleness
 from ngo.training.spec_checks import resolve

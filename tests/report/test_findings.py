@@ -5,7 +5,7 @@ import json
 import pytest
 from made_up_page import EMPTY, FINDINGS, ROWS, row
 
-import ngo.analysis  # noqa: F401 (registers the quantities that claims name)
+import ngo.analysis.quantities  # noqa: F401 (registers the quantities that claims name)
 from ngo.report.findings import findings, told
 from verdicts.registry import UserError
 

@@ -10,12 +10,11 @@ import torch
 from conftest import REPOSITORY
 from py_mini_racer import MiniRacer
 
+from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.gossip.bounds import chatter_V, delay_limit, finite_time_bound
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.mixing_matrix import metropolis_hastings
+from ngo.gossip.mixing_matrix import mixing_of
 from ngo.gossip.spectrum import laplacian_range
-from ngo.gossip.topology import TOPOLOGIES
 from ngo.report.findings import read_findings
 from ngo.report.templates import FOLDER, play_page
 
@@ -94,7 +93,7 @@ def matrices(setting, run):
         taken = np.ones(len(edges), bool)
         if setting["coupling"] == "implicit":
             taken = classes == t % (classes.max() + 1)
-        W = metropolis_hastings(n, edges[taken])
+        W = mixing_of(n, edges[taken])
         failed = {tuple(edge) for edge in edges[np.array(links) < setting["loss"]].tolist()}
         ends = zip(W.receivers.tolist(), W.senders.tolist(), strict=True)
         lost = [tuple(sorted(edge)) in failed for edge in ends]

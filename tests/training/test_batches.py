@@ -6,9 +6,8 @@ import numpy as np
 import torch
 from own_modules import equal, quick, row, stop_at, told
 
+from ngo.common.registries import AUGMENTATIONS, TASKS
 from ngo.common.seeding import torch_stream
-from ngo.data.augmentation import AUGMENTATIONS
-from ngo.models.task import TASKS
 from ngo.training.batches import Batches, BatchStream
 
 

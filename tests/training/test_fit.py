@@ -13,7 +13,7 @@ from runs import CONVEX, trained
 from torch import nn
 
 import ngo
-from ngo.models.model import MODELS
+from ngo.common.registries import MODELS
 from ngo.training.fit import fit
 from ngo.training.spec_checks import resolve
 

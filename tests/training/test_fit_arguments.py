@@ -10,9 +10,8 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 from ngo.common import plugins
+from ngo.common.registries import METHODS, TOPOLOGIES
 from ngo.common.seeding import torch_stream
-from ngo.gossip.method import METHODS
-from ngo.gossip.topology import TOPOLOGIES
 
 X, y = DATA
 ENDLESS = type("Endless", (IterableDataset,), {"__iter__": iter})()

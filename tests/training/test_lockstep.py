@@ -11,12 +11,11 @@ import torch
 from runs import CONVEX, short_run, tiny, without_clock
 
 import ngo
+from ngo.common.registries import METHODS, MODELS
 from ngo.data.dataset import Dataset
 from ngo.gossip.gossip_step import linear_step
-from ngo.gossip.method import METHODS
-from ngo.gossip.mixing_matrix import MixingMatrix, metropolis_hastings
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_of
 from ngo.gossip.topologies.static import complete, ring
-from ngo.models.model import MODELS
 from ngo.native.threads import in_order, one_intra_op_thread
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import shared, together
@@ -146,7 +145,7 @@ def test_runs_that_differ_in_seed_partition_and_graph_are_alike(digits):
 @pytest.mark.parametrize(("graph", "n"), [(complete, 40), (ring, 40), (ring, 300)])
 def test_joined_matrices_mix_each_block_alone(graph, n):
     """By a dense product of each block, or along edges."""
-    matrices = [MixingMatrix.of(metropolis_hastings(n, graph(n).edges)) for _ in range(3)]
+    matrices = [MixingMatrix.of(mixing_of(n, graph(n).edges)) for _ in range(3)]
     joined, X = MixingMatrix.joined(*matrices), torch.randn(3 * n, 5, dtype=torch.float64)
     ours = linear_step(X, joined, 0.7, at=X, out=torch.empty_like(X), spread=in_order)
     dense = torch.block_diag(*(W.dense() for W in matrices))

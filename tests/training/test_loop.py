@@ -8,11 +8,11 @@ import torch
 from runs import CONVEX, digits_run, tiny, train, trained
 from torch.nn import functional as F
 
+from ngo.common.registries import METHODS
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.engine.population import Population, Scores
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.gossip.method import METHODS
 from ngo.training.evaluation import evaluated_workers, evaluation_steps, make_evaluation
 from ngo.training.learning_problem import make_problem
 from ngo.training.partition_file import draw, held_out

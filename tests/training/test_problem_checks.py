@@ -11,9 +11,9 @@ from runs import digits_run
 from torch import nn
 from torch.nn import functional as F
 
+from ngo.common.registries import TASKS
 from ngo.engine.population import Population
 from ngo.models.model import Model, mnist_cnn
-from ngo.models.task import TASKS
 from ngo.training import problem_checks
 from ngo.training.fit_inputs import dataset_of, template
 from ngo.training.learning_problem import make_problem

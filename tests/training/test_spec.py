@@ -13,7 +13,7 @@ from running import finished, start
 from ngo.cli.train_command import train
 from ngo.common import plugins
 from ngo.common.fields import _reserved, at_least, number, whole
-from ngo.engine.backends import BACKENDS
+from ngo.common.registries import BACKENDS
 from ngo.gossip.coupling import coupling
 from ngo.gossip.schedule import schedule
 from ngo.gossip.step import local_rule

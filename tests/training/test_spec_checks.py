@@ -8,12 +8,10 @@ from runs import CONVEX, digits_run
 
 import ngo
 from ngo.common.fields import at_least, whole
-from ngo.data.dataset import DATASETS
-from ngo.gossip.method import METHODS, method
+from ngo.common.registries import CLOCKS, DATASETS, METHODS, MODELS
+from ngo.gossip.method import method
 from ngo.gossip.step import local_rule
 from ngo.gossip.topology import topology
-from ngo.models.model import MODELS
-from ngo.training.clocks import CLOCKS
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError

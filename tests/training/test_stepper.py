@@ -7,15 +7,15 @@ from runs import CONVEX, digits_run
 from torch import nn
 from torch.nn import functional as F
 
+from ngo.common.registries import METHODS, MODELS, TOPOLOGIES
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.exchange import Failures, Network
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.topology import GENERATOR, STEP, TOPOLOGIES, Mixing
-from ngo.models.model import MODELS, Model, mnist_cnn
+from ngo.gossip.topology import GENERATOR, STEP, Mixing
+from ngo.models.model import Model, mnist_cnn
 from ngo.training.batches import BatchStream
 from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper

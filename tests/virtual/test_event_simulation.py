@@ -3,8 +3,7 @@ import pytest
 import torch
 from runs import digits_run, trained, without_clock
 
-from ngo.gossip.method import METHODS
-from ngo.gossip.topology import TOPOLOGIES
+from ngo.common.registries import METHODS, TOPOLOGIES
 from ngo.virtual.event_simulation import EventSimulation, Graphs
 from ngo.virtual.waiting_stepper import WaitingTimes
 from verdicts.registry import UserError

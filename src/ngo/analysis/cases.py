@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ngo.common.lazy import pd
-from ngo.training.spec import FIELDS
+from ngo.training.spec import FIELDS, fields_in
 from verdicts.registry import UserError
 
 #: The fields of a row in a table of methods.
@@ -52,7 +52,7 @@ def cases(metrics: pd.DataFrame) -> pd.Series:
 
 def telling_fields(metrics: pd.DataFrame) -> list[str]:
     """The fields in a tidy table that may tell runs apart, ``FIRST`` first."""
-    known = [name for name in FIELDS if name in metrics and name != "seed"]
+    known = [name for name in fields_in(metrics) if name != "seed"]
     return sorted(known, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
 
 

@@ -11,8 +11,7 @@ import pandas as pd
 from ngo.analysis.cases import CELL
 from ngo.analysis.seed_means import check_apart, over_seeds
 from ngo.common.files import found
-from ngo.data.dataset import DATASETS
-from ngo.data.partition import PARTITIONS
+from ngo.common.registries import DATASETS, PARTITIONS
 from verdicts import final
 from verdicts.scores import best
 

@@ -11,9 +11,9 @@ import numpy as np
 from ngo.analysis.seed_means import together
 from ngo.common.files import found
 from ngo.common.lazy import pd
+from ngo.common.registries import TOPOLOGIES
 from ngo.gossip.bounds import chatter_V, delay_limit
-from ngo.gossip.topology import TOPOLOGIES, Mixing
-from ngo.native.threads import one_intra_op_thread
+from ngo.gossip.topology import Mixing
 
 # Degrees and spectral gaps of the topologies compared with the paper's (Table S1).
 
@@ -93,9 +93,10 @@ def chatter_floor(runs: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
         return pd.DataFrame({"p": [], "gamma": [], "value": [], "mean": []})
     run = rows.to_dict("records")[0]
-    W = Mixing(run["topology"], run["workers"], SimpleNamespace(**run)).at(0)
-    with one_intra_op_thread():
-        units = {p: chatter_V(1.0, W, p, run["parameters"]) for p in rows["p"].unique()}
+    topology = TOPOLOGIES[run["topology"]]
+    values = {name: run[name] for name in (*topology.fields, "weights") if name in run}
+    W = topology.dense(run["workers"], **values)
+    units = {p: chatter_V(1.0, W, p, run["parameters"]) for p in rows["p"].unique()}
     # chatter_V scales with γ^(1/(1−p))
     floor = rows["p"].map(units) * rows["gamma"] ** (1 / (1 - rows["p"]))
     floors = rows[["p", "gamma"]].assign(value=FLOOR, mean=floor)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from types import SimpleNamespace
 
 from ngo.common.lazy import Numbers, Table, pd
+from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import topologies
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 from ngo.training.spec import FIELDS
 
 #: The graphs drawn for a topology that may never repeat.

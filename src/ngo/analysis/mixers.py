@@ -11,9 +11,10 @@ import numpy as np
 from ngo.analysis.seed_means import points
 from ngo.common.fields import defaults
 from ngo.common.lazy import pd, torch
+from ngo.common.registries import TOPOLOGIES
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.consensus_dynamics import Chebyshev
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 from verdicts.scores import best
 
 SITUATION = ["disturbance", "strength", "topology"]

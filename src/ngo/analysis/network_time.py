@@ -25,9 +25,9 @@ from ngo.analysis.combinations import TUNED, best_of_cases
 from ngo.analysis.graphs import known_fields
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.lazy import pd
+from ngo.common.registries import METHODS
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.exchange import Failures
-from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import ScheduledMixing
 from verdicts import final
 

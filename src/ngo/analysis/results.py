@@ -12,7 +12,7 @@ import pandas as pd
 
 from ngo.common.files import write_bytes
 from ngo.common.parquet_columns import read_columns
-from ngo.data.dataset import DATASETS
+from ngo.common.registries import DATASETS
 from ngo.training.partition_file import COLUMNS
 from ngo.training.spec import digest
 from ngo.training.tidy import read_tidy

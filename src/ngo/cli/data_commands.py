@@ -9,8 +9,8 @@ import click
 from ngo.cli import options
 from ngo.common.fields import fields_of
 from ngo.common.files import write_text
+from ngo.common.registries import DATASETS
 from ngo.data import download, loading
-from ngo.data.dataset import DATASETS
 from ngo.data.description import DESCRIBED, as_text, manifest_text
 from ngo.data.description import describe as describe_data
 from ngo.data.heterogeneity import hellinger_to_global, label_entropy

@@ -8,8 +8,8 @@ from textwrap import fill
 import click
 
 from ngo.common.fields import wanted
-from ngo.gossip.method import ATTACKED, DECENTRALIZED, METHODS, Method
-from ngo.gossip.step import LOCAL_RULES
+from ngo.common.registries import LOCAL_RULES, METHODS
+from ngo.gossip.method import ATTACKED, DECENTRALIZED, Method
 from ngo.gossip.step_parts import REGISTRIES, going_with, summary
 from ngo.training.spec import FIELDS
 from ngo.training.spec_checks import default_in_words

@@ -15,12 +15,10 @@ from click.shell_completion import CompletionItem
 
 from ngo.cli.log import LOG
 from ngo.common.devices import DEVICES
-from ngo.common.fields import DECLARED, Field, checked, wanted, within
+from ngo.common.fields import Field, checked, wanted, within
 from ngo.common.files import check_path, check_readable, check_writable
+from ngo.common.registries import DATASETS, DECLARED, MODELS, TASKS
 from ngo.data import download
-from ngo.data.dataset import DATASETS
-from ngo.models.model import MODELS
-from ngo.models.task import TASKS
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, flag
 from ngo.training.spec_checks import default_in_words, in_words, resolve
 from verdicts.registry import UserError

@@ -17,8 +17,9 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from ngo.cli import log
 from ngo.cli.log import LOG
 from ngo.common import plugins
+from ngo.common.registries import DATASETS
 from ngo.data import loading
-from ngo.data.dataset import DATASETS, Dataset
+from ngo.data.dataset import Dataset
 from ngo.distributed import process_run
 from ngo.distributed.process_run import MISTAKE_EXIT_CODE, launch
 from ngo.native.threads import quick_switching

@@ -11,7 +11,8 @@ import click
 from ngo.cli import options
 from ngo.cli.log import LOG
 from ngo.common.devices import chosen, claimed
-from ngo.common.fields import DECLARED, Field, within
+from ngo.common.fields import Field, within
+from ngo.common.registries import DECLARED
 from ngo.data import download
 from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
 from verdicts.registry import UserError

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ngo.common.files import check_readable
+from ngo.common.registries import DECLARED
 from verdicts.files import check_keys
 from verdicts.registry import Registry, UserError, check, one_of, shown
 
@@ -211,26 +212,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: By the option's name: what ``fields.number``, ``whole``, ``choice`` or ``file`` returned.
 Options = Mapping[str, Any]
 
-#: The options of all registered entries.
-DECLARED: Registry[Field] = Registry("field of a run")
-
 
 def defaults() -> dict[str, object]:
     """The default of each option."""
     return {name: option.default for name, option in DECLARED.items()}
 
 
-# Names that no option may have, see ``reserve``.
-_reserved: set[str] = set()
+#: Names that no option may have, see ``reserve``.
+RESERVED: set[str] = set()
 
 
-def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
+def declare(
+    kind: str, entry: str, options: Options | None, function: Callable[..., object]
+) -> tuple[str, ...]:
     """Declare the options of an ``entry`` of the registry ``kind``, and return their names.
 
-    Entries of one registry may declare the same option. A UserError if another option has the name.
+    The entry is a ``function``. Entries of one registry may declare the same option. A UserError if
+    another option has the name.
     """
     for name, option in (options or {}).items():
         _check_name(name)
+        known = DECLARED.beside(function)
         field, owner = field_of(option), f"{kind}:{entry}"
         if field is None:
             raise UserError(
@@ -239,9 +241,9 @@ def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
         optional = field.optional or field.default is not None
         field = dataclasses.replace(field, owners=(kind,), optional=optional)
         if DECLARED.definitions.get(name) == owner:
-            DECLARED.pop(name, None)  # as in a notebook's cell that is run twice
-        if DECLARED.get(name) != field:
-            DECLARED.add(name, field)
+            known.pop(name, None)  # as in a notebook's cell that is run twice
+        if known.get(name) != field:
+            DECLARED.add(name, field, function)
             DECLARED.definitions[name] = owner
     return tuple(options or ())
 
@@ -256,7 +258,7 @@ def registers(
     """A decorator that registers ``entry(function, names of its options)`` under a name."""
 
     def register(function: F) -> F:
-        fields = declare(registry.kind, name, options)
+        fields = declare(registry.kind, name, options, function)
         registry.add(name, entry(function, fields), function, version)
         return function
 
@@ -265,13 +267,13 @@ def registers(
 
 def reserve(names: Iterable[str]) -> None:
     """Refuse options with these names: the package's own fields, arguments and attributes."""
-    _reserved.update(names)
-    for name in DECLARED:
+    RESERVED.update(names)
+    for name in DECLARED.known:
         _check_name(name)
 
 
 def _check_name(name: str) -> None:
-    if name in _reserved:
+    if name in RESERVED:
         raise UserError(f"option: {name!r} is a name that the package uses; choose another name.")
     right = re.fullmatch("[a-z][a-z0-9_]*", name)
     check(right, "option", name, "use lower-case letters, digits and underscores")

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 from ngo.common.devices import sent
 from ngo.common.lazy import torch
-from verdicts.registry import Registry
+from ngo.common.registries import AUGMENTATIONS
 
 #: (images uint8 [b, channels, height, width], the worker's stream on the CPU) → changed images.
 Augment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
-
-AUGMENTATIONS: Registry[Augment | None] = Registry("augmentation")
 
 
 def augmentation(name: str, *, version: int = 1) -> Callable[[Augment], Augment]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from ngo.common.fields import Options, declare
 from ngo.common.lazy import torch
+from ngo.common.registries import DATASETS
 from ngo.common.seeding import numpy_stream
-from verdicts.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,6 @@ class Dataset:
         return 1 / (255 * self.std), self.mean / self.std
 
 
-DATASETS: Registry[Source] = Registry("dataset")
-
 Read = Callable[..., Arrays]
 
 
@@ -165,7 +163,7 @@ def dataset(
             input_shape=input_shape,
             classes=classes,
             files=files,
-            fields=declare("dataset", name, options),
+            fields=declare("dataset", name, options, read),
             **facts,
         )
         DATASETS.add(name, source, definition=read, version=version)

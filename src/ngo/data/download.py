@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from ngo.common.files import writable_folder
-from ngo.data.dataset import DATASETS, Download
+from ngo.common.registries import DATASETS
+from ngo.data.dataset import Download
 from verdicts.files import regular_file
 from verdicts.registry import UserError
 

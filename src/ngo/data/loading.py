@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ngo.common.lazy import torch
-from ngo.data.dataset import DATASETS, Arrays, Dataset, Source
+from ngo.common.registries import DATASETS
+from ngo.data.dataset import Arrays, Dataset, Source
 from ngo.data.download import prepare
 from verdicts.registry import UserError, in_a_line
 

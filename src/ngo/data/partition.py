@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import Options, at_least, declare, whole
-from ngo.data.dataset import DATASETS
+from ngo.common.fields import Options, at_least, registers, whole
+from ngo.common.registries import DATASETS, PARTITIONS, REFUSED, SHORT_SHARES
 from verdicts.registry import Registry, UserError
 
 Parts = list[np.ndarray]
@@ -56,9 +56,6 @@ class Rule:
         return {name: getattr(run, name) for name in self.fields}
 
 
-PARTITIONS: Registry[Rule] = Registry("partition")
-
-
 def partition(
     name: str,
     *,
@@ -74,19 +71,17 @@ def partition(
     is raised when its results change.
     """
 
-    def register(assign: Assign) -> Assign:
-        declare("partition", name, options)
-        entry = Rule(assign, smallest_share, owned, by_label)
-        PARTITIONS.add(name, entry, definition=assign, version=version)
-        return assign
+    def entry(assign: Assign, declared: tuple[str, ...]) -> Rule:
+        return Rule(assign, smallest_share, owned, by_label)
 
-    return register
+    return registers(PARTITIONS, name, entry, options, version)
 
 
-#: What is done where a worker owns fewer samples than a batch has: the run is refused, or samples
-#: come again within a batch.
-SHORT_SHARES: Registry[str] = Registry("short_share")
-REFUSED, REPEATED = (SHORT_SHARES.add(name, name) for name in ("error", "repeat"))
+# What is done where a worker owns fewer samples than a batch has: the run is refused, or samples
+# come again within a batch.
+REPEATED = "repeat"
+for name in (REFUSED, REPEATED):
+    SHORT_SHARES.add(name, name)
 
 # An option that partitions share.
 SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_least(1))}
@@ -155,7 +150,7 @@ def check_range(key: str, value: int, limit: int, unit: str) -> None:
 
 Read = Callable[[Path], np.ndarray]
 
-OWNERS: Registry[Read] = Registry("owners of dataset")
+OWNERS: Registry[Read] = Registry("owners of dataset", "ngo.data.sets")
 
 
 def owners(dataset: str) -> Callable[[Read], Read]:

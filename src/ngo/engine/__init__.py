@@ -1,3 +1,0 @@
-from verdicts.registry import load_entries
-
-load_entries("ngo.engine.backends")

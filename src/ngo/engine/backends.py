@@ -16,10 +16,11 @@ from typing import Any, Protocol
 
 from ngo.common.devices import float32_parts
 from ngo.common.lazy import Tensor, nn, torch
+from ngo.common.registries import BACKENDS, INITIALIZATIONS, PRECISIONS, SAME
 from ngo.models.task import Batch, Task, over_tensors
 from ngo.native.layer_chain import Chain
 from ngo.native.threads import Map, in_order
-from verdicts.registry import Registry, UserError, in_a_line, unknown
+from verdicts.registry import UserError, in_a_line, unknown
 
 
 class Batches(Protocol):
@@ -119,14 +120,10 @@ class Scores:
 # Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
 Gradients = Callable[[Batches], "Tensor"]
 
-BACKENDS: Registry[Callable[[Workers], Gradients]] = Registry("backend")
-
 # Of forward and backward passes: bfloat16 where torch considers it safe, or products and
 # convolutions in TF32. Parameters, exchanges and evaluations stay in float32.
-PRECISIONS: Registry[str] = Registry("precision")
-PRECISIONS.add("float32", "float32")
-PRECISIONS.add("bfloat16", "bfloat16")
-PRECISIONS.add("tf32", "tf32")
+for name in ("float32", "bfloat16", "tf32"):
+    PRECISIONS.add(name, name)
 
 
 def backend(
@@ -202,12 +199,6 @@ def restored(workers: Workers) -> Iterator[None]:
             rows.copy_(before)
         for generator, stream in zip(workers.generators, streams, strict=True):
             generator.set_state(stream)
-
-
-#: The number of a worker → that of its stream (see ``seeding``); None is the stream of all.
-INITIALIZATIONS: Registry[Callable[[int], int | None]] = Registry("initialization")
-
-SAME = "same"
 
 
 def same(worker: int) -> None:

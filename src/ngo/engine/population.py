@@ -17,12 +17,13 @@ import torch
 from torch import nn
 from torch.func import functional_call, vmap
 
+from ngo.common.registries import INITIALIZATIONS, MODELS, SAME, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.engine.backends import INITIALIZATIONS, SAME, Batches, Scores, build_backend, tf32
+from ngo.engine.backends import Batches, Scores, build_backend, tf32
 from ngo.engine.module_chain import find_chain
 from ngo.models.layers import replayed
-from ngo.models.model import MODELS, Model
-from ngo.models.task import TASKS, Task, over_tensors
+from ngo.models.model import Model
+from ngo.models.task import Task, over_tensors
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.native.threads import threads as over_threads
 from verdicts.registry import UserError

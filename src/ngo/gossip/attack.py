@@ -8,12 +8,9 @@ from typing import TypeAlias
 
 from ngo.common.fields import Options, above, at_least, number, registers, whole
 from ngo.common.lazy import Run, Tensor, torch
+from ngo.common.registries import ATTACKS, HONEST
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
-from verdicts.registry import Registry
-
-#: The name of no attack.
-HONEST = "none"
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,6 @@ class Attack:
     #: The fields of a run that it reads.
     fields: tuple[str, ...]
 
-
-ATTACKS: Registry[Attack] = Registry("attack")
 
 LIARS: Options = {"liars": whole("number of Byzantine workers, the last ones", 1, at_least(1))}
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ngo.common.lazy import torch
+from ngo.common.lazy import np
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
-from ngo.gossip.spectrum import algebraic_connectivity, laplacian, laplacian_range
+from ngo.gossip.spectrum import algebraic_connectivity, laplacian_range
 
 # Starts and steps of the search for the largest two-cycle; with more, it finds no larger one.
 CYCLE_STARTS = 64
@@ -93,19 +93,20 @@ def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
     """
     if not 0.5 <= p < 1:
         raise ValueError(f"p is {p!r}; the two-cycle needs p in [1/2, 1)")
-    W = MixingMatrix.of(W)
-    n, (i, j, w) = W.n, W.pairs
-    starts = torch.randn(
-        n, CYCLE_STARTS, generator=torch.Generator().manual_seed(0), dtype=torch.float64
-    )
-    y = starts - starts.mean(0)
-    y = torch.cat([torch.linalg.eigh(laplacian(W))[1][:, 1:], y], dim=1)
+    W = np.asarray(W.dense() if isinstance(W, MixingMatrix) else W)
+    i, j = np.nonzero(np.triu(W, 1))
+    w = W[i, j, None]
+    starts = np.random.default_rng(0).standard_normal((len(W), CYCLE_STARTS))
+    modes = np.linalg.eigh(np.diag(W.sum(1)) - W)[1][:, 1:]
+    y = np.concatenate([modes, starts - starts.mean(0)], 1)
     for _ in range(CYCLE_STEPS):
         z = y[i] - y[j]
-        pull = w[:, None] * z.sign() * z.abs() ** (2 * p - 1)
-        gradient = torch.zeros_like(y).index_add_(0, i, pull).index_add_(0, j, -pull)
-        y = gradient / gradient.norm(dim=0).clamp_min(1e-300)
-    largest = float((w[:, None] * (y[i] - y[j]).abs() ** (2 * p)).sum(0).max())
+        pull = w * np.sign(z) * np.abs(z) ** (2 * p - 1)
+        gradient = np.zeros_like(y)
+        np.add.at(gradient, i, pull)
+        np.subtract.at(gradient, j, pull)
+        y = gradient / np.maximum(np.linalg.norm(gradient, axis=0), 1e-300)
+    largest = float((w * np.abs(y[i] - y[j]) ** (2 * p)).sum(0).max())
     return d * (gamma * largest / 2) ** (1 / (1 - p))
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from ngo.common.fields import Options, above, number, registers, whole, within
 from ngo.common.lazy import Run, Tensor, nn, np, torch
+from ngo.common.registries import COMPRESSIONS
 from ngo.native import compress
 from ngo.native.threads import Map, fits, in_order
-from verdicts.registry import Registry
 
 
 def packed_size(d: int, bits: int) -> int:
@@ -110,9 +110,6 @@ class Compression:
     codec: type[Codec]
     #: The options that the compression declares.
     fields: tuple[str, ...]
-
-
-COMPRESSIONS: Registry[Compression] = Registry("compression")
 
 
 def compression(

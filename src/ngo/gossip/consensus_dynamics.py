@@ -9,8 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from ngo.common.lazy import Tensor, np, torch
+from ngo.common.registries import ATTACKS
 from ngo.common.seeding import torch_stream
-from ngo.gossip.attack import ATTACKS, Byzantine
+from ngo.gossip.attack import Byzantine
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from ngo.common.fields import Options, above, number, registers, within
 from ngo.common.lazy import Run, Tensor, torch
+from ngo.common.registries import COUPLINGS
 from ngo.gossip.gossip_step import exponent, gossip_step, phi, power_, step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.gossip_step import CAPPED, CELL_BITS, IMPLICIT, Limit, gossip
 from ngo.native.threads import Map, fits, in_order
-from verdicts.registry import Registry
 
 Pull = Callable[["Tensor", "Tensor", float, "Run"], "Tensor"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,9 +69,6 @@ class Coupling:
             return self.pull(z, weights, gamma, run)  # type: ignore[misc]  # fast has no None
 
         return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
-
-
-COUPLINGS: Registry[Coupling] = Registry("coupling")
 
 
 def coupling(

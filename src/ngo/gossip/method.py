@@ -13,9 +13,8 @@ from typing import Any
 
 from ngo.common.fields import Options, registers
 from ngo.common.lazy import Run
-from ngo.gossip.compression import COMPRESSIONS
+from ngo.common.registries import COMPRESSIONS, METHODS
 from ngo.gossip.step import Step
-from verdicts.registry import Registry
 
 Update = Callable[["Step"], None]
 
@@ -85,8 +84,6 @@ class Method:
         return self.decentralized and not self.needs_every_message
 
 
-METHODS: Registry[Method] = Registry("method")
-
 # What a method states of itself, apart from the fields that it reads or fixes.
 STATED = tuple(fact.name for fact in dataclass_fields(Method)[3:])
 
@@ -125,28 +122,6 @@ def method(
         return Method(update, (*fields, *shared, *declared), facts, **stated)
 
     return registers(METHODS, name, entry, options, version)
-
-
-#: The order of the half step and the pull in a step of gossip.
-ORDERS: Registry[Callable[[Step], None]] = Registry("order")
-
-
-def adapt_then_combine(step: Step) -> None:
-    """The half step first: x ← pull(x − η g(x))."""
-    step.descend()
-    step.gossip()
-
-
-def combine_then_adapt(step: Step) -> None:
-    """The pull first: x ← pull(x) − η g(x), with the gradient at the x before it."""
-    try:
-        step.gossip()
-    finally:  # the gradient counts even if the exchange fails
-        step.descend()
-
-
-for order in (adapt_then_combine, combine_then_adapt):
-    ORDERS.add(order.__name__, order, order)
 
 
 # The messages that a method may declare: a row, a number, a row and a number, a compressed row.

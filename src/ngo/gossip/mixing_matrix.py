@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from ngo.common.devices import sent
 from ngo.common.lazy import Tensor, np, nx, torch
-from verdicts.registry import Registry, UserError, in_a_line
+from ngo.common.registries import METROPOLIS, WEIGHT_RULES
+from verdicts.registry import UserError, in_a_line
 
 
 class MixingMatrix:
@@ -213,13 +214,46 @@ Edges: TypeAlias = "Iterable[tuple[int, int]] | np.ndarray"
 TOLERANCE = 1e-9
 
 
-#: (number of workers, edges [e, 2]) → a symmetric, doubly stochastic matrix.
-WeightRule = Callable[[int, "np.ndarray"], MixingMatrix]
+#: (1/(1 + degrees) ``[n]``, i ``[e]``, j ``[e]``) → the weights ``[e]`` of edges (i, j) of an
+#: undirected graph: symmetric, and those of each worker sum to 1 at most.
+WeightRule = Callable[["np.ndarray", "np.ndarray", "np.ndarray"], "np.ndarray"]
 
-#: Rules for the weights of an undirected graph's mixing matrix.
-WEIGHT_RULES: Registry[WeightRule] = Registry("weights")
 
-METROPOLIS = "metropolis"
+def metropolis(share: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Metropolis–Hastings weights 1/(1 + max(deg i, deg j)) (Xiao, Boyd and Kim 2007)."""
+    return np.minimum(share[i], share[j])
+
+
+def uniform(share: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """The same weight 1/(1 + Δ) on all edges, with Δ the largest degree of the step's graph.
+
+    Constant edge weights (Xiao and Boyd 2004, Section 4.1); with the 1 the diagonal is above 0.
+    """
+    return np.full(len(i), share.min())
+
+
+WEIGHT_RULES.add(METROPOLIS, metropolis, metropolis)
+WEIGHT_RULES.add("uniform", uniform, uniform)
+
+
+def weighted(n: int, edges: Edges, rule: str = METROPOLIS) -> tuple[np.ndarray, ...]:
+    """The doubly stochastic matrix of undirected ``edges``, weighted by a rule; without torch.
+
+    Receivers and senders ``[2e]``, in order, their weights, and the diagonal ``[n]``. Self-loops
+    are ignored. W_ii = 1 − Σ_{j≠i} W_ij, so that a worker without an edge keeps its own state.
+    """
+    i, j = _columns(n, edges, directed=False)
+    degrees = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
+    receivers, senders = np.concatenate([i, j]), np.concatenate([j, i])
+    order = order_by(n, senders, receivers)
+    receivers, senders = receivers[order], senders[order]
+    weights = WEIGHT_RULES[rule](1 / (1 + degrees), receivers, senders)
+    return receivers, senders, weights, 1 - np.bincount(receivers, weights, n)
+
+
+def mixing_of(n: int, edges: Edges, rule: str = METROPOLIS) -> MixingMatrix:
+    """The matrix of ``weighted``."""
+    return MixingMatrix(n, *map(torch.from_numpy, weighted(n, edges, rule)), in_order=True)
 
 
 def mixing_matrix(graph: nx.Graph) -> Tensor:
@@ -230,44 +264,7 @@ def mixing_matrix(graph: nx.Graph) -> Tensor:
     if graph.is_directed():
         raise ValueError("a directed graph has no symmetric mixing matrix; give an undirected one")
     row = {node: k for k, node in enumerate(graph)}
-    return metropolis_hastings(len(row), [(row[i], row[j]) for i, j in graph.edges()]).dense()
-
-
-def metropolis_hastings(n: int, edges: Edges) -> MixingMatrix:
-    """Metropolis–Hastings weights 1/(1 + max(deg i, deg j)) (Xiao, Boyd and Kim 2007).
-
-    They are symmetric and doubly stochastic; ``edges`` are undirected, self-loops are ignored.
-    W_ij = 1/(1 + max(deg i, deg j)) on edges, W_ii = 1 − Σ_{j≠i} W_ij. A worker without an edge
-    keeps its own state (W_ii = 1).
-    """
-    return _doubly_stochastic(n, edges, lambda share, i, j: np.minimum(share[i], share[j]))
-
-
-def uniform_weights(n: int, edges: Edges) -> MixingMatrix:
-    """The same weight 1/(1 + Δ) on all edges, with Δ the largest degree of the step's graph.
-
-    Constant edge weights (Xiao and Boyd 2004, Section 4.1); with the 1 the diagonal is above 0.
-    """
-    return _doubly_stochastic(n, edges, lambda share, i, j: np.full(len(i), share.min()))
-
-
-WEIGHT_RULES.add(METROPOLIS, metropolis_hastings, metropolis_hastings)
-WEIGHT_RULES.add("uniform", uniform_weights, uniform_weights)
-
-
-def _doubly_stochastic(
-    n: int, edges: Edges, weigh: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-) -> MixingMatrix:
-    """``weigh(1/(1 + degrees) [n], i [e], j [e])`` returns the weights ``[e]`` of edges (i, j)."""
-    i, j = _columns(n, edges, directed=False)
-    degrees = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
-    receivers, senders = np.concatenate([i, j]), np.concatenate([j, i])
-    order = order_by(n, senders, receivers)
-    receivers, senders = receivers[order], senders[order]
-    weights = weigh(1 / (1 + degrees), receivers, senders)
-    diagonal = 1 - np.bincount(receivers, weights, n)
-    arrays = map(torch.from_numpy, (receivers, senders, weights, diagonal))
-    return MixingMatrix(n, *arrays, in_order=True)
+    return mixing_of(len(row), [(row[i], row[j]) for i, j in graph.edges()]).dense()
 
 
 def outgoing_shares(n: int, edges: Edges) -> MixingMatrix:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ngo.common.fields import DECLARED, Options, above, choice, number, registers
+from ngo.common.fields import Options, above, choice, number, registers
 from ngo.common.lazy import Run, torch
+from ngo.common.registries import CONSTANT, DECLARED, LR_SCHEDULES, SCHEDULES, TOPOLOGIES
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.topology import TOPOLOGIES, Mixing
-from verdicts.registry import Registry, UserError, unknown
-
-CONSTANT = "constant"
+from ngo.gossip.topology import Mixing
+from verdicts.registry import UserError, unknown
 
 #: The fields that a schedule may change.
 CHANGEABLE = ("topology", "gamma", "v_threshold")
@@ -37,9 +36,6 @@ class Schedule:
     def graphs(self) -> tuple[str, ...]:
         """The options that name a topology."""
         return tuple(name for name in self.fields if DECLARED[name].names is TOPOLOGIES)
-
-
-SCHEDULES: Registry[Schedule] = Registry("schedule")
 
 
 def schedule(
@@ -185,9 +181,6 @@ class LrSchedule:
     factor: Factor
     #: The options that the schedule declares.
     fields: tuple[str, ...] = ()
-
-
-LR_SCHEDULES: Registry[LrSchedule] = Registry("lr_schedule")
 
 
 def lr_schedule(

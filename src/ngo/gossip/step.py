@@ -10,12 +10,12 @@ from typing import Any
 
 from ngo.common.fields import Options, below, number, registers
 from ngo.common.lazy import Run, Tensor, torch
+from ngo.common.registries import LOCAL_RULES, ORDERS
 from ngo.gossip.compression import Codec
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.exchange import Network
 from ngo.native.elementwise import Chain, elementwise
 from ngo.native.threads import Map, in_order
-from verdicts.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,24 @@ class Step:
         return known[name]
 
 
+def adapt_then_combine(step: Step) -> None:
+    """The half step first: x ← pull(x − η g(x))."""
+    step.descend()
+    step.gossip()
+
+
+def combine_then_adapt(step: Step) -> None:
+    """The pull first: x ← pull(x) − η g(x), with the gradient at the x before it."""
+    try:
+        step.gossip()
+    finally:  # the gradient counts even if the exchange fails
+        step.descend()
+
+
+for order in (adapt_then_combine, combine_then_adapt):
+    ORDERS.add(order.__name__, order, order)
+
+
 Descend = Callable[["Step"], "Chain | None"]
 
 
@@ -191,9 +209,6 @@ class LocalRule:
     decoupled_decay: bool = False
     #: Whether ``descend`` returns the half step as a chain (see ``Step.elementwise``).
     chain: bool = False
-
-
-LOCAL_RULES: Registry[LocalRule] = Registry("local_rule")
 
 
 def local_rule(

@@ -10,13 +10,16 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from ngo.gossip.attack import ATTACKS
-from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import METHODS
-from ngo.gossip.schedule import LR_SCHEDULES, SCHEDULES
-from ngo.gossip.step import LOCAL_RULES
-from ngo.gossip.topology import TOPOLOGIES
+from ngo.common.registries import (
+    ATTACKS,
+    COMPRESSIONS,
+    COUPLINGS,
+    LOCAL_RULES,
+    LR_SCHEDULES,
+    METHODS,
+    SCHEDULES,
+    TOPOLOGIES,
+)
 from verdicts.registry import Registry
 
 #: The registries by the field of a run that names an entry of theirs.

@@ -14,15 +14,16 @@ from typing import Any
 
 from ngo.common.fields import Options, declare
 from ngo.common.lazy import np, nx, torch
+from ngo.common.registries import METROPOLIS, TOPOLOGIES
 from ngo.gossip.mixing_matrix import (
-    METROPOLIS,
-    WEIGHT_RULES,
     MixingMatrix,
     checked_matrix,
+    mixing_of,
     outgoing_shares,
     simple,
+    weighted,
 )
-from verdicts.registry import Registry, UserError, in_a_line
+from verdicts.registry import UserError, in_a_line
 
 Edges = list[tuple[int, int]]
 
@@ -106,7 +107,16 @@ class Topology:
         edges = self.pairs(n, **values)
         if self.directed:
             return outgoing_shares(n, edges)
-        return WEIGHT_RULES[weights](n, edges)
+        return mixing_of(n, edges, weights)
+
+    def dense(self, n: int, *, weights: str = METROPOLIS, **values: object) -> np.ndarray:
+        """The ``matrix`` as an array ``[n, n]``; without torch if weights are by a rule."""
+        if self.weighted or self.directed:
+            return self.matrix(n, weights=weights, **values).dense().numpy()
+        i, j, w, diagonal = weighted(n, self.pairs(n, **values), weights)
+        W = np.diag(diagonal)
+        W[i, j] = w
+        return W
 
     def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
         fact = self.facts.get(name)
@@ -117,9 +127,6 @@ class Topology:
         if n == 1:
             return []
         return self.define(n, **{name: values[name] for name in self.arguments})
-
-
-TOPOLOGIES: Registry[Topology] = Registry("topology")
 
 
 def topology(
@@ -162,7 +169,7 @@ def topology(
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
-        declare("topology", name, options)
+        declare("topology", name, options, function)
         arguments = tuple(inspect.signature(function).parameters)[1:]
         facts = {"period": period, "matching": matching}
         entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)

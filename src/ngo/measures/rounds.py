@@ -21,10 +21,10 @@ from ngo.common.fields import (
     within,
 )
 from ngo.common.lazy import Table, Tensor, pd, torch
+from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, Round, disturbed_rounds
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 from ngo.measures.measurement import Case, measured, measurement
 from ngo.native.threads import one_intra_op_thread
 from verdicts.registry import UserError

@@ -8,9 +8,10 @@ from functools import partial
 
 from ngo.common.fields import above, at_least, choice, number, whole, within
 from ngo.common.lazy import Table, pd
+from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.spectrum import spectral_gap
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 from ngo.measures.measurement import Case, measured, measurement
 from verdicts import estimate
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from ngo.common.fields import choice, whole, within
 from ngo.common.lazy import Table, pd, torch
+from ngo.common.registries import METHODS
 from ngo.data import loading
 from ngo.data.dataset import Dataset
-from ngo.gossip.method import METHODS
 from ngo.measures.measurement import measurement
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.training.spec import RunSpec

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ngo.common.lazy import nn, torch
+from ngo.common.registries import MODELS
 from ngo.data.sets.synthetic import CHARACTERS, LENGTH
-from verdicts.registry import Registry
 
 Build: TypeAlias = "Callable[[torch.Generator], nn.Module]"
 
@@ -42,9 +42,6 @@ class Model:
     def chunk_on(self, device: torch.device) -> int:
         """The number of samples per forward pass of an evaluation on ``device``."""
         return (device.type == "cpu" and self.cpu_chunk) or self.chunk
-
-
-MODELS: Registry[Model] = Registry("model")
 
 
 def model(name: str, *, version: int = 1, **facts: Any) -> Callable[[Build], Build]:

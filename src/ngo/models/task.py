@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ngo.common.lazy import Tensor, nn, torch
+from ngo.common.registries import TASKS
 from ngo.data.dataset import Dataset
-from verdicts.registry import Registry
 
 Batch: TypeAlias = "tuple[Tensor, Tensor]"
 MakeBatch: TypeAlias = "Callable[[Dataset, Tensor, Tensor], Batch]"
@@ -39,9 +39,6 @@ class Task:
     # Whether an evaluation calls loss and score once, on all its outputs, and not on chunks of
     # them. It is found when a run with a user's functions starts (``training.problem_checks``).
     at_once: bool = False
-
-
-TASKS: Registry[Task] = Registry("task")
 
 
 def task(

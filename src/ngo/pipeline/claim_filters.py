@@ -12,8 +12,7 @@ from dataclasses import fields
 from ngo.analysis.mixers import Mixer
 from ngo.analysis.universes import ACCURACY_OF, CHOSEN, DERIVED, columns
 from ngo.common.fields import Field, checked, fields_of
-from ngo.data.partition import PARTITIONS
-from ngo.gossip.coupling import COUPLINGS
+from ngo.common.registries import COUPLINGS, PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.experiments import PREFIX
 from ngo.training.evaluation import Evaluation

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from ngo.common.fields import as_number
+from ngo.common.registries import DATASETS
 from ngo.common.usual_words import unknown_field
-from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.training.spec import FIELDS, FINAL
 from verdicts.registry import UserError, nearest, shown

@@ -23,9 +23,8 @@ from pathlib import Path
 
 from ngo.common import versions
 from ngo.common.files import hashed
-from ngo.data.dataset import DATASETS
+from ngo.common.registries import DATASETS, METHODS
 from ngo.data.description import identity
-from ngo.gossip.method import METHODS
 from ngo.pipeline.paths import job_table, tier_folder
 from ngo.pipeline.plan import Plan
 from ngo.training.results_version import results_version, version_of

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import yaml
 
-import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
+import ngo.analysis.quantities  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.analysis.cases import pooled
 from ngo.analysis.universes import Universe
 from ngo.common.devices import check_device

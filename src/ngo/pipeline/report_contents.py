@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ngo.analysis.results import started
-from ngo.data.partition import PARTITIONS
+from ngo.common.registries import PARTITIONS
 from ngo.pipeline.archives.archive import OLDER
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.verify import Group, bases

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ngo.data.dataset import DATASETS
-from ngo.training.spec import EVALUATED, FIELDS
-from ngo.training.spec_checks import NONLINEAR
+import ngo.training.evaluation  # noqa: F401 (the names of its columns are no fields)
+from ngo.common.registries import DATASETS
+from ngo.training.spec import EVALUATED, NONLINEAR, fields_in
 from verdicts.statistics import FEWEST
 
 BANDS = "Bands and bars: 95 % Student t intervals over seeds, within the possible range"
@@ -102,8 +102,8 @@ def _seed_counts(runs: pd.DataFrame) -> pd.Series:
 
     A field with one value is none: older runs lack some.
     """
-    known = [name for name in FIELDS if name in runs and name != "seed"]
-    by = ["dataset", *(name for name in known if runs[name].nunique() > 1 and name != "dataset")]
+    known = [name for name in fields_in(runs) if name not in ("seed", "dataset")]
+    by = ["dataset", *(name for name in known if runs[name].nunique() > 1)]
     return runs.groupby(by, dropna=False)["seed"].nunique()
 
 

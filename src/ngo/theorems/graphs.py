@@ -10,9 +10,10 @@ import networkx as nx
 import torch
 
 from ngo.common.lazy import Tensor
+from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import simulate
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 from ngo.theorems.table import TheoryOptions
 from verdicts.registry import UserError
 

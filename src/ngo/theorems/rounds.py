@@ -12,7 +12,7 @@ from ngo.common.lazy import Tensor
 from ngo.common.seeding import torch_stream
 from ngo.gossip import bounds
 from ngo.gossip.consensus_dynamics import simulate, synchronization_index
-from ngo.gossip.mixing_matrix import metropolis_hastings
+from ngo.gossip.mixing_matrix import mixing_of
 from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 from ngo.gossip.topology import Mixing
 from ngo.theorems.graphs import Rows, graphs, residual, states, unit_spread
@@ -146,7 +146,7 @@ def failures(s: TheoryOptions) -> Rows:
         failing = []
         for _ in range(LONGER * s.delay_rounds):
             kept = torch.rand(len(edges), generator=generator) >= s.link_loss
-            failing.append(metropolis_hastings(n, edges[kept].numpy()))
+            failing.append(mixing_of(n, edges[kept].numpy()))
         for p, rounds in ((s.sgd_p, s.delay_rounds), (1.0, LONGER * s.delay_rounds)):
             left = residual(X0, failing, p, s.sgd_gamma, rounds)
             without = residual(X0, W, p, s.sgd_gamma, rounds)

@@ -11,7 +11,7 @@ from pkgutil import resolve_name
 
 from ngo.common.fields import above, at_least, choice, limit_product, number, whole, within
 from ngo.common.lazy import Table, pd
-from ngo.gossip.topology import TOPOLOGIES
+from ngo.common.registries import TOPOLOGIES
 from verdicts.registry import UserError
 
 # Up to p = 1, T* and the floors exceed the range of floating-point numbers.

@@ -17,6 +17,7 @@ from typing import Any
 from ngo.common.fields import at_least, below, choice, file, number, registers, whole, within
 from ngo.common.files import check_readable
 from ngo.common.lazy import np
+from ngo.common.registries import CLOCKS
 from ngo.common.seeding import numpy_stream, stream_seed
 from verdicts.registry import Registry, UserError, in_a_line, shown
 
@@ -271,9 +272,6 @@ class Presence:
                 return start + seconds
             k += 1
 
-
-#: By name; ``training.run`` has the stepper of each.
-CLOCKS: Registry[Part] = Registry("clock")
 
 #: The fields of a run that name a part of virtual time.
 PARTS: dict[str, Registry[Any]] = {"speed": SPEEDS, "links": LINKS, "churn": CHURN}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ngo.common.fields import reserve
 from ngo.common.lazy import np
 from ngo.common.seeding import numpy_stream
-from ngo.engine.backends import Scores
 from ngo.training.spec import RunSpec
+
+if TYPE_CHECKING:
+    from ngo.engine.backends import Scores
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
+from ngo.common.registries import METHODS
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
-from ngo.gossip.method import METHODS
 from ngo.training.global_state import restored_streams
 from ngo.training.results_version import own_entries
 from ngo.training.spec import RunSpec

@@ -21,17 +21,17 @@ from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import TensorDataset, default_collate
 
+from ngo.common.registries import PARTITIONS, SAME, TASKS, TOPOLOGIES
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
-from ngo.data.partition import PARTITIONS, Parts, Rule, checked_parts, parts_digest, sorted_parts
-from ngo.engine.backends import SAME
+from ngo.data.partition import Parts, Rule, checked_parts, parts_digest, sorted_parts
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
-from ngo.gossip.topology import TOPOLOGIES, Topology
+from ngo.gossip.topology import Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
-from ngo.models.task import TASKS, Task
+from ngo.models.task import Task
 from ngo.training.global_state import restored_streams, seed_streams
 from ngo.training.learning_problem import Problem, make_problem
 from ngo.training.object_digest import ObjectDigest

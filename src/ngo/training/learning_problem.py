@@ -9,10 +9,11 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from ngo.common.registries import MODELS, TASKS
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import Parts, samples_by_class
-from ngo.models.model import MODELS, Model
-from ngo.models.task import TASKS, Task
+from ngo.models.model import Model
+from ngo.models.task import Task
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
 from ngo.training.spec import RunSpec

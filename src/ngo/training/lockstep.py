@@ -13,7 +13,7 @@ from itertools import chain
 
 import torch
 
-from ngo.data.dataset import DATASETS
+from ngo.common.registries import DATASETS
 from ngo.engine.population import Stack
 from ngo.gossip.exchange import JointNetwork
 from ngo.native.threads import one_intra_op_thread

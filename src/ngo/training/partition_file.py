@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ngo.common.parquet_columns import read_columns, write_groups
+from ngo.common.registries import DATASETS, PARTITIONS
 from ngo.common.seeding import numpy_stream
-from ngo.data.dataset import DATASETS
 from ngo.data.download import verify
 from ngo.data.loading import train_labels
-from ngo.data.partition import PARTITIONS, Parts, by_owner, checked_parts, sample_owners
+from ngo.data.partition import Parts, by_owner, checked_parts, sample_owners
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import check_share, smallest_share
 from verdicts.registry import UserError

@@ -17,11 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from ngo.common.memory import in_words, memory_limit
+from ngo.common.registries import TASKS
 from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
 from ngo.engine.backends import in_float32
-from ngo.models.task import TASKS, Batch, Task, correct, cross_entropy, over_tensors, squared_error
+from ngo.models.task import Batch, Task, correct, cross_entropy, over_tensors, squared_error
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.global_state import restored_streams, streams
 from ngo.training.learning_problem import Problem, make_problem

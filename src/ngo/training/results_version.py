@@ -16,8 +16,8 @@ from typing import Any, cast
 from ngo.common import plugins
 from ngo.common.fields import Field
 from ngo.common.lazy import torch
+from ngo.common.registries import BACKENDS
 from ngo.data.dataset import Dataset
-from ngo.engine.backends import BACKENDS
 from ngo.training.run_folder import DIGEST
 from ngo.training.spec import FIELDS, RunSpec
 from verdicts.registry import Registry

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 from ngo.common.fields import (
-    DECLARED,
+    RESERVED,
     Field,
     above,
     at_least,
@@ -22,21 +22,34 @@ from ngo.common.fields import (
     whole,
     within,
 )
-from ngo.data.augmentation import AUGMENTATIONS
-from ngo.data.dataset import DATASETS
-from ngo.data.partition import PARTITIONS, REFUSED, SHORT_SHARES
-from ngo.engine.backends import BACKENDS, INITIALIZATIONS, PRECISIONS, SAME
-from ngo.gossip.attack import ATTACKS, HONEST
-from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import METHODS, ORDERS
-from ngo.gossip.mixing_matrix import METROPOLIS, WEIGHT_RULES
-from ngo.gossip.schedule import CONSTANT, LR_SCHEDULES, SCHEDULES
-from ngo.gossip.step import LOCAL_RULES
-from ngo.gossip.topology import TOPOLOGIES
-from ngo.models.model import MODELS
-from ngo.models.task import TASKS
-from ngo.training.clocks import CLOCKS
+from ngo.common.registries import (
+    ATTACKS,
+    AUGMENTATIONS,
+    BACKENDS,
+    CLOCKS,
+    COMPRESSIONS,
+    CONSTANT,
+    COUPLINGS,
+    DATASETS,
+    DECLARED,
+    HONEST,
+    INITIALIZATIONS,
+    LOCAL_RULES,
+    LR_SCHEDULES,
+    METHODS,
+    METROPOLIS,
+    MODELS,
+    ORDERS,
+    PARTITIONS,
+    PRECISIONS,
+    REFUSED,
+    SAME,
+    SCHEDULES,
+    SHORT_SHARES,
+    TASKS,
+    TOPOLOGIES,
+    WEIGHT_RULES,
+)
 
 T = TypeVar("T")
 
@@ -48,6 +61,9 @@ EVALUATED = 64
 
 # The longest time between a run's checkpoints, in seconds, by default.
 CHECKPOINT_SECONDS = 60.0
+
+# The methods whose subject is φ_p. The others have p = 1 by default, as they were published.
+NONLINEAR = ("ngo", "delayed")
 
 _COUNT, _RATE, _FROM_ZERO = at_least(1), above(0), at_least(0)
 _EPOCHS, _SHARE = within(1e-9, 10**9), below(0, 1)
@@ -265,7 +281,8 @@ class _OfAll(Mapping[str, T]):
         self._fact = fact
 
     def __getitem__(self, name: str) -> T:
-        if (field := _CORE.get(name) or DECLARED.get(name)) is None:
+        field = _CORE.get(name) or (None if name in RESERVED else DECLARED.get(name))
+        if field is None:
             raise KeyError(name)
         return self._fact(field)
 
@@ -279,6 +296,12 @@ class _OfAll(Mapping[str, T]):
 #: Every field of a run, and its default.
 FIELDS: Mapping[str, Field] = _OfAll(lambda field: field)
 DEFAULTS: Mapping[str, object] = _OfAll(lambda field: field.default)
+
+
+def fields_in(names: Iterable[str]) -> list[str]:
+    """Which of the names of a table's columns are fields, in the order of ``FIELDS``."""
+    found = {name for name in names if name in FIELDS}
+    return [*filter(found.__contains__, _CORE), *sorted(found.difference(_CORE))]
 
 
 def flag(name: str) -> str:

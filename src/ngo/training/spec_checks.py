@@ -9,20 +9,31 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import DECLARED, checked, fields_of
+from ngo.common.fields import checked, fields_of
+from ngo.common.registries import (
+    CONSTANT,
+    COUPLINGS,
+    DATASETS,
+    DECLARED,
+    LOCAL_RULES,
+    METHODS,
+    METROPOLIS,
+    MODELS,
+    PARTITIONS,
+    REFUSED,
+    SCHEDULES,
+    TOPOLOGIES,
+)
 from ngo.common.seeding import numpy_stream
 from ngo.common.usual_words import unknown_field
-from ngo.data.dataset import DATASETS, Source
-from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, Parts, by_owner
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, METHODS, NUMBERS, Method
-from ngo.gossip.mixing_matrix import METROPOLIS
-from ngo.gossip.schedule import CHANGEABLE, CONSTANT, SCHEDULES, topologies
-from ngo.gossip.step import LOCAL_RULES
-from ngo.gossip.topology import TOPOLOGIES, check_connected
-from ngo.models.model import MODELS, Model
+from ngo.data.dataset import Source
+from ngo.data.partition import OWNERS, Parts, by_owner
+from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, NUMBERS, Method
+from ngo.gossip.schedule import CHANGEABLE, topologies
+from ngo.gossip.topology import check_connected
+from ngo.models.model import Model
 from ngo.training.clocks import PARTS
-from ngo.training.spec import DEFAULTS, FIELDS, FINAL, RunSpec
+from ngo.training.spec import DEFAULTS, FIELDS, FINAL, NONLINEAR, RunSpec
 from verdicts.registry import Registry, UserError, unknown
 
 
@@ -241,10 +252,6 @@ def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) ->
                 f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
                 f"{last} or less, or {FINAL!r}."
             )
-
-
-# The methods whose subject is φ_p. The others have p = 1 by default, as they were published.
-NONLINEAR = ("ngo", "delayed")
 
 
 def resolve(

@@ -14,18 +14,23 @@ from typing import Any
 
 import torch
 
+from ngo.common.registries import (
+    ATTACKS,
+    AUGMENTATIONS,
+    COMPRESSIONS,
+    COUPLINGS,
+    HONEST,
+    LOCAL_RULES,
+    METHODS,
+    SAME,
+)
 from ngo.common.seeding import torch_stream
-from ngo.data.augmentation import AUGMENTATIONS
-from ngo.engine.backends import SAME
 from ngo.engine.population import Population
-from ngo.gossip.attack import ATTACKS, HONEST, Byzantine
-from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.attack import Byzantine
 from ngo.gossip.exchange import Failures, Network, unchanged
-from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
-from ngo.gossip.step import LOCAL_RULES, Step
+from ngo.gossip.step import Step
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from ngo.common.lazy import Run, np, torch
+from ngo.common.registries import CONSTANT, METHODS
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.exchange import Network, check_rows
 from ngo.gossip.gossip_step import mix
-from ngo.gossip.method import METHODS, sent
+from ngo.gossip.method import sent
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.schedule import CONSTANT
 from ngo.native.threads import Map
 from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem

@@ -25,10 +25,10 @@ from itertools import chain
 from typing import Any
 
 from ngo.common.lazy import np
+from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, topologies
-from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.clocks import CHURN, LINKS, SPEEDS, Presence
 from ngo.training.spec import RunSpec
 from verdicts.registry import UserError

@@ -11,7 +11,7 @@ from runs import CONVEX, digits_run
 from stepping import Stepping
 from test_drift_corrections import A, B
 
-from ngo.gossip.method import METHODS
+from ngo.common.registries import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
 from ngo.training.learning_problem import make_problem

@@ -11,7 +11,7 @@ from test_drift_corrections import A, B, gradients
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import metropolis_hastings, mixing_matrix
+from ngo.gossip.mixing_matrix import mixing_matrix, mixing_of
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_matching
 
@@ -109,7 +109,7 @@ def test_noloco_is_its_outer_step_pair_by_pair():
             m[i] = 0.6 * m[i] + 0.7 * drift + 0.7 * ((x[i] + x[j]) / 2 - x[i])
         return {i: x[i] + m[i] for i in x}
 
-    graphs = [metropolis_hastings(N, matching) for matching in pairs]
+    graphs = [mixing_of(N, matching) for matching in pairs]
     assert close(models_of("noloco", graphs=graphs, outer_rule="momentum"), reference(step), 1e-6)
 
 

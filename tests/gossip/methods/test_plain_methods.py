@@ -9,14 +9,13 @@ import torch
 from stepping import D, N, Stepping, ring_matrix, states
 from test_drift_corrections import LR, grad, gradients, trained
 
+from ngo.common.registries import METHODS, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.topologies.static import d_cliques, ring
-from ngo.gossip.topology import TOPOLOGIES
 from verdicts.registry import UserError
 
 DIRECTED = TOPOLOGIES["directed_ring"].matrix(N)

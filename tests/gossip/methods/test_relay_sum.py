@@ -8,8 +8,8 @@ import torch
 from stepping import Stepping, ring_matrix, states
 from test_drift_corrections import LR, grad, trained
 
+from ngo.common.registries import COMPRESSIONS
 from ngo.common.seeding import torch_stream
-from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.exchange import Network
 from ngo.gossip.mixing_matrix import mixing_matrix

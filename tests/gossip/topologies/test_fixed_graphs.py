@@ -10,12 +10,12 @@ import pytest
 import torch
 from rates import check_rate, check_uniform
 
+from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.spectrum import spectral_gap
 from ngo.gossip.topologies import static
 from ngo.gossip.topologies.equi import mean_shift
-from ngo.gossip.topology import TOPOLOGIES
 from verdicts.registry import UserError
 
 BASE = TOPOLOGIES["base_graph"]

@@ -7,9 +7,9 @@ import networkx as nx
 import pytest
 import torch
 
-from ngo.gossip.mixing_matrix import metropolis_hastings
+from ngo.common.registries import TOPOLOGIES
+from ngo.gossip.mixing_matrix import mixing_of
 from ngo.gossip.topologies.graph_file import in_order, numbered
-from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
@@ -36,7 +36,7 @@ def matrix(path, n=4, directed=False):
 @pytest.mark.parametrize("ending", [".edgelist", ".graphml", ".gml"])
 def test_each_format_gives_the_graph(tmp_path, ending):
     path = written(tmp_path, ending, PATH)
-    assert torch.equal(matrix(path), metropolis_hastings(4, PATH.edges).dense())
+    assert torch.equal(matrix(path), mixing_of(4, PATH.edges).dense())
     circle = nx.DiGraph([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
     expected = TOPOLOGIES["directed_ring"].matrix(4).dense()
     expected[:, 0] = torch.tensor([1, 1, 1, 0]) / 3
@@ -79,7 +79,7 @@ def test_edge_lists_of_other_programs_give_the_graph(tmp_path):
         "0.0e+00, 1.0e+00\n1.0e+00, 2.0e+00\n2.0e+00, 10.0e+00\n",
     ):
         (tmp_path / "a.edgelist").write_text(text, encoding="utf-8")
-        expected = metropolis_hastings(4, PATH.edges).dense()
+        expected = mixing_of(4, PATH.edges).dense()
         assert torch.equal(matrix(str(tmp_path / "a.edgelist")), expected)
 
 

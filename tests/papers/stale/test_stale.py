@@ -8,7 +8,7 @@ import pytest
 from conftest import REPOSITORY
 from figure_files import made
 
-import ngo.analysis  # noqa: F401 (registers the quantities of runs)
+import ngo.analysis.quantities  # noqa: F401 (registers the quantities of runs)
 from verdicts import judged, judgement, read_claims
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from cases import cases
 
-import ngo.analysis  # noqa: F401 (registers the values of runs, with their units)
+import ngo.analysis.quantities  # noqa: F401 (registers the values of runs, with their units)
 from verdicts.claims.claims_file import read_claims
 from verdicts.claims.conditions import known_unit
 from verdicts.registry import UserError

@@ -6,8 +6,9 @@ from typing import Any
 
 from ngo.common.fields import below, number, within
 from ngo.common.lazy import Tensor, torch
+from ngo.common.registries import ORDERS
 from ngo.common.seeding import torch_stream
-from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, ORDERS, method
+from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, method
 from ngo.gossip.step import Step
 
 #: Methods whose correction adds up pulls on one graph.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ngo.common.fields import at_least, number, whole, within
 from ngo.common.lazy import torch
-from ngo.gossip.method import GOSSIP_FIELDS, LINEAR, ONE_EXCHANGE, ORDERS, WHOLE_AVERAGES, method
+from ngo.common.registries import ORDERS
+from ngo.gossip.method import GOSSIP_FIELDS, LINEAR, ONE_EXCHANGE, WHOLE_AVERAGES, method
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.step import Step
