@@ -11,8 +11,6 @@ import torch
 from torch import nn
 
 from ngo.common.devices import deterministic
-from ngo.common.seeding import torch_stream
-from ngo.data.dataset import Dataset, Source
 from ngo.common.registries import (
     ATTACKS,
     COMPRESSIONS,
@@ -22,6 +20,8 @@ from ngo.common.registries import (
     MODELS,
     TOPOLOGIES,
 )
+from ngo.common.seeding import torch_stream
+from ngo.data.dataset import Dataset, Source
 from ngo.models.layers import ConvPoolReLU2d, Dropout
 from ngo.models.model import Model
 from ngo.training.learning_problem import Problem, make_problem

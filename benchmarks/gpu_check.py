@@ -36,9 +36,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ngo import UserError, reference
 from ngo.common.devices import float32_parts
+from ngo.common.registries import DATASETS, TASKS
 from ngo.data import loading
 from ngo.data.dataset import Dataset
-from ngo.common.registries import DATASETS, TASKS
 from ngo.gossip.gossip_step import gossip_step
 from ngo.models.layers import ConvPoolReLU2d
 from ngo.models.model import Model

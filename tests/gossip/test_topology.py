@@ -9,11 +9,11 @@ import torch
 from scipy.sparse import coo_array
 
 from ngo.common.fields import above, whole
-from ngo.common.registries import COUPLINGS, DECLARED, METHODS, TOPOLOGIES
+from ngo.common.registries import COUPLINGS, DECLARED, METHODS, REGISTRIES, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.method import FAILURES
 from ngo.gossip.mixing_matrix import mixing_matrix
-from ngo.gossip.step_parts import REGISTRIES, going_with
+from ngo.gossip.step_parts import PARTS, going_with
 from ngo.gossip.topology import Mixing, check_connected, topology
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
@@ -291,7 +291,7 @@ def possible(**values):
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(method):
     entry = METHODS[method]
-    names = {kind: going_with(method, kind) for kind in REGISTRIES if kind != "method"}
+    names = {kind: going_with(method, kind) for kind in PARTS if kind != "method"}
     graphs = {"any": "random_matching", "fixed": "ring", "tree": "chain"}
     graph = graphs[entry.graph]
     undirected = {"topology": graph} if entry.decentralized else {}

@@ -12,7 +12,7 @@ from running import finished, start
 
 from ngo.cli.train_command import train
 from ngo.common import plugins
-from ngo.common.fields import _reserved, at_least, number, whole
+from ngo.common.fields import RESERVED, at_least, number, whole
 from ngo.common.registries import BACKENDS
 from ngo.gossip.coupling import coupling
 from ngo.gossip.schedule import schedule
@@ -149,12 +149,12 @@ def test_an_option_has_a_name_of_its_own_that_a_command_can_have(name, reason):
         local_rule("other", options={name: rate})(rule)
 
 
-def test_every_option_and_argument_has_a_reserved_name():
+def test_every_option_and_argument_has_aRESERVED_name():
     known = {name for each in train.params for name in (each.name, *each.opts)}
     names = {name.lstrip("-").replace("-", "_") for name in known}
     arguments = set(inspect.signature(fit).parameters) - {"train", "test", "fields"}
     columns = {field.name for field in fields(Evaluation)}
-    assert names | arguments | columns <= _reserved
+    assert names | arguments | columns <= RESERVED
 
 
 # The version of the results.

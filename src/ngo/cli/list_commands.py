@@ -8,9 +8,9 @@ from textwrap import fill
 import click
 
 from ngo.common.fields import wanted
-from ngo.common.registries import LOCAL_RULES, METHODS
+from ngo.common.registries import LOCAL_RULES, METHODS, REGISTRIES
 from ngo.gossip.method import ATTACKED, DECENTRALIZED, Method
-from ngo.gossip.step_parts import REGISTRIES, going_with, summary
+from ngo.gossip.step_parts import PARTS, going_with, summary
 from ngo.training.spec import FIELDS
 from ngo.training.spec_checks import default_in_words
 
@@ -108,7 +108,7 @@ def methods() -> None:
     List them with the entries of your own file:
       ngo methods --plugin examples/plugins/cliques.py
     """
-    for kind in REGISTRIES:
+    for kind in PARTS:
         click.echo(_listed(kind))
     click.echo("What goes together\n")
     click.echo(_table())

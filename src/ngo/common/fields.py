@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ngo.common.files import check_readable
-from ngo.common.registries import DECLARED
+from ngo.common.registries import DECLARED, REGISTRIES
 from verdicts.files import check_keys
 from verdicts.registry import Registry, UserError, check, one_of, shown
 
@@ -97,8 +97,10 @@ def whole(help: str, default: int | tuple[int, ...] | None, range: Range, **more
     return _declared(int, help, default, range=range, **more)
 
 
-def choice(help: str, default: str | tuple[str, ...] | None, names: Registry, **more: Any) -> Any:
-    """Declare a name of an entry in the registry ``names``."""
+def choice(
+    help: str, default: str | tuple[str, ...] | None, names: Registry | None = None, **more: Any
+) -> Any:
+    """Declare a name of an entry in a registry, by default in that of the field's own name."""
     return _declared(str, help, default, names=names, **more)
 
 
@@ -121,7 +123,12 @@ def field_of(declaration: object) -> Field | None:
 def fields_of(cls: type) -> Mapping[str, Field]:
     """The fields that a class declares, by name, in order of declaration."""
     found = {attribute.name: field_of(attribute) for attribute in dataclasses.fields(cls)}
-    return {name: field for name, field in found.items() if field}
+    return {name: _named(name, field) for name, field in found.items() if field}
+
+
+def _named(name: str, field: Field) -> Field:
+    alone = field.kind is str and field.names is None
+    return dataclasses.replace(field, names=REGISTRIES[name]) if alone else field
 
 
 def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:

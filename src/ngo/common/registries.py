@@ -12,49 +12,51 @@ from verdicts.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ngo.common.fields import Field
+    from ngo.common import fields
+    from ngo.data import dataset, partition
     from ngo.data.augmentation import Augment
-    from ngo.data.dataset import Source
-    from ngo.data.partition import Rule
-    from ngo.engine.backends import Gradients, Workers
-    from ngo.gossip.attack import Attack
-    from ngo.gossip.compression import Compression
-    from ngo.gossip.coupling import Coupling
-    from ngo.gossip.method import Method
-    from ngo.gossip.mixing_matrix import WeightRule
-    from ngo.gossip.schedule import LrSchedule, Schedule
-    from ngo.gossip.step import LocalRule, Step
-    from ngo.gossip.topology import Topology
-    from ngo.models.model import Model
-    from ngo.models.task import Task
-    from ngo.training.clocks import Part
+    from ngo.engine import backends
+    from ngo.gossip import (
+        attack,
+        compression,
+        coupling,
+        method,
+        mixing_matrix,
+        schedule,
+        step,
+        topology,
+    )
+    from ngo.models import model, task
+    from ngo.training import clocks
 
-DATASETS: Registry[Source] = Registry("dataset", "ngo.data.sets")
-MODELS: Registry[Model] = Registry("model", "ngo.models.model")
-TASKS: Registry[Task] = Registry("task", "ngo.models.task")
-PARTITIONS: Registry[Rule] = Registry("partition", "ngo.data.partition")
+DATASETS: Registry[dataset.Source] = Registry("dataset", "ngo.data.sets")
+MODELS: Registry[model.Model] = Registry("model", "ngo.models.model")
+TASKS: Registry[task.Task] = Registry("task", "ngo.models.task")
+PARTITIONS: Registry[partition.Rule] = Registry("partition", "ngo.data.partition")
 SHORT_SHARES: Registry[str] = Registry("short_share", "ngo.data.partition")
 AUGMENTATIONS: Registry[Augment | None] = Registry("augmentation", "ngo.data.augmentation")
-METHODS: Registry[Method] = Registry("method", "ngo.gossip.methods")
-TOPOLOGIES: Registry[Topology] = Registry("topology", "ngo.gossip.topologies")
-WEIGHT_RULES: Registry[WeightRule] = Registry("weights", "ngo.gossip.mixing_matrix")
-COUPLINGS: Registry[Coupling] = Registry(
+METHODS: Registry[method.Method] = Registry("method", "ngo.gossip.methods")
+TOPOLOGIES: Registry[topology.Topology] = Registry("topology", "ngo.gossip.topologies")
+WEIGHT_RULES: Registry[mixing_matrix.WeightRule] = Registry("weights", "ngo.gossip.mixing_matrix")
+COUPLINGS: Registry[coupling.Coupling] = Registry(
     "coupling", "ngo.gossip.coupling", "ngo.gossip.robust_coupling"
 )
-COMPRESSIONS: Registry[Compression] = Registry("compression", "ngo.gossip.compression")
-LOCAL_RULES: Registry[LocalRule] = Registry("local_rule", "ngo.gossip.step")
+COMPRESSIONS: Registry[compression.Compression] = Registry("compression", "ngo.gossip.compression")
+LOCAL_RULES: Registry[step.LocalRule] = Registry("local_rule", "ngo.gossip.step")
 #: The order of the half step and the pull in a step of gossip.
-ORDERS: Registry[Callable[[Step], None]] = Registry("order", "ngo.gossip.step")
-SCHEDULES: Registry[Schedule] = Registry("schedule", "ngo.gossip.schedule")
-LR_SCHEDULES: Registry[LrSchedule] = Registry("lr_schedule", "ngo.gossip.schedule")
-ATTACKS: Registry[Attack] = Registry("attack", "ngo.gossip.attack")
-BACKENDS: Registry[Callable[[Workers], Gradients]] = Registry("backend", "ngo.engine.backends")
+ORDERS: Registry[Callable[[step.Step], None]] = Registry("order", "ngo.gossip.step")
+SCHEDULES: Registry[schedule.Schedule] = Registry("schedule", "ngo.gossip.schedule")
+LR_SCHEDULES: Registry[schedule.LrSchedule] = Registry("lr_schedule", "ngo.gossip.schedule")
+ATTACKS: Registry[attack.Attack] = Registry("attack", "ngo.gossip.attack")
+BACKENDS: Registry[Callable[[backends.Workers], backends.Gradients]] = Registry(
+    "backend", "ngo.engine.backends"
+)
 PRECISIONS: Registry[str] = Registry("precision", "ngo.engine.backends")
 #: The number of a worker → that of its stream (see ``seeding``); None is the stream of all.
 INITIALIZATIONS: Registry[Callable[[int], int | None]] = Registry(
     "initialization", "ngo.engine.backends"
 )
-CLOCKS: Registry[Part] = Registry("clock", "ngo.training.clocks")
+CLOCKS: Registry[clocks.Part] = Registry("clock", "ngo.training.clocks")
 
 #: By the field of a run that names an entry.
 REGISTRIES: dict[str, Registry[Any]] = {
@@ -62,7 +64,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
 }
 
 #: The options of all registered entries: fields of a run.
-DECLARED: Registry[Field] = Registry(
+DECLARED: Registry[fields.Field] = Registry(
     "field of a run", *{module for registry in REGISTRIES.values() for module in registry.modules}
 )
 

@@ -119,6 +119,7 @@ class Scores:
 
 # Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
 Gradients = Callable[[Batches], "Tensor"]
+Backend = Callable[[Workers], Gradients]
 
 # Of forward and backward passes: bfloat16 where torch considers it safe, or products and
 # convolutions in TF32. Parameters, exchanges and evaluations stay in float32.

@@ -74,7 +74,7 @@ def delay_limit(W: Matrix, gamma: float = 0.0) -> float:
     return gamma * (math.pi / (2 * math.asin(min(1.0, gamma * largest / 2))) - 1) / 2
 
 
-def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
+def chatter_V(gamma: float, W: Matrix | np.ndarray, p: float, d: int = 1) -> float:
     """The chatter floor: V of the largest two-cycle of NGO on ``W``, in ``d`` coordinates.
 
     For p < 1, φ_p is infinitely steep at 0, so that rounds of length γ overshoot 0 in both
@@ -93,11 +93,11 @@ def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
     """
     if not 0.5 <= p < 1:
         raise ValueError(f"p is {p!r}; the two-cycle needs p in [1/2, 1)")
-    W = np.asarray(W.dense() if isinstance(W, MixingMatrix) else W)
-    i, j = np.nonzero(np.triu(W, 1))
-    w = W[i, j, None]
-    starts = np.random.default_rng(0).standard_normal((len(W), CYCLE_STARTS))
-    modes = np.linalg.eigh(np.diag(W.sum(1)) - W)[1][:, 1:]
+    full: np.ndarray = np.asarray(W.dense() if isinstance(W, MixingMatrix) else W)
+    i, j = np.nonzero(np.triu(full, 1))
+    w = full[i, j, None]
+    starts = np.random.default_rng(0).standard_normal((len(full), CYCLE_STARTS))
+    modes = np.linalg.eigh(np.diag(full.sum(1)) - full)[1][:, 1:]
     y = np.concatenate([modes, starts - starts.mean(0)], 1)
     for _ in range(CYCLE_STEPS):
         z = y[i] - y[j]

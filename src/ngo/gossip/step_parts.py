@@ -7,29 +7,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
 from typing import Any
 
-from ngo.common.registries import (
-    ATTACKS,
-    COMPRESSIONS,
-    COUPLINGS,
-    LOCAL_RULES,
-    LR_SCHEDULES,
-    METHODS,
-    SCHEDULES,
-    TOPOLOGIES,
-)
-from verdicts.registry import Registry
+from ngo.common.registries import LOCAL_RULES, METHODS, REGISTRIES, TOPOLOGIES
 
-#: The registries by the field of a run that names an entry of theirs.
-REGISTRIES: Mapping[str, Registry[Any]] = {
-    registry.kind: registry
-    for registry in (
-        *(METHODS, COUPLINGS, LOCAL_RULES, LR_SCHEDULES),
-        *(SCHEDULES, COMPRESSIONS, TOPOLOGIES, ATTACKS),
-    )
-}
+#: The fields of a run that name a part of its step.
+PARTS = (
+    *("method", "coupling", "local_rule", "lr_schedule"),
+    *("schedule", "compression", "topology", "attack"),
+)
 
 #: The kinds of parts that every method uses.
 ALWAYS_USED = ("local_rule", "lr_schedule")

@@ -23,32 +23,15 @@ from ngo.common.fields import (
     within,
 )
 from ngo.common.registries import (
-    ATTACKS,
-    AUGMENTATIONS,
-    BACKENDS,
-    CLOCKS,
-    COMPRESSIONS,
     CONSTANT,
-    COUPLINGS,
     DATASETS,
     DECLARED,
     HONEST,
-    INITIALIZATIONS,
-    LOCAL_RULES,
-    LR_SCHEDULES,
     METHODS,
     METROPOLIS,
-    MODELS,
-    ORDERS,
     PARTITIONS,
-    PRECISIONS,
     REFUSED,
     SAME,
-    SCHEDULES,
-    SHORT_SHARES,
-    TASKS,
-    TOPOLOGIES,
-    WEIGHT_RULES,
 )
 
 T = TypeVar("T")
@@ -67,7 +50,8 @@ NONLINEAR = ("ngo", "delayed")
 
 _COUNT, _RATE, _FROM_ZERO = at_least(1), above(0), at_least(0)
 _EPOCHS, _SHARE = within(1e-9, 10**9), below(0, 1)
-_METHOD, _PARTITION = {"owners": ("method",)}, {"owners": ("partition",)}
+_PARTITION = {"owners": ("partition",)}
+_METHOD: dict[str, Any] = {"owners": ("method",)}
 _LATER: dict[str, Any] = {**_METHOD, "optional": True}
 
 
@@ -81,42 +65,34 @@ class RunSpec:
     default it changes nothing, and ids leave it out, so that earlier runs keep theirs.
     """
 
-    dataset: str = choice("data set", "mnist", DATASETS)
-    model: str = choice("model architecture", "mnist_cnn", MODELS)
-    task: str = choice("learning task", "classification", TASKS)
-    partition: str = choice("who owns which sample", "iid", PARTITIONS)
+    dataset: str = choice("data set", "mnist")
+    model: str = choice("model architecture", "mnist_cnn")
+    task: str = choice("learning task", "classification")
+    partition: str = choice("who owns which sample", "iid")
     shards: int | None = whole("pieces into which sorted data is cut", 300, _COUNT, **_PARTITION)
     shards_per_worker: int | None = whole("pieces for each worker", 2, _COUNT, **_PARTITION)
     samples_per_worker: int | None = whole("samples for each worker", 400, _COUNT, **_PARTITION)
     beta: float | None = number("Dirichlet concentration", 0.5, above(0, 1_000_000), **_PARTITION)
     holdout: float = number("share of the training set that is held out and evaluated", 0.0, _SHARE)
-    augmentation: str = choice(
-        "random changes of the training images", "none", AUGMENTATIONS, optional=True
-    )
+    augmentation: str = choice("random changes of the training images", "none", optional=True)
     workers: int = whole("number of workers n", 10, _COUNT)
-    topology: str | None = choice("communication graph of workers", "ring", TOPOLOGIES, **_METHOD)
+    topology: str | None = choice("communication graph of workers", "ring", **_METHOD)
     u: float | None = number(
         "probability of an edge in a random graph", 0.4, above(0, 1), owners=("topology",)
     )
-    weights: str | None = choice("weights of undirected edges", METROPOLIS, WEIGHT_RULES, **_LATER)
-    method: str = choice("how workers learn together", "ngo", METHODS)
-    initialization: str | None = choice(
-        "draws of the workers' initial parameters", SAME, INITIALIZATIONS, **_LATER
-    )
-    order: str | None = choice(
-        "order of half step and pull", "adapt_then_combine", ORDERS, **_LATER
-    )
-    local_rule: str = choice("how a worker follows its gradient", "sgd", LOCAL_RULES, optional=True)
-    coupling: str | None = choice("pull along an edge", "power", COUPLINGS, **_LATER)
+    weights: str | None = choice("weights of undirected edges", METROPOLIS, **_LATER)
+    method: str = choice("how workers learn together", "ngo")
+    initialization: str | None = choice("draws of the workers' initial parameters", SAME, **_LATER)
+    order: str | None = choice("order of half step and pull", "adapt_then_combine", **_LATER)
+    local_rule: str = choice("how a worker follows its gradient", "sgd", optional=True)
+    coupling: str | None = choice("pull along an edge", "power", **_LATER)
     p: float | None = number(
         "exponent of the coupling φ_p; 1 is linear",
         0.95,  # NGO trains with it at γ = 1; 0.9 diverges there on MNIST
         within(0.5, 1),
         owners=("method", "coupling"),
     )
-    compression: str | None = choice(
-        "compression of what a worker sends", "none", COMPRESSIONS, **_LATER
-    )
+    compression: str | None = choice("compression of what a worker sends", "none", **_LATER)
     gamma: float | None = number("synchronization rate γ", 1.0, _RATE, **_METHOD)
     gamma_decay: float | None = number(
         "γ at step t is γ / (1 + t)^decay; 0 is constant", 0.0, within(0, 10), **_METHOD
@@ -124,24 +100,22 @@ class RunSpec:
     local_steps: int | None = whole("gradient steps per gossip step", 1, _COUNT, **_METHOD)
     delay: int | None = whole("delay τ of received models, in steps", 1, _FROM_ZERO, **_METHOD)
     v_threshold: float | None = number("V at which a step's gossip ends", 1.0, _RATE, **_METHOD)
-    schedule: str | None = choice(
-        "γ, V_th and graph over the run's steps", CONSTANT, SCHEDULES, **_LATER
-    )
+    schedule: str | None = choice("γ, V_th and graph over the run's steps", CONSTANT, **_LATER)
     link_failure: float | None = number(
         "probability that a link fails in a step", 0.0, _SHARE, **_LATER
     )
     absence: float | None = number(
         "probability that a worker is away in a step", 0.0, _SHARE, **_LATER
     )
-    attack: str | None = choice("what attackers send", HONEST, ATTACKS, **_LATER)
+    attack: str | None = choice("what attackers send", HONEST, **_LATER)
     lr: float = number("learning rate η", 0.05, _RATE)
-    lr_schedule: str = choice("η over the run's steps", "constant", LR_SCHEDULES, optional=True)
+    lr_schedule: str = choice("η over the run's steps", "constant", optional=True)
     warmup: float = number(
         "share of the run's steps in which η rises linearly", 0.0, _SHARE, optional=True
     )
     weight_decay: float = number("weight decay λ", 0.0, _FROM_ZERO, optional=True)
     batch_size: int = whole("samples per worker and step", 32, _COUNT)
-    short_share: str = choice("share smaller than a batch", REFUSED, SHORT_SHARES, optional=True)
+    short_share: str = choice("share smaller than a batch", REFUSED, optional=True)
     epochs: float = number("passes over the workers' data", 20.0, _EPOCHS)
     eval_every: float = number("epochs between evaluations", 1.0, _EPOCHS)
     eval_images: int = whole(
@@ -150,15 +124,15 @@ class RunSpec:
         _FROM_ZERO,
         optional=True,
     )
-    clock: str = choice("how the time of the run passes", "steps", CLOCKS, optional=True)
+    clock: str = choice("how the time of the run passes", "steps", optional=True)
     eval_workers: int = whole(
         "workers that evaluations score, a random sample; 0: all up to 64, else 64",
         0,
         _FROM_ZERO,
         optional=True,
     )
-    precision: str = choice("number type of forward and backward passes", "float32", PRECISIONS)
-    backend: str = choice("how all workers' gradients are computed", "auto", BACKENDS)
+    precision: str = choice("number type of forward and backward passes", "float32")
+    backend: str = choice("how all workers' gradients are computed", "auto")
     seed: int = whole("seed of all random streams", 0, _FROM_ZERO)
     #: The values of options that registered entries have declared, as (name, value) by name.
     own: tuple[tuple[str, object], ...] = ()
