@@ -346,7 +346,8 @@ def _proceed(
     bar = tqdm(total=training.steps, unit=" steps", leave=False, disable=not progress)
     with bar, suppress(Stopped):  # which comes after a checkpoint
         try:
-            training.proceed(checkpoints=checkpoints, report=on_row, progress=on_step)
+            told = on_step if progress or callbacks["on_step"] else None
+            training.proceed(checkpoints=checkpoints, report=on_row, progress=told)
         except Ended as ended:
             stopped = str(ended)
         checkpoints.write(training.state_dict)

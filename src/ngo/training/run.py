@@ -125,7 +125,7 @@ class Training:
         *,
         checkpoints: Checkpoints | None = None,
         report: Report = lambda row: None,
-        progress: Progress = lambda step: None,
+        progress: Progress | None = None,
     ) -> Iterator[None]:
         """Train to the end, with a pause before each step: others may take its gradients then.
 
@@ -145,7 +145,8 @@ class Training:
                 checkpoints.keep(self.step, self.steps, evaluated, self.state_dict)
             yield
             self._add(self.stepper.advance())
-            progress(self.step)
+            if progress is not None:
+                progress(self.step)
 
     def _add(self, losses: torch.Tensor) -> None:
         """Keep the losses of a step."""
