@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     with lenient_streams("verdicts"):
         try:
-            given = parser().parse_args(arguments)
+            given = parsers()["verdicts"].parse_args(arguments)
             for name in getattr(given, "imported", ()):
                 load_plugin(name)
             return given.run(given)
@@ -36,17 +36,8 @@ class OneLine(argparse.ArgumentParser):
         self.exit(2, f"verdicts: {message}; {self.prog} --help lists what is allowed.\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the command's arguments; ``format_help`` of it is the help."""
-    return _parsers()[0]
-
-
-def commands() -> dict[str, OneLine]:
-    """The parser of each command, such as ``check``, by its name."""
-    return _parsers()[1]
-
-
-def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
+def parsers() -> dict[str, OneLine]:
+    """The parser of the command, and of each of its commands, by name; all have ``format_help``."""
     parser = OneLine(prog="verdicts", description="Judge claims on tables of results.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -107,15 +98,13 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
     quantities = add(_quantities, "list what claims can be about").add_argument
     quantities("name", nargs="?", help="show this quantity only, in full")
     rates = add(_rates, "simulate how often answers are false").add_argument
-    told = "for each form of results (default: 1000; a slow form takes fewer)"
+    told = "for each form of results (default: 1000; 100 take a minute; a slow form takes fewer)"
     rates("--simulations", type=int, default=1000, metavar="N", help=told)
-    told = "100 simulations, in a minute on two cores"
-    rates("--quick", dest="simulations", action="store_const", const=100, help=told)
     rates("--format", choices=("csv", "markdown"), default="csv", help=PRINTED)
     told = "a module, or a Python file, that registers quantities; may be repeated"
     for option in (judge, register, quantities):
         option("--import", dest="imported", action="append", default=[], metavar="NAME", help=told)
-    return parser, commands.choices
+    return {"verdicts": parser, **commands.choices}
 
 
 #: How verdicts are printed, each with the ending of the file that ``--out`` writes.
@@ -231,8 +220,7 @@ def _reproduce(given: argparse.Namespace) -> int:
     files = given.measured, given.printed
     found = reproduction.reproduce(*files, **options)
     if given.out is None:
-        page = reproduction.as_markdown(reproduction.sections(found))
-        print(printable(page, keep="\n"), end="")
+        print(printable(reproduction.as_markdown(found), keep="\n"), end="")
         return 0
     reproduction.write(given.out, found, inputs=files)
     print(printable(f"{found} {given.out / 'reproduction.html'}"))

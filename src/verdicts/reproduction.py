@@ -535,9 +535,9 @@ def sections(found: Reproduction, more: Iterable[Section] = ()) -> list[Section]
     return [(name, text, as_strings(pd.DataFrame(of))) for name, text, of in [*shown, *more]]
 
 
-def as_markdown(content: Iterable[Section]) -> str:
+def as_markdown(found: Reproduction) -> str:
     """The page in Markdown, without its picture."""
-    return markdown_page(TITLE, content)
+    return markdown_page(TITLE, sections(found))
 
 
 def write(
