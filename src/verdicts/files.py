@@ -11,19 +11,33 @@ bytes. A file without them, such as that of another tool, is read by its pages' 
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import math
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from verdicts.lazy import pa, parquet, pd
-from verdicts.registry import UserError, check, one_of, printable
+from verdicts.registry import UserError, check, in_a_line, one_of, printable
+
+
+@contextmanager
+def readable(path: Path, key: str) -> Iterator[None]:
+    """Raise a UserError, under ``key``, in place of an error of what reads the file at ``path``."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise UserError(f"{key}: {str(path)!r} does not exist.") from None
+    except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
+        reason = (getattr(error, "strerror", None) or in_a_line(error))[:200]
+        raise UserError(f"{key}: {str(path)!r} can't be read: {reason}.") from None
 
 
 def regular_file(path: Path, key: str, most: int | None = None) -> Path:
@@ -31,12 +45,8 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
 
     Opening a pipe may block for ever, and a device may have no end.
     """
-    try:
+    with readable(path, key):
         status = os.stat(path)
-    except (OSError, ValueError) as error:  # a NUL in the path
-        told = f"can't be read: {getattr(error, 'strerror', None) or error}"
-        told = "does not exist" if isinstance(error, FileNotFoundError) else told
-        raise UserError(f"{key}: {str(path)!r} {told}.") from None
     if not stat.S_ISREG(status.st_mode):
         raise UserError(f"{key}: {str(path)!r} can't be read: it is not a regular file.")
     if most is not None and status.st_size > most:
@@ -46,10 +56,8 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
 
 def content_of(path: Path, key: str, most: int | None = None) -> bytes:
     """The bytes of a file, checked as by ``regular_file``; a UserError if it can't be read."""
-    try:
+    with readable(path, key):
         return regular_file(path, key, most).read_bytes()
-    except OSError as error:
-        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
 
 
 def write_together(
@@ -118,17 +126,17 @@ class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
-    first: dict[tuple[str, str], yaml.Node] = {}
+    lines: dict[tuple[str, str], int] = {}  # of each key, its first
     for key, _ in node.value:
         if key.tag == MERGE or not isinstance(key, yaml.ScalarNode):
             continue
-        line = key.start_mark.line + 1
+        name, line = (key.tag, key.value), key.start_mark.line + 1
         if key.tag == BOOLEAN:
             told = f"YAML reads the key {key.value} as true or false, like on, off, yes and no"
             raise Unfit(f", line {line}: {told}; quote it: '{key.value}'")
-        other = first.setdefault((key.tag, key.value), key).start_mark.line + 1
-        if first[key.tag, key.value] is not key:
-            raise Unfit(f", line {line}: {key.value!r} is already defined in line {other}")
+        if name in lines:
+            raise Unfit(f", line {line}: {key.value!r} is already defined in line {lines[name]}")
+        lines[name] = line
 
 
 # A file may have this many bytes, levels of nesting, and characters in one value. PyYAML crashes

@@ -6,7 +6,6 @@ last columns: it becomes tidy, with their names in ``COLUMN``.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from verdicts.files import regular_file
+from verdicts.files import readable, regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, check, in_a_line, shown
 from verdicts.table import check_columns, read_csv
@@ -115,10 +114,8 @@ def _read(path: Path) -> pd.DataFrame:
     file = regular_file(path, "printed", MOST_BYTES)
     readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
     check(file.suffix in readers, "printed", str(path), f"end it in {', '.join(readers)}")
-    try:
+    with readable(file, "printed"):
         return readers[file.suffix](file)
-    except (OSError, ValueError, csv.Error) as error:
-        raise UserError(f"printed: {str(path)!r} can't be read: {in_a_line(error)}.") from None
 
 
 def _csv(path: Path) -> pd.DataFrame:
