@@ -1,12 +1,12 @@
-"""Files that a stranger may have made: YAML and its entries, checked; and files that appear whole.
+"""Reading of files that a stranger may have made, in YAML and Parquet; and writing of whole files.
 
-Of YAML, repeated keys and aliases that expand to too many values are rejected. The checks of
-entries raise a one-line UserError under ``key``.
+In YAML, repeated keys are rejected, and so are aliases that expand to too many values. The checks
+of a file's entries raise a one-line UserError under ``key``.
 
-A Parquet file of ours carries the sum of its own bytes: none with a wrong bit is read. Pages have
-checksums, which every reader can verify; the footer has none. A reader goes by offsets and finds
-nothing between the last page and the footer: there stand ``TAG`` and the SHA-256 of all other
-bytes. A file without them, such as that of another tool, is read by its pages' checksums.
+A Parquet file that we wrote carries the SHA-256 of its bytes, so that a single wrong bit is found.
+Parquet has checksums for its pages, but none for the footer. Ours stands, after ``TAG``, between
+the last page and the footer, where no reader looks. In a file of another tool, which lacks it, only
+the checksums of pages are verified.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from verdicts.registry import UserError, check, in_a_line, one_of, printable
 
 @contextmanager
 def readable(path: Path, key: str) -> Iterator[None]:
-    """Raise a UserError, under ``key``, in place of an error of what reads the file at ``path``."""
+    """Raise a UserError, under ``key``, in place of an error that the file at ``path`` causes."""
     try:
         yield
     except FileNotFoundError:
@@ -98,11 +98,9 @@ class Unfit(Exception):
 
 # PyYAML may have been built without its faster loader.
 class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A safe loader. Raises Unfit for a repeated key, where PyYAML would use the last value,
-    and for one that PyYAML would read as true or false.
-
-    A key may override one from a merge (``<<: *other``). Raises Unfit if aliases expand to
-    too many values, before they are expanded.
+    """A safe loader. It raises Unfit for a repeated key, where PyYAML would use the last value,
+    for a key that PyYAML would read as true or false, and, before it expands them, for aliases that
+    expand to too many values. A key may override one from a merge (``<<: *other``).
     """
 
     def construct_document(self, node: yaml.Node) -> object:
@@ -132,8 +130,8 @@ def _check_keys(node: yaml.MappingNode) -> None:
             continue
         name, line = (key.tag, key.value), key.start_mark.line + 1
         if key.tag == BOOLEAN:
-            told = f"YAML reads the key {key.value} as true or false, like on, off, yes and no"
-            raise Unfit(f", line {line}: {told}; quote it: '{key.value}'")
+            reason = f"YAML reads the key {key.value} as true or false, like on, off, yes and no"
+            raise Unfit(f", line {line}: {reason}; quote it: '{key.value}'")
         if name in lines:
             raise Unfit(f", line {line}: {key.value!r} is already defined in line {lines[name]}")
         lines[name] = line
@@ -242,9 +240,9 @@ def sealed(content: bytes) -> bytes:
 def opened(content: bytes, **options: Any) -> parquet.ParquetFile:
     """The Parquet file with this content, for which pyarrow has ``options``.
 
-    Raises a ValueError if the content has another sum. What pyarrow raises here, and when it reads
-    a page, is an ArrowException, OSError or ValueError: since nothing is read from a disk, the
-    content is damaged, or no Parquet file. Read with ``use_threads=False``, as ``table_in`` does.
+    Raises a ValueError if the content does not have the sum that it carries. pyarrow raises an
+    ArrowException, OSError or ValueError, here and when it reads a page, if the content is damaged
+    or no Parquet file. Read with ``use_threads=False``, as ``table_in`` does.
     """
     start, tag, rest = content.rpartition(TAG)
     if tag and hashlib.sha256(start + rest[SIZE:]).digest() != rest[:SIZE]:
@@ -255,7 +253,7 @@ def opened(content: bytes, **options: Any) -> parquet.ParquetFile:
 def table_in(content: bytes) -> pd.DataFrame:
     """The table in a Parquet file with this content; see ``opened``.
 
-    No thread of Arrow reads it, as pandas' reader has: a process that ends while one does is
-    aborted (https://github.com/apache/arrow/issues/34314).
+    It is read without threads of Arrow, which pandas would use: a process that ends while such a
+    thread runs is aborted (https://github.com/apache/arrow/issues/34314).
     """
     return opened(content).read(use_threads=False).to_pandas(use_threads=False)

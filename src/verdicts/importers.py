@@ -1,8 +1,9 @@
-"""Logs that other tools wrote, as one tidy table: a reader for each format.
+"""Import of logs that other tools wrote: a reader for each format, and one tidy table of all runs.
 
-A reader makes of a file what runs logged: points, each a metric at a step. A step at which a run
-logged anything is a row. The last row of a run has the last value of each metric, so that a claim
-about the end of training finds it. What is left out is told, and no link is followed.
+A reader gives what runs logged: points, which are values of metrics at steps. The table has a row
+for each step at which a run logged anything. The last row of a run has the last value of each
+metric, so that claims about the end of training find it. What is left out is reported, and links
+are not followed.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Log:
     values: array[float] = field(default_factory=lambda: array("d"))
     #: The values of ``SETTINGS`` that were logged.
     logged: list[tuple[str, Any]] = field(default_factory=list)
-    #: By their names, each after those of the settings that it is in.
+    #: By name, after the names of the settings that contain it.
     settings: dict[tuple[str, ...], object] = field(default_factory=dict)
     #: What was left out, and why.
     notes: list[str] = field(default_factory=list)
@@ -82,9 +83,10 @@ def import_logs(
 
     ``format`` is one of ``FORMATS``. ``pattern`` finds settings in the names of runs:
     ``{method}/seed{seed}.csv``, where ``*`` is any text. ``step`` is the column with steps. A
-    setting that has the name of another column gets a prefix. Of MLflow, TensorBoard and Hugging
-    Face, a file that can't be read is left out and told. Raises a UserError for any other, if no
-    run is found, if none fits the pattern, and for a name that is nearly seed or diverged.
+    setting that has the name of another column gets a prefix. A file of MLflow, TensorBoard or
+    Hugging Face that can't be read is left out and reported. Raises a UserError for a file of
+    another format that can't be read, if no run is found or none fits the pattern, for a name that
+    is nearly seed or diverged, and for too many values.
     """
     one_of("as", format, FORMATS)
     fits = _compiled(pattern).fullmatch
@@ -135,8 +137,8 @@ def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
     })  # fmt: skip
     whole = (points["step"] % 1 == 0) & (points["step"].abs() < 2.0**63)
     for run, _, step, _ in points[~whole].head(1).itertuples(index=False):
-        told = "it must be a whole number below 2^63; --step names the column with steps"
-        check(False, f"{run}: step", step, told)
+        reason = "it must be a whole number below 2^63; --step names the column with steps"
+        check(False, f"{run}: step", step, reason)
     points["step"] = points["step"].astype("int64")
     if format == "tensorboard":
         points = _after_restarts(points, notes)
@@ -146,10 +148,10 @@ def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
     _check_size(8 * len(rows) * len(names))
     again = logged.drop_duplicates([*cell, "value"])
     for run, name, at, _ in again[again.duplicated(cell)].head(1).itertuples(index=False):
-        told = f"run {shown(run)} has several values of {shown(name)} at step {at}"
+        reason = f"run {shown(run)} has several values of {shown(name)} at step {at}"
         if format in ("wandb", "files"):
-            raise UserError(f"{KEY}: {told}; give each run its own file, or name.")
-        notes.append(f"{told}, …: the last one counts")
+            raise UserError(f"{KEY}: {reason}; give each run its own file, or name.")
+        notes.append(f"{reason}, …: the last one counts")
     ends = logged.sort_values("step", kind="stable").drop_duplicates(["run", "metric"], keep="last")
     ends = ends.assign(step=ends["run"].map(points.groupby("run")["step"].max()))
     if format in ("files", "lightning"):  # empty, though another run has a value at this very step
@@ -173,8 +175,8 @@ def _after_restarts(points: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     logged = later[later["metric"].notna()]
     lost = (np.fmin(restarts, again) <= later["step"])[logged.index]
     for run, steps in logged[lost].groupby("run")["step"]:
-        told = f"run {shown(run)} went back to step {steps.min()}"
-        notes.append(f"{told}: {len(steps)} values from there on, logged before, are left out")
+        reason = f"run {shown(run)} went back to step {steps.min()}"
+        notes.append(f"{reason}: {len(steps)} values from there on, logged before, are left out")
     return logged[~lost][::-1]
 
 
@@ -238,14 +240,14 @@ def _preview(table: pd.DataFrame, metrics: list[str], sets: pd.Index, notes: lis
     at = last["step"]
     most = at.groupby(alike).transform(lambda steps: steps.mode().max())
     ends = [f"{shown(run[-70:])} at {at[run]}, not {most[run]}" for run in at.index[at != most]]
-    told = {
+    noted = {
         f"of {len(last)} runs have diverged": [*map(shown, last.index[lost])],
         "runs have no number at their end": [*map(shown, last.index[bare.any(axis=1) & ~lost])],
         f"of {len(last)} runs end at another step than most": ends,
     }
     of_runs = [
         f"{len(runs)} {what}: {'; '.join(runs[:MOST_TOLD])}{'; …' * (len(runs) > MOST_TOLD)}"
-        for what, runs in told.items() if runs
+        for what, runs in noted.items() if runs
     ]  # fmt: skip
     notes, size = [*dict.fromkeys([*of_runs, *notes])], 2 * MOST_TOLD
     rows = last.reset_index().to_string(index=False, max_rows=size, max_cols=size, max_colwidth=80)
@@ -258,8 +260,8 @@ def _compiled(pattern: str | None) -> re.Pattern[str]:
     """A regular expression of the names that end in the pattern, from a / on; None is any."""
     escaped = re.escape("*" if pattern is None else pattern).replace(r"\*", ".*")
     named = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", escaped)
-    told = "close each brace: a setting is a name in braces, such as {seed}"
-    check(not re.search(r"\\[{}]", named), "pattern", pattern, told)
+    reason = "close each brace: a setting is a name in braces, such as {seed}"
+    check(not re.search(r"\\[{}]", named), "pattern", pattern, reason)
     try:
         return re.compile(f"(?:.*/)?{named}", re.DOTALL)
     except re.error as error:  # a name twice, for example
@@ -329,9 +331,9 @@ def _numbers(fields: pd.Series, file: str) -> np.ndarray | None:
         row, is_text = len(numbers), isinstance(error, ValueError)
         if is_text and fields[:row].isin(EMPTY).all():
             return None
-        told = "is not a number" if is_text else "is too large for a number"
-        told = f"{shown(fields[row])} in row {row + 1} {told}"
-        raise UserError(f"{file}: {fields.name}: {told}.") from None
+        reason = "is not a number" if is_text else "is too large for a number"
+        reason = f"{shown(fields[row])} in row {row + 1} {reason}"
+        raise UserError(f"{file}: {fields.name}: {reason}.") from None
     return np.array(numbers)
 
 
@@ -407,8 +409,8 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
     steps = _steps(table, path, step or table.columns[0])
     left_out = ("__MIN", "__MAX", " - _step")
     columns = [name for name in table if " - " in name and not name.endswith(left_out)]
-    told = "one is RUN - METRIC in a chart; a table with a row for each run needs no import"
-    check(columns, f"{path.name}: columns", [*table], told)
+    reason = "one is RUN - METRIC in a chart; a table with a row for each run needs no import"
+    check(columns, f"{path.name}: columns", [*table], reason)
     for name in columns:
         run, _, metric = name.rpartition(" - ")
         log = Log(run)
@@ -431,8 +433,8 @@ def _huggingface(path: Path, step: str | None) -> Iterator[Log]:
                 if name in SETTINGS or isinstance(value, float | bool | None):
                     log.add(name, at, [math.nan if value is None else value])
     except _NO_STATE as error:
-        told = f"{str(path)!r} is no trainer's state: {in_a_line(error)}"
-        raise UserError(f"{KEY}: {told}.") from None
+        reason = f"{str(path)!r} is no trainer's state: {in_a_line(error)}"
+        raise UserError(f"{KEY}: {reason}.") from None
     yield log
 
 
@@ -463,11 +465,11 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
                 log.add(name, [at], [number])
                 fields = len(rest)
                 continue
-            told = "is not 'timestamp value step' with a whole step below 2^63"
-            told = f"{shown(line)} in {str(folder / 'metrics' / name)!r} {told}"
+            reason = "is not 'timestamp value step' with a whole step below 2^63"
+            reason = f"{shown(line)} in {str(folder / 'metrics' / name)!r} {reason}"
             if place < len(lines) or text.endswith("\n"):
-                raise UserError(f"{KEY}: {told}.")
-            log.notes.append(f"left out: {told}")
+                raise UserError(f"{KEY}: {reason}.")
+            log.notes.append(f"left out: {reason}")
     if not log.metrics:
         log.notes.append(f"left out: run {folder.name} has no metric")
     log.settings[("run_name",)] = str(meta.get("run_name") or "")
@@ -491,8 +493,8 @@ def _tensorboard(path: Path, step: str | None) -> Iterator[Log]:
         from google.protobuf.message import DecodeError
         from tensorboardX.proto.event_pb2 import Event, SessionLog
     except ImportError:
-        told = "event files need tensorboardX: pip install 'verdicts[tensorboard]'"
-        raise UserError(f"{KEY}: {told}.") from None
+        reason = "event files need tensorboardX: pip install 'verdicts[tensorboard]'"
+        raise UserError(f"{KEY}: {reason}.") from None
     log = Log(path.parent.as_posix())
     try:
         for event in map(Event.FromString, _records(path)):
@@ -502,8 +504,8 @@ def _tensorboard(path: Path, step: str | None) -> Iterator[Log]:
                 for number in _scalars(value):
                     log.add(value.tag, [event.step], [number])
     except (DecodeError, ValueError, OSError) as error:
-        told = f"the event file {str(path)!r} is damaged, and read up to there"
-        log.notes.append(f"{told}: {in_a_line(error)}")
+        reason = f"the event file {str(path)!r} is damaged, and read up to there"
+        log.notes.append(f"{reason}: {in_a_line(error)}")
     yield log
 
 

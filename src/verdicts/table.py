@@ -1,8 +1,8 @@
-"""Tables of results: one row for each run, evaluation or case, with columns that have roles.
+"""Tables of results: reading and checking them, and selecting their rows.
 
-``run``, ``seed``, ``step`` and ``diverged`` are reserved; every other column is a setting or a
-metric. What a table must be, whatever is read of it, is checked here, and here it is decided what
-is missing and what has diverged.
+A row is a run, an evaluation or a case. The columns ``run``, ``seed``, ``step`` and ``diverged``
+have a role; every other one is a setting or a metric. This module decides which values are missing
+and which runs have diverged.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
             raise UserError(f"tables: {name}.parquet and {name}.csv are both there; keep one.")
         for path in files:
             if not regular_file(path, "tables").resolve().is_relative_to(place.resolve()):
-                told = "is a link to a file elsewhere; copy it to the folder."
-                raise UserError(f"tables: {str(path)!r} {told}")
+                reason = "is a link to a file elsewhere; copy it to the folder."
+                raise UserError(f"tables: {str(path)!r} {reason}")
             tables[name] = read_table(path)
     return tables
 
@@ -156,11 +156,11 @@ def meant_as_seed(rows: pd.DataFrame, named: Iterable[object] = ()) -> str | Non
 def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
     """Whether each run has diverged: booleans, indexed by run.
 
-    A column ``diverged`` decides alone: a run that is true in any row has. Else each of the
-    ``metrics`` is looked at. A run has diverged if, after its last finite value, it has a row
-    without one at a step at which a peer has one. A peer is a run with finite values at the same
-    steps up to there; for a run without any finite value, another seed of its combination. Gaps of
-    a table without steps are no divergence.
+    If there is a column ``diverged``, it alone decides: a run with true in any row has diverged.
+    Else the ``metrics`` decide. A run has diverged if it has, after its last finite value, a row
+    without one at a step at which a peer has one. Peers of a run have finite values at the same
+    steps up to that last one; those of a run without any finite value are the other seeds of its
+    combination. In a table without steps, a gap is no divergence.
     """
     runs = pd.Index(rows["run"].unique(), name="run")
     if "diverged" in rows:
@@ -176,8 +176,8 @@ def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
 def _lost(rows: pd.DataFrame, metric: str) -> set[object]:
     """The runs that have diverged, by one metric.
 
-    In the order of their steps with finite values, the runs that have a run's steps up to its last
-    one follow each other: its peers.
+    Runs are sorted by the tuples of their steps with finite values. The peers of a run, whose
+    tuples start with its own, then follow each other, and are found by bisection.
     """
     finite = np.isfinite(rows[metric])
     at = rows[finite].groupby("run")["step"].agg(lambda steps: tuple(sorted(steps))).to_dict()
@@ -202,7 +202,7 @@ def _lost(rows: pd.DataFrame, metric: str) -> set[object]:
 
 
 def _combinations(rows: pd.DataFrame, metric: str) -> dict[object, object]:
-    """The combination of each run: the settings that it shares with its other seeds."""
+    """The combination of each run: its values in the columns that do not change within a run."""
     others = rows.drop(columns=[*RESERVED, metric], errors="ignore")
     if rows["run"].is_unique:
         others = others.select_dtypes(exclude="float")
@@ -226,13 +226,13 @@ def _booleans(values: pd.Series, key: str) -> pd.Series:
     return truths.astype(bool)
 
 
-def _check_rows(values: pd.Series, right: pd.Series, key: str, told: str) -> None:
+def _check_rows(values: pd.Series, right: pd.Series, key: str, reason: str) -> None:
     """Raise a UserError for the first value that is not ``right``."""
     if not right.all():
         row = int(right.to_numpy().argmin())
         value = values.astype(object).iloc[row]
         what = "an empty field" if pd.isna(value) else shown(value)
-        raise UserError(f"{key}: {what} in row {row + 1} {told}.")
+        raise UserError(f"{key}: {what} in row {row + 1} {reason}.")
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -277,7 +277,7 @@ def _plain(column: Any) -> Any:
 def read_csv(path: Path, notes: list[str] | None = None, **options: Any) -> pd.DataFrame:
     """The table in a CSV file; no column is an index. With ``options``, it is as pandas reads it.
 
-    With ``notes``, a last row that was cut off is left out, and told there.
+    With ``notes``, a last row that was cut off is left out, and reported there.
 
     In a column of text only an empty field is missing: None, NA and nan are names. A column whose
     other fields are numbers is one of numbers, in which NA and NaN are missing, too.
@@ -325,15 +325,15 @@ def check_finite(texts: pd.Series, key: str) -> None:
     too_large = texts[texts.astype(str).str.contains(r"\d")]
     if len(too_large):
         row = int(too_large.index[0]) + 1
-        told = f"{shown(too_large.iloc[0])} in row {row} is too large for a number"
-        raise UserError(f"{key}: {told}; infinity is written inf.")
+        reason = f"{shown(too_large.iloc[0])} in row {row} is too large for a number"
+        raise UserError(f"{key}: {reason}; infinity is written inf.")
 
 
 def _whole_rows(path: Path, notes: list[str] | None) -> int:
     """The number of rows, after checking that each has as many fields as the header.
 
     With ``notes``, a last row that was cut off (it has fewer fields, and no end of line) does not
-    count, and is told there. No two columns may have one name.
+    count, and is reported there. No two columns may have one name.
     """
     number = 0
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -346,12 +346,12 @@ def _whole_rows(path: Path, notes: list[str] | None) -> int:
         check_columns(filter(None, header), path.name)
         for number, row in enumerate(rows, 1):
             if len(row) != len(header):
-                told = f"the header has {len(header)} fields, and row {number} has {len(row)}"
+                reason = f"the header has {len(header)} fields, and row {number} has {len(row)}"
                 is_last = len(row) < len(header) and next(rows, None) is None
                 end = os.pread(file.fileno(), 1, os.path.getsize(path) - 1)
                 if notes is None or not is_last or end in b"\r\n":
-                    raise UserError(f"{path.name}: {told}.")
-                notes.append(f"left out: the last row of {path.name}, which was cut off: {told}")
+                    raise UserError(f"{path.name}: {reason}.")
+                notes.append(f"left out: the last row of {path.name}, which was cut off: {reason}")
                 return number - 1
     return number
 
