@@ -100,13 +100,14 @@ def import_logs(
     for file in files:
         unread = format == "files" and not fits(file.as_posix())
         try:
-            logs += (new := [Log(file.as_posix())] if unread else [*read(file, step)])
+            new = [Log(file.as_posix())] if unread else [*read(file, step)]
         except UserError as error:
             if format in ("files", "lightning", "wandb"):
                 raise
             left.append(f"left out: {str(error).removeprefix(f'{KEY}: ').rstrip('.')}")
             continue
-        size += sum(8 * len(log.values) for log in new)
+        logs += new
+        size += 8 * sum(len(log.values) for log in new)
         _check_size(size)
     named = {log.run: match.groupdict() for log in logs if (match := fits(log.run))}
     other = [f"left out: {x.run} does not fit the pattern" for x in logs if x.run not in named]

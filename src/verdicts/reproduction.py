@@ -120,8 +120,7 @@ class Reproduction(Result):
 
     def parts(self) -> list[tuple[dict[str, str], Reproduction]]:
         """The part for each value of the keys ``by``; one part, of all, without keys."""
-        groups: Any = [((), self.frame)]
-        groups = self.frame.groupby([*self.by], sort=False) if self.by else groups
+        groups: Any = self.frame.groupby([*self.by], sort=False) if self.by else [((), self.frame)]
         return [(dict(zip(self.by, k, strict=True)), replace(self, frame=f)) for k, f in groups]
 
     def answer(self) -> tuple[str, Count, Count]:

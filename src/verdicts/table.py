@@ -71,7 +71,7 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
     tables = Folder()
     tables.known = sorted({path.stem for path in paths})
     for name in names:
-        files = [path for kind in KINDS for path in paths if path.name == f"{name}{kind}"]
+        files = [path for path in paths if path.stem == name]
         if len(files) > 1:
             raise UserError(f"tables: {name}.parquet and {name}.csv are both there; keep one.")
         for path in files:
