@@ -136,9 +136,8 @@ def commands() -> str:
     for name in main.list_commands():
         if not main.get_command(None, name).hidden:
             helps[f"ngo {name}"] = run(name, "--help")
-    helps["verdicts"] = cli.parser().format_help()
-    for name, command in cli.commands().items():
-        helps[f"verdicts {name}"] = command.format_help()
+    for command in cli.parsers().values():
+        helps[command.prog] = command.format_help()
     sections = (f"## `{name}`\n\n{printed(text)}" for name, text in helps.items())
     return "\n".join(["# Help of all commands\n", *sections])
 

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     with lenient_streams("verdicts"):
         try:
-            given = parser().parse_args(arguments)
+            given = parsers()["verdicts"].parse_args(arguments)
             for name in getattr(given, "imported", ()):
                 load_plugin(name)
             return given.run(given)
@@ -29,49 +29,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class OneLine(argparse.ArgumentParser):
-    """A parser that tells a mistake in one line."""
+    """A parser that reports a mistake in one line."""
 
     def error(self, message: str) -> NoReturn:
         """End with the status 2."""
         self.exit(2, f"verdicts: {message}; {self.prog} --help lists what is allowed.\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the command's arguments; ``format_help`` of it is the help."""
-    return _parsers()[0]
-
-
-def commands() -> dict[str, OneLine]:
-    """The parser of each command, such as ``check``, by its name."""
-    return _parsers()[1]
-
-
-def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
+def parsers() -> dict[str, OneLine]:
+    """The parser of ``verdicts``, and those of its commands, by name; they print their help."""
     parser = OneLine(prog="verdicts", description="Judge claims on tables of results.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(run: Callable[[argparse.Namespace], int], brief: str) -> argparse.ArgumentParser:
         """A command with the name and the description of its function."""
-        text = " ".join(str(run.__doc__).split())
-        command = commands.add_parser(run.__name__.strip("_"), help=brief, description=text)
+        whole = " ".join(str(run.__doc__).split())
+        command = commands.add_parser(run.__name__.strip("_"), help=brief, description=whole)
         command.set_defaults(run=run)
         return command
 
     judge = add(_check, "judge the claims of a file").add_argument
     judge("claims", type=Path, help="the claims file (YAML)")
-    told = "the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)"
-    judge("--tables", type=Path, default=Path(), metavar="DIR", help=told)
+    text = "the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)"
+    judge("--tables", type=Path, default=Path(), metavar="DIR", help=text)
     judge("--strict", action="store_true", help="exit with status 1 if one fails or is not run")
     judge("--format", choices=list(FILES), default="text", help=PRINTED)
-    told = "also write the verdicts to this folder, in every format and as a table (CSV)"
-    judge("--out", type=Path, metavar="DIR", help=told)
+    text = "also write the verdicts to this folder, in every format and as a table (CSV)"
+    judge("--out", type=Path, metavar="DIR", help=text)
     start = add(_init, "write a first claims file for a table").add_argument
     start("table", type=Path, help="your results (CSV or Parquet): a row for each run")
     start("--out", type=Path, metavar="FILE", help="default: claims.yaml, where the table is")
     logs = add(_import, "make a table of the logs that other tools wrote").add_argument
     logs("paths", type=Path, nargs="+", metavar="PATH", help="files, or folders")
-    told = "wandb, tensorboard, mlflow, lightning, huggingface, or files: one CSV file a run"
-    logs("--as", dest="format", required=True, metavar="FORMAT", help=told)
+    text = "wandb, tensorboard, mlflow, lightning, huggingface, or files: one CSV file a run"
+    logs("--as", dest="format", required=True, metavar="FORMAT", help=text)
     logs("--pattern", help="settings in names of runs: {method}/seed{seed}.csv")
     logs("--step", metavar="COLUMN", help="the column with steps")
     logs("--out", type=Path, metavar="FILE.csv", help="write the table, too")
@@ -88,34 +79,32 @@ def _parsers() -> tuple[OneLine, dict[str, OneLine]]:
     register("claims", type=Path, help="the claims file (YAML)")
     register("--out", type=Path, metavar="FILE", help="default: NAME.registered.yaml, beside it")
     reproduce = add(_reproduce, "ask whether runs reproduce a paper's printed numbers").add_argument
-    told = "the paper's numbers: CSV, a table in Markdown or in LaTeX"
-    reproduce("--printed", type=Path, required=True, metavar="FILE", help=told)
-    told = "your runs: CSV or Parquet, a row for each, with a seed and the same columns"
-    reproduce("--measured", type=Path, required=True, metavar="FILE", help=told)
+    text = "the paper's numbers: CSV, a table in Markdown or in LaTeX"
+    reproduce("--printed", type=Path, required=True, metavar="FILE", help=text)
+    text = "your runs: CSV or Parquet, a row for each, with a seed and the same columns"
+    reproduce("--measured", type=Path, required=True, metavar="FILE", help=text)
     reproduce("--value", default="value", metavar="COLUMN", help="your numbers (default: value)")
-    told = "compare gaps, too: those of all values of a column from this one"
-    reproduce("--gaps", type=pair, metavar="COLUMN=VALUE", help=told)
+    text = "compare gaps, too: those of all values of a column from this one"
+    reproduce("--gaps", type=pair, metavar="COLUMN=VALUE", help=text)
     reproduce("--margin", type=float, help="the largest difference that does not matter")
-    told = "the widest interval that tells something (default: a fifth of the scale, if known)"
-    reproduce("--width", type=float, help=told)
+    text = "the widest interval that tells something (default: a fifth of the scale, if known)"
+    reproduce("--width", type=float, help=text)
     reproduce("--unit", default="", help="of printed numbers without one: %%, share, or another")
     reproduce("--by", help="an answer for each value of these columns: COLUMN,COLUMN", **several)
-    told = "columns of your runs that the paper leaves open: COLUMN,COLUMN"
-    reproduce("--settings", help=told, **several)
-    told = "write the page, its picture and all rows to this folder; without, print the page"
-    reproduce("--out", type=Path, metavar="DIR", help=told)
+    text = "columns of your runs that the paper leaves open: COLUMN,COLUMN"
+    reproduce("--settings", help=text, **several)
+    text = "write the page, its picture and all rows to this folder; without, print the page"
+    reproduce("--out", type=Path, metavar="DIR", help=text)
     quantities = add(_quantities, "list what claims can be about").add_argument
     quantities("name", nargs="?", help="show this quantity only, in full")
     rates = add(_rates, "simulate how often answers are false").add_argument
-    told = "for each form of results (default: 1000; a slow form takes fewer)"
-    rates("--simulations", type=int, default=1000, metavar="N", help=told)
-    told = "100 simulations, in a minute on two cores"
-    rates("--quick", dest="simulations", action="store_const", const=100, help=told)
+    text = "for each form of results (default: 1000; 100 take a minute; a slow form takes fewer)"
+    rates("--simulations", type=int, default=1000, metavar="N", help=text)
     rates("--format", choices=("csv", "markdown"), default="csv", help=PRINTED)
-    told = "a module, or a Python file, that registers quantities; may be repeated"
+    text = "a module, or a Python file, that registers quantities; may be repeated"
     for option in (judge, register, quantities):
-        option("--import", dest="imported", action="append", default=[], metavar="NAME", help=told)
-    return parser, commands.choices
+        option("--import", dest="imported", action="append", default=[], metavar="NAME", help=text)
+    return {"verdicts": parser, **commands.choices}
 
 
 #: How verdicts are printed, each with the ending of the file that ``--out`` writes.
@@ -163,7 +152,7 @@ def _init(given: argparse.Namespace) -> int:
 
 
 def _import(given: argparse.Namespace) -> int:
-    """Read the logs of runs, tell what was understood, and write them as a table for claims."""
+    """Read the logs of runs, report what was understood, and write them as a table for claims."""
     from verdicts.importers import import_logs
 
     check(not given.out or given.out.suffix == ".csv", "out", str(given.out), "end it in .csv")
@@ -231,8 +220,7 @@ def _reproduce(given: argparse.Namespace) -> int:
     files = given.measured, given.printed
     found = reproduction.reproduce(*files, **options)
     if given.out is None:
-        page = reproduction.as_markdown(reproduction.sections(found))
-        print(printable(page, keep="\n"), end="")
+        print(printable(reproduction.as_markdown(found), keep="\n"), end="")
         return 0
     reproduction.write(given.out, found, inputs=files)
     print(printable(f"{found} {given.out / 'reproduction.html'}"))

@@ -1,9 +1,9 @@
-"""Several methods on one metric: means with intervals, ranks, and which are within the noise.
+"""Comparison of several methods by one metric: means with intervals, and ranks.
 
-All pairs are compared as claims are: paired where two methods share seeds, and else unpaired. The p
+All pairs are tested as claims are: paired where two methods share seeds, else unpaired. The p
 values are adjusted by Holm's method over all pairs. The rank of a method is 1 + the number of
-methods that are significantly better. Those with rank 1 are within the noise of the best: the
-method that is truly the best is among them with a probability of at least 95 %.
+methods that are significantly better. Methods with rank 1 are within the noise of the best: the
+truly best method is among them with a probability of at least 95 %.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ Arrays = Mapping[str, Any]
 class Comparison(Result):
     """Methods on a metric, the best first.
 
-    Columns of ``frame``: the method, ``rank``, ``runs``, ``mean`` with its 95 % interval ``low`` to
-    ``high``; ``behind``, how far the mean is behind the best one, with the interval ``least`` to
-    ``most`` at the level that Holm's method leaves, ``p`` adjusted, and ``paired``.
+    Columns of ``frame``: the method, ``rank``, ``runs``, and ``mean`` with its 95 % interval,
+    ``low`` to ``high``. Then ``behind``: how far it is behind the best method, with the interval
+    ``least`` to ``most`` at the level that Holm's method leaves, the adjusted ``p``, and whether
+    the two are ``paired``.
     """
 
     frame: pd.DataFrame
@@ -156,7 +157,7 @@ def _seeds(side: Side) -> set[Any]:
 
 
 def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFrame:
-    """The table of arrays; a seed without tasks has one. ``over`` is ``task``, unless it is given.
+    """The table of arrays; [seeds] alone is one task. ``over`` is set to ``task`` if it is empty.
 
     Raises a UserError for an array with other axes.
     """

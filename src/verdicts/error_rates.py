@@ -1,9 +1,9 @@
-"""How often answers are false where the truth is known, by simulation: the judge's, and others'.
+"""Simulated error rates: how often the answers of the judge, and of simpler rules, are false.
 
-A *form* is one in which results come: five pairs of runs, a table of twelve printed numbers. Its
-rows are drawn with a known effect, and answered by the judge and by simpler rules (``RULES``).
+A *form* says in which shape results come: five pairs of runs, a table of twelve printed numbers.
+Results are drawn with a known effect, and answered by the judge and by other rules (``others``).
 
-Numbers are points of a level of 80. The runs of a side, or the differences of pairs, have a
+Numbers are points at a level of 80. The runs of a side, or the differences of pairs, have a
 standard deviation of one point, which is the margin, too.
 """
 
@@ -109,14 +109,14 @@ def diverged(of: Truth) -> Sides:
 
 
 def unpaired(of: Truth, runs: int, others: int, wider: float = 1.0) -> Sides:
-    """So many runs of each side; the first spreads so many times as much."""
+    """So many runs of each side; the first has ``wider`` times the standard deviation."""
     simulations, claims, _ = of.effects.shape
     first = LEVEL + of.effects + wider * of.noise((simulations, claims, runs))
     return first, LEVEL + of.noise((simulations, claims, others))
 
 
 def tuned(of: Truth, values: int, others: int) -> Sides:
-    """Ten pairs, each side the best of so many values, all equally good, by the judged numbers."""
+    """Ten pairs. A side is the best of several values, all equally good, by the judged numbers."""
     k = np.arange(len(of.effects))
     sides = [LEVEL + of.noise((len(k), n, 10)) / np.sqrt(2) for n in (values, others)]
     first, second = (runs[k, runs.mean(axis=2).argmax(axis=1)][:, None] for runs in sides)
@@ -126,9 +126,9 @@ def tuned(of: Truth, values: int, others: int) -> Sides:
 def universes(of: Truth, number: int, correlation: float = 0.0) -> Sides:
     """The effects of universes; ``correlation`` is that of the sides of two of them."""
     shared, count = np.sin(np.pi / 2 * correlation), len(of.effects)
-    own = of.noise((count, 1, number)) * np.sqrt(1 - shared)
+    alone = of.noise((count, 1, number)) * np.sqrt(1 - shared)
     every = of.stream.standard_normal((count, 1, 1)) * np.sqrt(shared)
-    first = LEVEL + of.effects + MARGIN / 2 * (own + every)
+    first = LEVEL + of.effects + MARGIN / 2 * (alone + every)
     return first, np.full_like(first, LEVEL)
 
 
@@ -148,7 +148,7 @@ ABOVE, NEAR = Expectation("above", 0.0, MARGIN), Expectation("near", 0.0, MARGIN
 #: The number of choices of signs, and of runs, where more are drawn than listed.
 DRAWS, SPLITS = 2_000, 500
 
-#: The numbers of pairs at which a claim is looked at.
+#: The numbers of pairs at the interim analyses, and at the end.
 LOOKS = (5, 10, 20)
 
 
@@ -170,7 +170,7 @@ def ratio(of: np.ndarray, minus: np.ndarray) -> Evidence:
 
 
 def looked(of: np.ndarray, minus: np.ndarray) -> Evidence:
-    """The evidence in pairs at the first look that decides, or at the last."""
+    """The evidence in pairs at the first of ``LOOKS`` that decides, or at the last."""
     found: list[Evidence] = []
     for look in LOOKS:
         found.append(pairs(of[:look], minus[:look]))
@@ -259,59 +259,41 @@ def reproduced(
     return np.array([answers([table.answer()[0]]) for _, table in found.parts()])
 
 
-# The other rules: from both sides, and whether they are paired, an answer to each claim. Means are
-# the same if they differ by at most a limit.
-
-Rule = Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
+# The other rules.
 
 
-def percent(share: float, of: np.ndarray, minus: np.ndarray, paired: bool) -> np.ndarray:
-    """A share of the second mean."""
-    return share * np.abs(np.nanmean(minus, axis=-1))
+def others(of: np.ndarray, minus: np.ndarray, paired: bool) -> dict[str, np.ndarray]:
+    """The answers of the other rules, by name: the side of each gap that is above a limit.
+
+    Below it, both means are the same; of the t test, which is without correction, nothing is known.
+    """
+    mean = np.nanmean(minus, axis=-1)
+    gap = np.nanmean(of, axis=-1) - mean
+    variances, counts = _variances(of, minus)
+    halves = np.sqrt(variances / counts) * special.stdtrit(counts - 1, 1 - ALPHA / 2)
+    pooled, runs = _variances(of - minus) if paired else (variances, counts)
+    freedom = (runs - 1).sum(axis=0)
+    pooled = (pooled * (runs - 1)).sum(axis=0) / freedom
+    t_test = special.stdtrit(freedom, 1 - ALPHA / 2) * np.sqrt(pooled * (1 / runs).sum(axis=0))
+    limits = {
+        "±1 %": (0.01 * np.abs(mean), SAME),
+        "±3 %": (0.03 * np.abs(mean), SAME),
+        "2σ": (2 * np.sqrt(variances.mean(axis=0)), SAME),  # of the runs of both
+        "intervals": (halves.sum(axis=0), SAME),  # of 95 %, Student's; one run has none
+        "means": (0.0, SAME),
+        "t test": (t_test, NOTHING),
+    }
+    return {
+        rule: np.where(np.abs(gap) > limit, np.sign(gap), inside).astype(int)
+        for rule, (limit, inside) in limits.items()
+    }
 
 
-def _spreads(*sides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _variances(*sides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The variances and the numbers of runs of the sides that have several, [sides, …]."""
     several = [side for side in sides if side.shape[-1] > 1]
     variances = np.array([np.nanvar(side, axis=-1, ddof=1) for side in several])
     return variances, np.array([np.isfinite(side).sum(axis=-1) for side in several])
-
-
-def two_sigma(of: np.ndarray, minus: np.ndarray, paired: bool) -> np.ndarray:
-    """Two standard deviations of the runs of both."""
-    return 2 * np.sqrt(_spreads(of, minus)[0].mean(axis=0))
-
-
-def overlap(of: np.ndarray, minus: np.ndarray, paired: bool) -> np.ndarray:
-    """Half of both of Student's intervals of 95 %; that of a single run has no width."""
-    variances, counts = _spreads(of, minus)
-    halves = np.sqrt(variances / counts) * special.stdtrit(counts - 1, 1 - ALPHA / 2)
-    return halves.sum(axis=0)
-
-
-def t_test(of: np.ndarray, minus: np.ndarray, paired: bool) -> np.ndarray:
-    """The least difference that Student's t test, without correction, calls significant."""
-    variances, counts = _spreads(of - minus) if paired else _spreads(of, minus)
-    freedom = (counts - 1).sum(axis=0)
-    pooled = (variances * (counts - 1)).sum(axis=0) / freedom
-    return special.stdtrit(freedom, 1 - ALPHA / 2) * np.sqrt(pooled * (1 / counts).sum(axis=0))
-
-
-def beyond(limit: Rule, inside: int, of: np.ndarray, minus: np.ndarray, paired: bool) -> np.ndarray:
-    """The side of a gap that is above the limit, else the answer ``inside``."""
-    gap = np.nanmean(of, axis=-1) - np.nanmean(minus, axis=-1)
-    return np.where(np.abs(gap) > limit(of, minus, paired), np.sign(gap), inside).astype(int)
-
-
-#: The other rules. Of the t test, nothing is known if it is not significant.
-RULES: dict[str, Rule] = {
-    "±1 %": partial(beyond, partial(percent, 0.01), SAME),
-    "±3 %": partial(beyond, partial(percent, 0.03), SAME),
-    "2σ": partial(beyond, two_sigma, SAME),
-    "intervals": partial(beyond, overlap, SAME),
-    "means": partial(beyond, partial(percent, 0.0), SAME),
-    "t test": partial(beyond, t_test, NOTHING),
-}
 
 
 def every_cell(answers: np.ndarray) -> np.ndarray:
@@ -354,7 +336,7 @@ class Form(NamedTuple):
         return next((why for start, why in of_noise.items() if self.name.startswith(start)), "")
 
     def drawn(self, effect: float, simulations: int) -> Sides:
-        """Both sides, with this effect; the same ones each time."""
+        """Both sides with this effect, always from the same stream."""
         stream = np.random.default_rng([*f"{self.name} {self.noise}".encode()])
         effects = np.tile(effect * np.array(self.affected), (simulations, 1))[..., None]
         return self.draw(Truth(stream, partial(NOISES[self.noise], stream), effects))
@@ -448,8 +430,8 @@ def shares(form: Form, simulations: int) -> list[dict[str, Any]]:
         of, minus = form.drawn(effect, count)
         said = {"ours": form.ours(of, minus)}
         of, minus = (np.where(np.isfinite(side), side, np.nan) for side in (of, minus))
-        for rule, answer in RULES.items():
-            said[rule] = (form.whole or np.asarray)(answer(of, minus, form.paired))
+        for rule, answers in others(of, minus, form.paired).items():
+            said[rule] = (form.whole or np.asarray)(answers)
         for rule, answers in said.items():
             false = form.false if rule == "ours" or form.whole else OF_DIFFERENCES
             true = affected if answers.shape[1] == len(affected) else np.ones(1, bool)

@@ -1,29 +1,43 @@
-"""Files that a stranger may have made: YAML and its entries, checked; and files that appear whole.
+"""Reading of files that a stranger may have made, in YAML and Parquet; and writing of whole files.
 
-Of YAML, repeated keys and aliases that expand to too many values are rejected. The checks of
-entries raise a one-line UserError under ``key``.
+In YAML, repeated keys are rejected, and so are aliases that expand to too many values. The checks
+of a file's entries raise a one-line UserError under ``key``.
 
-A Parquet file of ours carries the sum of its own bytes: none with a wrong bit is read. Pages have
-checksums, which every reader can verify; the footer has none. A reader goes by offsets and finds
-nothing between the last page and the footer: there stand ``TAG`` and the SHA-256 of all other
-bytes. A file without them, such as that of another tool, is read by its pages' checksums.
+A Parquet file that we wrote carries the SHA-256 of its bytes, so that a single wrong bit is found.
+Parquet has checksums for its pages, but none for the footer. Ours stands, after ``TAG``, between
+the last page and the footer, where no reader looks. In a file of another tool, which lacks it, only
+the checksums of pages are verified.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import math
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from verdicts.lazy import pa, parquet, pd
-from verdicts.registry import UserError, check, one_of, printable
+from verdicts.registry import UserError, check, in_a_line, one_of, printable
+
+
+@contextmanager
+def readable(path: Path, key: str) -> Iterator[None]:
+    """Raise a UserError, under ``key``, in place of an error that the file at ``path`` causes."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise UserError(f"{key}: {str(path)!r} does not exist.") from None
+    except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
+        reason = (getattr(error, "strerror", None) or in_a_line(error))[:200]
+        raise UserError(f"{key}: {str(path)!r} can't be read: {reason}.") from None
 
 
 def regular_file(path: Path, key: str, most: int | None = None) -> Path:
@@ -31,12 +45,8 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
 
     Opening a pipe may block for ever, and a device may have no end.
     """
-    try:
+    with readable(path, key):
         status = os.stat(path)
-    except (OSError, ValueError) as error:  # a NUL in the path
-        told = f"can't be read: {getattr(error, 'strerror', None) or error}"
-        told = "does not exist" if isinstance(error, FileNotFoundError) else told
-        raise UserError(f"{key}: {str(path)!r} {told}.") from None
     if not stat.S_ISREG(status.st_mode):
         raise UserError(f"{key}: {str(path)!r} can't be read: it is not a regular file.")
     if most is not None and status.st_size > most:
@@ -46,10 +56,8 @@ def regular_file(path: Path, key: str, most: int | None = None) -> Path:
 
 def content_of(path: Path, key: str, most: int | None = None) -> bytes:
     """The bytes of a file, checked as by ``regular_file``; a UserError if it can't be read."""
-    try:
+    with readable(path, key):
         return regular_file(path, key, most).read_bytes()
-    except OSError as error:
-        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
 
 
 def write_together(
@@ -90,11 +98,9 @@ class Unfit(Exception):
 
 # PyYAML may have been built without its faster loader.
 class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A safe loader. Raises Unfit for a repeated key, where PyYAML would use the last value,
-    and for one that PyYAML would read as true or false.
-
-    A key may override one from a merge (``<<: *other``). Raises Unfit if aliases expand to
-    too many values, before they are expanded.
+    """A safe loader. It raises Unfit for a repeated key, where PyYAML would use the last value,
+    for a key that PyYAML would read as true or false, and, before it expands them, for aliases that
+    expand to too many values. A key may override one from a merge (``<<: *other``).
     """
 
     def construct_document(self, node: yaml.Node) -> object:
@@ -118,17 +124,17 @@ class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
-    first: dict[tuple[str, str], yaml.Node] = {}
+    lines: dict[tuple[str, str], int] = {}  # of each key, its first
     for key, _ in node.value:
         if key.tag == MERGE or not isinstance(key, yaml.ScalarNode):
             continue
-        line = key.start_mark.line + 1
+        name, line = (key.tag, key.value), key.start_mark.line + 1
         if key.tag == BOOLEAN:
-            told = f"YAML reads the key {key.value} as true or false, like on, off, yes and no"
-            raise Unfit(f", line {line}: {told}; quote it: '{key.value}'")
-        other = first.setdefault((key.tag, key.value), key).start_mark.line + 1
-        if first[key.tag, key.value] is not key:
-            raise Unfit(f", line {line}: {key.value!r} is already defined in line {other}")
+            reason = f"YAML reads the key {key.value} as true or false, like on, off, yes and no"
+            raise Unfit(f", line {line}: {reason}; quote it: '{key.value}'")
+        if name in lines:
+            raise Unfit(f", line {line}: {key.value!r} is already defined in line {lines[name]}")
+        lines[name] = line
 
 
 # A file may have this many bytes, levels of nesting, and characters in one value. PyYAML crashes
@@ -234,9 +240,9 @@ def sealed(content: bytes) -> bytes:
 def opened(content: bytes, **options: Any) -> parquet.ParquetFile:
     """The Parquet file with this content, for which pyarrow has ``options``.
 
-    Raises a ValueError if the content has another sum. What pyarrow raises here, and when it reads
-    a page, is an ArrowException, OSError or ValueError: since nothing is read from a disk, the
-    content is damaged, or no Parquet file. Read with ``use_threads=False``, as ``table_in`` does.
+    Raises a ValueError if the content does not have the sum that it carries. pyarrow raises an
+    ArrowException, OSError or ValueError, here and when it reads a page, if the content is damaged
+    or no Parquet file. Read with ``use_threads=False``, as ``table_in`` does.
     """
     start, tag, rest = content.rpartition(TAG)
     if tag and hashlib.sha256(start + rest[SIZE:]).digest() != rest[:SIZE]:
@@ -247,7 +253,7 @@ def opened(content: bytes, **options: Any) -> parquet.ParquetFile:
 def table_in(content: bytes) -> pd.DataFrame:
     """The table in a Parquet file with this content; see ``opened``.
 
-    No thread of Arrow reads it, as pandas' reader has: a process that ends while one does is
-    aborted (https://github.com/apache/arrow/issues/34314).
+    It is read without threads of Arrow, which pandas would use: a process that ends while such a
+    thread runs is aborted (https://github.com/apache/arrow/issues/34314).
     """
     return opened(content).read(use_threads=False).to_pandas(use_threads=False)

@@ -1,16 +1,17 @@
-"""Logs that other tools wrote, as one tidy table: a reader for each format.
+"""Import of logs that other tools wrote: a reader for each format, and one tidy table of all runs.
 
-A reader makes of a file what runs logged: points, each a metric at a step. A step at which a run
-logged anything is a row. The last row of a run has the last value of each metric, so that a claim
-about the end of training finds it. What is left out is told, and no link is followed.
+A reader gives what runs logged: points, which are values of metrics at steps. The table has a row
+for each step at which a run logged anything. The last row of a run has the last value of each
+metric, so that claims about the end of training find it. What is left out is reported, and links
+are not followed.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from verdicts.files import content_of, read_mapping, regular_file
+from verdicts.files import content_of, read_mapping, readable, regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, unknown
 from verdicts.run_values import worst_of
@@ -52,13 +53,27 @@ class Log:
     """What a run logged."""
 
     run: str
-    #: Metrics, each with steps and values, in the order in which they were logged. None in place of
-    #: a metric is a row without a value; in event files, it is a restart.
-    points: list[tuple[str | None, Any, Any]] = field(default_factory=list)
-    #: By their names, each after those of the settings that it is in.
+    #: Points in the order in which they were logged: metrics, and their steps and values. None in
+    #: place of a metric is a row without a value; in event files, it is a restart.
+    metrics: list[str | None] = field(default_factory=list)
+    steps: array[float] = field(default_factory=lambda: array("d"))
+    values: array[float] = field(default_factory=lambda: array("d"))
+    #: The values of ``SETTINGS`` that were logged.
+    logged: list[tuple[str, Any]] = field(default_factory=list)
+    #: By name, after the names of the settings that contain it.
     settings: dict[tuple[str, ...], object] = field(default_factory=dict)
     #: What was left out, and why.
     notes: list[str] = field(default_factory=list)
+
+    def add(self, name: str | None, steps: Any, values: Any) -> None:
+        """Add the values of a metric, at steps, or of a setting; a UserError for too many."""
+        if name in SETTINGS:
+            self.logged += [(name, value) for value in values]
+            return
+        self.metrics += [name] * len(values)
+        self.steps.extend(steps)
+        self.values.extend(values)
+        _check_size(8 * len(self.values))
 
 
 def import_logs(
@@ -68,9 +83,10 @@ def import_logs(
 
     ``format`` is one of ``FORMATS``. ``pattern`` finds settings in the names of runs:
     ``{method}/seed{seed}.csv``, where ``*`` is any text. ``step`` is the column with steps. A
-    setting that has the name of another column gets a prefix. Of MLflow, TensorBoard and Hugging
-    Face, a file that can't be read is left out and told. Raises a UserError for any other, if no
-    run is found, if none fits the pattern, and for a name that is nearly seed or diverged.
+    setting that has the name of another column gets a prefix. A file of MLflow, TensorBoard or
+    Hugging Face that can't be read is left out and reported. Raises a UserError for a file of
+    another format that can't be read, if no run is found or none fits the pattern, for a name that
+    is nearly seed or diverged, and for too many values.
     """
     one_of("as", format, FORMATS)
     fits = _compiled(pattern).fullmatch
@@ -80,25 +96,28 @@ def import_logs(
     if not files:
         raise UserError(f"{KEY}: {'; '.join([f'no file there is called {names}', *left[:1]])}.")
     logs: list[Log] = []
+    size = 0
     for file in files:
+        unread = format == "files" and not fits(file.as_posix())
         try:
-            unread = format == "files" and not fits(file.as_posix())
-            logs += [Log(file.as_posix())] if unread else read(file, step)
+            new = [Log(file.as_posix())] if unread else [*read(file, step)]
         except UserError as error:
             if format in ("files", "lightning", "wandb"):
                 raise
             left.append(f"left out: {str(error).removeprefix(f'{KEY}: ').rstrip('.')}")
+            continue
+        logs += new
+        size += 8 * sum(len(log.values) for log in new)
+        _check_size(size)
     named = {log.run: match.groupdict() for log in logs if (match := fits(log.run))}
     other = [f"left out: {x.run} does not fit the pattern" for x in logs if x.run not in named]
     logs = [log for log in logs if log.run in named]
     left += [note for log in logs for note in log.notes]
-    found = [(log.run, *point) for log in logs for point in log.points]
-    found = [point for point in found if point[1] not in SETTINGS and len(point[2])]
-    if not any(metric for _, metric, *_ in found):
+    if not any(metric for log in logs for metric in log.metrics):
         why = [*left, f"no metric is in {str(files[0])!r}"] if logs or not other else other
         raise UserError(f"{KEY}: no run was found; {why[0]}.")
     notes: list[str] = []
-    table = _tidy(found, format, notes)
+    table = _tidy(logs, format, notes)
     metrics = [*table.columns[1:]]
     settings = _settings(logs, named, metrics)
     _check_size(settings.map(lambda x: len(str(x))).sum(axis=1).reindex(table.index).sum())
@@ -108,16 +127,19 @@ def import_logs(
     return table, _preview(table, metrics, sets, [*notes, *left, *other])
 
 
-def _tidy(found: list[tuple[Any, ...]], format: str, notes: list[str]) -> pd.DataFrame:
+def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
     """A row for each run, the index, and step, and a column for each metric."""
     cell = ["run", "metric", "step"]
-    points = pd.DataFrame(found, columns=[*cell, "value"])
-    points = points.explode(["step", "value"], ignore_index=True)
-    points = points.astype({"step": float, "value": float})
+    points = pd.DataFrame({
+        "run": np.repeat([log.run for log in logs], [len(log.values) for log in logs]),
+        "metric": [metric for log in logs for metric in log.metrics],
+        "step": np.concatenate([log.steps for log in logs]),
+        "value": np.concatenate([log.values for log in logs]),
+    })  # fmt: skip
     whole = (points["step"] % 1 == 0) & (points["step"].abs() < 2.0**63)
     for run, _, step, _ in points[~whole].head(1).itertuples(index=False):
-        told = "it must be a whole number below 2^63; --step names the column with steps"
-        check(False, f"{run}: step", step, told)
+        reason = "it must be a whole number below 2^63; --step names the column with steps"
+        check(False, f"{run}: step", step, reason)
     points["step"] = points["step"].astype("int64")
     if format == "tensorboard":
         points = _after_restarts(points, notes)
@@ -127,10 +149,10 @@ def _tidy(found: list[tuple[Any, ...]], format: str, notes: list[str]) -> pd.Dat
     _check_size(8 * len(rows) * len(names))
     again = logged.drop_duplicates([*cell, "value"])
     for run, name, at, _ in again[again.duplicated(cell)].head(1).itertuples(index=False):
-        told = f"run {shown(run)} has several values of {shown(name)} at step {at}"
+        reason = f"run {shown(run)} has several values of {shown(name)} at step {at}"
         if format in ("wandb", "files"):
-            raise UserError(f"{KEY}: {told}; give each run its own file, or name.")
-        notes.append(f"{told}, …: the last one counts")
+            raise UserError(f"{KEY}: {reason}; give each run its own file, or name.")
+        notes.append(f"{reason}, …: the last one counts")
     ends = logged.sort_values("step", kind="stable").drop_duplicates(["run", "metric"], keep="last")
     ends = ends.assign(step=ends["run"].map(points.groupby("run")["step"].max()))
     if format in ("files", "lightning"):  # empty, though another run has a value at this very step
@@ -154,8 +176,8 @@ def _after_restarts(points: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     logged = later[later["metric"].notna()]
     lost = (np.fmin(restarts, again) <= later["step"])[logged.index]
     for run, steps in logged[lost].groupby("run")["step"]:
-        told = f"run {shown(run)} went back to step {steps.min()}"
-        notes.append(f"{told}: {len(steps)} values from there on, logged before, are left out")
+        reason = f"run {shown(run)} went back to step {steps.min()}"
+        notes.append(f"{reason}: {len(steps)} values from there on, logged before, are left out")
     return logged[~lost][::-1]
 
 
@@ -169,8 +191,7 @@ def _settings(logs: list[Log], named: Mapping[str, Any], metrics: list[str]) -> 
     check(len(uses) <= MOST_SETTINGS, f"{KEY}: settings", len(uses), f"at most {MOST_SETTINGS:,}")
     said: dict[str, list[tuple[str, Any]]] = {log.run: [] for log in logs}
     for log in logs:
-        logged = [(str(name), values) for name, _, values in log.points if name in SETTINGS]
-        said[log.run] += [(name, value) for name, values in logged for value in values]
+        said[log.run] += log.logged
         for path, value in log.settings.items():
             name = path[-1] if uses[path[-1]] == 1 else ".".join(path)
             if name not in metrics or str(value).lower() not in ("na", "nan"):
@@ -220,12 +241,15 @@ def _preview(table: pd.DataFrame, metrics: list[str], sets: pd.Index, notes: lis
     at = last["step"]
     most = at.groupby(alike).transform(lambda steps: steps.mode().max())
     ends = [f"{shown(run[-70:])} at {at[run]}, not {most[run]}" for run in at.index[at != most]]
-    told = {
+    noted = {
         f"of {len(last)} runs have diverged": [*map(shown, last.index[lost])],
         "runs have no number at their end": [*map(shown, last.index[bare.any(axis=1) & ~lost])],
         f"of {len(last)} runs end at another step than most": ends,
     }
-    of_runs = [f"{len(runs)} {what}: {_some(runs)}" for what, runs in told.items() if runs]
+    of_runs = [
+        f"{len(runs)} {what}: {'; '.join(runs[:MOST_TOLD])}{'; …' * (len(runs) > MOST_TOLD)}"
+        for what, runs in noted.items() if runs
+    ]  # fmt: skip
     notes, size = [*dict.fromkeys([*of_runs, *notes])], 2 * MOST_TOLD
     rows = last.reset_index().to_string(index=False, max_rows=size, max_cols=size, max_colwidth=80)
     counts = f"{len(last)} runs, {len(table)} rows, {len(notes)} notes"
@@ -233,17 +257,12 @@ def _preview(table: pd.DataFrame, metrics: list[str], sets: pd.Index, notes: lis
     return "\n".join([counts, printable(rows, keep="\n"), *first])
 
 
-def _some(texts: list[str]) -> str:
-    """The first texts."""
-    return "; ".join(texts if len(texts) <= MOST_TOLD else [*texts[:MOST_TOLD], "…"])
-
-
 def _compiled(pattern: str | None) -> re.Pattern[str]:
     """A regular expression of the names that end in the pattern, from a / on; None is any."""
     escaped = re.escape("*" if pattern is None else pattern).replace(r"\*", ".*")
     named = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", escaped)
-    told = "close each brace: a setting is a name in braces, such as {seed}"
-    check(not re.search(r"\\[{}]", named), "pattern", pattern, told)
+    reason = "close each brace: a setting is a name in braces, such as {seed}"
+    check(not re.search(r"\\[{}]", named), "pattern", pattern, reason)
     try:
         return re.compile(f"(?:.*/)?{named}", re.DOTALL)
     except re.error as error:  # a name twice, for example
@@ -274,12 +293,10 @@ def _number(text: str) -> float:
     return number
 
 
-def _csv(path: Path) -> Any:
+def _csv(path: Path, notes: list[str] | None = None) -> Any:
     """The columns of a CSV file, all fields as text, without spaces around them."""
-    try:
-        table = read_csv(path, dtype=str, keep_default_na=False, na_values=[])
-    except (OSError, ValueError, csv.Error) as error:
-        raise UserError(f"{KEY}: {str(path)!r} can't be read: {in_a_line(error)}.") from None
+    with readable(path, KEY):
+        table = read_csv(path, notes, dtype=str, keep_default_na=False, na_values=[])
     return table.apply(lambda fields: fields.str.strip())
 
 
@@ -315,47 +332,45 @@ def _numbers(fields: pd.Series, file: str) -> np.ndarray | None:
         row, is_text = len(numbers), isinstance(error, ValueError)
         if is_text and fields[:row].isin(EMPTY).all():
             return None
-        told = "is not a number" if is_text else "is too large for a number"
-        told = f"{shown(fields[row])} in row {row + 1} {told}"
-        raise UserError(f"{file}: {fields.name}: {told}.") from None
+        reason = "is not a number" if is_text else "is too large for a number"
+        reason = f"{shown(fields[row])} in row {row + 1} {reason}"
+        raise UserError(f"{file}: {fields.name}: {reason}.") from None
     return np.array(numbers)
 
 
-def _add(log: Log, name: str, fields: pd.Series, steps: np.ndarray, file: str, word: bool) -> None:
+def _add(log: Log, name: str, fields: pd.Series, steps: np.ndarray, file: str, own: bool) -> None:
     """Add a column of a CSV file to a log: a metric, or a setting, which is a seed or one text.
 
-    NaN alone is a ``word`` (that of an attack, for example), or a metric of a run that diverged.
+    The file is the run's ``own``, or has several runs. In its own, NaN alone is a word (the name of
+    an attack, for example), not a metric of a run that diverged; and a metric whose last fields are
+    empty, more of them than before its last value, has no value at the end.
     """
     texts, given = fields[fields != ""].unique(), ~fields.isin(EMPTY)
     if name in SETTINGS:
-        log.points.append((name, [], texts))
+        log.add(name, [], texts)
     elif (numbers := _numbers(fields, file)) is None and len(texts) > 1:
         log.notes.append(f"left out: the text in column {fields.name!r}")
-    elif numbers is None or (word and np.isnan(numbers).all()):
+    elif numbers is None or (own and np.isnan(numbers).all()):
         log.settings[(name,)] = texts[0]
     else:
-        log.points.append((name, steps[given], numbers[given]))
+        log.add(name, steps[given], numbers[given])
+        distinct = np.unique(steps)
+        at = np.flatnonzero(np.isin(distinct, steps[given]))
+        if own and len(distinct) - at[-1] > np.diff(at, prepend=-1)[-1]:
+            log.add(name, distinct[-1:], [math.nan])
 
 
 def _of_columns(path: Path, step: str | None) -> Iterator[Log]:
-    """A run in a CSV file.
-
-    A metric whose last fields are empty, more of them than before its last value, has no value at
-    the end.
-    """
-    log, table = Log(path.as_posix()), _csv(path)
+    """A run in a CSV file."""
+    log = Log(path.as_posix())
+    table = _csv(path, log.notes)
     steps = _steps(table, path, step)
     if not len(steps):
         log.notes.append(f"left out: {str(path)!r} has a header and no row")
     check_roles([name for name in table if [name] == _apart([name], "-", [])], path.name)
     for name in table.columns[(table != "").any()]:
-        _add(log, name, table[name], steps, path.name, word=True)
-    distinct = np.unique(steps)
-    for metric, given, _ in [*log.points]:
-        at = np.flatnonzero(np.isin(distinct, given))
-        if len(at) and len(distinct) - at[-1] > np.diff(at, prepend=-1)[-1]:
-            log.points.append((metric, distinct[-1:], [math.nan]))
-    log.points.append((None, steps, [math.nan] * len(steps)))
+        _add(log, name, table[name], steps, path.name, own=True)
+    log.add(None, steps, [math.nan] * len(steps))
     yield log
 
 
@@ -395,12 +410,12 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
     steps = _steps(table, path, step or table.columns[0])
     left_out = ("__MIN", "__MAX", " - _step")
     columns = [name for name in table if " - " in name and not name.endswith(left_out)]
-    told = "one is RUN - METRIC in a chart; a table with a row for each run needs no import"
-    check(columns, f"{path.name}: columns", [*table], told)
+    reason = "one is RUN - METRIC in a chart; a table with a row for each run needs no import"
+    check(columns, f"{path.name}: columns", [*table], reason)
     for name in columns:
         run, _, metric = name.rpartition(" - ")
         log = Log(run)
-        _add(log, metric, table[name], steps, path.name, word=False)
+        _add(log, metric, table[name], steps, path.name, own=False)
         low, high = (table.get(f"{name}__{end}") for end in ("MIN", "MAX"))
         if low is not None and not low.equals(high):
             log.notes.append(f"{name!r} is a mean of grouped runs: export a chart without groups")
@@ -414,13 +429,13 @@ def _huggingface(path: Path, step: str | None) -> Iterator[Log]:
         text = content_of(path, KEY, MOST_JSON).decode()
         for row in json.loads(text, parse_int=_number, parse_float=_number)["log_history"]:
             at = [row.pop("step") + 0.0]
-            log.points.append((None, at, [math.nan]))
+            log.add(None, at, [math.nan])
             for name, value in row.items():
                 if name in SETTINGS or isinstance(value, float | bool | None):
-                    log.points.append((name, at, [math.nan if value is None else value]))
+                    log.add(name, at, [math.nan if value is None else value])
     except _NO_STATE as error:
-        told = f"{str(path)!r} is no trainer's state: {in_a_line(error)}"
-        raise UserError(f"{KEY}: {told}.") from None
+        reason = f"{str(path)!r} is no trainer's state: {in_a_line(error)}"
+        raise UserError(f"{KEY}: {reason}.") from None
     yield log
 
 
@@ -448,15 +463,15 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
             except (ValueError, TypeError, OverflowError):
                 right = False
             if right:
-                log.points.append((name, [at], [number]))
+                log.add(name, [at], [number])
                 fields = len(rest)
                 continue
-            told = "is not 'timestamp value step' with a whole step below 2^63"
-            told = f"{shown(line)} in {str(folder / 'metrics' / name)!r} {told}"
+            reason = "is not 'timestamp value step' with a whole step below 2^63"
+            reason = f"{shown(line)} in {str(folder / 'metrics' / name)!r} {reason}"
             if place < len(lines) or text.endswith("\n"):
-                raise UserError(f"{KEY}: {told}.")
-            log.notes.append(f"left out: {told}")
-    if not log.points:
+                raise UserError(f"{KEY}: {reason}.")
+            log.notes.append(f"left out: {reason}")
+    if not log.metrics:
         log.notes.append(f"left out: run {folder.name} has no metric")
     log.settings[("run_name",)] = str(meta.get("run_name") or "")
     log.settings |= {(name,): text.strip() for name, text in _texts(folder / "params", log.notes)}
@@ -479,18 +494,19 @@ def _tensorboard(path: Path, step: str | None) -> Iterator[Log]:
         from google.protobuf.message import DecodeError
         from tensorboardX.proto.event_pb2 import Event, SessionLog
     except ImportError:
-        told = "event files need tensorboardX: pip install 'verdicts[tensorboard]'"
-        raise UserError(f"{KEY}: {told}.") from None
+        reason = "event files need tensorboardX: pip install 'verdicts[tensorboard]'"
+        raise UserError(f"{KEY}: {reason}.") from None
     log = Log(path.parent.as_posix())
     try:
         for event in map(Event.FromString, _records(path)):
             if event.session_log.status == SessionLog.START:
-                log.points.append((None, [event.step], [math.nan]))
+                log.add(None, [event.step], [math.nan])
             for value in event.summary.value:
-                log.points += [(value.tag, [event.step], [x]) for x in _scalars(value)]
+                for number in _scalars(value):
+                    log.add(value.tag, [event.step], [number])
     except (DecodeError, ValueError, OSError) as error:
-        told = f"the event file {str(path)!r} is damaged, and read up to there"
-        log.notes.append(f"{told}: {in_a_line(error)}")
+        reason = f"the event file {str(path)!r} is damaged, and read up to there"
+        log.notes.append(f"{reason}: {in_a_line(error)}")
     yield log
 
 

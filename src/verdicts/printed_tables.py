@@ -1,12 +1,11 @@
-"""Tables of printed numbers as people have them: CSV, Markdown, LaTeX, frames: ``87.3 ± 0.4``.
+"""Reading of printed numbers, such as ``87.3 ± 0.4``, in CSV, Markdown, LaTeX and DataFrames.
 
-A tidy table has a row for each number, in the column ``value``. Any other has its numbers in its
-last columns: it becomes tidy, with their names in ``COLUMN``.
+A tidy table has a row for each number, in the column ``value``. A table without this column has its
+numbers in its last columns: it becomes tidy, with their names in ``COLUMN``.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from verdicts.files import regular_file
+from verdicts.files import readable, regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, check, in_a_line, shown
 from verdicts.table import check_columns, read_csv
@@ -59,7 +58,8 @@ class Printed(NamedTuple):
 def printed_number(text: str) -> Printed | None:
     """A printed number; None for another text, for a long one, and for what no float holds.
 
-    A bracket without a point after a value with one is no spread: 70.1 (4) may be digits, or runs.
+    A number in brackets without a point, after a value with one, is refused: the 4 of 70.1 (4) may
+    be digits, or runs.
 
     >>> printed_number("87.3 ± 0.4 %"), printed_number("−1.5")
     (Printed(value=87.3, spread=0.4, rounding=0.05, percent=True), Printed(value=-1.5, spread=nan, \
@@ -115,10 +115,8 @@ def _read(path: Path) -> pd.DataFrame:
     file = regular_file(path, "printed", MOST_BYTES)
     readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
     check(file.suffix in readers, "printed", str(path), f"end it in {', '.join(readers)}")
-    try:
+    with readable(file, "printed"):
         return readers[file.suffix](file)
-    except (OSError, ValueError, csv.Error) as error:
-        raise UserError(f"printed: {str(path)!r} can't be read: {in_a_line(error)}.") from None
 
 
 def _csv(path: Path) -> pd.DataFrame:
@@ -257,6 +255,6 @@ def _parsed(value: object) -> Printed | None:
 def _number(file: str, column: str, row: int, value: object) -> Printed:
     found, least = _parsed(value), {"value": -math.inf, "seeds": 1.0}.get(column, 0.0)
     if found is None or found.value < least:
-        told = f"at least {least:g}" if found else "a number"
-        raise UserError(f"{file}: {column} is {shown(value)} in row {row}; it must be {told}.")
+        reason = f"at least {least:g}" if found else "a number"
+        raise UserError(f"{file}: {column} is {shown(value)} in row {row}; it must be {reason}.")
     return found

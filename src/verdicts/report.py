@@ -1,4 +1,4 @@
-"""Verdicts as text, Markdown, LaTeX, JSON and a page; and what a public function gives back."""
+"""Verdicts as text, Markdown, LaTeX, JSON and HTML; and the class of public functions' results."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ WIDTH = 11
 
 
 class Result:
-    """What a public function found: ``str`` of it is a sentence, and ``frame`` has its numbers.
+    """The result of a public function: ``str`` of it is a sentence, and ``frame`` has its numbers.
 
-    A subclass has both, and says how it is drawn. It may choose what of ``frame`` is shown.
+    A subclass has both, and ``draw``. It may choose what of ``frame`` is ``shown``.
     """
 
     frame: pd.DataFrame
@@ -101,7 +101,7 @@ def as_text(rows: Sequence[Row]) -> str:
 
 
 def lines_of(row: Row, width: int = WIDTH) -> str:
-    """A claim with its verdict, and below it what was found."""
+    """A claim with its verdict, and below it what was measured."""
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
     look = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
     found = (row.measured, *row.details, row.why, look, row.registration)

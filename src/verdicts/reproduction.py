@@ -1,9 +1,9 @@
-"""Is this a reproduction? Printed numbers, and gaps between them, against one value for each run.
+"""Is this a reproduction? Comparison of a paper's printed numbers with our runs; and its page.
 
-A printed number is compared with the prediction interval for it, made from our seeds, as a claim on
-it is (``statistics.evidence``); the other definitions are those of ``replication``. Printed numbers
-and runs meet in *cells*: rows with the same keys, as text. The page *Is this a reproduction?* is
-made here, too.
+A *cell* is all rows with the same keys, as text: a printed number, and our runs of it. The number
+is compared with a prediction interval from our seeds, as a claim on it is
+(``statistics.evidence``). So are gaps: differences of two printed numbers. Other definitions of a
+replication are those of ``replication``.
 """
 
 from __future__ import annotations
@@ -120,8 +120,7 @@ class Reproduction(Result):
 
     def parts(self) -> list[tuple[dict[str, str], Reproduction]]:
         """The part for each value of the keys ``by``; one part, of all, without keys."""
-        groups: Any = [((), self.frame)]
-        groups = self.frame.groupby([*self.by], sort=False) if self.by else groups
+        groups: Any = self.frame.groupby([*self.by], sort=False) if self.by else [((), self.frame)]
         return [(dict(zip(self.by, k, strict=True)), replace(self, frame=f)) for k, f in groups]
 
     def answer(self) -> tuple[str, Count, Count]:
@@ -314,10 +313,11 @@ def _numbers(printed: pd.DataFrame, keys: list[str], unit: str) -> pd.DataFrame:
 
 
 def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> Iterator[str]:
-    """Take our runs in the units of the printed numbers; what was done to them, in sentences.
+    """Convert our runs to the units of the printed numbers; yield sentences on what was done.
 
-    Printed numbers of one metric (a column, and a unit but percent and shares) have one unit.
-    ``scale`` is the end of its scale; NaN if it has none, or a number lies outside.
+    Numbers of one metric (``COLUMN`` or ``metric``) are converted together, if their unit is
+    percent, shares or unknown; other units are apart. The column ``scale`` is set to the end of the
+    scale; NaN if there is none, or a number lies outside.
     """
     cells = pd.MultiIndex.from_frame(runs[keys])
     ends = numbers["unit"].str.lower().map({**SCALES, "": np.nan})
@@ -376,7 +376,7 @@ def _with_gaps(
 
 
 def left_out(runs: pd.DataFrame, by: list[str]) -> pd.Series:
-    """Of each group of runs with a missing value, which seeds are left out, and ``why``."""
+    """Which seeds are left out, and ``why``, by group of runs with a missing value."""
     groups: Any = runs[runs["value"].isna()].groupby([*by, "why"])["seed"]
     lost = groups.agg(told=are_left_out, rows="size").reset_index("why").astype(str)
     rows = " in " + lost["rows"] + np.where(lost["rows"] == "1", " row", " rows")
@@ -427,11 +427,12 @@ def _compared(table: pd.DataFrame, margin: float | None, width: float | None) ->
 
 
 def _errors(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The standard error of each printed number, NaN without a printed spread that counts.
+    """The standard errors of printed numbers; then those behind intervals, and their freedoms.
 
-    With it those behind the interval, [of the number, of the other one of a gap, of ours], and
-    their degrees of freedom. Without a spread, the number is a mean of runs with the spread of
-    ours. A spread is that of as many runs as ours if their number is not printed.
+    The first is NaN where no sd or se of enough runs is printed. Those behind the interval are [of
+    the number, of the other number of a gap, of our mean], with their degrees of freedom. A number
+    without sd and se counts as a mean of runs with our standard deviation. If the number of runs
+    behind an sd is not printed, it is taken to be ours.
     """
     n, sd, gap = (table[name].to_numpy() for name in ("seeds", "sd", "kind"))
     pairs = ([name, f"{name}_base"] for name in ("se", "spread", "count"))
@@ -448,7 +449,7 @@ def _errors(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _said(table: pd.DataFrame, keys: list[str]) -> Iterator[str]:
-    """What is assumed of spreads, and which cells have no answer, or one of fewer runs."""
+    """Cells without an answer, with fewer runs, or with an assumed number of printed runs."""
     cells = pd.Series([in_words(row) for row in table[keys].to_dict("records")], table.index)
     none, spread = table["verdict"] == NOT_RUN, table["se"].notna() & table["count"].isna()
     for what, which, why in (
@@ -492,8 +493,8 @@ as ours. The interval has where p, the mean of Student's with each number of run
 variances, is above 5 %. A number may be off by half of its last digit. For all definitions but the
 first, standard errors are widened to Student's intervals."""
 
-#: The definitions: what each asks, its source, the column of rows, and from where to where it is
-#: met.
+#: The definitions: the name, the question, the source, the column of rows, and the least and
+#: greatest value with which it is met.
 DEFINITIONS = (
     ("prediction interval", "does the printed number lie where ours lets expect it?",
      "Patil et al. 2016", "inside", 1, 1),
@@ -535,9 +536,9 @@ def sections(found: Reproduction, more: Iterable[Section] = ()) -> list[Section]
     return [(name, text, as_strings(pd.DataFrame(of))) for name, text, of in [*shown, *more]]
 
 
-def as_markdown(content: Iterable[Section]) -> str:
+def as_markdown(found: Reproduction) -> str:
     """The page in Markdown, without its picture."""
-    return markdown_page(TITLE, content)
+    return markdown_page(TITLE, sections(found))
 
 
 def write(

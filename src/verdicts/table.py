@@ -1,14 +1,15 @@
-"""Tables of results: one row for each run, evaluation or case, with columns that have roles.
+"""Tables of results: reading and checking them, and selecting their rows.
 
-``run``, ``seed``, ``step`` and ``diverged`` are reserved; every other column is a setting or a
-metric. What a table must be, whatever is read of it, is checked here, and here it is decided what
-is missing and what has diverged.
+A row is a run, an evaluation or a case. The columns ``run``, ``seed``, ``step`` and ``diverged``
+have a role; every other one is a setting or a metric. This module decides which values are missing
+and which runs have diverged.
 """
 
 from __future__ import annotations
 
 import csv
 import math
+import os
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -19,7 +20,7 @@ from typing import Annotated, Any, TextIO
 
 import numpy as np
 
-from verdicts.files import content_of, opened, regular_file
+from verdicts.files import content_of, opened, readable, regular_file
 from verdicts.lazy import compute, pa, pd, types
 from verdicts.registry import TableError, UserError, nearest, shown
 
@@ -50,11 +51,10 @@ BOOLEANS = {"true": True, "t": True, "yes": True, "y": True, "1": True, "1.0": T
 
 
 class Folder(dict[str, "pd.DataFrame"]):
-    """Tables of a folder, by name; ``files`` are the names of all files with tables in it."""
+    """Tables of a folder, by name."""
 
-    def __init__(self, files: Mapping[str, str]) -> None:
-        super().__init__()
-        self.files = files
+    #: The names of all tables that the folder has, read or not.
+    known: Sequence[str] = ()
 
 
 def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
@@ -68,15 +68,16 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
         paths = [path for path in place.iterdir() if path.suffix in KINDS]
     except (OSError, ValueError):
         raise UserError(f"tables: {shown(str(folder))} is not a folder to read.") from None
-    tables = Folder({path.stem: path.name for path in paths})
+    tables = Folder()
+    tables.known = sorted({path.stem for path in paths})
     for name in names:
-        files = [path for kind in KINDS for path in paths if path.name == f"{name}{kind}"]
+        files = [path for path in paths if path.stem == name]
         if len(files) > 1:
             raise UserError(f"tables: {name}.parquet and {name}.csv are both there; keep one.")
         for path in files:
             if not regular_file(path, "tables").resolve().is_relative_to(place.resolve()):
-                told = "is a link to a file elsewhere; copy it to the folder."
-                raise UserError(f"tables: {str(path)!r} {told}")
+                reason = "is a link to a file elsewhere; copy it to the folder."
+                raise UserError(f"tables: {str(path)!r} {reason}")
             tables[name] = read_table(path)
     return tables
 
@@ -88,13 +89,11 @@ def read_table(path: Path) -> pd.DataFrame:
     Raises a UserError for a file that is not regular, too large, or can't be read, for two columns
     of one name, and like ``with_roles``.
     """
-    try:
-        regular_file(path, "tables", MOST_BYTES)
-        table = _parquet(path) if path.suffix == ".parquet" else read_csv(path)
-    except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"tables: {str(path)!r} can't be read: {reason}") from None
-    return with_roles(table, path.name)
+    regular_file(path, "tables", MOST_BYTES)
+    with readable(path, "tables"):
+        return with_roles(
+            _parquet(path) if path.suffix == ".parquet" else read_csv(path), path.name
+        )
 
 
 def of_frame(frame: pd.DataFrame, name: str = "table") -> pd.DataFrame:
@@ -157,11 +156,11 @@ def meant_as_seed(rows: pd.DataFrame, named: Iterable[object] = ()) -> str | Non
 def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
     """Whether each run has diverged: booleans, indexed by run.
 
-    A column ``diverged`` decides alone: a run that is true in any row has. Else each of the
-    ``metrics`` is looked at. A run has diverged if, after its last finite value, it has a row
-    without one at a step at which a peer has one. A peer is a run with finite values at the same
-    steps up to there; for a run without any finite value, another seed of its combination. Gaps of
-    a table without steps are no divergence.
+    If there is a column ``diverged``, it alone decides: a run with true in any row has diverged.
+    Else the ``metrics`` decide. A run has diverged if it has, after its last finite value, a row
+    without one at a step at which a peer has one. Peers of a run have finite values at the same
+    steps up to that last one; those of a run without any finite value are the other seeds of its
+    combination. In a table without steps, a gap is no divergence.
     """
     runs = pd.Index(rows["run"].unique(), name="run")
     if "diverged" in rows:
@@ -177,8 +176,8 @@ def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
 def _lost(rows: pd.DataFrame, metric: str) -> set[object]:
     """The runs that have diverged, by one metric.
 
-    In the order of their steps with finite values, the runs that have a run's steps up to its last
-    one follow each other: its peers.
+    Runs are sorted by the tuples of their steps with finite values. The peers of a run, whose
+    tuples start with its own, then follow each other, and are found by bisection.
     """
     finite = np.isfinite(rows[metric])
     at = rows[finite].groupby("run")["step"].agg(lambda steps: tuple(sorted(steps))).to_dict()
@@ -203,7 +202,7 @@ def _lost(rows: pd.DataFrame, metric: str) -> set[object]:
 
 
 def _combinations(rows: pd.DataFrame, metric: str) -> dict[object, object]:
-    """The combination of each run: the settings that it shares with its other seeds."""
+    """The combination of each run: its values in the columns that do not change within a run."""
     others = rows.drop(columns=[*RESERVED, metric], errors="ignore")
     if rows["run"].is_unique:
         others = others.select_dtypes(exclude="float")
@@ -227,13 +226,13 @@ def _booleans(values: pd.Series, key: str) -> pd.Series:
     return truths.astype(bool)
 
 
-def _check_rows(values: pd.Series, right: pd.Series, key: str, told: str) -> None:
+def _check_rows(values: pd.Series, right: pd.Series, key: str, reason: str) -> None:
     """Raise a UserError for the first value that is not ``right``."""
     if not right.all():
         row = int(right.to_numpy().argmin())
         value = values.astype(object).iloc[row]
         what = "an empty field" if pd.isna(value) else shown(value)
-        raise UserError(f"{key}: {what} in row {row + 1} {told}.")
+        raise UserError(f"{key}: {what} in row {row + 1} {reason}.")
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -275,8 +274,10 @@ def _plain(column: Any) -> Any:
     return column.cast(pa.float64()) if types.is_decimal(column.type) else column
 
 
-def read_csv(path: Path, **options: Any) -> pd.DataFrame:
+def read_csv(path: Path, notes: list[str] | None = None, **options: Any) -> pd.DataFrame:
     """The table in a CSV file; no column is an index. With ``options``, it is as pandas reads it.
+
+    With ``notes``, a last row that was cut off is left out, and reported there.
 
     In a column of text only an empty field is missing: None, NA and nan are names. A column whose
     other fields are numbers is one of numbers, in which NA and NaN are missing, too.
@@ -285,8 +286,9 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     name, and for a number that is too large for a float; an OSError, ValueError or csv.Error for a
     file that can't be read.
     """
-    _check_fields(path)
     given: dict[str, Any] = {"index_col": False, "low_memory": False, "keep_default_na": False}
+    rows = _whole_rows(path, notes)
+    given["nrows"] = rows if notes else None
     if options:
         return pd.read_csv(path, **{**given, **options})
     table = pd.read_csv(path, na_values=[""], **given)
@@ -323,12 +325,17 @@ def check_finite(texts: pd.Series, key: str) -> None:
     too_large = texts[texts.astype(str).str.contains(r"\d")]
     if len(too_large):
         row = int(too_large.index[0]) + 1
-        told = f"{shown(too_large.iloc[0])} in row {row} is too large for a number"
-        raise UserError(f"{key}: {told}; infinity is written inf.")
+        reason = f"{shown(too_large.iloc[0])} in row {row} is too large for a number"
+        raise UserError(f"{key}: {reason}; infinity is written inf.")
 
 
-def _check_fields(path: Path) -> None:
-    """Check that each row has as many fields as the header, which names no column twice."""
+def _whole_rows(path: Path, notes: list[str] | None) -> int:
+    """The number of rows, after checking that each has as many fields as the header.
+
+    With ``notes``, a last row that was cut off (it has fewer fields, and no end of line) does not
+    count, and is reported there. No two columns may have one name.
+    """
+    number = 0
     with path.open(encoding="utf-8-sig", newline="") as file:
         read = csv.reader(_lines(file), strict=True)
         rows = (row for row in read if len(row) > 1 or "".join(row).strip())  # none is blank
@@ -339,8 +346,14 @@ def _check_fields(path: Path) -> None:
         check_columns(filter(None, header), path.name)
         for number, row in enumerate(rows, 1):
             if len(row) != len(header):
-                told = f"the header has {len(header)} fields, and row {number} has {len(row)}."
-                raise UserError(f"{path.name}: {told}")
+                reason = f"the header has {len(header)} fields, and row {number} has {len(row)}"
+                is_last = len(row) < len(header) and next(rows, None) is None
+                end = os.pread(file.fileno(), 1, os.path.getsize(path) - 1)
+                if notes is None or not is_last or end in b"\r\n":
+                    raise UserError(f"{path.name}: {reason}.")
+                notes.append(f"left out: the last row of {path.name}, which was cut off: {reason}")
+                return number - 1
+    return number
 
 
 def _lines(file: TextIO) -> Iterator[str]:
@@ -390,10 +403,9 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     """
     for name in names:
         if name not in tables:
-            known = sorted(tables.files) if isinstance(tables, Folder) else []
+            known = getattr(tables, "known", ())
             only = f", only {', '.join(known)}" if known else ""
-            told = f"there is no table {shown(name)}{only}.{nearest(name, known)}"
-            raise UserError(told)
+            raise UserError(f"there is no table {shown(name)}{only}.{nearest(name, known)}")
     return reduce(_joined, (tables[name] for name in names))
 
 
@@ -426,10 +438,6 @@ def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
     return rows[:] if kept.all() else rows[kept]
 
 
-#: Texts that mean a truth in a column of truths.
-TRUTHS: dict[Any, Any] = {"True": True, "False": False}
-
-
 def matches(values: pd.Series, wanted: object) -> pd.Series:
     """Whether each value meets a condition: the value, one of the values, or in the range.
 
@@ -444,32 +452,32 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
         if not is_numeric_dtype(values):
             raise UserError(f"{values.name}: it has text; {_said(wanted)} is for numbers.")
         return values.between(low, high)
-    wanted = wanted if isinstance(wanted, list) else [wanted]
-    given = [TRUTHS.get(value, value) for value in wanted if value is not None]
-    truths = [value for value in given if isinstance(value, bool | np.bool_)]
-    others = [value for value in given if not isinstance(value, bool | np.bool_)]
+    listed = wanted if isinstance(wanted, list) else [wanted]
+    given = [_truth_as_text(value) for value in listed if value is not None]
     if is_bool_dtype(values):
-        met = values.isin(truths)
+        met = values.isin([text == "True" for text in given if text in ("True", "False")])
     elif is_numeric_dtype(values):
-        numbers = [_number(value) if isinstance(value, str) else value for value in others]
-        met = _one_of(values, numbers)
-    else:
-        met = values.isin([*others, *map(str, truths)])
-        if values.dtype == object and (truths or any(value in (0, 1) for value in given)):
-            is_truth = values.map(lambda value: isinstance(value, bool | np.bool_)).astype(bool)
-            met = (met & ~is_truth) | (values.isin(truths) & is_truth)  # 1 == True
-    return met | values.isna() if None in wanted else met
+        met = _one_of(
+            values, [_number(value) if isinstance(value, str) else value for value in given]
+        )
+    else:  # 1 == True, but not as text
+        met = (values.map(_truth_as_text) if values.dtype == object else values).isin(given)
+    return met | values.isna() if None in listed else met
+
+
+def _truth_as_text(value: object) -> object:
+    return str(value) if isinstance(value, bool | np.bool_) else value
 
 
 def _one_of(values: pd.Series, wanted: Sequence[Any]) -> pd.Series:
-    """Whether each number is one of those ``wanted``, whole numbers not by way of floats."""
+    """Whether each number is one of those ``wanted``; whole numbers are not rounded to floats."""
     whole = [int(value) for value in wanted if isinstance(value, int | np.integer)]
     floats = [value for value in wanted if isinstance(value, float | np.floating)]
     if values.dtype.kind == "f":
         exact = [float(value) for value in whole if abs(value) < 2**1000 and float(value) == value]
         with np.errstate(over="ignore"):
             return values.isin(np.array([*exact, *floats]).astype(str(values.dtype).lower()))
-    return values.isin(whole) | values.isin([int(value) for value in floats if value % 1 == 0])
+    return values.isin([*whole, *(int(value) for value in floats if value % 1 == 0)])
 
 
 def _number(text: str) -> float | str:

@@ -71,9 +71,9 @@ def test_line_ends_do_not_matter_and_no_column_is_an_index(tmp_path):
     ("a\tb\n1\t2\n", "a.csv: columns are separated by '\\t'; use commas."),
     ("a,b,a\n1,2,3\n", "a.csv: two columns are called 'a'; rename one."),
     ("", "a.csv: it has no columns."),
-    ('a,b\n1,"2\n', "can't be read: unexpected end of data"),
-    ("a,b\n1,\0\n", "can't be read: it has a NUL character"),
-    (b"a,b\n1,\xe9\n", "can't be read: it is not text in UTF-8"),
+    ('a,b\n1,"2\n', "can't be read: unexpected end of data."),
+    ("a,b\n1,\0\n", "can't be read: it has a NUL character."),
+    (b"a,b\n1,\xe9\n", "can't be read: it is not text in UTF-8."),
 )
 def test_a_csv_file_that_is_no_table_is_refused_in_one_line(tmp_path, text, said):
     with pytest.raises(verdicts.UserError, match=re.escape(said) + "$"):

@@ -12,7 +12,7 @@ import pytest
 
 from verdicts import error_rates, statistics
 from verdicts.cli import main
-from verdicts.error_rates import EFFECTS, FORMS, RULES, rates, shares
+from verdicts.error_rates import EFFECTS, FORMS, others, rates, shares
 from verdicts.statistics import samples
 
 PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
@@ -20,6 +20,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
 #: The paths without a row, and why.
 EXEMPT = dict.fromkeys(("judge_exact", "judge_cases"), "nothing is sampled")
 EXEMPT["sequential"] = "over_looks, with all choices of signs"
+
+RULES = [*others(*FORMS[0].drawn(0.0, 1), paired=True)]
 
 ANSWER = r"\b(Verdict|Evidence|MultiverseEvidence|Comparison|Reproduction)\b"
 
@@ -97,10 +99,10 @@ def form_of(name, noise="normal"):
 
 def test_rules_of_others_answer_what_they_say_and_more_values_win_too_often():
     level = 80 + np.array([[[-1.0, 0.0, 1.0]]])
-    answers = {name: rule(level + 2.5, level, False).item() for name, rule in RULES.items()}
+    answers = {name: of.item() for name, of in others(level + 2.5, level, paired=False).items()}
     # 2.5 is 3.1 % of 80; both sds are 1; t = 2.5 / √(2 / 3) = 3.06 with 4 degrees of freedom.
     assert answers == {"±1 %": 1, "±3 %": 1, "2σ": 1, "intervals": 0, "means": 1, "t test": 1}
-    assert RULES["t test"](level + 2.0, level, False).item() == error_rates.NOTHING
+    assert others(level + 2.0, level, paired=False)["t test"].item() == error_rates.NOTHING
     forms = (form_of(f"10 pairs, best of 8 values against {other}") for other in ("best of 8", "1"))
     ours = [shares(form, 300)[0]["none"] for form in forms]
     assert ours[0] < 0.02 < ours[1]
