@@ -20,7 +20,7 @@ import verdicts
 from ngo.cli.cli import main
 from ngo.cli.list_commands import about
 from ngo.pipeline.paths import REPOSITORY
-from ngo.report.results_markdown import BEGIN, summary_of
+from ngo.report.pages import BEGIN, summary_of
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts import cli

@@ -22,7 +22,7 @@ from ngo.pipeline.archives.members import ABOUT, Members
 from ngo.pipeline.archives.verify import LONG, Group, Verification
 from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
-from ngo.report.results_markdown import warned_of
+from ngo.report.pages import warned_of
 from verdicts.registry import UserError
 
 

@@ -9,7 +9,7 @@ from made_up_page import ROWS, contents, row
 
 from ngo.report.answers import answer
 from ngo.report.findings import findings
-from ngo.report.results_markdown import (
+from ngo.report.pages import (
     BEGIN,
     END,
     for_readme,
