@@ -86,7 +86,7 @@ def test_hostile_texts_are_neither_html_nor_links_nor_cells():
 
 def test_a_text_of_a_table_is_on_one_line_and_commas_and_quotes_stay():
     board = replace(BOARD, claims=({**CLAIMS[0], "statement": 'a "b", c\n  d'},))
-    assert ',"a ""b"", c d",' in board.files()["claims.csv"]
+    assert ',"a ""b"", c d",' in board.files()["board/claims.csv"]
 
 
 def test_a_cell_tells_its_estimate_and_its_conditions():

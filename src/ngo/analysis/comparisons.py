@@ -44,13 +44,9 @@ class Criterion:
 
 
 ACCURACY = Criterion(
-    "test accuracy (%)",
-    "consensus_accuracy",
-    "workers_accuracy_mean",
-    "test_accuracy_percent",
-    factor=100,
+    "test accuracy (%)", "consensus_accuracy", "workers_accuracy_mean", "test_accuracy_percent", 100
 )
-HELD_OUT = Criterion("held-out accuracy (%)", "holdout_accuracy", None, None, factor=100)
+HELD_OUT = Criterion("held-out accuracy (%)", "holdout_accuracy", None, None, 100)
 NEGATIVE_ELBO = Criterion(
     "negative ELBO (nats)", "consensus_loss", "workers_loss_mean", "negative_elbo"
 )
@@ -60,10 +56,7 @@ TRAIN_NEGATIVE_ELBO = Criterion(
 TEST_LOSS = Criterion("test loss", "consensus_loss", "workers_loss_mean", "value", digits=(3, 2))
 TRAIN_LOSS = Criterion("training loss", None, "train_loss", None, digits=(3, 2))
 HITTING_TIME = Criterion(
-    "first hitting time (epochs)",
-    "first_hitting",
-    None,
-    "first_hitting_time",
+    *("first hitting time (epochs)", "first_hitting", None, "first_hitting_time"),
     same_unit=False,
     digits=(2, 0),
 )

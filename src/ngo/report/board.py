@@ -46,9 +46,10 @@ class Board:
     cells: Sequence[Line]
 
     def files(self) -> dict[str, str]:
-        """The content of the CSV files, by name."""
+        """The content of the tables and pages, by their paths in docs/."""
         tables = {"papers": self.papers, "claims": self.claims, "matrix": self.cells}
-        return {f"{name}.csv": as_csv(lines) for name, lines in tables.items()}
+        files = {f"board/{name}.csv": as_csv(lines) for name, lines in tables.items()}
+        return files | {"board.md": as_markdown(self), "board.html": as_html(self)}
 
 
 #: How the columns that describe a setting are printed, with their units in the table.
