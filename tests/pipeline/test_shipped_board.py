@@ -60,7 +60,6 @@ def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
     """A missing number is empty or NaN, a whole one has no point, and six digits are kept."""
     table = pd.DataFrame(CELLS)
     table["liars"] = table["liars"].astype(float)
-    table["chosen"] = table["chosen"].replace("", None)
     assert as_csv(board.cells_of(table)) == as_csv(CELLS)
     (cell,) = board.cells_of(table.iloc[:1].assign(estimate=math.pi, low=math.nan))
     assert cell["estimate"] == 3.14159

@@ -224,7 +224,7 @@ def _fields(values: Mapping[str, object], entry: Mapping) -> dict[str, object]:
     return fields
 
 
-def _check_value(key: str, name: str, given: object) -> None:
+def _check_value(key: str, name: str, given: list | dict) -> None:
     """Raise unless ``given`` is a list of choices, or a range of numbers, that the field allows."""
     if name == ACCURACY_OF:
         for choice in given if isinstance(given, list) else [given]:
@@ -234,19 +234,15 @@ def _check_value(key: str, name: str, given: object) -> None:
         raise unknown_field(key, name, known)
     elif isinstance(given, list):
         check_fields(key, {name: given})
+    elif FIELDS[name].kind not in (int, float):
+        raise UserError(f"{key}.{name}: {shown(given)} is a range; {name} takes a list.")
     else:
-        _check_range(key, name, given)
-
-
-def _check_range(key: str, name: str, given: object) -> None:
-    assert isinstance(given, Mapping)  # by the schema
-    if FIELDS[name].kind not in (int, float):
-        raise UserError(f"{key}.{name}: {shown(dict(given))} is a range; {name} takes a list.")
-    check_fields(key, {name: [given["from"], given["to"]]})
-    if not given["from"] < given["to"]:
-        raise UserError(f"{key}.{name}: from {given['from']:g} must be below to {given['to']:g}.")
-    if given.get("log") and given["from"] <= 0:
-        raise UserError(f"{key}.{name}.log: it needs a range above 0; from is {given['from']:g}.")
+        low, high = ends = [given["from"], given["to"]]
+        check_fields(key, {name: ends})
+        if not low < high:
+            raise UserError(f"{key}.{name}: from {low:g} must be below to {high:g}.")
+        if given.get("log") and low <= 0:
+            raise UserError(f"{key}.{name}.log: it needs a range above 0; from is {low:g}.")
 
 
 def _check_scale(key: str, entry: Mapping) -> None:

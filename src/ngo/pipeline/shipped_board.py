@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from ngo.analysis import results
+from ngo.analysis.board import compared_methods
 from ngo.pipeline import paths
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives.archive import Archive
@@ -20,17 +20,17 @@ from ngo.pipeline.archives.members import sha256
 from ngo.pipeline.archives.unpack import joined_tables
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
-from ngo.pipeline.notebooks import execute
 from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, Line
 from verdicts import judged, judgement
 from verdicts.files import content_of, table_in
 from verdicts.row import Row
 
-#: The table of methods in settings, of the tier ``SETTINGS``.
-MATRIX = "matrix"
+#: The table of methods in settings, of the tier ``BOARD``.
+MATRIX, BOARD = "matrix", "board"
 
-SETTINGS = "board"
+#: Settings whose names are not those of their tables.
+SETTINGS = {"late": "late messages", "failing": "failing links"}
 
 
 def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
@@ -54,7 +54,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
             }
             papers.append(_described(planned.tier, vars(planned.paper)) | paper)
             made = claims_of(planned, archive)
-            if planned.tier == SETTINGS and MATRIX in planned.artefacts:
+            if planned.tier == BOARD and MATRIX in planned.artefacts:
                 cells += cells_of(matrix_of(planned, archive))
         claims += made
         tell(f"{paper['archive']}: {len(made)} claims")
@@ -122,23 +122,16 @@ def _range(values: Iterable[float], unit: str) -> str:
 
 
 def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
-    """The table of methods in settings, made by its notebook in the repository.
-
-    Its tidy tables are written to the working directory.
-    """
-    for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
-        results.write(table, paths.tidy_table(planned.tier, name))
-    given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
-    execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
-    made = f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv"
-    return pd.read_csv(made).drop(columns="tier")
+    """The table of methods in settings, as its notebook makes it."""
+    tables = tables_of(planned, archive, planned.tables(MATRIX))
+    rows = [
+        compared_methods(SETTINGS.get(name, name.replace("_", " ")), tables[Path(path).stem])
+        for name, path in planned.inputs(MATRIX).items()
+    ]
+    return pd.concat(rows, ignore_index=True)
 
 
-def cells_of(table: pd.DataFrame) -> list[dict]:
+def cells_of(table: pd.DataFrame) -> list[Line]:
     """The rows of the table of methods in settings, with numbers of six digits."""
-
-    def short(value: object) -> object:
-        return float(f"{value:.6g}") if isinstance(value, float) else value
-
-    texts = table["chosen"].astype(object).fillna("")
-    return table.assign(chosen=texts).map(short).to_dict("records")
+    short = table.map(lambda value: float(f"{value:.6g}") if isinstance(value, float) else value)
+    return short.to_dict("records")

@@ -190,8 +190,8 @@ def warned_of(page: str, older: str) -> bool:
 
 def _provenance(contents: Contents) -> str:
     """The tier, its number of runs, and when its claims were registered."""
-    runs = dict(contents.provenance)["Runs"]
-    return f"The tier is {contents.tier}; {runs} runs. {registered(contents.rows)}".strip()
+    runs = f"{contents.provenance['Runs']} runs"
+    return f"The tier is {contents.tier}; {runs}. {registered(contents.rows)}".strip()
 
 
 def summary(contents: Contents, name: str) -> str:
