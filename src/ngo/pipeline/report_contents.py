@@ -51,6 +51,8 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     groups = bases(planned.ledger.claims, planned, {})
     first = _first_runs(planned, trained, groups)
     rows = with_standing(rows, planned.ledger, registration, first)
+    # The description of the archive, if the results were unpacked from one.
+    about = json.loads(contents.text(Path(ABOUT))) if Path(ABOUT).exists() else {}
     return contents.Contents(
         tier=planned.tier,
         paper=asdict(planned.paper),
@@ -61,7 +63,7 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
         shipped=shipped(planned.tier, planned.paper.name) if planned.findings else None,
-        older=older(),
+        older=str(about.get(OLDER, "")),
         provenance=contents.provenance(trained, map(archived_name, configs), planned.plugins),
     )
 
@@ -75,15 +77,6 @@ def shipped(tier: str, paper: str) -> contents.Shipped | None:
         return None
     campaign = contents.read_shipped(contents.SHIPPED)
     return campaign if campaign.paper == paper and campaign.tier != tier else None
-
-
-def older() -> str:
-    """The revisions that made an archive, if its description marks it; else empty.
-
-    Results that were not unpacked from an archive have none.
-    """
-    path = Path(ABOUT)
-    return str(json.loads(contents.text(path)).get(OLDER, "")) if path.exists() else ""
 
 
 #: The names of data sets in sentences.

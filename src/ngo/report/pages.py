@@ -50,14 +50,14 @@ def _environment(*, markdown: bool) -> Environment:
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_for_markdown if markdown else None,
+        finalize=_escaped if markdown else None,
     )
     made.filters["slug"] = lambda verdict: verdict.replace(" ", "-")  # as the name of a CSS class
     made.filters["inert"] = lambda text: Markup(inert(text, cell=False))
     return made
 
 
-def _for_markdown(value: object) -> Markup:
+def _escaped(value: object) -> Markup:
     return value if isinstance(value, Markup) else Markup(escaped(str(value)))
 
 
@@ -77,12 +77,16 @@ def play_page() -> str:
 
 def html_page(contents: Contents) -> str:
     """The verdicts, tables, figures and provenance. Raises a UserError if a file is absent."""
+    topics: dict[str, list[int]] = {row.claim: [] for row in contents.rows}
+    for k, topic in enumerate(contents.findings.topics, 1):
+        for row in topic.rows:
+            topics[row.claim].append(k)
     return rendered(
         "page.html.jinja",
         contents=contents,
         columns=[name for name, number in counts(contents.rows).items() if number],
         used=sorted({row.verdict for row in contents.rows}, key=[*WORDS].index),
-        topics=topics_of(contents),
+        topics=topics,
         style=file("page.css"),
         script=file("page.js"),
         playground=play_page() if contents.findings.play else "",
@@ -90,15 +94,6 @@ def html_page(contents: Contents) -> str:
         **{"hue": hue, "picture": picture, "prose": prose},
         table=lambda stem: Markup(body(text(stem.with_name(f"{stem.name}.html")))),
     )
-
-
-def topics_of(contents: Contents) -> dict[str, str]:
-    """The numbers of the topics of each claim, separated by spaces."""
-    topics: dict[str, list[str]] = {row.claim: [] for row in contents.rows}
-    for k, topic in enumerate(contents.findings.topics, 1):
-        for row in topic.rows:
-            topics[row.claim].append(str(k))
-    return {claim: " ".join(numbers) for claim, numbers in topics.items()}
 
 
 def picture(path: Path) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ngo.data.dataset import Arrays, Download, dataset
-from ngo.data.download import plain_or_compressed
+from ngo.data.download import present
 
 # The training and the test images, each with their labels.
 FILES = (
@@ -76,7 +76,7 @@ def read_idx(path: Path) -> np.ndarray:
     Format: two zero bytes, the type (8 = unsigned byte), the number of dimensions, each dimension
     as a big-endian int32, the data.
     """
-    file = plain_or_compressed(path)
+    file = present(path, forms=2)
     content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     shape = np.frombuffer(content, ">i4", content[3], 4)
     return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape).copy()
