@@ -60,7 +60,10 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
     """
     runs: dict[RunSpec, str] = {}
     seeds = _seeds_by_setting(key, config, entry)
-    _check_size(key, entry, seeds)
+    cases = sum(prod(len(as_list(value)) for value in case.values()) for case in entry["compare"])
+    size = cases * sum(map(len, seeds.values())) * entry.get("count", 1)
+    if size > MOST_RUNS:  # it is counted, not expanded
+        raise UserError(f"{key}: its grid has {size:,} runs; the limit is {MOST_RUNS:,}.")
     for name, setting in named_settings(key, config, entry["settings"]).items():
         for index, case in enumerate(entry["compare"]):
             place = f"{key}.compare[{index}]"
@@ -70,14 +73,6 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
                 for seed in seeds[name]:
                     runs.setdefault(replace(spec, seed=check_field("seed", seed)), name)
     return runs
-
-
-def _check_size(key: str, entry: Mapping, seeds: Mapping[str, Sequence[int]]) -> None:
-    """Raise a UserError if a grid has more than MOST_RUNS runs; it is counted, not expanded."""
-    cases = sum(prod(len(as_list(value)) for value in case.values()) for case in entry["compare"])
-    runs = cases * sum(map(len, seeds.values())) * entry.get("count", 1)
-    if runs > MOST_RUNS:
-        raise UserError(f"{key}: its grid has {runs:,} runs; the limit is {MOST_RUNS:,}.")
 
 
 def expanded(key: str, case: Mapping) -> list[dict]:
