@@ -158,7 +158,7 @@ results-page: setup ## docs/results.md, docs/results/, docs/assumptions.md and t
 	$(BIN)/python tools/results_page.py --tier laptop
 
 play: setup ## docs/play.html, the playground of consensus
-	$(BIN)/python -m ngo.report.templates > docs/.play.html
+	$(BIN)/python -m ngo.report.pages > docs/.play.html
 	mv docs/.play.html docs/play.html
 
 board: setup ## docs/board.md, docs/board.html and their tables, from the shipped archives: 1 minute

@@ -17,6 +17,7 @@ author = "The ngo developers"
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_design",
 ]
@@ -37,6 +38,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath"]
 # Pages on GitHub have links to anchors in HTML; tools/check_links.py checks them on the built site.
 suppress_warnings = ["myst.xref_missing", "myst.header"]
 
+autodoc_default_options = {"members": True}
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"

@@ -1,27 +1,38 @@
 """A made-up board: two papers with archives, one without, and methods in three settings."""
 
-import csv
 import math
-from dataclasses import fields
 
 import pandas as pd
 
-from ngo.report.board import Board, BoardClaim, BoardPaper
+from ngo.report.board import Board
 
-PAPERS = (
-    BoardPaper("first", "First | paper", "A. Author", "https://example.org/1", "All is well.",
+OF_PAPERS = ("tier", "title", "authors", "address", "claim", "page", "archive", "sha256", "runs",
+             "older")  # fmt: skip
+OF_CLAIMS = ("tier", "claim", "statement", "place", "verdict", "remark", "effect", "interval",
+             "seeds", "scale", "runs")  # fmt: skip
+
+
+def rows(columns, *lines):
+    """Lines of a table as mappings."""
+    return tuple(dict(zip(columns, line, strict=True)) for line in lines)
+
+
+PAPERS = rows(
+    OF_PAPERS,
+    ("first", "First | paper", "A. Author", "https://example.org/1", "All is well.",
                "papers/first.md", "results/archive/first-metrics.tar", "ab" * 32, 60, False),
-    BoardPaper("second", "Second", "B. Author", "", "It is not.",
+    ("second", "Second", "B. Author", "", "It is not.",
                "papers/second.md", "results/archive/second-metrics.tar", "cd" * 32, 1200, True),
-    BoardPaper("third", "Third", "C. Author", "", "Nothing is known.", "", "", "", 0, False),
+    ("third", "Third", "C. Author", "", "Nothing is known.", "", "", "", 0, False),
 )  # fmt: skip
 
-CLAIMS = (
-    BoardClaim("first", "a", "It is better", "Figure 1", "holds", "", "4.12 points",
+CLAIMS = rows(
+    OF_CLAIMS,
+    ("first", "a", "It is better", "Figure 1", "holds", "", "4.12 points",
                "2.25 to 6", "10", "digits; 5 workers; 90 steps", 40),
-    BoardClaim("first", "ours-ngo", "NGO is better", "ours", "fails", "", "−1 points",
+    ("first", "ours-ngo", "NGO is better", "ours", "fails", "", "−1 points",
                "−2 to −0.5", "10", "digits; 5 workers; 90 steps", 20),
-    BoardClaim("second", "b", "It is as good", "Theorem 2", "not run", "", "–", "–", "–", "", 0),
+    ("second", "b", "It is as good", "Theorem 2", "not run", "", "–", "–", "–", "", 0),
 )  # fmt: skip
 
 NAN = math.nan
@@ -58,18 +69,10 @@ BOARD = Board(PAPERS, CLAIMS, CELLS)
 
 def read_board(folder):
     """The board of the CSV files in a folder."""
-    cells = pd.read_csv(folder / "matrix.csv")
-    for name in ("best", "within", "beats_dsgd"):
-        cells[name] = cells[name] == "yes"
-    return Board(
-        _read(BoardPaper, folder / "papers.csv"),
-        _read(BoardClaim, folder / "claims.csv"),
-        cells.fillna({"chosen": ""}).to_dict("records"),
+    texts = {"converters": {"older": bool} | dict.fromkeys(("best", "within", "beats_dsgd"), bool)}
+    papers, claims = (
+        pd.read_csv(folder / f"{name}.csv", na_filter=False, **texts).to_dict("records")
+        for name in ("papers", "claims")
     )
-
-
-def _read(kind, path):
-    parse = {"bool": bool, "int": int, "str": str}
-    kinds = {each.name: parse[str(each.type)] for each in fields(kind)}
-    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-    return [kind(**{name: kinds[name](row[name]) for name in kinds}) for row in rows]
+    cells = pd.read_csv(folder / "matrix.csv", **texts).fillna({"chosen": ""})
+    return Board(papers, claims, cells.to_dict("records"))

@@ -88,5 +88,5 @@ def contents(folder: Path) -> Contents:
         ],
         ledger="claims",
         assumptions=folder / "assumptions",
-        provenance=[("Runs", "12"), ("Source revision", "abc|def")],
+        provenance={"Runs": "12", "Source revision": "abc|def"},
     )  # fmt: skip

@@ -3,6 +3,7 @@
 import ast
 import re
 from importlib.util import find_spec
+from inspect import ismodule
 
 from code_blocks import PAGES, text_of
 from conftest import REPOSITORY
@@ -75,3 +76,11 @@ def test_links_of_a_site(monkeypatch, tmp_path):
         "b.html: c.html",
         "b.html: loads https://fonts.example.org/x.css",
     ]
+
+
+def test_the_page_of_the_api_has_the_public_modules_of_the_judge():
+    import verdicts
+
+    page = (REPOSITORY / "docs/api.md").read_text(encoding="utf-8")
+    listed = page.partition(".. autosummary::")[2].partition("```")[0].split()
+    assert listed == [name for name in verdicts.__all__ if ismodule(getattr(verdicts, name))]

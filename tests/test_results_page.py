@@ -18,7 +18,7 @@ from running import finished, start
 from ngo.pipeline.archives.archive import write_archive
 from ngo.pipeline.paths import PAGES
 from ngo.report.contents import SHIPPED, read_shipped
-from ngo.report.results_markdown import BEGIN, END, for_readme, summary_of
+from ngo.report.pages import BEGIN, END, for_readme, summary_of
 
 
 @pytest.fixture

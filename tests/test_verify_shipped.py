@@ -12,7 +12,7 @@ from ngo.pipeline.archives.archive import OLDER, Archive, read_archive, write_ar
 from ngo.pipeline.archives.finished_runs import packed
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.paths import shipped_metrics
-from ngo.report.results_markdown import BEGIN
+from ngo.report.pages import BEGIN
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 Both wheels are installed in clean environments outside the repository. There the README's first
 example of ``ngo.fit`` runs, and ``ngo train``, ``ngo methods`` and ``verdicts check``. ``make
-release-check`` runs this script; the libraries have the versions of requirements.lock, unless
-``--newest`` is given.
+release-check`` runs this script; the libraries have the versions of requirements.lock.
 """
 
 import argparse
@@ -52,10 +51,10 @@ def build(source: Path, out: Path) -> Path:
     return wheel
 
 
-def environment(python: str, place: Path, newest: bool, *packages: Path | str) -> Path:
+def environment(python: str, place: Path, *packages: Path | str) -> Path:
     """The scripts of a new environment with packages and the libraries that they need."""
     run(UV, "venv", "--quiet", "--python", python, place, at=place.parent)
-    pins = () if newest else ("--constraint", REPOSITORY / "requirements.lock")
+    pins = ("--constraint", REPOSITORY / "requirements.lock")
     install = ("pip", "install", "--quiet", "--python", place / "bin/python")
     run(UV, *install, *pins, *packages, at=place.parent)
     return place / "bin"
@@ -71,16 +70,15 @@ def main() -> None:
     """Build, install, try."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=sys.executable, help="the interpreter to install for")
-    parser.add_argument("--newest", action="store_true", help="the newest libraries")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         wheel = build(REPOSITORY, at / "dist-ngo")
         of_judge = build(REPOSITORY / "src/verdicts", at / "dist-judge")
         (at / "example.py").write_text(example())
-        judge = environment(options.python, at / "judge", options.newest, of_judge)
-        packages = wheel, "matplotlib"  # for the example
-        library = environment(options.python, at / "library", options.newest, *packages)
+        judge = environment(options.python, at / "judge", of_judge)
+        # matplotlib is for the example
+        library = environment(options.python, at / "library", wheel, "matplotlib")
         for scripts in (judge, library):
             claims = EXAMPLE / "claims.yaml"
             told = run(scripts / "verdicts", "check", claims, "--tables", EXAMPLE, at=at)

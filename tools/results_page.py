@@ -23,9 +23,8 @@ from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.archives.unpack import unpack
 from ngo.pipeline.config import SEEDS
 from ngo.pipeline.report_contents import report_contents
-from ngo.report import results_markdown as markdown
+from ngo.report import pages
 from ngo.report.contents import SHIPPED, Contents, as_shipped, text
-from ngo.report.templates import play_page
 from verdicts.registry import UserError
 
 COLOURS = 256
@@ -42,12 +41,15 @@ def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: b
     try:
         if check:
             sys.exit(stale())
-        root, configs, whole = paths.REPOSITORY, configs_of(tier), True
+        root, configs = paths.REPOSITORY, configs_of(tier)
         if archive is not None:
-            root, configs, whole = rebuilt(archive, shipped, trusted)
-        if not whole:
-            click.echo("no page of results: the archive has only some tables and figures")
-            return
+            read = read_archive(archive)
+            if not read.about["whole"]:
+                click.echo("no page of results: the archive has only some tables and figures")
+                return
+            with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
+                configs = [Path(name) for name in read.about["configs"]]
+            root = unpack(read, planned, shipped)
         with chdir(root):
             write(report_contents(configs))
     except UserError as error:
@@ -62,30 +64,21 @@ def configs_of(tier: str) -> list[Path]:
     return [paths.CONFIG, last, *([seeds] if (paths.REPOSITORY / seeds).exists() else [])]
 
 
-def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Path], bool]:
-    """Where an archive is unpacked, its config files from there, and whether it has everything."""
-    read = read_archive(archive)
-    with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
-        pass
-    configs = [Path(name) for name in read.about["configs"]]
-    return unpack(read, planned, shipped), configs, read.about["whole"]
-
-
 def write(contents: Contents) -> None:
     """Write the pages and figures of a tier, from the folder that has its results."""
     place, name = paths.REPOSITORY, paths.page_of(contents.tier)
-    pages = pages_in_docs(contents, name)
+    made = pages_in_docs(contents, name)
     if contents.tier not in paths.shipped_metrics(paths.REPOSITORY):
         place = Path(paths.tier_folder(contents.tier)).resolve()
-        pages["play.html"] = play_page()
-    files = {place / "docs" / path: page for path, page in pages.items()}
+        made["play.html"] = pages.play_page()
+    files = {place / "docs" / path: page for path, page in made.items()}
     if contents.tier == paths.FIRST:
         for answer in contents.findings.answers:
             if answer.outdated:
                 raise UserError(f"{answer.question} {answer.outdated}: rewrite the answer.")
         readme = paths.REPOSITORY / "README.md"
-        block = markdown.for_readme(markdown.summary(contents, name))
-        files[readme] = markdown.SUMMARY.sub(lambda _: block, text(readme), count=1)
+        block = pages.for_readme(pages.summary(contents, name))
+        files[readme] = pages.SUMMARY.sub(lambda _: block, text(readme), count=1)
         files[paths.REPOSITORY / SHIPPED] = as_shipped(contents)
     for path, page in files.items():
         write_text(path, page)
@@ -96,11 +89,11 @@ def write(contents: Contents) -> None:
 def pages_in_docs(contents: Contents, name: str) -> dict[str, str]:
     """The pages of a tier, by their paths in docs/."""
     if contents.tier != paths.FIRST:
-        return {paths.pages_of(contents.tier)[0]: markdown.paper_markdown(contents, name)}
+        return {paths.pages_of(contents.tier)[0]: pages.paper_markdown(contents, name)}
     assumptions = text(contents.assumptions.with_name("assumptions.md"))
     title = f"# Assumptions of the {contents.tier} tier"
-    pages = markdown.results_markdown(contents, name)
-    return {**pages, "assumptions.md": f"{title}\n\n{assumptions}"}
+    made = pages.results_markdown(contents, name)
+    return {**made, "assumptions.md": f"{title}\n\n{assumptions}"}
 
 
 def write_images(contents: Contents, folder: Path) -> None:
@@ -127,7 +120,7 @@ def small_png(path: Path) -> bytes:
 def stale() -> str | int:
     """A message if README.md does not have the summary of docs/results.md; else 0."""
     page, readme = (text(paths.REPOSITORY / name) for name in ("docs/results.md", "README.md"))
-    if markdown.summary_of(readme) == markdown.for_readme(markdown.summary_of(page)):
+    if pages.summary_of(readme) == pages.for_readme(pages.summary_of(page)):
         return 0
     return "README.md does not have the summary of docs/results.md; run make results-page."
 

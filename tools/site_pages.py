@@ -10,17 +10,13 @@ import dataclasses
 import inspect
 import re
 from pathlib import Path
-from pkgutil import resolve_name
 
 from click.testing import CliRunner
 
-import ngo
-import ngo.analysis  # registers the quantities on graphs
-import verdicts
+import ngo.analysis  # noqa: F401 (registers the quantities on graphs)
 from ngo.cli.cli import main
 from ngo.cli.list_commands import about
 from ngo.pipeline.paths import REPOSITORY
-from ngo.report.results_markdown import BEGIN, summary_of
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts import cli
@@ -38,29 +34,15 @@ COPIES = {
     "CHANGELOG.md": "made/changelog.md",
 }
 
-# What can be imported beside the names of ``ngo`` itself, by subject.
-PARTS = {
-    "A step, as a method sees it": ["ngo.gossip.step.Step", "ngo.gossip.exchange.Network"],
-    "Mixing matrices": [
-        "ngo.gossip.mixing_matrix.MixingMatrix",
-        "ngo.gossip.spectrum.spectral_gap",
-    ],
-    "Consensus without learning": ["ngo.gossip.consensus_dynamics.simulate"],
-    "Kept models": ["ngo.training.snapshots.load_snapshots", "ngo.training.snapshots.module"],
-}
-
 
 def write(docs: Path) -> None:
     """Write all pages below ``docs/made``; a page that is the same already is not touched."""
     pages = {
-        "made/api.md": api(),
-        "made/verdicts_api.md": verdicts_api(),
         "made/fields.md": fields(),
         "made/quantities.md": quantities(),
         "made/columns.md": columns(),
         "made/commands.md": commands(),
         "made/methods.md": f"# List of methods and parts\n\n{printed(run('methods'))}",
-        "made/answers.txt": answers(),
     }
     for origin, page in COPIES.items():
         pages[page] = (REPOSITORY / origin).read_text(encoding="utf-8")
@@ -69,45 +51,6 @@ def write(docs: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
-
-
-def answers() -> str:
-    """The questions and answers at the top of the README, for the home page."""
-    summary = summary_of((REPOSITORY / "README.md").read_text(encoding="utf-8"))
-    told = summary.removeprefix(BEGIN).partition("![")[0]
-    return told.strip().replace("](docs/", "](") + "\n"
-
-
-def documented(name: str) -> str:
-    """The directive that documents a class, an exception, a function or a module."""
-    value = resolve_name(name)
-    kind = "module" if inspect.ismodule(value) else "function"
-    if inspect.isclass(value):
-        kind = "exception" if issubclass(value, Exception) else "class"
-    members = "\n   :members:" if kind in ("class", "module") else ""
-    return f"```{{eval-rst}}\n.. auto{kind}:: {name}{members}\n```\n"
-
-
-def api() -> str:
-    """The page of ``ngo``'s names."""
-    lines = ["# The API of ngo", "", inspect.getdoc(ngo).split("\n\n", 1)[1], ""]
-    lines += ["## Names of ngo", "", *(documented(f"ngo.{name}") for name in ngo.__all__[1:])]
-    for subject, names in PARTS.items():
-        lines += [f"## {subject}", "", *map(documented, names)]
-    return "\n".join(lines)
-
-
-def verdicts_api() -> str:
-    """The page of the names of ``verdicts``."""
-    values = {name: getattr(verdicts, name) for name in verdicts.__all__ if name != "UserError"}
-    modules = {name: value for name, value in values.items() if inspect.ismodule(value)}
-    parts = ["# The API of verdicts", ""]
-    parts += [documented(f"verdicts.{name}") for name in values if name not in modules]
-    parts += ["## Modules", "", "For programs that build on the judge, as `ngo` does.", ""]
-    parts += [
-        f"- `{name}`: {inspect.getdoc(each).splitlines()[0]}" for name, each in modules.items()
-    ]
-    return "\n".join([*parts, "", "## Replications", "", documented("verdicts.replication")])
 
 
 def printed(text: str) -> str:

@@ -1,8 +1,9 @@
 """Check that the shipped archives verify with the code that ships them.
 
 Every run of an archive must be of the present results version, and one short run and one cheap
-measurement are made again. Of an archive marked as made by an earlier revision, only the top of its
-page is checked: it must say so. Absent data sets are named, and a run on another is taken.
+measurement are made again. Data sets that are not here are listed, and runs on them are not made.
+An archive may be marked as made by an earlier revision: then its page must say so at the top, and
+nothing else is checked.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ngo.pipeline.archives.members import ABOUT, Members
 from ngo.pipeline.archives.verify import LONG, Group, Verification
 from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
-from ngo.report.results_markdown import warned_of
+from ngo.report.pages import warned_of
 from verdicts.registry import UserError
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from pylatexenc.latexencode import (
-    RULE_DICT,
     RULE_REGEX,
     UnicodeToLatexConversionRule,
     UnicodeToLatexEncoder,
@@ -70,16 +69,10 @@ def plus_minus(mean: float, half_width: float, digits: int = 2, *, plus: bool = 
 
 # LaTeX.
 
-_SYMBOLS = (
-    (re.compile("x̄"), r"\\ensuremath{\\bar{x}}"),
-    (re.compile("λ_n"), r"\\ensuremath{\\lambda_n}"),
-)
-_CHARACTERS = {
-    ord("|"): r"\ensuremath{|}",  # in text, LaTeX's default encoding prints a dash
-    ord("φ"): r"\ensuremath{\phi}",
-    ord("√"): r"\ensuremath{\surd}",
-    ord("ᵢ"): r"\ensuremath{_i}",
-    ord("ⱼ"): r"\ensuremath{_j}",
+#: Characters in mathematics. In text, LaTeX's default encoding prints a bar as a dash.
+_MATHS = {
+    **{"x̄": r"\bar{x}", "λ_n": r"\lambda_n", "φ": r"\phi"},
+    **{"√": r"\surd", "ᵢ": "_i", "ⱼ": "_j", "|": "|"},
 }
 
 
@@ -102,12 +95,10 @@ def escaped(text: str) -> str:
 
 @cache
 def _encoder() -> UnicodeToLatexEncoder:
+    characters = re.compile("|".join(map(re.escape, _MATHS)))
+    in_maths = (characters, lambda found: rf"\ensuremath{{{_MATHS[found[0]]}}}")
     return UnicodeToLatexEncoder(
-        conversion_rules=[
-            UnicodeToLatexConversionRule(RULE_REGEX, _SYMBOLS),
-            UnicodeToLatexConversionRule(RULE_DICT, _CHARACTERS),
-            "defaults",
-        ],
+        conversion_rules=[UnicodeToLatexConversionRule(RULE_REGEX, [in_maths]), "defaults"],
         unknown_char_policy="fail",
         unknown_char_warning=False,
     )

@@ -71,7 +71,7 @@ for book in given["books"]:
         lines = [line for line in ast.parse(code).body if isinstance(line, kinds)]
         exec(compile(ast.Module(lines, []), book, "exec"), {"__name__": "notebook"})
 import ngo.pipeline.assumptions, ngo.pipeline.notebooks, ngo.pipeline.report_contents
-import ngo.report.html_page
+import ngo.report.pages
 """
 
 
@@ -134,7 +134,7 @@ def test_measurements_follow_the_code_that_they_import_and_a_file_left_out_is_no
 
 
 def test_what_joins_draws_judges_and_prints_is_followed(showing):
-    assert {"notebook", "verdicts.ledger", "ngo.report.html_page", "ngo.pipeline.plan"} < {*showing}
+    assert {"notebook", "verdicts.ledger", "ngo.report.pages", "ngo.pipeline.plan"} < {*showing}
     assert not_followed(showing, staleness.JOINED) == set()
     assert not_followed(showing, staleness.DRAWN, "notebook") == set()
     assert not_followed(showing, staleness.PRINTED) == set()

@@ -21,8 +21,7 @@ from ngo.pipeline.paths import CLAIMS, tier_folder
 from ngo.pipeline.report_contents import report_contents, setting, shipped
 from ngo.printing import as_markdown, page
 from ngo.report.contents import SHIPPED, as_shipped
-from ngo.report.html_page import html_page
-from ngo.report.results_markdown import paper_markdown
+from ngo.report.pages import html_page, paper_markdown
 from verdicts.registration import Entry, registration_path, written
 from verdicts.registry import UserError
 

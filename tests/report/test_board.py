@@ -26,8 +26,8 @@ def test_the_pages_of_the_repository_are_those_of_its_tables():
 
 def test_two_folders_on_one_paper_are_one_and_studies_are_counted_apart():
     (paper,) = PAPERS[:1]
-    ours = replace(paper, address="")
-    board = replace(BOARD, papers=(paper, replace(paper, tier="again"), ours))
+    ours = {**paper, "address": ""}
+    board = replace(BOARD, papers=(paper, {**paper, "tier": "again"}, ours))
     assert told(board).startswith("1 paper and 1 study of our own run. Of 3 claims")
 
 
@@ -70,11 +70,10 @@ def test_hostile_texts_are_neither_html_nor_links_nor_cells():
     """Ids of claims, verdicts and addresses have been checked where an archive was planned."""
 
     def hostile(row):
-        own = {"claim": row.claim} if row in CLAIMS else {}
-        return replace(row, **{**dict.fromkeys(TEXTS & set(row.__dict__), SCRIPT), **own})
+        own = {"claim": row["claim"]} if row in CLAIMS else {}
+        return {**row, **dict.fromkeys(TEXTS & set(row), SCRIPT), **own}
 
-    cells = [{**cell, **dict.fromkeys(TEXTS & set(cell), SCRIPT)} for cell in CELLS]
-    board = Board([*map(hostile, PAPERS)], [*map(hostile, CLAIMS)], cells)
+    board = Board(*([*map(hostile, rows)] for rows in (PAPERS, CLAIMS, CELLS)))
     page, html = as_markdown(board), as_html(board)
     assert "<script" not in page.replace(r"\<", "")
     assert "<img" not in page.replace(r"\<", "")
@@ -86,8 +85,8 @@ def test_hostile_texts_are_neither_html_nor_links_nor_cells():
 
 
 def test_a_text_of_a_table_is_on_one_line_and_commas_and_quotes_stay():
-    board = replace(BOARD, claims=(replace(CLAIMS[0], statement='a "b", c\n  d'),))
-    assert ',"a ""b"", c d",' in board.files()["claims.csv"]
+    board = replace(BOARD, claims=({**CLAIMS[0], "statement": 'a "b", c\n  d'},))
+    assert ',"a ""b"", c d",' in board.files()["board/claims.csv"]
 
 
 def test_a_cell_tells_its_estimate_and_its_conditions():

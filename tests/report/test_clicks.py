@@ -12,8 +12,7 @@ from made_up_page import contents
 from running import kill, start
 
 from ngo.report.board import as_html
-from ngo.report.html_page import html_page
-from ngo.report.templates import play_page
+from ngo.report.pages import html_page, play_page
 
 PAGE = (REPOSITORY / "docs/play.html").as_uri()
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe")

@@ -22,7 +22,7 @@ OTHER = RECORD | {"seed": 1, "source": "", "wall_seconds": 1800, "versions": {"t
 
 
 def test_facts_of_runs_that_differ_have_numbers_of_runs():
-    facts = dict(provenance([RECORD, RECORD | {"seed": 4}, OTHER], ["config/a.yaml"], ["own.py"]))
+    facts = provenance([RECORD, RECORD | {"seed": 4}, OTHER], ["config/a.yaml"], ["own.py"])
     assert facts["Runs"] == "3"
     assert facts["Training time"] == "2.50 hours, the sum over runs"
     assert facts["Source revision"] == "abc (2 runs), not recorded (1 run)"
@@ -32,11 +32,11 @@ def test_facts_of_runs_that_differ_have_numbers_of_runs():
     assert facts["Config"] == "config/a.yaml"
     assert facts["Plugins"] == "own.py"
     assert "Processor" not in facts
-    assert dict(provenance([RECORD | {"processor": "x"}], []))["Processor"] == "x"
+    assert provenance([RECORD | {"processor": "x"}], [])["Processor"] == "x"
 
 
 def test_no_runs():
-    facts = dict(provenance([], []))
+    facts = provenance([], [])
     assert [facts[k] for k in ("Runs", "Source revision", "Seeds")] == ["0", "not recorded", "none"]
     assert tally([{"a": {"b": 1}}, {"a": None}], "a", "b") == "1 (1 run), not recorded (1 run)"
     assert seeds([3, 1, 2, 7, 7]) == "1 to 3, 7"

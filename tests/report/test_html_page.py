@@ -12,7 +12,7 @@ from made_up_page import ROWS, contents
 from ngo.report.board import as_html
 from ngo.report.contents import Shipped
 from ngo.report.findings import findings
-from ngo.report.html_page import html_page, prose
+from ngo.report.pages import html_page, prose
 
 VOID = {"meta", "img", "input", "br", "link", "hr"}
 

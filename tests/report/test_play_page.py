@@ -16,7 +16,7 @@ from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.mixing_matrix import mixing_of
 from ngo.gossip.spectrum import laplacian_range
 from ngo.report.findings import read_findings
-from ngo.report.templates import FOLDER, play_page
+from ngo.report.pages import FOLDER, play_page
 
 # Parts of links that say what the default is.
 DEFAULTS = ("graph=ring", "n=10", "gamma=0.1", "p=0.6", "rounds=300")

@@ -9,7 +9,7 @@ from made_up_page import ROWS, contents, row
 
 from ngo.report.answers import answer
 from ngo.report.findings import findings
-from ngo.report.results_markdown import (
+from ngo.report.pages import (
     BEGIN,
     END,
     for_readme,
@@ -127,7 +127,7 @@ def test_texts_of_findings_and_records_have_no_html_and_no_lines_of_their_own(ma
     asked = (replace(made.findings.answers[0], question=hostile, parts=tuple(parts)),)
     told = replace(made.findings, answers=asked, topics=tuple(topics), title=hostile)
     cells = [row("order", cell=hostile, reason=hostile)]
-    records = [*made.provenance, (hostile, hostile)]
+    records = {**made.provenance, hostile: hostile}
     for page in pages(replace(made, findings=told, provenance=records, cells=cells)).values():
         assert "<script" not in page.replace(r"\<", "")
         assert "\n# b" not in page

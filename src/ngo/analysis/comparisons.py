@@ -43,13 +43,9 @@ class Criterion:
 
 
 ACCURACY = Criterion(
-    "test accuracy (%)",
-    "consensus_accuracy",
-    "workers_accuracy_mean",
-    "test_accuracy_percent",
-    factor=100,
+    "test accuracy (%)", "consensus_accuracy", "workers_accuracy_mean", "test_accuracy_percent", 100
 )
-HELD_OUT = Criterion("held-out accuracy (%)", "holdout_accuracy", None, None, factor=100)
+HELD_OUT = Criterion("held-out accuracy (%)", "holdout_accuracy", None, None, 100)
 NEGATIVE_ELBO = Criterion(
     "negative ELBO (nats)", "consensus_loss", "workers_loss_mean", "negative_elbo"
 )
@@ -59,10 +55,7 @@ TRAIN_NEGATIVE_ELBO = Criterion(
 TEST_LOSS = Criterion("test loss", "consensus_loss", "workers_loss_mean", "value", digits=(3, 2))
 TRAIN_LOSS = Criterion("training loss", None, "train_loss", None, digits=(3, 2))
 HITTING_TIME = Criterion(
-    "first hitting time (epochs)",
-    "first_hitting",
-    None,
-    "first_hitting_time",
+    *("first hitting time (epochs)", "first_hitting", None, "first_hitting_time"),
     same_unit=False,
     digits=(2, 0),
 )
@@ -164,9 +157,11 @@ def comparison_table(
     counts = rows.groupby(KEYS, dropna=False, sort=False).agg(**COUNTS)
     tables = []
     for criterion in criteria:
-        values = values_by(criterion, rows)
+        columns = {"consensus": criterion.consensus, "workers": criterion.workers}
+        known = {k: criterion.factor * rows[name] for k, name in columns.items() if name}
+        values = rows.assign(**{**dict.fromkeys(columns, float("nan")), **known})
         table = rows[KEYS].drop_duplicates().assign(measure=criterion.name)
-        for value in ("consensus", "workers"):
+        for value in columns:
             table = table.merge(over_seeds(values, KEYS, value), on=KEYS, how="left")
         table["paper"] = published_for(table, reference, criterion.published)
         minus_paper = table["consensus"] - table["paper"]
@@ -208,13 +203,6 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     return pairs.assign(diverged=pairs["difference"].isna(), method="ngo", run=name)
 
 
-def values_by(criterion: Criterion, rows: pd.DataFrame) -> pd.DataFrame:
-    """``rows`` with the values of ``criterion`` in the columns ``consensus`` and ``workers``."""
-    columns = {"consensus": criterion.consensus, "workers": criterion.workers}
-    values = {name: criterion.factor * rows[column] for name, column in columns.items() if column}
-    return rows.assign(**{**dict.fromkeys(columns, float("nan")), **values})
-
-
 # Each method at its best exponent p and synchronization rate γ, chosen by held-out accuracy.
 
 TUNED = ["p", "gamma"]
@@ -225,9 +213,9 @@ def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
 
     Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
     number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized
-    training. Held out are the seeds that all values of a method have, as in the judge's choice:
-    seeds that were added at some of them choose none. Raises a UserError for runs of one seed that
-    differ in no column of the grid.
+    training. The held-out accuracy is over the seeds that all values of a method have, as where the
+    judge chooses: a seed that was added for some of them does not count. Raises a UserError for
+    runs of one seed that differ in no column of the grid.
     """
     by = [*KEYS, *TUNED]
     last = final(metrics)

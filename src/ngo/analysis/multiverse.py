@@ -1,4 +1,4 @@
-"""What figures tell of universes: curves of effects, and the setting nearest to Table 1."""
+"""What figures show of universes: curves of effects, and the setting nearest to Table 1."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def distance(reached: pd.DataFrame, printed: pd.Series, cells: list) -> pd.Serie
 
 
 def nearest_universes(reached: pd.DataFrame, printed: pd.Series, runs: pd.DataFrame) -> list[dict]:
-    """The universe that one half of the cells chooses, and its distance in the other; twice."""
+    """The universe nearest to one half of the cells, with its distance in the other half.
+
+    There are two rows: either half chooses once.
+    """
     rows = []
     count = met(reached, printed).sum(axis=1)
     for chosen_by, confirmed_by in ((ONE_HALF, OTHER_HALF), (OTHER_HALF, ONE_HALF)):

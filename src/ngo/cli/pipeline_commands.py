@@ -171,7 +171,7 @@ def report(configs: tuple[Path, ...], out: Path) -> None:
     from results/.
     """
     from ngo.pipeline.report_contents import report_contents
-    from ngo.report.html_page import html_page
+    from ngo.report.pages import html_page
 
     if out.resolve().suffix != ".html":
         raise UserError(f"out: {str(out.resolve())!r} must end in .html.")

@@ -75,7 +75,7 @@ def reproduce(
 
 def _init(name: str | None, table: str | None) -> None:
     """Write papers/NAME: a config, the numbers of a table, and a claim on them."""
-    from ngo.report.templates import rendered
+    from ngo.report.pages import rendered
     from verdicts import read_printed
     from verdicts.reproduction import keys_of
 

@@ -51,7 +51,7 @@ def prepare(name: str, root: Path) -> Path:
             if failed := [file for file in verify(name, folder) if file in absent]:
                 raise UserError(f"data.root: the download of {name} does not contain {failed[0]}")
             for file in absent:
-                path = _present(folder / file, source.files.get(file, ())) or folder / file
+                path = present(folder / file, len(source.files.get(file, ()))) or folder / file
                 target = root / path.relative_to(folder)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if not target.is_dir():  # else another process was faster
@@ -88,7 +88,7 @@ def verify(name: str, root: Path) -> list[str]:
     """The data set's absent files. Raises a UserError if a file has the wrong checksum."""
     source, absent = DATASETS[name], []
     for relative, sums in source.files.items():
-        if (path := _present(root / relative, sums)) is not None:
+        if (path := present(root / relative, len(sums))) is not None:
             _verified(path, sums)
             continue
         if (root / relative).exists():
@@ -126,16 +126,9 @@ def _verified(path: Path, sums: tuple[str, ...]) -> Path:
     return path
 
 
-def _present(path: Path, sums: tuple[str, ...]) -> Path | None:
-    """The file, or its compressed form if that has a checksum too; None if absent."""
-    if len(sums) > 1:
-        return plain_or_compressed(path)
-    return path if path.is_file() else None
-
-
-def plain_or_compressed(path: Path) -> Path | None:
-    """``path`` if it is a file, else ``path.gz`` if that is one, else None."""
-    return next((p for p in (path, Path(f"{path}.gz")) if p.is_file()), None)
+def present(path: Path, forms: int) -> Path | None:
+    """The file; if there are two ``forms`` of it, else ``path.gz``; None if it is absent."""
+    return next((p for p in (path, Path(f"{path}.gz"))[: forms or 1] if p.is_file()), None)
 
 
 def digest(path: Path, algorithm: str) -> str:

@@ -60,7 +60,10 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
     """
     runs: dict[RunSpec, str] = {}
     seeds = _seeds_by_setting(key, config, entry)
-    _check_size(key, entry, seeds)
+    cases = sum(prod(len(as_list(value)) for value in case.values()) for case in entry["compare"])
+    size = cases * sum(map(len, seeds.values())) * entry.get("count", 1)
+    if size > MOST_RUNS:  # it is counted, not expanded
+        raise UserError(f"{key}: its grid has {size:,} runs; the limit is {MOST_RUNS:,}.")
     for name, setting in named_settings(key, config, entry["settings"]).items():
         for index, case in enumerate(entry["compare"]):
             place = f"{key}.compare[{index}]"
@@ -70,14 +73,6 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
                 for seed in seeds[name]:
                     runs.setdefault(replace(spec, seed=check_field("seed", seed)), name)
     return runs
-
-
-def _check_size(key: str, entry: Mapping, seeds: Mapping[str, Sequence[int]]) -> None:
-    """Raise a UserError if a grid has more than MOST_RUNS runs; it is counted, not expanded."""
-    cases = sum(prod(len(as_list(value)) for value in case.values()) for case in entry["compare"])
-    runs = cases * sum(map(len, seeds.values())) * entry.get("count", 1)
-    if runs > MOST_RUNS:
-        raise UserError(f"{key}: its grid has {runs:,} runs; the limit is {MOST_RUNS:,}.")
 
 
 def expanded(key: str, case: Mapping) -> list[dict]:
@@ -224,7 +219,7 @@ def _fields(values: Mapping[str, object], entry: Mapping) -> dict[str, object]:
     return fields
 
 
-def _check_value(key: str, name: str, given: object) -> None:
+def _check_value(key: str, name: str, given: list | dict) -> None:
     """Raise unless ``given`` is a list of choices, or a range of numbers, that the field allows."""
     if name == ACCURACY_OF:
         for choice in given if isinstance(given, list) else [given]:
@@ -234,19 +229,15 @@ def _check_value(key: str, name: str, given: object) -> None:
         raise unknown_field(key, name, known)
     elif isinstance(given, list):
         check_fields(key, {name: given})
+    elif FIELDS[name].kind not in (int, float):
+        raise UserError(f"{key}.{name}: {shown(given)} is a range; {name} takes a list.")
     else:
-        _check_range(key, name, given)
-
-
-def _check_range(key: str, name: str, given: object) -> None:
-    assert isinstance(given, Mapping)  # by the schema
-    if FIELDS[name].kind not in (int, float):
-        raise UserError(f"{key}.{name}: {shown(dict(given))} is a range; {name} takes a list.")
-    check_fields(key, {name: [given["from"], given["to"]]})
-    if not given["from"] < given["to"]:
-        raise UserError(f"{key}.{name}: from {given['from']:g} must be below to {given['to']:g}.")
-    if given.get("log") and given["from"] <= 0:
-        raise UserError(f"{key}.{name}.log: it needs a range above 0; from is {given['from']:g}.")
+        low, high = ends = [given["from"], given["to"]]
+        check_fields(key, {name: ends})
+        if not low < high:
+            raise UserError(f"{key}.{name}: from {low:g} must be below to {high:g}.")
+        if given.get("log") and low <= 0:
+            raise UserError(f"{key}.{name}.log: it needs a range above 0; from is {low:g}.")
 
 
 def _check_scale(key: str, entry: Mapping) -> None:

@@ -15,13 +15,11 @@ from typing import Any
 import nbformat
 import papermill
 import yaml
-from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from IPython.utils.capture import CapturedIO, capture_output
 from jsonschema import ValidationError
 from papermill.engines import Engine, NotebookExecutionManager, papermill_engines
 from papermill.exceptions import PapermillExecutionError
-from traitlets import Type
 from traitlets.config import Config
 
 from ngo.common.files import writable_folder
@@ -86,29 +84,6 @@ def _values(source: Path, parameters: Iterable[str], known: Iterable[str]) -> di
     return values
 
 
-class Shown(DisplayHook):
-    """The value of a cell is shown as what ``display`` shows, and not printed."""
-
-    def write_output_prompt(self) -> None:
-        """There is none."""
-
-    def write_format_data(self, format_dict: dict, md_dict: dict | None = None) -> None:
-        """Show the value."""
-        self.shell.display_pub.publish(format_dict, md_dict)
-
-
-class Shell(InteractiveShell):
-    """A shell that shows values, and leaves errors to be kept as outputs."""
-
-    displayhook_class = Type(Shown)
-
-    def showtraceback(self, *given: Any, **named: Any) -> None:
-        """Print nothing."""
-
-    def showsyntaxerror(self, *given: Any, **named: Any) -> None:
-        """Print nothing."""
-
-
 class InProcess(Engine):
     """An engine of papermill: IPython runs the cells one after another; an error ends it."""
 
@@ -117,8 +92,13 @@ class InProcess(Engine):
         cls, nb_man: NotebookExecutionManager, kernel_name: str, **options: Any
     ) -> None:
         """Run the cells of ``nb_man.nb``, and keep what they print, show and raise."""
-        Shell.clear_instance()  # of a notebook before
-        shell = Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+        InteractiveShell.clear_instance()  # of a notebook before
+        config = Config({"HistoryManager": {"enabled": False}})
+        shell = InteractiveShell.instance(config=config)
+        # The value of a cell is shown as what ``display`` shows. Errors are kept as outputs.
+        shell.displayhook.write_output_prompt = lambda: None
+        shell.displayhook.write_format_data = lambda *shown: shell.display_pub.publish(*shown)
+        shell.showtraceback = shell.showsyntaxerror = lambda *given, **named: None
         for index, cell in enumerate(nb_man.nb.cells):
             nb_man.cell_start(cell, index)
             if cell.cell_type == "code":

@@ -93,11 +93,8 @@ FIGURE = ("png", "pdf", "csv")
 TABLE = ("csv", "md", "tex", "html")
 
 OF_CLAIMS = {
-    "section": "Claims",
-    "reads": ANY,
-    "figure": False,
-    "tables": ["claims", "claims_cells"],
-    "asks": ["network", "claims"],
+    **{"section": "Claims", "reads": ANY, "figure": False},
+    **{"tables": ["claims", "claims_cells"], "asks": ["network", "claims"]},
 }
 #: The facts of the table of claims, and of an experiment that no figure reads.
 OF_EXPERIMENT = {"section": "Experiments", "of_experiment": True}

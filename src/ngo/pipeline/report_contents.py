@@ -34,28 +34,25 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     config = read_config(configs)
     planned = plan(config)
     folder = Path(tier_folder(planned.tier))
-    shown = [
-        contents.Shown(
-            name=entry.name,
-            title=entry.title,
-            section=entry.section,
-            about=entry.text,
-            figures=(folder / f"figures/{entry.name}.png",) if entry.figure else (),
-            tables=tuple(folder / f"tables/{table}" for table in entry.tables),
-        )
-        for entry in planned.artefacts.values()
-    ]
+    shown = []
+    for entry in planned.artefacts.values():
+        figures = [folder / f"figures/{entry.name}.png"] * entry.figure
+        tables = [folder / f"tables/{table}" for table in entry.tables]
+        told = entry.name, entry.title, entry.section, entry.text
+        shown.append(contents.Shown(*told, tuple(figures), tuple(tables)))
     names = {name for entry in shown for name in entry.names}
     rows = [
         row if row.shows in names else replace(row, shows="")
         for row in read_rows(folder / f"tables/{CLAIMS}.csv")
     ]
-    places = (RUNS / run / RECORD for run in sorted(planned.shown_runs))
-    trained = [json.loads(contents.text(place)) for place in places]
+    records = (RUNS / run / RECORD for run in sorted(planned.shown_runs))
+    trained = [json.loads(contents.text(place)) for place in records]
     registration = read_registration(registration_path(planned.claims))
     groups = bases(planned.ledger.claims, planned, {})
     first = _first_runs(planned, trained, groups)
     rows = with_standing(rows, planned.ledger, registration, first)
+    # The description of the archive, if the results were unpacked from one.
+    about = json.loads(contents.text(Path(ABOUT))) if Path(ABOUT).exists() else {}
     return contents.Contents(
         tier=planned.tier,
         paper=asdict(planned.paper),
@@ -66,7 +63,7 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
         shipped=shipped(planned.tier, planned.paper.name) if planned.findings else None,
-        older=older(),
+        older=str(about.get(OLDER, "")),
         provenance=contents.provenance(trained, map(archived_name, configs), planned.plugins),
     )
 
@@ -80,15 +77,6 @@ def shipped(tier: str, paper: str) -> contents.Shipped | None:
         return None
     campaign = contents.read_shipped(contents.SHIPPED)
     return campaign if campaign.paper == paper and campaign.tier != tier else None
-
-
-def older() -> str:
-    """The revisions that made an archive, if its description marks it; else empty.
-
-    Results that were not unpacked from an archive have none.
-    """
-    path = Path(ABOUT)
-    return str(json.loads(contents.text(path)).get(OLDER, "")) if path.exists() else ""
 
 
 #: The names of data sets in sentences.
@@ -122,18 +110,18 @@ def setting(planned: Plan, groups: Iterable[Group], claim: str, name: str) -> st
 def _first_runs(
     planned: Plan, trained: Iterable[dict], groups: Iterable[Group]
 ) -> dict[str, datetime]:
-    """When the first of the runs and measurements that decide a claim began, where it is known."""
-    started = {run["id"]: run["started"] for run in trained} | _measured(planned)
+    """When the first of the runs and measurements that decide a claim began, where it is known.
+
+    Measured tables of earlier releases do not say it.
+    """
+    began = {run["id"]: run["started"] for run in trained}
+    for kind, entries in planned.measures.items():
+        for name in entries:
+            path = Path(tidy_table(planned.tier, f"{kind}_{name}"))
+            began[f"{kind}_{name}"] = started(path) if path.exists() else None
     first = {}
     for group in groups:
-        dates = filter(None, map(started.get, (*group.runs, *group.unchecked)))
+        dates = filter(None, map(began.get, (*group.runs, *group.unchecked)))
         if told := [as_date("started", date) for date in dates]:
             first[group.claim] = min(told)
     return first
-
-
-def _measured(planned: Plan) -> dict[str, object]:
-    """When each measured table was started, by name; older ones do not say it."""
-    names = (f"{kind}_{name}" for kind, entries in planned.measures.items() for name in entries)
-    paths = {name: Path(tidy_table(planned.tier, name)) for name in names}
-    return {name: started(path) for name, path in paths.items() if path.exists()}

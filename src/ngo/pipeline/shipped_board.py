@@ -6,14 +6,13 @@ verdicts are made from its runs and its measurements by this repository's code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ngo.analysis import results
+from ngo.analysis.board import compared_methods
 from ngo.pipeline import paths
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives.archive import Archive
@@ -21,18 +20,17 @@ from ngo.pipeline.archives.members import sha256
 from ngo.pipeline.archives.unpack import joined_tables
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
-from ngo.pipeline.notebooks import execute
-from ngo.pipeline.paper_figures import Paper
 from ngo.pipeline.plan import Plan
-from ngo.report.board import Board, BoardClaim, BoardPaper, Cell
+from ngo.report.board import Board, Line
 from verdicts import judged, judgement
 from verdicts.files import content_of, table_in
 from verdicts.row import Row
 
-#: The table of methods in settings, of the tier ``SETTINGS``.
-MATRIX = "matrix"
+#: The table of methods in settings, of the tier ``BOARD``.
+MATRIX, BOARD = "matrix", "board"
 
-SETTINGS = "board"
+#: Settings whose names are not those of their tables.
+SETTINGS = {"late": "late messages", "failing": "failing links"}
 
 
 def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
@@ -40,37 +38,43 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
 
     The tier of README.md is the first; papers that were not run are the last.
     """
-    papers: list[BoardPaper] = []
-    claims: list[BoardClaim] = []
-    cells: list[Cell] = []
+    papers: list[Line] = []
+    claims: list[Line] = []
+    cells: list[Line] = []
     shipped = paths.shipped_metrics(root).items()
     for _, path in sorted(shipped, key=lambda item: (item[0] != paths.FIRST, item)):
         archive = archives.read_archive(path)
         with archives.archived_plan(archive, trusted=False, tell=tell) as planned:
-            paper = _paper(planned.tier, planned.paper, page=paths.pages_of(planned.tier)[0])
-            place, digest = path.relative_to(root).as_posix(), sha256(content_of(path, "archive"))
-            older, runs = archives.OLDER in archive.about, len(planned.shown_runs)
-            papers.append(replace(paper, archive=place, sha256=digest, runs=runs, older=older))
-            claims += claims_of(planned, archive)
-            if planned.tier == SETTINGS and MATRIX in planned.artefacts:
+            paper = {
+                "page": paths.pages_of(planned.tier)[0],
+                "archive": path.relative_to(root).as_posix(),
+                "sha256": sha256(content_of(path, "archive")),
+                "runs": len(planned.shown_runs),
+                "older": archives.OLDER in archive.about,
+            }
+            papers.append(_described(planned.tier, vars(planned.paper)) | paper)
+            made = claims_of(planned, archive)
+            if planned.tier == BOARD and MATRIX in planned.artefacts:
                 cells += cells_of(matrix_of(planned, archive))
-        tell(f"{papers[-1].archive}: {sum(claim.tier == planned.tier for claim in claims)} claims")
-    papers += not_run(root, {paper.tier for paper in papers})
-    return Board(papers, claims, cells)
+        claims += made
+        tell(f"{paper['archive']}: {len(made)} claims")
+    return Board([*papers, *not_run(root, {paper["tier"] for paper in papers})], claims, cells)
 
 
-def not_run(root: Path, known: Iterable[str]) -> list[BoardPaper]:
+def not_run(root: Path, known: Iterable[str]) -> list[Line]:
     """The papers in papers/ whose tier is not ``known``."""
     files = sorted((root / paths.PAPERS).glob(f"*/{paths.CONFIG.name}"))
     about = {config["tier"]: config["paper"] for config in (read_config([path]) for path in files)}
-    return [_paper(tier, Paper(**of)) for tier, of in about.items() if tier not in known]
+    none = {"page": "", "archive": "", "sha256": "", "runs": 0, "older": False}
+    return [_described(tier, of) | none for tier, of in about.items() if tier not in known]
 
 
-def _paper(tier: str, paper: Paper, **run: Any) -> BoardPaper:
-    return BoardPaper(tier, paper.title, paper.authors, paper.address, paper.claim, **run)
+def _described(tier: str, paper: Mapping[str, str]) -> dict[str, Any]:
+    """What a table has of a config's section ``paper``."""
+    return {"tier": tier} | {name: paper[name] for name in ("title", "authors", "address", "claim")}
 
 
-def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
+def claims_of(planned: Plan, archive: Archive) -> list[Line]:
     """The claims of an archive, each with its verdict and the scale of what decides it."""
     tables = tables_of(planned, archive, planned.tables(paths.CLAIMS))
     rows = [row for row in judged(planned.ledger, tables) if not row.cell]
@@ -87,19 +91,17 @@ def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str
     return joined | {k: archive.table(p) for k, p in places.items() if p in archive.members}
 
 
-def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:
+def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> Line:
     run = row.verdict != judgement.NOT_RUN
     missed = row.reason.partition(":")[0] if row.verdict == judgement.OUT_OF_SCALE else ""
-    same = ("claim", "statement", "place", "verdict", "interval")
-    return BoardClaim(
-        tier=planned.tier,
-        **{name: getattr(row, name) for name in same},
-        remark="; ".join(filter(None, [row.mark or "", missed])),
-        effect=row.measured,
-        seeds=row.counted,
-        scale=scale(group, planned, archive) if run else "",
-        runs=len(group.runs) if run else 0,
-    )
+    return {
+        "tier": planned.tier,
+        **{name: getattr(row, name) for name in ("claim", "statement", "place", "verdict")},
+        "remark": "; ".join(filter(None, [row.mark, missed])),
+        **{"effect": row.measured, "interval": row.interval, "seeds": row.counted},
+        "scale": scale(group, planned, archive) if run else "",
+        "runs": len(group.runs) if run else 0,
+    }
 
 
 def scale(group: Group, planned: Plan, archive: Archive) -> str:
@@ -120,23 +122,16 @@ def _range(values: Iterable[float], unit: str) -> str:
 
 
 def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
-    """The table of methods in settings, made by its notebook in the repository.
-
-    Its tidy tables are written to the working directory.
-    """
-    for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
-        results.write(table, paths.tidy_table(planned.tier, name))
-    given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
-    execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
-    made = f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv"
-    return pd.read_csv(made).drop(columns="tier")
+    """The table of methods in settings, as its notebook makes it."""
+    tables = tables_of(planned, archive, planned.tables(MATRIX))
+    rows = [
+        compared_methods(SETTINGS.get(name, name.replace("_", " ")), tables[Path(path).stem])
+        for name, path in planned.inputs(MATRIX).items()
+    ]
+    return pd.concat(rows, ignore_index=True)
 
 
-def cells_of(table: pd.DataFrame) -> list[dict]:
+def cells_of(table: pd.DataFrame) -> list[Line]:
     """The rows of the table of methods in settings, with numbers of six digits."""
-
-    def short(value: object) -> object:
-        return float(f"{value:.6g}") if isinstance(value, float) else value
-
-    texts = table["chosen"].astype(object).fillna("")
-    return table.assign(chosen=texts).map(short).to_dict("records")
+    short = table.map(lambda value: float(f"{value:.6g}") if isinstance(value, float) else value)
+    return short.to_dict("records")

@@ -29,7 +29,7 @@ from verdicts.row import ABSENT, WORDS, Row, alike
 from verdicts.statistics import Multiverse, spoken
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
-#: What a verdict says to the question.
+#: What a verdict answers to the question.
 KINDS = {
     **dict.fromkeys(
         (judgement.HOLDS, judgement.ROBUST, judgement.MOSTLY_HOLDS, judgement.CONSISTENT), YES
@@ -40,10 +40,10 @@ KINDS = {
     **dict.fromkeys((judgement.EQUIVALENT, judgement.NO_EFFECT, judgement.NOT_MET), NO),
 }
 
-#: Verdicts that say nothing to it.
+#: Verdicts that do not answer it.
 NOT_DECIDED = (judgement.OUT_OF_SCALE, judgement.NOT_RUN)
 
-#: In which claims are told.
+#: The order in which an answer lists its claims.
 ORDER = (DEPENDS, YES, NO, OPEN)
 
 #: The smallest share of the variance over universes for which a setting is named, …
@@ -61,7 +61,7 @@ Setting = Callable[[str, str], str]
 
 @dataclass(frozen=True)
 class Part:
-    """The part of one claim in an answer: two pieces of text, which follow each other."""
+    """What one claim says in an answer: its label, and the text that follows the label."""
 
     row: Row
     label: str
@@ -82,11 +82,11 @@ class Answer:
     word: str
     #: What each claim says; empty if none was run.
     parts: tuple[Part, ...]
-    #: The labels of the ledger's claims that say nothing, and why; empty if all do.
+    #: The claims that do not answer it, by the reason; empty if all do.
     left_out: str
     #: An author's words: pieces of text, with the claim of a piece that is a number.
     in_words: tuple[tuple[str, Row | None], ...] = ()
-    #: Why these words are not shown: a verdict that is another one by now.
+    #: Why these words are not shown: the verdicts that have changed since they were written.
     outdated: str = ""
     #: The further claims on the question that were decided.
     further: tuple[Row, ...] = ()

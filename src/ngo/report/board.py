@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from ngo.printing import bracketed
-from ngo.report.templates import file, rendered
+from ngo.report.pages import file, rendered
 from verdicts import judgement
 from verdicts.claims import MARKS
 from verdicts.row import counted, counts_of
@@ -25,85 +25,46 @@ COLUMNS = sorted(
     {*judgement.ALWAYS, judgement.REVERSED, judgement.OUT_OF_SCALE}, key=judgement.VERDICTS.index
 )
 
-
-@dataclass(frozen=True)
-class BoardPaper:
-    """A paper of the board. Without an archive it was not run."""
-
-    tier: str
-    title: str
-    authors: str
-    #: Where it can be read; empty if it is nowhere online.
-    address: str
-    #: What it claims, in a sentence.
-    claim: str
-    #: The path in docs/ of its page; empty if it was not run.
-    page: str = ""
-    #: The path of its archive in the repository; empty if it was not run.
-    archive: str = ""
-    #: That of the archive.
-    sha256: str = ""
-    runs: int = 0
-    #: Whether the archive is marked as made by an earlier revision of the code.
-    older: bool = False
-
-    @property
-    def claims_page(self) -> str:
-        """The path in docs/ of the page with its claims."""
-        return "results/claims.md" if self.page == "results.md" else self.page
+#: A row of a table: values by column.
+Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class BoardClaim:
-    """A claim with its verdict."""
+class Board:
+    """The three tables, with the columns of their CSV files."""
 
-    tier: str
-    #: Its id.
-    claim: str
-    statement: str
-    place: str
-    verdict: str
-    remark: str
-    effect: str
-    interval: str
-    #: The number of seeds, or of a theorem's cases.
-    seeds: str
-    #: Data sets, workers and steps of the runs that decide it, or what is measured.
-    scale: str
-    #: How many runs decide it.
-    runs: int
+    #: ``tier``, ``title``, ``authors``; ``address`` (empty if it is nowhere online); ``claim``, in
+    #: a sentence; ``page`` and ``archive``, paths in docs/ and in the repository (empty if it was
+    #: not run), the archive's ``sha256``, and the number of its ``runs``; ``older``, whether an
+    #: earlier revision of the code made it.
+    papers: Sequence[Line]
+    #: ``tier``; ``claim``, its id; ``statement``, ``place``, ``verdict``; ``remark``, which ends
+    #: with the mark of a claim that is counted apart; ``effect``, ``interval``; ``seeds``, or a
+    #: theorem's cases; ``scale``: data sets, workers and steps of the ``runs`` that decide it.
+    claims: Sequence[Line]
+    #: Methods in settings, by the columns of ``analysis.board.compared_methods``; NaN: not known.
+    cells: Sequence[Line]
 
-    @property
-    def ours(self) -> bool:
-        """Whether it asks if nonlinear gossip helps there, which the paper does not ask."""
-        return self.claim.startswith("ours-")
-
-    @property
-    def mark(self) -> str | None:
-        """Its mark, if it is counted apart; ``remark`` ends with it."""
-        last = self.remark.rpartition("; ")[2]
-        return last if last in MARKS else None
+    def files(self) -> dict[str, str]:
+        """The content of the tables and pages, by their paths in docs/."""
+        tables = {"papers": self.papers, "claims": self.claims, "matrix": self.cells}
+        files = {f"board/{name}.csv": as_csv(lines) for name, lines in tables.items()}
+        return files | {"board.md": as_markdown(self), "board.html": as_html(self)}
 
 
-#: A method in a setting, by the columns of ``analysis.board.compared_methods``; NaN: there is none.
-Cell = Mapping[str, Any]
-
-#: How the columns that describe a setting are told. One that is 0 or NaN does not hold.
+#: How the columns that describe a setting are printed, with their units in the table.
 CONDITIONS = {
-    "workers": "{:g} workers",
-    "skew": "data skewed by Dirichlet's β = {:g}",
-    "bandwidth": "{:.3g} MB to send for each worker",
-    "stragglers": "{:.3g} % of the workers slow",
-    "lateness": "messages {:g} steps late",
-    "failing": "{:.3g} % of the links failing",
-    "liars": "{:g} of the workers lying",
+    "workers": ("{:g} workers", 1),
+    "skew": ("data skewed by Dirichlet's β = {:g}", 1),
+    "bandwidth": ("{:.3g} MB to send for each worker", 1e6),
+    "stragglers": ("{:.3g} % of the workers slow", 0.01),
+    "lateness": ("messages {:g} steps late", 1),
+    "failing": ("{:.3g} % of the links failing", 0.01),
+    "liars": ("{:g} of the workers lying", 1),
 }
 
-#: Their units, where these are not 1.
-UNITS = {"bandwidth": 1e6, "stragglers": 0.01, "failing": 0.01}
 
-
-def estimate_of(cell: Cell) -> str:
+def estimate_of(cell: Line) -> str:
     """``91.2 [90.5, 91.9]``; empty if it was not measured."""
     if math.isinf(cell["estimate"]):
         return "diverged"
@@ -112,37 +73,23 @@ def estimate_of(cell: Cell) -> str:
     return "" if math.isnan(cell["estimate"]) else form(cell["estimate"]) + ends
 
 
-def with_values(cell: Cell) -> str:
+def with_values(cell: Line) -> str:
     """The method with its best values: ``NGO (p = 0.9)``."""
     return f"{cell['method']} ({cell['chosen']})" if cell["chosen"] else cell["method"]
 
 
-def conditions(cell: Cell) -> str:
-    """The setting in words: ``16 workers, data skewed by Dirichlet's β = 0.1``."""
-    values = {name: cell[name] / UNITS.get(name, 1) for name in CONDITIONS}
-    return ", ".join(CONDITIONS[name].format(value) for name, value in values.items() if value > 0)
+def conditions(cell: Line) -> str:
+    """The setting in words: ``16 workers, data skewed by Dirichlet's β = 0.1``.
+
+    A condition that is 0 or NaN does not hold.
+    """
+    told = [text.format(cell[k] / unit) for k, (text, unit) in CONDITIONS.items() if cell[k] > 0]
+    return ", ".join(told)
 
 
-@dataclass(frozen=True)
-class Board:
-    """The three tables."""
-
-    papers: Sequence[BoardPaper]
-    claims: Sequence[BoardClaim]
-    cells: Sequence[Cell]
-
-    def files(self) -> dict[str, str]:
-        """The content of the CSV files, by name."""
-        return {
-            "papers.csv": as_csv(map(asdict, self.papers)),
-            "claims.csv": as_csv(map(asdict, self.claims)),
-            "matrix.csv": as_csv(self.cells),
-        }
-
-
-def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
+def as_csv(lines: Iterable[Line]) -> str:
     """Rows with the same columns as CSV: six digits for a number, nothing for NaN."""
-    told = [{name: _text(value) for name, value in row.items()} for row in rows]
+    told = [{name: _text(value) for name, value in line.items()} for line in lines]
     return pd.DataFrame(told).to_csv(index=False, lineterminator="\n")
 
 
@@ -166,28 +113,18 @@ def as_html(board: Board) -> str:
 
 
 def _values(board: Board) -> dict[str, object]:
-    cells = [
-        {**cell, "shown": estimate_of(cell), "with_values": with_values(cell)}
-        for cell in board.cells
-    ]
-    used = sorted({claim.verdict for claim in board.claims}, key=judgement.VERDICTS.index)
+    settings: dict[str, list[Line]] = {}
+    grid: dict[str, dict[str, Line]] = {}
+    for cell in board.cells:
+        shown = {**cell, "shown": estimate_of(cell), "with_values": with_values(cell)}
+        settings.setdefault(cell["setting"], []).append(shown)
+        grid.setdefault(cell["method"], {})[cell["setting"]] = shown
+    used = sorted({claim["verdict"] for claim in board.claims}, key=judgement.VERDICTS.index)
     return {
         **{"board": board, "told": told(board), "columns": COLUMNS, "used": used},
-        "settings": by("setting", cells),
-        "grid": {
-            method: {cell["setting"]: cell for cell in row}
-            for method, row in by("method", cells).items()
-        },
-        **{"conditions": conditions, "counts": counts, "helps": helps},
+        **{"settings": settings, "grid": grid, "conditions": conditions},
+        **{"counts": counts, "helps": helps, "ours": ours},
     }
-
-
-def by(column: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
-    """Cells by their value in a column, in their order."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(cell[column], []).append(cell)
-    return groups
 
 
 def told(board: Board) -> str:
@@ -195,26 +132,31 @@ def told(board: Board) -> str:
 
     Two folders may be on one paper. What can be read nowhere is a study of our own.
     """
-    run = [paper for paper in board.papers if paper.archive]
-    papers = len({paper.address for paper in run if paper.address})
-    studies = sum(not paper.address for paper in run)
-    run_of_all = [_many(papers, "paper"), _many(studies, "study of our own", "studies of our own")]
-    absent = _many(len(board.papers) - len(run), "more paper")
-    rest = f" {absent} not run." if absent else ""
-    return f"{' and '.join(filter(None, run_of_all))} run. {counted(counts(board.claims))}{rest}"
+    run = [paper["address"] for paper in board.papers if paper["archive"]]
+    papers = _many(len({*filter(None, run)}), "paper", "papers")
+    studies = _many(run.count(""), "study of our own", "studies of our own")
+    absent = _many(len(board.papers) - len(run), "more paper not run.", "more papers not run.")
+    run_of_all = " and ".join(filter(None, [papers, studies]))
+    return f"{run_of_all} run. {counted(counts(board.claims))}{absent and ' ' + absent}"
 
 
-def _many(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}" if number else ""
+def _many(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}" if number else ""
 
 
-def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
+def counts(claims: Iterable[Line]) -> dict[str, int]:
     """The number of claims with each verdict, as on the papers' own pages (``verdicts.counts``)."""
-    found = counts_of((claim.verdict, claim.mark) for claim in claims)
+    ends = [(claim["verdict"], claim["remark"].rpartition("; ")[2]) for claim in claims]
+    found = counts_of((verdict, end if end in MARKS else None) for verdict, end in ends)
     return {**dict.fromkeys(COLUMNS, 0), **found}
 
 
-def helps(claims: Iterable[BoardClaim]) -> str:
+def ours(claim: Line) -> bool:
+    """Whether it asks if nonlinear gossip helps there, which the paper does not ask."""
+    return claim["claim"].startswith("ours-")
+
+
+def helps(claims: Iterable[Line]) -> str:
     """The verdicts on the claims that nonlinear gossip helps there: ``1 holds, 2 fails``."""
-    numbers = counts(claim for claim in claims if claim.ours)
+    numbers = counts(filter(ours, claims))
     return ", ".join(f"{number} {verdict}" for verdict, number in numbers.items() if number)

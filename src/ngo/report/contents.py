@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 
 from ngo.analysis import results
@@ -82,7 +82,7 @@ class Contents:
     ledger: str
     #: The path of the list of assumptions, without its suffix.
     assumptions: Path
-    provenance: Sequence[tuple[str, str]]
+    provenance: Mapping[str, str]
     #: The rows of the claims' cells.
     cells: Sequence[Row] = ()
     #: The shipped campaign, if it is another one on the same paper.
@@ -129,31 +129,30 @@ def text(path: Path) -> str:
 
 def provenance(
     records: Sequence[Mapping], configs: Iterable[str], plugins: Iterable[str] = ()
-) -> list[tuple[str, str]]:
-    """Where results come from: names and texts, from the contents of the runs' ``run.json``.
+) -> dict[str, str]:
+    """Where results come from: texts by name, from the contents of the runs' ``run.json``.
 
     Where runs differ, each value is followed by the number of runs that have it.
     """
     wall = sum(record["wall_seconds"] for record in records)
     libraries = sorted({name for record in records for name in record.get("versions", {})})
-    return [
-        ("Runs", str(len(records))),
-        ("Training time", f"{wall / 3600:.2f} hours, the sum over runs"),
-        ("Source revision", tally(records, "source")),
-        ("Results version", tally(records, "about", "code")),
-        ("Device", tally(records, "device")),
-        *(
-            [("Processor", tally(records, "processor"))]
-            if "processor" in {*chain(*records)}
-            else []
-        ),
-        ("Instructions", tally(records, "about", "instructions")),
-        ("Seeds", seeds(record["seed"] for record in records)),
-        ("Data sets", tally(records, "spec", "dataset")),
-        *((f"Version of {name}", tally(records, "versions", name)) for name in libraries),
-        ("Config", ", ".join(configs)),
-        ("Plugins", ", ".join(sorted(plugins)) or "none"),
-    ]
+    facts = {
+        "Runs": str(len(records)),
+        "Training time": f"{wall / 3600:.2f} hours, the sum over runs",
+        "Source revision": tally(records, "source"),
+        "Results version": tally(records, "about", "code"),
+        "Device": tally(records, "device"),
+        "Processor": tally(records, "processor"),
+        "Instructions": tally(records, "about", "instructions"),
+        "Seeds": seeds(record["seed"] for record in records),
+        "Data sets": tally(records, "spec", "dataset"),
+        **{f"Version of {name}": tally(records, "versions", name) for name in libraries},
+        "Config": ", ".join(configs),
+        "Plugins": ", ".join(sorted(plugins)) or "none",
+    }
+    if not any("processor" in record for record in records):
+        del facts["Processor"]
+    return facts
 
 
 def tally(records: Sequence[Mapping], *keys: str) -> str:

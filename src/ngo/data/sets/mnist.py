@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ngo.data.dataset import Arrays, Download, dataset
-from ngo.data.download import plain_or_compressed
+from ngo.data.download import present
 
 # The training and the test images, each with their labels.
 FILES = (
@@ -45,17 +45,11 @@ FASHION_MNIST = (
 
 def facts(folder: str, mirror: str, sums: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The arguments of ``dataset`` for these files and MNIST's sizes."""
+    sizes = {"train_samples": 60_000, "input_shape": (1, 28, 28), "classes": 10}
     md5 = dict(zip(FILES, sums, strict=True))
-    return {
-        "train_samples": 60_000,
-        "input_shape": (1, 28, 28),
-        "classes": 10,
-        "files": {f"{folder}/{name}": both for name, both in md5.items()},
-        "downloads": tuple(
-            Download(f"{mirror}/{name}.gz", compressed, folder)
-            for name, (_, compressed) in md5.items()
-        ),
-    }
+    files = {f"{folder}/{name}": both for name, both in md5.items()}
+    downloads = (Download(f"{mirror}/{name}.gz", md5[name][1], folder) for name in FILES)
+    return {**sizes, "files": files, "downloads": tuple(downloads)}
 
 
 @dataset("mnist", **facts(*MNIST))
@@ -73,9 +67,7 @@ def read_fashion_mnist(root: Path) -> Arrays:
 def arrays(folder: Path) -> Arrays:
     """All images and labels of the FILES in a folder."""
     images, labels, test_images, test_labels = (read_idx(folder / name) for name in FILES)
-    return Arrays(
-        images[:, None], labels.astype(np.int64), test_images[:, None], test_labels.astype(np.int64)
-    )
+    return Arrays(images[:, None], labels, test_images[:, None], test_labels)
 
 
 def read_idx(path: Path) -> np.ndarray:
@@ -84,7 +76,7 @@ def read_idx(path: Path) -> np.ndarray:
     Format: two zero bytes, the type (8 = unsigned byte), the number of dimensions, each dimension
     as a big-endian int32, the data.
     """
-    file = plain_or_compressed(path)
+    file = present(path, forms=2)
     content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     shape = np.frombuffer(content, ">i4", content[3], 4)
     return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape).copy()
