@@ -14,7 +14,7 @@ from ngo.common import plugins
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
 from ngo.engine.population import Population
-from ngo.gossip.spectrum import spectral_gap
+from ngo.gossip.mixing_matrix import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.training.snapshots import module, save_snapshots

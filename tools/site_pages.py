@@ -43,7 +43,7 @@ PARTS = {
     "A step, as a method sees it": ["ngo.gossip.step.Step", "ngo.gossip.exchange.Network"],
     "Mixing matrices": [
         "ngo.gossip.mixing_matrix.MixingMatrix",
-        "ngo.gossip.spectrum.spectral_gap",
+        "ngo.gossip.mixing_matrix.spectral_gap",
     ],
     "Consensus without learning": ["ngo.gossip.consensus_dynamics.simulate"],
     "Kept models": ["ngo.training.snapshots.load_snapshots", "ngo.training.snapshots.module"],

@@ -10,9 +10,8 @@ import torch
 from stepping import Stepping, ring_matrix, states
 
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.coupling import COUPLINGS, trimmed_step
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
-from ngo.gossip.robust_coupling import trimmed_step
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.native.threads import fits, in_order
 

@@ -11,8 +11,15 @@ from rates import check_rate
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Failures
-from ngo.gossip.mixing_matrix import WEIGHT_RULES, MixingMatrix, mixing_matrix, outgoing_shares
-from ngo.gossip.spectrum import algebraic_connectivity, effective_neighbours, laplacian
+from ngo.gossip.mixing_matrix import (
+    WEIGHT_RULES,
+    MixingMatrix,
+    algebraic_connectivity,
+    effective_neighbours,
+    laplacian,
+    mixing_matrix,
+    outgoing_shares,
+)
 from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.topology import TOPOLOGIES, Mixing

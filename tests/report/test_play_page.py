@@ -13,8 +13,7 @@ from py_mini_racer import MiniRacer
 from ngo.gossip.bounds import chatter_V, delay_limit, finite_time_bound
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.mixing_matrix import metropolis_hastings
-from ngo.gossip.spectrum import laplacian_range
+from ngo.gossip.mixing_matrix import laplacian_range, metropolis_hastings
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.report.findings import read_findings
 from ngo.report.templates import FOLDER, play_page

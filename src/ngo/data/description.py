@@ -18,10 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from ngo.common.fields import LARGEST
-from ngo.data.array_files import read_arrays
 from ngo.data.dataset import DATASETS, Arrays, Source
 from ngo.data.download import digest
-from ngo.data.loading import checked_arrays
+from ngo.data.loading import checked_arrays, read_arrays
 from ngo.data.partition import OWNERS
 from verdicts.files import check_keys, read_mapping, regular_file
 from verdicts.registry import Registry, UserError, check

@@ -9,7 +9,7 @@ from functools import partial
 from ngo.common.fields import above, at_least, choice, number, whole, within
 from ngo.common.lazy import Table, pd
 from ngo.common.seeding import torch_stream
-from ngo.gossip.spectrum import spectral_gap
+from ngo.gossip.mixing_matrix import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.measures.measurement import Case, measured, measurement
 from verdicts import estimate

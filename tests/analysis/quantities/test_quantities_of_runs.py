@@ -12,7 +12,7 @@ from measured_runs import ended, evaluations, table
 
 from ngo.analysis.quantities import measured
 from ngo.analysis.quantities.budgets import difference_at_bytes, difference_at_seconds
-from ngo.gossip.spectrum import spectral_gap
+from ngo.gossip.mixing_matrix import spectral_gap
 from ngo.gossip.topology import TOPOLOGIES
 from verdicts.quantities import QUANTITIES
 from verdicts.registry import UserError

@@ -16,7 +16,7 @@ from ngo.analysis.budgets import time_to
 from ngo.analysis.graphs import of_graphs
 from ngo.analysis.universes import CHOSEN
 from ngo.common.lazy import Numbers, Table, pd
-from ngo.gossip.spectrum import effective_neighbours, spectral_gap
+from ngo.gossip.mixing_matrix import effective_neighbours, spectral_gap
 from ngo.training.evaluation import Evaluation
 from verdicts.registry import UserError
 from verdicts.run_values import SHARE, UNITS, VALUES, RunValue, at_the_end
