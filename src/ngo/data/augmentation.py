@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ngo.common.devices import sent
+from ngo.common.fields import registers
 from ngo.common.lazy import torch
 from verdicts.registry import Registry
 
@@ -25,11 +26,7 @@ def augmentation(name: str, *, version: int = 1) -> Callable[[Augment], Augment]
     It gets images uint8 ``[b, channels, height, width]`` and a stream, a ``torch.Generator``.
     ``version`` is raised when its results change.
     """
-
-    def register(augment: Augment) -> Augment:
-        return AUGMENTATIONS.add(name, augment, augment, version)
-
-    return register
+    return registers(AUGMENTATIONS, name, lambda augment, _: augment, version=version)
 
 
 AUGMENTATIONS.add("none", None)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import Options, at_least, declare, whole
+from ngo.common.fields import Options, at_least, registers, whole
 from ngo.data.dataset import DATASETS
 from verdicts.registry import Registry, UserError
 
@@ -74,13 +74,10 @@ def partition(
     is raised when its results change.
     """
 
-    def register(assign: Assign) -> Assign:
-        declare("partition", name, options)
-        entry = Rule(assign, smallest_share, owned, by_label)
-        PARTITIONS.add(name, entry, definition=assign, version=version)
-        return assign
+    def rule(assign: Assign, declared: tuple[str, ...]) -> Rule:
+        return Rule(assign, smallest_share, owned, by_label)
 
-    return register
+    return registers(PARTITIONS, name, rule, options, version)
 
 
 #: What is done where a worker owns fewer samples than a batch has: the run is refused, or samples
@@ -163,11 +160,7 @@ def owners(dataset: str) -> Callable[[Read], Read]:
 
     The array has the owner of each training sample, as a name or a number.
     """
-
-    def register(read: Read) -> Read:
-        return OWNERS.add(dataset, read, definition=read)
-
-    return register
+    return registers(OWNERS, dataset, lambda read, _: read)
 
 
 @cache

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ngo.common.devices import float32_parts
+from ngo.common.fields import registers
 from ngo.common.lazy import Tensor, nn, torch
 from ngo.models.task import Batch, Task, over_tensors
 from ngo.native.layer_chain import Chain
@@ -136,11 +137,7 @@ def backend(
 
     ``version`` is raised when its results change.
     """
-
-    def register(build: Callable[[Workers], Gradients]) -> Callable[[Workers], Gradients]:
-        return BACKENDS.add(name, build, build, version)
-
-    return register
+    return registers(BACKENDS, name, lambda build, _: build, version=version)
 
 
 def build_backend(workers: Workers, name: str) -> Gradients:

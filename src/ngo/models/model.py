@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ngo.common.fields import registers
 from ngo.common.lazy import nn, torch
 from ngo.data.sets.synthetic import CHARACTERS, LENGTH
 from verdicts.registry import Registry
@@ -52,12 +53,7 @@ def model(name: str, *, version: int = 1, **facts: Any) -> Callable[[Build], Bui
 
     ``version`` is raised when its results change.
     """
-
-    def register(build: Build) -> Build:
-        MODELS.add(name, Model(build, **facts), definition=build, version=version)
-        return build
-
-    return register
+    return registers(MODELS, name, lambda build, _: Model(build, **facts), version=version)
 
 
 @model("mnist_cnn", input_shape=(1, 28, 28), task="classification", chunk=1000, cpu_chunk=64)
