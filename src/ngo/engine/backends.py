@@ -9,18 +9,21 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ngo.common.devices import float32_parts
 from ngo.common.fields import registers
-from ngo.common.lazy import Tensor, nn, torch
-from ngo.models.task import Batch, Task, over_tensors
+from ngo.common.lazy import Tensor, torch
+from ngo.models.task import Batch, over_tensors
 from ngo.native.layer_chain import Chain
 from ngo.native.threads import Map, in_order
 from verdicts.registry import Registry, UserError, in_a_line, unknown
+
+if TYPE_CHECKING:
+    from ngo.engine.population import Population, Stack
 
 
 class Batches(Protocol):
@@ -70,38 +73,8 @@ class Rows:
     shades: Tensor | None = None
 
 
-class Workers(Protocol):
-    """The workers of a backend (see ``population.Population``).
-
-    The parameters of a module are a row of ``X``, and its gradients a row of ``G``.
-    """
-
-    X: Tensor
-    G: Tensor
-    buffers: Tensor
-    counts: Tensor
-    modules: Sequence[nn.Module]
-    generators: list[torch.Generator]
-    task: Task
-    spread: Map
-    #: The number of threads of ``spread``.
-    threads: int
-    precision: str
-    #: The shape of one input.
-    input_shape: tuple[int, ...]
-    #: The modules as a chain of layers (see ``engine.module_chain``); None if they are not one.
-    chain: Chain | None
-    #: The name of the backend; ``auto`` replaces it by its choice.
-    backend: str
-    #: The number of runs whose workers they are.
-    runs: int
-
-    @property
-    def n(self) -> int:
-        """The number of workers."""
-
-    def views_of(self, *rows: Tensor) -> tuple[dict[str, Tensor], ...]:
-        """Views ``[n, *shape]`` by name of n rows like those of ``X``, ``buffers``, ``counts``."""
+#: The workers of one run, or of several.
+Workers: TypeAlias = "Population | Stack"
 
 
 @dataclass(frozen=True)
@@ -157,15 +130,12 @@ def backward(workers: Workers, i: int, inputs: Tensor, targets: Tensor) -> Tenso
     return loss.detach()
 
 
-@contextmanager
-def autocast(workers: Workers) -> Iterator[None]:
+def autocast(workers: Workers) -> AbstractContextManager[None]:
     """Forward passes in bfloat16, if that is the workers' precision."""
     if workers.precision != "bfloat16":
-        yield
-        return
+        return nullcontext()
     # The cache of converted weights would outlive a step inside a CUDA graph.
-    with torch.autocast(workers.X.device.type, torch.bfloat16, cache_enabled=False):
-        yield
+    return torch.autocast(workers.X.device.type, torch.bfloat16, cache_enabled=False)
 
 
 @contextmanager
@@ -425,16 +395,9 @@ def compiled(workers: Workers) -> Gradients:
     def gradients(batches: Batches) -> Tensor:
         rows = batches.rows()
         b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
-        return chain.gradients(
-            workers.X,
-            workers.G,
-            rows.inputs,
-            rows.targets,
-            samples=rows.samples,
-            shades=rows.shades,
-            models=batches.workers,
-            **noise(b, batches.workers),
-        )
+        places = {"samples": rows.samples, "shades": rows.shades, **noise(b, batches.workers)}
+        matrices = workers.X, workers.G, rows.inputs, rows.targets
+        return chain.gradients(*matrices, models=batches.workers, **places)
 
     return gradients
 

@@ -43,21 +43,14 @@ class WorkerModules(Sequence[nn.Module]):
     once use few of them. Modules are not built in several threads at once.
     """
 
-    def __init__(
-        self,
-        build: Callable[[int], nn.Module],
-        X: torch.Tensor,
-        G: torch.Tensor,
-        buffers: torch.Tensor,
-        counts: torch.Tensor,
-    ) -> None:
-        """``build(i)`` makes the module of row i."""
-        self._build, self._rows = build, (X, G, buffers, counts)
+    def __init__(self, build: Callable[[int], nn.Module], *rows: torch.Tensor) -> None:
+        """``build(i)`` makes the module of row i of ``X``, ``G``, ``buffers`` and ``counts``."""
+        self._build, self._rows = build, rows
         self._built: dict[int, nn.Module] = {}
 
     def move(self, *rows: torch.Tensor) -> None:
-        """Other memory for ``X``, ``G``, ``buffers`` and ``counts``, with the same numbers."""
-        self._rows = rows  # type: ignore[assignment]
+        """Other memory for these matrices, with the same numbers."""
+        self._rows = rows
         for i, module in self._built.items():
             bind(module, *(matrix[i] for matrix in rows))
 
@@ -193,24 +186,18 @@ class Population:
         for k, i in enumerate(numbers):
             if (stream := INITIALIZATIONS[initialization](i)) is not None:
                 fill(named_tensors(build(self.generators[k], stream))[0], self.X[k])
-        self._consensus_row = torch.empty(d + width, device=device)
-        self._consensus_counts = torch.empty_like(self.counts[0])
-        bind(
-            self._consensus,
-            self._consensus_row[:d],
-            None,
-            self._consensus_row[d:],
-            self._consensus_counts,
-        )
+        row, counts = torch.empty(d + width, device=device), torch.empty_like(self.counts[0])
+        bind(self._consensus, row[:d], None, row[d:], counts)
+        self._consensus_row, self._consensus_counts = row, counts
         self._modules = WorkerModules(
             lambda i: build(self.generators[i]), self.X, self.G, self.buffers, self.counts
         )
         self.modules: Sequence[nn.Module] = self._modules
-        self.runs = 1
+        self.runs = 1  # whose workers they are
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._honest = honest
-        self.backend = backend
+        self.backend = backend  # ``auto`` replaces it by its choice
         self._gradients = build_backend(self, backend)
 
     def move(self, *rows: torch.Tensor) -> None:
@@ -279,17 +266,14 @@ class Population:
         agree = all(bool((rows[0] == rows).all()) for rows in matrices)
         asked = list(range(len(self.honest)) if workers is None else workers)
         apart = [] if agree else asked  # whose own models are evaluated
-        if self.chain is None:
-            sums = None
-            if self.X.is_cuda:
-                sums = self.batched_sums(consensus, apart, inputs, targets)
-            if sums is None:
-                models = [consensus, *(self.modules[i] for i in apart)]
-                sums = self.module_sums(models, inputs, targets)
-        else:
+        if self.chain is not None:
             X = self.X if len(apart) == self.n else self.X[apart]
             rows = [self._consensus_row[None, : self.d], *([X] if apart else [])]
             sums = [pair for X in rows for pair in self.chain.scores(X, inputs, targets)]
+        else:
+            by_vmap = self.X.is_cuda and self.batched_sums(consensus, apart, inputs, targets)
+            models = [consensus, *(self.modules[i] for i in apart)]
+            sums = by_vmap or self.module_sums(models, inputs, targets)
         samples = sum(len(chunk) for chunk in targets)
         losses = [loss / samples for loss, _ in sums]
         accuracies = [

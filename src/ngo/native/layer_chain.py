@@ -127,7 +127,7 @@ class Chain:
         X: torch.Tensor,
         inputs: Sequence[torch.Tensor],
         targets: Sequence[torch.Tensor],
-    ) -> list[tuple[float, int]]:
+    ) -> list[tuple[float, float]]:
         """For each model, the sum of the losses of all samples, and how many classes are right.
 
         A chunk's draws are those of ``evaluation_noise``.
