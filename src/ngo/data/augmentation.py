@@ -34,7 +34,7 @@ AUGMENTATIONS.add("none", None)
 
 @dataclass(frozen=True)
 class Apart:
-    """An augmentation that draws apart from its changes, which are then made to all images at once.
+    """An augmentation that draws first, and then changes the images of all workers at once.
 
     ``draw(b, generator)`` returns tensors ``[…, b]`` on the CPU, and ``change(images, *drawn)`` the
     changed images.

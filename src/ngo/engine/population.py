@@ -228,9 +228,8 @@ class Population:
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
-        self.X.copy_(state["X"])
-        self.buffers.copy_(state["buffers"])
-        self.counts.copy_(state["counts"])
+        for name in ("X", "buffers", "counts"):
+            getattr(self, name).copy_(state[name])
         for generator, stream in zip(self.generators, state["streams"], strict=True):
             generator.set_state(stream.clone())  # set_state ignores where a view starts
 
@@ -394,16 +393,8 @@ class Stack:
         self.generators = [one for population in populations for one in population.generators]
         self.task, self.precision, self.input_shape = first.task, first.precision, first.input_shape
         self.threads, self.spread, self.chain = first.threads, first.spread, first.chain
+        self.n, self.views_of = sum(self._sizes), first.views_of
         self._gradients = build_backend(self, self.backend)
-
-    @property
-    def n(self) -> int:
-        """The number of workers."""
-        return sum(self._sizes)
-
-    def views_of(self, *rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], ...]:
-        """See ``Population.views_of``."""
-        return self._populations[0].views_of(*rows)
 
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> list[torch.Tensor]:

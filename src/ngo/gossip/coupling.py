@@ -134,15 +134,25 @@ def power(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
 CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, above(0))}
 
 
-def fast_capped(
-    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
-) -> Tensor | None:
-    """The step in compiled code."""
-    if not fits(X, at, out):
-        return None
-    limit = Limit(CAPPED, run.cap)
-    gossip(at, X, out, W.pairs, gamma, exponent(run.p), limit, spread=spread)
-    return out
+def compiled(how: Callable[[Run], tuple[float, Limit] | None]) -> Callable[..., Tensor | None]:
+    """The whole step in compiled code: ``how`` returns the exponent of its pulls and their limit.
+
+    Where it returns None the step does not apply, nor where there is no compiled code.
+    """
+
+    def fast(
+        X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
+    ) -> Tensor | None:
+        pull = how(run)
+        if pull is None or not fits(X, at, out):
+            return None
+        gossip(at, X, out, W.pairs, gamma, *pull, spread=spread)
+        return out
+
+    return fast
+
+
+fast_capped = compiled(lambda run: (exponent(run.p), Limit(CAPPED, run.cap)))
 
 
 @coupling("capped", fields=("p",), options=CAP, fast=fast_capped)
@@ -162,28 +172,6 @@ ITERATIONS = 10
 
 #: |y| from which ``corner`` is 1.
 FAR = 64.0
-
-
-def fast_implicit(
-    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
-) -> Tensor | None:
-    """The step in compiled code, with the corner between both limits of a pull from a table."""
-    q = 2 * run.p - 1
-    if not 0 <= q <= 1 or not fits(X, at, out):
-        return None
-    gossip(at, X, out, W.pairs, gamma, q, _limit(q), spread=spread)
-    return out
-
-
-@coupling("implicit", fields=("p",), matching=True, fast=fast_implicit)
-def implicit(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
-    """The paper's pull at the difference z⁺ after the step, for matchings: γ W_ij φ_p(z⁺).
-
-    z⁺ + 2γ W_ij φ_p(z⁺) = z. A backward Euler step of two workers. p = 1/2 is soft thresholding: a
-    difference of 2γ W_ij or less becomes 0.
-    """
-    v = solved(z.abs(), 2 * gamma * weights, 2 * run.p - 1)
-    return v.mul_(z.sign()).mul_(gamma * weights)
 
 
 def solved(a: Tensor, c: Tensor, q: float) -> Tensor:
@@ -211,10 +199,12 @@ def corner(y: Tensor, q: float) -> Tensor:
 
 
 @lru_cache(maxsize=8)
-def _limit(q: float) -> Limit:
-    """``corner`` in chords: a table for the compiled step."""
+def _implicit(q: float) -> tuple[float, Limit] | None:
+    """``corner`` in chords: a table for the compiled step, which takes q from 0 to 1."""
+    if not 0 <= q <= 1:
+        return None
     if q == 0:  # soft thresholding: no corner is rounded
-        return Limit(IMPLICIT)
+        return q, Limit(IMPLICIT)
     offset = 2.0 ** math.floor(math.log2(q / 4))
     lowest, highest = (
         int(torch.tensor(x).view(torch.int32)) >> CELL_BITS for x in (offset, FAR + offset)
@@ -230,7 +220,21 @@ def _limit(q: float) -> Limit:
         first = chord + (at_middles - chord) / 2 - slope * middles  # half of the error on each side
         first[-1], slope[-1] = 1, 0
         sides.append(torch.stack([first, slope]))
-    return Limit(IMPLICIT, table=torch.stack(sides, 1).float().contiguous(), offset=offset)
+    return q, Limit(IMPLICIT, table=torch.stack(sides, 1).float().contiguous(), offset=offset)
+
+
+fast_implicit = compiled(lambda run: _implicit(2 * run.p - 1))
+
+
+@coupling("implicit", fields=("p",), matching=True, fast=fast_implicit)
+def implicit(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
+    """The paper's pull at the difference z⁺ after the step, for matchings: γ W_ij φ_p(z⁺).
+
+    z⁺ + 2γ W_ij φ_p(z⁺) = z. A backward Euler step of two workers. p = 1/2 is soft thresholding: a
+    difference of 2γ W_ij or less becomes 0.
+    """
+    v = solved(z.abs(), 2 * gamma * weights, 2 * run.p - 1)
+    return v.mul_(z.sign()).mul_(gamma * weights)
 
 
 OPTIONS = {
@@ -305,7 +309,7 @@ def clipped_adaptive(
     squares = torch.where(near, W.weights * lengths.square(), 0) / run.delta_max
     radius = torch.bincount(W.receivers, squares, W.n).sqrt()[W.receivers]
     kept = torch.where(lengths <= radius, 1, radius / lengths)
-    shorter = MixingMatrix(W.n, W.receivers, W.senders, W.weights * kept, W.diagonal, in_order=True)
+    shorter = MixingMatrix(W.n, W.receivers, W.senders, W.weights * kept, W.diagonal)
     return linear_step(X, shorter, gamma, at=at, out=out, spread=spread)
 
 

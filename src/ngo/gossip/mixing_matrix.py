@@ -33,15 +33,14 @@ class MixingMatrix:
         weights: Tensor,
         diagonal: Tensor,
         *,
-        in_order: bool = False,
         blocks: int = 1,
     ) -> None:
         """The directed edges ``[e]``, each once, and the ``diagonal`` ``[n]``.
 
-        Edges that are not known to be ``in_order`` are put in order. There are none between
-        ``blocks`` of equal sizes.
+        Edges are put in order. There are none between ``blocks`` of equal sizes.
         """
-        if not in_order and not _ordered(n, receivers, senders):
+        keys = receivers * n + senders
+        if not (keys[1:] > keys[:-1]).all():
             order = torch.from_numpy(order_by(n, senders.numpy(), receivers.numpy()))
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
@@ -69,15 +68,8 @@ class MixingMatrix:
             torch.cat([getattr(W, name) for W in matrices])
             for name in ("receivers", "senders", "weights", "diagonal")
         )
-        return cls(
-            len(diagonal),
-            receivers + of,
-            senders + of,
-            weights,
-            diagonal,
-            in_order=True,
-            blocks=len(matrices),
-        )
+        edges = receivers + of, senders + of, weights
+        return cls(len(diagonal), *edges, diagonal, blocks=len(matrices))
 
     @property
     def n(self) -> int:
@@ -165,14 +157,8 @@ class MixingMatrix:
     def without(self, lost: Tensor) -> MixingMatrix:
         """W without the ``lost`` edges, a mask ``[edges]``; their weights go to their senders."""
         kept, back = ~lost, torch.bincount(self.senders[lost], self.weights[lost], self.n)
-        return MixingMatrix(
-            self.n,
-            self.receivers[kept],
-            self.senders[kept],
-            self.weights[kept],
-            self.diagonal + back,
-            in_order=True,
-        )
+        edges = self.receivers[kept], self.senders[kept], self.weights[kept]
+        return MixingMatrix(self.n, *edges, self.diagonal + back)
 
     def on(self, like: Tensor, name: str) -> Any:
         """``dense`` or an attribute, on the device of ``like`` and of its type; it is sent once."""
@@ -187,12 +173,6 @@ def _sent(value: Any, like: Tensor) -> Any:
     if isinstance(value, tuple):
         return tuple(_sent(part, like) for part in value)
     return sent(value.to(like.dtype) if value.is_floating_point() else value, like.device)
-
-
-def _ordered(n: int, first: Tensor, second: Tensor) -> bool:
-    """Whether the pairs (``first``, ``second``) are in ascending order, each once."""
-    keys = first * n + second
-    return bool((keys[1:] > keys[:-1]).all())
 
 
 def order_by(n: int, *keys: np.ndarray) -> np.ndarray:
@@ -270,7 +250,7 @@ def _doubly_stochastic(
     weights = weigh(1 / (1 + degrees), receivers, senders)
     diagonal = 1 - np.bincount(receivers, weights, n)
     arrays = map(torch.from_numpy, (receivers, senders, weights, diagonal))
-    return MixingMatrix(n, *arrays, in_order=True)
+    return MixingMatrix(n, *arrays)
 
 
 def outgoing_shares(n: int, edges: Edges) -> MixingMatrix:

@@ -123,10 +123,7 @@ class Chain:
         return torch.from_numpy((losses / b).astype(np.float32))
 
     def scores(
-        self,
-        X: torch.Tensor,
-        inputs: Sequence[torch.Tensor],
-        targets: Sequence[torch.Tensor],
+        self, X: torch.Tensor, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]
     ) -> list[tuple[float, float]]:
         """For each model, the sum of the losses of all samples, and how many classes are right.
 
