@@ -90,6 +90,9 @@ class Scores:
     worker_accuracies: list[float]
 
 
+#: Tensors by name.
+Named: TypeAlias = "dict[str, Tensor]"
+
 # Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
 Gradients = Callable[[Batches], "Tensor"]
 
@@ -328,15 +331,10 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
     (gradients_by_name,) = workers.views_of(workers.G)
     buffers = {**floats, **counts}
 
-    def loss(
-        parameters: dict[str, Tensor],
-        buffers: dict[str, Tensor],
-        inputs: Tensor,
-        targets: Tensor,
-        noise: tuple[Tensor, ...],
-    ) -> Tensor:
+    def loss(models: Named, buffers: Named, batch: Batch, noise: tuple[Tensor, ...]) -> Tensor:
+        inputs, targets = batch
         with replayed(module, noise), autocast(workers):
-            outputs = functional_call(module, {**parameters, **buffers}, (inputs,))
+            outputs = functional_call(module, {**models, **buffers}, (inputs,))
         return workers.task.loss(in_float32(outputs), targets).mean()
 
     step = over_workers(grad_and_value(loss))
@@ -361,7 +359,7 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
         local = {name: buffer[rows].contiguous() for name, buffer in buffers.items()}
         models = {name: parameter[rows] for name, parameter in parameters.items()}
         try:
-            computed, losses = step(models, local, inputs, targets, noise)
+            computed, losses = step(models, local, (inputs, targets), noise)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -40,10 +41,8 @@ def find_chain(workers: Workers) -> Chain | None:
     if torch.nn.modules.module._has_any_global_hook() or not available():
         return None
     try:
-        readers = [
-            _Reader(module, workers.input_shape, generator)
-            for module, generator in zip(workers.modules[:2], workers.generators, strict=False)
-        ]
+        pairs = zip(workers.modules, workers.generators, strict=True)
+        readers = [_Reader(*pair, workers.input_shape) for pair in islice(pairs, 2)]
         first = readers[0]
         loss = _loss(workers, first)
         _require(len({b"".join(map(bytes, reader.layers)) for reader in readers}) == 1)
@@ -78,7 +77,7 @@ class _Reader:
     """Reads the layers of a module; raises _Other at what is not known."""
 
     def __init__(
-        self, module: nn.Module, input_shape: Sequence[int], generator: torch.Generator
+        self, module: nn.Module, generator: torch.Generator, input_shape: Sequence[int]
     ) -> None:
         self.shape = tuple(input_shape)  # of one sample, after the layers so far
         self.layers: list[Layer] = []

@@ -57,9 +57,7 @@ class WorkerModules(Sequence[nn.Module]):
     def __len__(self) -> int:
         return len(self._rows[0])
 
-    def __getitem__(self, i):  # type: ignore[no-untyped-def]  # an index or a slice
-        if isinstance(i, slice):
-            return [self[k] for k in range(*i.indices(len(self)))]
+    def __getitem__(self, i: int) -> nn.Module:  # type: ignore[override]  # no slices
         i = range(len(self))[i]
         if i not in self._built:
             module = self._build(i)

@@ -63,8 +63,7 @@ class Chain:
     ) -> None:
         """``outputs`` are those of the last layer; ``spread`` has that many ``threads``."""
         self.draws = sum(layer.draws for layer in layers)  # random numbers for a sample
-        self.layers = tuple(layers)
-        self._layers = (Layer * len(layers))(*layers)
+        self.layers = (Layer * len(layers))(*layers)
         self._loss, self._shape, self._outputs = loss, tuple(input_shape), outputs
         self._spread, self._threads = spread, threads
         self._grey = torch.arange(256, dtype=torch.uint8) / 255
@@ -188,8 +187,8 @@ class Chain:
             table[:, column] = values
         features = math.prod(self._shape)
         chain = _Chain(
-            ctypes.addressof(self._layers),
-            len(self._layers),
+            ctypes.addressof(self.layers),
+            len(self.layers),
             LOSSES.index(self._loss),
             features,
             features // (1 if shades is None else self._shape[0]),
