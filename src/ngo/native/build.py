@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ngo.common.files import atomic_file, hashed, writable_folder
-from ngo.common.lazy import np, torch
+from ngo.common.lazy import torch
 from verdicts.registry import UserError
 
 LOG = logging.getLogger("ngo")
@@ -65,6 +65,7 @@ def build() -> str | None:
 
 
 POINTER, SIZE, DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+NUMBERS = {int: SIZE, float: DOUBLE}
 
 
 def call(name: str, *arguments: Any, result: type | None = None) -> Any:
@@ -80,12 +81,11 @@ def call(name: str, *arguments: Any, result: type | None = None) -> Any:
 
 
 def _argument(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
+    if type(value) in NUMBERS:
+        return NUMBERS[type(value)](value)
+    if hasattr(value, "data_ptr"):
         return POINTER(value.data_ptr())
-    if isinstance(value, np.ndarray):
-        return value.ctypes
-    kinds = {int: SIZE, float: DOUBLE}
-    return kinds[type(value)](value) if type(value) in kinds else value
+    return getattr(value, "ctypes", value)  # an array's address
 
 
 @cache

@@ -156,7 +156,7 @@ def _spectral_gap(rows: Table, last: Table) -> Numbers:
 
 
 def _effective_neighbours(rows: Table, last: Table, decay: float) -> Numbers:
-    """n_W(γ) at the decay γ (Vogels et al. 2022), see ``spectrum.effective_neighbours``."""
+    """n_W(γ) at the decay γ (Vogels et al. 2022), see ``mixing_matrix.effective_neighbours``."""
     return of_graphs(last, lambda cycle: effective_neighbours(cycle, decay))
 
 
