@@ -13,7 +13,7 @@ import ngo
 from ngo.common import plugins
 from ngo.common.registries import DATASETS, PARTITIONS, TOPOLOGIES
 from ngo.engine.population import Population
-from ngo.gossip.spectrum import spectral_gap
+from ngo.gossip.mixing_matrix import spectral_gap
 from ngo.gossip.topology import Mixing
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.training.snapshots import module, save_snapshots

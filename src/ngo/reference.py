@@ -144,13 +144,13 @@ def main(n: int = 10, d: int = 5, steps: int = 300, lr: float = 0.05, gamma: flo
 
     W = mixing_matrix(n, ring(n))
     how = (np.zeros((n, d)), grad, lambda t: W, steps, lr, gamma)
-    found = {
+    reached = {
         "centralized": centralized(np.zeros((n, d)), grad, steps, lr),
         "gossip, p = 1": ngo(*how, 1),
         "NGO, p = 0.8": ngo(*how, 0.8),
     }
     print(f"{'method':15} {'V':>10} {'loss of the mean model':>25}")
-    for name, X in found.items():
+    for name, X in reached.items():
         print(f"{name:15} {V(X):10.2e} {((A @ X.mean(0) - b) ** 2).mean() / 2:25.6f}")
 
 

@@ -12,8 +12,8 @@ import yaml
 from ngo.common import memory, plugins
 from ngo.common.registries import DATASETS
 from ngo.data import loading
-from ngo.data.array_files import read_arrays
 from ngo.data.description import as_inputs, as_text, describe, identity
+from ngo.data.loading import read_arrays
 from ngo.data.partition import OWNERS, sample_owners
 from verdicts.registry import UserError
 

@@ -11,8 +11,8 @@ from stepping import Stepping, ring_matrix, states
 
 from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.gossip.consensus_dynamics import synchronization_index
+from ngo.gossip.coupling import trimmed_step
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
-from ngo.gossip.robust_coupling import trimmed_step
 from ngo.gossip.topology import Mixing
 from ngo.native.threads import fits, in_order
 

@@ -16,8 +16,7 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip import gossip_step as steps
 from ngo.gossip.exchange import Network
 from ngo.gossip.gossip_step import exponent, gossip_step, phi
-from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
-from ngo.gossip.spectrum import laplacian
+from ngo.gossip.mixing_matrix import MixingMatrix, laplacian, mixing_matrix
 from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.topology import Mixing
 from ngo.native import threads

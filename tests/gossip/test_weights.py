@@ -12,8 +12,15 @@ from rates import check_rate
 from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Failures
-from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix, mixing_of, outgoing_shares
-from ngo.gossip.spectrum import algebraic_connectivity, effective_neighbours, laplacian
+from ngo.gossip.mixing_matrix import (
+    MixingMatrix,
+    algebraic_connectivity,
+    effective_neighbours,
+    laplacian,
+    mixing_matrix,
+    mixing_of,
+    outgoing_shares,
+)
 from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.topology import Mixing

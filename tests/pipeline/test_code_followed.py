@@ -127,8 +127,8 @@ def test_measurements_follow_the_code_that_they_import_and_a_file_left_out_is_no
     for kind in kinds:
         module, code = ours[kind].partition(":")[0], MEASUREMENTS[kind].code
         assert not_followed(measuring, (*staleness.MEASURED, *code), module) == set(), kind
-    folders = [name for name in staleness.MEASURED if name != "ngo/gossip/spectrum.py"]
-    assert not_followed(measuring, folders) == {"ngo.gossip.spectrum"}
+    folders = [name for name in staleness.MEASURED if name != "ngo/gossip/gossip_step.py"]
+    assert not_followed(measuring, folders) == {"ngo.gossip.gossip_step"}
     found = not_followed(measuring, staleness.MEASURED, "ngo.measures.theory")
     assert "ngo.theorems.table" in found
 

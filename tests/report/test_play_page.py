@@ -13,8 +13,7 @@ from py_mini_racer import MiniRacer
 from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.gossip.bounds import chatter_V, delay_limit, finite_time_bound
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.gossip.mixing_matrix import mixing_of
-from ngo.gossip.spectrum import laplacian_range
+from ngo.gossip.mixing_matrix import laplacian_range, mixing_of
 from ngo.report.findings import read_findings
 from ngo.report.pages import FOLDER, play_page
 

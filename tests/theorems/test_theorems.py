@@ -9,7 +9,7 @@ import pytest
 import torch
 from small_theory import OPTIONS, asked, holds, small_rows
 
-from ngo.gossip.spectrum import algebraic_connectivity
+from ngo.gossip.mixing_matrix import algebraic_connectivity
 from ngo.theorems.continuous import distance_from_line, rate
 from ngo.theorems.graphs import graph, graphs, residual, sgd_graph
 from ngo.theorems.least_squares import curved_problem, sides

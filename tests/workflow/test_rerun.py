@@ -57,7 +57,7 @@ JOINED = {"aggregate": 1, "classes": 1, **DRAWN}
         ("src/ngo/measures/spectra.py", "CONNECTED = 1e-9", "CONNECTED = 2e-9",
          {"measure": 1, "tableS1": 1}),
         ("src/ngo/measures/sharpness.py", "CHUNK = 250", "CHUNK = 200", {}),
-        ("src/ngo/gossip/spectrum.py", "import Tensor, torch", "import Tensor, torch  # heavy",
+        ("src/ngo/gossip/bounds.py", "import torch", "import torch  # heavy",
          {"measure": 1, **JOINED}),
         ("src/ngo/printing.py", '    ord("√"): ', '    ord("ß"): \'ss\', ord("√"): ', DRAWN),
         ("config/reference/table1_classification.csv", "62.30", "62.31", {"table1": 1}),

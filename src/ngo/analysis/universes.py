@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from ngo.analysis.graphs import of_graphs
 from ngo.common.lazy import Table, np, pd, torch
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.spectrum import algebraic_connectivity
+from ngo.gossip.mixing_matrix import MixingMatrix, algebraic_connectivity
 
 #: The value of a universe that is no field of a run: which accuracy is judged.
 ACCURACY_OF = "accuracy_of"

@@ -55,10 +55,10 @@ def chosen(device: str) -> str:
     Whether torch can use a visible GPU is not tested before the GPU is claimed.
     """
     check_device(device)
-    gpus = visible_gpus()
+    gpus = [] if device == "cpu" else visible_gpus()
     if device == "cuda" and not gpus:
         raise UserError("device: 'cuda' needs a GPU, and none is visible; use auto or cpu.")
-    return "cuda" if device != "cpu" and gpus else "cpu"
+    return "cuda" if gpus else "cpu"
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def usable(device: str, place: str) -> bool:
 def torch_device(device: object) -> str:
     """``cpu`` or ``cuda``, for a device or ``auto``; a UserError if torch has no such device."""
     wanted = str(device)
-    name = "cpu" if wanted == "cpu" else chosen(wanted)
+    name = chosen(wanted)
     return name if name == "cpu" or usable(wanted, name) else "cpu"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ngo.common.devices import sent
+from ngo.common.fields import registers
 from ngo.common.lazy import torch
 from ngo.common.registries import AUGMENTATIONS
 
@@ -23,11 +24,7 @@ def augmentation(name: str, *, version: int = 1) -> Callable[[Augment], Augment]
     It gets images uint8 ``[b, channels, height, width]`` and a stream, a ``torch.Generator``.
     ``version`` is raised when its results change.
     """
-
-    def register(augment: Augment) -> Augment:
-        return AUGMENTATIONS.add(name, augment, augment, version)
-
-    return register
+    return registers(AUGMENTATIONS, name, lambda augment, _: augment, version=version)
 
 
 AUGMENTATIONS.add("none", None)
@@ -35,7 +32,7 @@ AUGMENTATIONS.add("none", None)
 
 @dataclass(frozen=True)
 class Apart:
-    """An augmentation that draws apart from its changes, which are then made to all images at once.
+    """An augmentation that draws first, and then changes the images of all workers at once.
 
     ``draw(b, generator)`` returns tensors ``[…, b]`` on the CPU, and ``change(images, *drawn)`` the
     changed images.

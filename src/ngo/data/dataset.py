@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ngo.common.fields import Options, declare
+from ngo.common.fields import Options, registers
 from ngo.common.lazy import torch
 from ngo.common.registries import DATASETS
 from ngo.common.seeding import numpy_stream
@@ -147,29 +147,25 @@ def dataset(
     are new fields of a run, which the function takes as keyword arguments of these names.
     ``version`` is raised when its results change.
     """
-    if not isinstance(files, Mapping):
-        files = {file: () for file in files}
 
-    def register(read: Read) -> Read:
+    def source(read: Read, fields: tuple[str, ...]) -> Source:
         def labels(root: Path) -> np.ndarray:
             if classes is None:
                 return np.zeros(train_samples, np.int64)
             return np.asarray(read(root).train_targets, np.int64)
 
-        source = Source(
+        return Source(
             read=read,
             read_labels=read_labels or labels,
             train_samples=train_samples,
             input_shape=input_shape,
             classes=classes,
-            files=files,
-            fields=declare("dataset", name, options, read),
+            files=files if isinstance(files, Mapping) else dict.fromkeys(files, ()),
+            fields=fields,
             **facts,
         )
-        DATASETS.add(name, source, definition=read, version=version)
-        return read
 
-    return register
+    return registers(DATASETS, name, source, options, version)
 
 
 def test_samples(data: Dataset, count: int) -> np.ndarray:

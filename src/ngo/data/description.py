@@ -12,17 +12,15 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ngo.common.fields import LARGEST
 from ngo.common.registries import DATASETS
-from ngo.data.array_files import read_arrays
 from ngo.data.dataset import Arrays, Source
 from ngo.data.download import digest
-from ngo.data.loading import checked_arrays
+from ngo.data.loading import checked_arrays, read_arrays
 from ngo.data.partition import OWNERS
 from verdicts.files import check_keys, read_mapping, regular_file
 from verdicts.registry import Registry, UserError, check
@@ -59,21 +57,20 @@ class Description:
     #: Whether the file says who owns each training sample.
     owners: bool = False
 
-    @property
-    def identity(self) -> dict[str, object]:
-        """All that decides the arrays: neither the name nor the place."""
-        facts = {**asdict(self), "input_shape": list(self.input_shape)}
-        return {name: fact for name, fact in facts.items() if name not in ("dataset", "file")}
-
 
 #: All described data sets, by name.
 DESCRIBED: Registry[Description] = Registry("described data set")
 
 
 def identity(dataset: str) -> dict[str, object] | None:
-    """The ``identity`` of a described data set; None for other data sets."""
-    described = DESCRIBED.get(dataset)
-    return described and described.identity
+    """All that decides the arrays of a described data set: neither its name nor its place.
+
+    None for other data sets.
+    """
+    if dataset not in DESCRIBED:
+        return None
+    facts = {**asdict(DESCRIBED[dataset]), "input_shape": list(DESCRIBED[dataset].input_shape)}
+    return {name: fact for name, fact in facts.items() if name not in ("dataset", "file")}
 
 
 def register(path: Path, key: str) -> None:
@@ -85,27 +82,33 @@ def register(path: Path, key: str) -> None:
     name = described.dataset
     if DESCRIBED.get(name, described) != described:
         raise UserError(f"{key}: {path.name!r}: another file describes {name!r} already.")
-    DATASETS.add(name, source_of(described), definition=read_described)
+    DATASETS.add(name, source_of(described), definition=register)
     DESCRIBED[name] = described
     if described.owners:
-        OWNERS.add(name, partial(read_described_owners, described), read_described_owners)
+
+        def owners(root: Path) -> np.ndarray:
+            return read_arrays(_verified(described, root), [OWNER])[OWNER]
+
+        OWNERS.add(name, owners, register)
 
 
 def source_of(described: Description) -> Source:
     """The facts about the data set before it is read, and its readers."""
+
+    def labels(root: Path) -> np.ndarray:
+        place = _verified(described, root)
+        if described.classes is None:
+            return np.zeros(described.train_samples, np.int64)
+        return as_targets(read_arrays(place, ["y_train"])["y_train"]).astype(np.int64)
+
     return Source(
-        read=partial(read_described, described),
-        read_labels=partial(read_described_labels, described),
+        read=lambda root: as_samples(read_arrays(_verified(described, root), ARRAYS)),
+        read_labels=labels,
         train_samples=described.train_samples,
         input_shape=described.input_shape,
         classes=described.classes,
         files={described.file: ()},
     )
-
-
-def read_described(described: Description, root: Path) -> Arrays:
-    """The arrays of a described data set, in the types of ``Arrays``."""
-    return as_samples(read_arrays(_verified(described, root), ARRAYS))
 
 
 def as_samples(arrays: Mapping[str, np.ndarray]) -> Arrays:
@@ -132,19 +135,6 @@ def as_targets(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind in "iu":
         return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     return array[:, None] if array.ndim == 1 else array
-
-
-def read_described_labels(described: Description, root: Path) -> np.ndarray:
-    """The labels of the training samples, int64 ``[m]``; zeros for regression data."""
-    place = _verified(described, root)
-    if described.classes is None:
-        return np.zeros(described.train_samples, np.int64)
-    return as_targets(read_arrays(place, ["y_train"])["y_train"]).astype(np.int64)
-
-
-def read_described_owners(described: Description, root: Path) -> np.ndarray:
-    """The owner of each training sample, ``[m]``."""
-    return read_arrays(_verified(described, root), [OWNER])[OWNER]
 
 
 def check_content(dataset: str, root: Path) -> None:

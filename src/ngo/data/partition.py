@@ -36,13 +36,14 @@ class Rule:
 
     # (m, n, **fields) → the smallest number of samples that a worker can get out of m; None if it
     # depends on the draw.
-    smallest_share: Callable[..., int] | None
+    smallest_share: Callable[..., int] | None = None
 
-    # (m, n, **fields) → the largest number of samples, out of m, that can get an owner.
-    owned: Callable[..., int]
+    # (m, n, **fields) → the largest number of samples, out of m, that can get an owner: by default
+    # all.
+    owned: Callable[..., int] = lambda m, n, **fields: m
 
     # Whether the rule needs a data set with classes.
-    by_label: bool
+    by_label: bool = False
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -59,22 +60,15 @@ class Rule:
 def partition(
     name: str,
     *,
-    smallest_share: Callable[..., int] | None = None,
-    owned: Callable[..., int] = lambda m, n, **fields: m,
-    by_label: bool = False,
     options: Options | None = None,
     version: int = 1,
+    **facts: Any,
 ) -> Callable[[Assign], Assign]:
-    """Register the decorated function as a rule. The arguments are those of ``Rule``.
+    """Register the decorated function as a rule. ``facts`` are those of ``Rule``.
 
-    By default, every sample has an owner. ``options`` are fields of a run that it adds. ``version``
-    is raised when its results change.
+    ``options`` are fields of a run that it adds. ``version`` is raised when its results change.
     """
-
-    def entry(assign: Assign, declared: tuple[str, ...]) -> Rule:
-        return Rule(assign, smallest_share, owned, by_label)
-
-    return registers(PARTITIONS, name, entry, options, version)
+    return registers(PARTITIONS, name, lambda assign, _: Rule(assign, **facts), options, version)
 
 
 # What is done where a worker owns fewer samples than a batch has: the run is refused, or samples
@@ -158,11 +152,7 @@ def owners(dataset: str) -> Callable[[Read], Read]:
 
     The array has the owner of each training sample, as a name or a number.
     """
-
-    def register(read: Read) -> Read:
-        return OWNERS.add(dataset, read, definition=read)
-
-    return register
+    return registers(OWNERS, dataset, lambda read, _: read)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -22,6 +23,11 @@ class _Other(Exception):
     """The module is not such a chain."""
 
 
+def _require(right: object) -> None:
+    if not right:
+        raise _Other
+
+
 def find_chain(workers: Workers) -> Chain | None:
     """The chain that all workers' modules are; None if they are not one.
 
@@ -35,18 +41,11 @@ def find_chain(workers: Workers) -> Chain | None:
     if torch.nn.modules.module._has_any_global_hook() or not available():
         return None
     try:
-        readers = [
-            _Reader(module, workers.input_shape, generator)
-            for module, generator in zip(workers.modules[:2], workers.generators, strict=False)
-        ]
+        pairs = zip(workers.modules, workers.generators, strict=True)
+        readers = [_Reader(*pair, workers.input_shape) for pair in islice(pairs, 2)]
         first = readers[0]
         loss = _loss(workers, first)
-        if any(
-            bytes(a) != bytes(b)
-            for r in readers
-            for a, b in zip(r.layers, first.layers, strict=True)
-        ):
-            return None
+        _require(len({b"".join(map(bytes, reader.layers)) for reader in readers}) == 1)
     except (_Other, ValueError):
         return None
     return Chain(
@@ -78,7 +77,7 @@ class _Reader:
     """Reads the layers of a module; raises _Other at what is not known."""
 
     def __init__(
-        self, module: nn.Module, input_shape: Sequence[int], generator: torch.Generator
+        self, module: nn.Module, generator: torch.Generator, input_shape: Sequence[int]
     ) -> None:
         self.shape = tuple(input_shape)  # of one sample, after the layers so far
         self.layers: list[Layer] = []
@@ -89,40 +88,27 @@ class _Reader:
         self._drawn = 0
         total = 0
         for parameter in module.parameters():
-            plain = parameter.requires_grad and parameter.dtype == torch.float32
-            if not plain or parameter._backward_hooks or parameter._post_accumulate_grad_hooks:
-                raise _Other
+            _require(parameter.requires_grad and parameter.dtype == torch.float32)
+            _require(not (parameter._backward_hooks or parameter._post_accumulate_grad_hooks))
             self._starts[id(parameter)] = total
             total += parameter.numel()
         for layer in module.modules():
-            if "forward" in vars(layer) or any(getattr(layer, name) for name in HOOKS):
-                raise _Other
+            _require("forward" not in vars(layer))
+            _require(not any(getattr(layer, name) for name in HOOKS))
         self._read(module)
-        if self._starts or not total:  # a parameter that no layer has, or none at all
-            raise _Other
+        _require(total and not self._starts)  # no parameter, or one that no layer has
 
     def _read(self, module: nn.Module) -> None:
-        if isinstance(module, VAE):
-            if type(module) is not VAE:
-                raise _Other
-            self._read(module.encoder)
-            self._gaussian_code(module)
-            self._read(module.decoder)
-            return
         leaves: list[Any] = list(_leaves(module))
         while leaves:
-            if self.normalised:
-                raise _Other
-            kinds = [type(leaf) for leaf in leaves[:3]]
-            if kinds[0] is nn.Conv2d and _is_pool_relu(leaves[1:3]):
-                self._conv_pool_relu(leaves[0])
-                del leaves[:3]
-                continue
+            _require(not self.normalised)
             leaf = leaves.pop(0)
-            read = READERS.get(kinds[0])
-            if read is None:
-                raise _Other
-            read(self, leaf)
+            if type(leaf) is nn.Conv2d and _is_pool_relu(leaves[:2]):
+                self._conv_pool_relu(leaf)
+                del leaves[:2]
+            else:
+                _require(type(leaf) in READERS)
+                READERS[type(leaf)](self, leaf)
 
     def _add(self, kind: str, shape: tuple[int, ...], **fields: float) -> None:
         """Append a layer whose output for a sample has this shape."""
@@ -135,25 +121,20 @@ class _Reader:
     def _parameters(self, layer: nn.Conv2d | nn.Linear) -> dict[str, int]:
         """Where the layer's weight and bias start; each parameter is taken once."""
         try:
-            starts = self._starts
-            weight = starts.pop(id(layer.weight))
-            return {
-                "weight": weight,
-                "bias": -1 if layer.bias is None else starts.pop(id(layer.bias)),
-            }
+            weight = self._starts.pop(id(layer.weight))
+            bias = -1 if layer.bias is None else self._starts.pop(id(layer.bias))
         except KeyError:
             raise _Other from None
+        return {"weight": weight, "bias": bias}
 
     def _conv_pool_relu(self, layer: nn.Conv2d) -> None:
-        if not kernels_fit(layer, self.shape):
-            raise _Other
+        _require(kernels_fit(layer, self.shape))
         out, _, k, _ = layer.weight.shape
         shape = (out, *((side - k + 1) // 2 for side in self.shape[1:]))
         self._add("conv_pool_relu", shape, out=out, k=k, **self._parameters(layer))
 
     def _linear(self, layer: nn.Linear) -> None:
-        if self.shape != (layer.in_features,):
-            raise _Other
+        _require(self.shape == (layer.in_features,))
         out = layer.out_features
         self._add("linear", (out,), out=out, **self._parameters(layer))
 
@@ -161,33 +142,29 @@ class _Reader:
         self._add("relu", self.shape)
 
     def _dropout(self, layer: Dropout) -> None:
-        if layer.generator is not self._generator or layer.source is not draw or self.is_vae:
-            raise _Other
+        _require(layer.generator is self._generator and layer.source is draw and not self.is_vae)
         draws = self.shape[0] if layer.channels else math.prod(self.shape)
         self._add("dropout", self.shape, draws=draws, keep=1 - layer.probability)
 
-    def _gaussian_code(self, module: VAE) -> None:
-        if module.generator is not self._generator or module.source is not draw:
-            raise _Other
-        latent = module.latent
-        if self.shape != (2 * latent,):
-            raise _Other
+    def _vae(self, layer: VAE) -> None:
+        _require(layer.generator is self._generator and layer.source is draw and self.is_vae)
+        self._read(layer.encoder)
+        latent = layer.latent
+        _require(self.shape == (2 * latent,))
         self._add("gaussian_code", (latent,), out=latent, draws=latent)
+        self._read(layer.decoder)
 
     def _flatten(self, layer: nn.Flatten) -> None:
-        if (layer.start_dim, layer.end_dim) != (1, -1):
-            raise _Other
+        _require((layer.start_dim, layer.end_dim) == (1, -1))
         self.shape = (math.prod(self.shape),)
 
     def _unflatten(self, layer: nn.Unflatten) -> None:
         sizes = layer.unflattened_size
-        if layer.dim != 1 or len(self.shape) != 1 or math.prod(sizes) != self.shape[0]:
-            raise _Other
+        _require(layer.dim == 1 and self.shape == (math.prod(sizes),))
         self.shape = tuple(sizes)
 
     def _log_softmax(self, layer: nn.LogSoftmax) -> None:
-        if layer.dim not in (1, -1) or len(self.shape) != 1:
-            raise _Other
+        _require(layer.dim in (1, -1) and len(self.shape) == 1)
         self.normalised = True  # cross entropy normalises
 
 
@@ -196,6 +173,7 @@ READERS: dict[type, Callable[[_Reader, Any], None]] = {
     nn.Linear: _Reader._linear,
     nn.ReLU: _Reader._relu,
     Dropout: _Reader._dropout,
+    VAE: _Reader._vae,
     nn.Flatten: _Reader._flatten,
     nn.Unflatten: _Reader._unflatten,
     nn.LogSoftmax: _Reader._log_softmax,

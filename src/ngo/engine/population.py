@@ -44,30 +44,21 @@ class WorkerModules(Sequence[nn.Module]):
     once use few of them. Modules are not built in several threads at once.
     """
 
-    def __init__(
-        self,
-        build: Callable[[int], nn.Module],
-        X: torch.Tensor,
-        G: torch.Tensor,
-        buffers: torch.Tensor,
-        counts: torch.Tensor,
-    ) -> None:
-        """``build(i)`` makes the module of row i."""
-        self._build, self._rows = build, (X, G, buffers, counts)
+    def __init__(self, build: Callable[[int], nn.Module], *rows: torch.Tensor) -> None:
+        """``build(i)`` makes the module of row i of ``X``, ``G``, ``buffers`` and ``counts``."""
+        self._build, self._rows = build, rows
         self._built: dict[int, nn.Module] = {}
 
     def move(self, *rows: torch.Tensor) -> None:
-        """Other memory for ``X``, ``G``, ``buffers`` and ``counts``, with the same numbers."""
-        self._rows = rows  # type: ignore[assignment]
+        """Other memory for these matrices, with the same numbers."""
+        self._rows = rows
         for i, module in self._built.items():
             bind(module, *(matrix[i] for matrix in rows))
 
     def __len__(self) -> int:
         return len(self._rows[0])
 
-    def __getitem__(self, i):  # type: ignore[no-untyped-def]  # an index or a slice
-        if isinstance(i, slice):
-            return [self[k] for k in range(*i.indices(len(self)))]
+    def __getitem__(self, i: int) -> nn.Module:  # type: ignore[override]  # no slices
         i = range(len(self))[i]
         if i not in self._built:
             module = self._build(i)
@@ -194,24 +185,18 @@ class Population:
         for k, i in enumerate(numbers):
             if (stream := INITIALIZATIONS[initialization](i)) is not None:
                 fill(named_tensors(build(self.generators[k], stream))[0], self.X[k])
-        self._consensus_row = torch.empty(d + width, device=device)
-        self._consensus_counts = torch.empty_like(self.counts[0])
-        bind(
-            self._consensus,
-            self._consensus_row[:d],
-            None,
-            self._consensus_row[d:],
-            self._consensus_counts,
-        )
+        row, counts = torch.empty(d + width, device=device), torch.empty_like(self.counts[0])
+        bind(self._consensus, row[:d], None, row[d:], counts)
+        self._consensus_row, self._consensus_counts = row, counts
         self._modules = WorkerModules(
             lambda i: build(self.generators[i]), self.X, self.G, self.buffers, self.counts
         )
         self.modules: Sequence[nn.Module] = self._modules
-        self.runs = 1
+        self.runs = 1  # whose workers they are
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._honest = honest
-        self.backend = backend
+        self.backend = backend  # ``auto`` replaces it by its choice
         self._gradients = build_backend(self, backend)
 
     def move(self, *rows: torch.Tensor) -> None:
@@ -242,9 +227,8 @@ class Population:
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
-        self.X.copy_(state["X"])
-        self.buffers.copy_(state["buffers"])
-        self.counts.copy_(state["counts"])
+        for name in ("X", "buffers", "counts"):
+            getattr(self, name).copy_(state[name])
         for generator, stream in zip(self.generators, state["streams"], strict=True):
             generator.set_state(stream.clone())  # set_state ignores where a view starts
 
@@ -280,17 +264,14 @@ class Population:
         agree = all(bool((rows[0] == rows).all()) for rows in matrices)
         asked = list(range(len(self.honest)) if workers is None else workers)
         apart = [] if agree else asked  # whose own models are evaluated
-        if self.chain is None:
-            sums = None
-            if self.X.is_cuda:
-                sums = self.batched_sums(consensus, apart, inputs, targets)
-            if sums is None:
-                models = [consensus, *(self.modules[i] for i in apart)]
-                sums = self.module_sums(models, inputs, targets)
-        else:
+        if self.chain is not None:
             X = self.X if len(apart) == self.n else self.X[apart]
             rows = [self._consensus_row[None, : self.d], *([X] if apart else [])]
             sums = [pair for X in rows for pair in self.chain.scores(X, inputs, targets)]
+        else:
+            by_vmap = self.X.is_cuda and self.batched_sums(consensus, apart, inputs, targets)
+            models = [consensus, *(self.modules[i] for i in apart)]
+            sums = by_vmap or self.module_sums(models, inputs, targets)
         samples = sum(len(chunk) for chunk in targets)
         losses = [loss / samples for loss, _ in sums]
         accuracies = [
@@ -411,16 +392,8 @@ class Stack:
         self.generators = [one for population in populations for one in population.generators]
         self.task, self.precision, self.input_shape = first.task, first.precision, first.input_shape
         self.threads, self.spread, self.chain = first.threads, first.spread, first.chain
+        self.n, self.views_of = sum(self._sizes), first.views_of
         self._gradients = build_backend(self, self.backend)
-
-    @property
-    def n(self) -> int:
-        """The number of workers."""
-        return sum(self._sizes)
-
-    def views_of(self, *rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], ...]:
-        """See ``Population.views_of``."""
-        return self._populations[0].views_of(*rows)
 
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> list[torch.Tensor]:

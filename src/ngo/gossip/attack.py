@@ -136,23 +136,25 @@ class Byzantine:
     def step(
         self, take: Take, X: Tensor, W: MixingMatrix, t: int, at: Tensor | None = None
     ) -> Tensor:
-        """The rows ``[n, d]`` of ``take`` (X, W, at), in which Byzantine workers send false rows.
+        """Take an exchange in which Byzantine workers send false rows; return the rows ``[n, d]``.
 
-        ``t`` numbers the exchange: false rows of one number have the same random draws. W is
-        symmetric. False rows, one for each edge from a Byzantine worker to an honest worker i, and
-        the true rows that Byzantine workers receive, are appended. Worker i has an edge with the
-        false row instead of the worker. What the step makes of the appended rows is dropped.
+        ``W`` is symmetric. ``t`` is the number of the exchange, on which the random draws depend.
+
+        ``take`` gets more rows than there are workers. There is a false row for each edge from a
+        Byzantine worker to an honest one, which takes the Byzantine worker's place on that edge.
+        There is a copy of each true row that a Byzantine worker receives. What ``take`` makes of
+        these rows is dropped.
         """
         i, j, h = W.receivers, W.senders, self._honest
-        lied, told = (i < h) & (j >= h), (i >= h) & (j < h)
+        lied, reported = (i < h) & (j >= h), (i >= h) & (j < h)
         seen = X if at is None else at
         lies = self._false_rows(seen, W, lied, t)
-        tellers, rows = j[told].unique(return_inverse=True)
+        honest, rows = j[reported].unique(return_inverse=True)
         sources = j.clone()
         sources[lied] = W.n + torch.arange(len(lies))
-        sources[told] = W.n + len(lies) + rows
-        apart = lied | told
-        more = len(lies) + len(tellers)
+        sources[reported] = W.n + len(lies) + rows
+        apart = lied | reported
+        more = len(lies) + len(honest)
         among = MixingMatrix(
             W.n + more,
             torch.cat([i, sources[apart]]),
@@ -160,7 +162,7 @@ class Byzantine:
             torch.cat([W.weights, W.weights[apart]]),
             torch.cat([W.diagonal, torch.ones(more).double()]),
         )
-        seen = torch.cat([seen, lies, seen[tellers.to(seen.device)]])
+        seen = torch.cat([seen, lies, seen[honest.to(seen.device)]])
         moved = seen if at is None else torch.cat([X, seen[W.n :]])
         return take(moved, among, seen)[: W.n]
 

@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable
 
 from ngo.common.lazy import np
-from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
-from ngo.gossip.spectrum import algebraic_connectivity, laplacian_range
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, laplacian_range
 
 # Starts and steps of the search for the largest two-cycle; with more, it finds no larger one.
 CYCLE_STARTS = 64
@@ -53,7 +52,7 @@ def finite_time_bound(
         raise ValueError(f"p is {p!r}; finite-time consensus needs p in [1/2, 1)")
     W = MixingMatrix.of(W)
     B = MixingMatrix(W.n, W.receivers, W.senders, W.weights ** (1 / p), W.diagonal)
-    connectivity = algebraic_connectivity(B)
+    connectivity, _ = laplacian_range(B)
     if connectivity < 1e-12:
         return math.inf
     span = V0 ** (1 - p) - V_end ** (1 - p)
@@ -117,7 +116,7 @@ def step_offset(mu: float, L: float, gamma: float = 0.0, W: Matrix | None = None
     requires max(5/β, 15 L/μ).
     """
     a = 16 * L / mu
-    return a if W is None else max(a, 5 / (1 - gamma * algebraic_connectivity(W)))
+    return a if W is None else max(a, 5 / (1 - gamma * laplacian_range(W)[0]))
 
 
 def sgd_bound(

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ngo.common.fields import Options, above, number, registers, whole, within
 from ngo.common.lazy import Run, Tensor, nn, np, torch
@@ -216,12 +217,8 @@ class RandomK(Codec):
 
     def _seeds(self) -> Tensor:
         """A seed for each row ``[n, 1]``, drawn from its stream."""
-        return torch.stack(
-            [
-                torch.randint(2**63 - 1, (1,), generator=stream, device=stream.device)
-                for stream in self.streams
-            ]
-        )
+        draw = partial(torch.randint, 2**63 - 1, (1,))
+        return torch.stack([draw(generator=each, device=each.device) for each in self.streams])
 
     def _indices(self, seeds: Tensor) -> Tensor:
         """The indices ``[n, k]`` drawn from the seeds ``[n, 1]``."""

@@ -164,18 +164,13 @@ def integrate(
     )
     if not solution.success:
         raise RuntimeError(f"the solver failed at t = {solution.y[-1, -1]:g}: {solution.message}")
-    reached = bool(solution.t_events[0].size)
     path = solution.sol(np.linspace(0, solution.t[-1], samples))
     r = r0 * np.exp(path[-2])
     directions = path[:-2] / np.linalg.norm(path[:-2], axis=0)
     states = (r * directions).T.reshape(samples, d, n).transpose(0, 2, 1) + mean
-    times = torch.from_numpy(path[-1].copy())
-    return Flow(
-        times,
-        torch.from_numpy(states),
-        torch.from_numpy(r**2),
-        float(times[-1]) if reached else None,
-    )
+    times, stacked, V = map(torch.from_numpy, (path[-1].copy(), states, r**2))
+    reached = solution.t_events[0].size > 0
+    return Flow(times, stacked, V, float(times[-1]) if reached else None)
 
 
 #: ``(X, W, at)`` → the state ``[n, d]`` after a round; the differences are those of ``at``.

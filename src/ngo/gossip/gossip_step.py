@@ -2,7 +2,7 @@
 
 Where γ is applied: here, and nowhere else for φ_p. ``gossip_step`` multiplies the pull along each
 edge by it, ``linear_step`` and ``mix`` the weights. Another coupling multiplies in its own function
-(``coupling``, ``robust_coupling``). Which value γ has in step t, ``step.Step.gamma`` says.
+(``coupling``). Which value γ has in step t, ``step.Step.gamma`` says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Mixing matrices, kept as the weights of edges: row i weighs what worker i receives."""
+"""Mixing matrices as the weights of edges, rules for these weights, and spectra.
+
+Row i of a mixing matrix weighs what worker i receives.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +34,14 @@ class MixingMatrix:
         weights: Tensor,
         diagonal: Tensor,
         *,
-        in_order: bool = False,
         blocks: int = 1,
     ) -> None:
         """The directed edges ``[e]``, each once, and the ``diagonal`` ``[n]``.
 
-        Edges that are not known to be ``in_order`` are put in order. There are none between
-        ``blocks`` of equal sizes.
+        Edges are put in order. There are none between ``blocks`` of equal sizes.
         """
-        if not in_order and not _ordered(n, receivers, senders):
+        keys = receivers * n + senders
+        if not (keys[1:] > keys[:-1]).all():
             order = torch.from_numpy(order_by(n, senders.numpy(), receivers.numpy()))
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
@@ -67,15 +69,8 @@ class MixingMatrix:
             torch.cat([getattr(W, name) for W in matrices])
             for name in ("receivers", "senders", "weights", "diagonal")
         )
-        return cls(
-            len(diagonal),
-            receivers + of,
-            senders + of,
-            weights,
-            diagonal,
-            in_order=True,
-            blocks=len(matrices),
-        )
+        edges = receivers + of, senders + of, weights
+        return cls(len(diagonal), *edges, diagonal, blocks=len(matrices))
 
     @property
     def n(self) -> int:
@@ -163,14 +158,8 @@ class MixingMatrix:
     def without(self, lost: Tensor) -> MixingMatrix:
         """W without the ``lost`` edges, a mask ``[edges]``; their weights go to their senders."""
         kept, back = ~lost, torch.bincount(self.senders[lost], self.weights[lost], self.n)
-        return MixingMatrix(
-            self.n,
-            self.receivers[kept],
-            self.senders[kept],
-            self.weights[kept],
-            self.diagonal + back,
-            in_order=True,
-        )
+        edges = self.receivers[kept], self.senders[kept], self.weights[kept]
+        return MixingMatrix(self.n, *edges, self.diagonal + back)
 
     def on(self, like: Tensor, name: str) -> Any:
         """``dense`` or an attribute, on the device of ``like`` and of its type; it is sent once."""
@@ -185,12 +174,6 @@ def _sent(value: Any, like: Tensor) -> Any:
     if isinstance(value, tuple):
         return tuple(_sent(part, like) for part in value)
     return sent(value.to(like.dtype) if value.is_floating_point() else value, like.device)
-
-
-def _ordered(n: int, first: Tensor, second: Tensor) -> bool:
-    """Whether the pairs (``first``, ``second``) are in ascending order, each once."""
-    keys = first * n + second
-    return bool((keys[1:] > keys[:-1]).all())
 
 
 def order_by(n: int, *keys: np.ndarray) -> np.ndarray:
@@ -253,7 +236,7 @@ def weighted(n: int, edges: Edges, rule: str = METROPOLIS) -> tuple[np.ndarray, 
 
 def mixing_of(n: int, edges: Edges, rule: str = METROPOLIS) -> MixingMatrix:
     """The matrix of ``weighted``."""
-    return MixingMatrix(n, *map(torch.from_numpy, weighted(n, edges, rule)), in_order=True)
+    return MixingMatrix(n, *map(torch.from_numpy, weighted(n, edges, rule)))
 
 
 def mixing_matrix(graph: nx.Graph) -> Tensor:
@@ -344,3 +327,73 @@ def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
         pairs = pairs[np.unique(keys, return_index=True)[1]]
     loops = pairs[:, 0] == pairs[:, 1]
     return pairs[~loops] if loops.any() else pairs
+
+
+# Spectra of mixing matrices and Laplacians are dense: O(n³) time and O(n²) memory.
+
+#: The entry below which a power of a matrix counts as 0.
+SMALLEST = 1e-10
+
+
+def spectral_gap(W: Matrix) -> float:
+    """1 − the second largest modulus of the eigenvalues of a mixing matrix (Table S1).
+
+    For a symmetric matrix with eigenvalues 1 = λ₁ ≥ … ≥ λ_n it is 1 − max(|λ₂|, |λ_n|).
+    """
+    W = MixingMatrix.of(W)
+    if W.n == 1:
+        return 1.0
+    values = (torch.linalg.eigvalsh if not _asymmetry(W) else torch.linalg.eigvals)(W.dense())
+    return float(1 - values.abs().sort().values[-2])
+
+
+def effective_neighbours(matrices: Sequence[Matrix], decay: float) -> float:
+    """The effective number of neighbours n_W(γ) at the ``decay`` γ in [0, 1).
+
+    All workers walk at random, x ← W(√γ x + ξ) with ξ ~ N(0, I). n_W(γ) is how many times smaller
+    their variance is in the limit than that of a worker alone, 1/(1 − γ) (Vogels et al. 2022,
+    Section 3). For a symmetric W with the eigenvalues λᵢ, it is 1/(1 − γ) / mean(λᵢ²/(1 − γλᵢ²)):
+    n for the complete graph, 1 without edges; on a connected graph it grows with γ, from the number
+    of neighbours of a step to n.
+
+    ``matrices`` are those of one period, used in turn; the variance is the mean over the period.
+    NaN if they do not conserve the mean both ways (not doubly stochastic), as the walk needs.
+    """
+    every = [MixingMatrix.of(W) for W in matrices]
+    if len(every) == 1 and not _asymmetry(every[0]):
+        squares = torch.linalg.eigvalsh(every[0].dense()).square()
+        return float(1 / (1 - decay) / (squares / (1 - decay * squares)).mean())
+    dense = [W.dense() for W in every]
+    if any((W.sum(k) - 1).abs().max() > TOLERANCE for W in dense for k in (0, 1)):
+        return float("nan")
+    one = torch.eye(every[0].n, dtype=torch.float64)
+
+    def step(S: Tensor, W: Tensor) -> Tensor:
+        return W @ (decay * S + one) @ W.T
+
+    # Over one period, S ← A S Aᵀ + C. The limit is the sum of all Aᵏ C Aᵏᵀ, by doubling.
+    A, S = one, torch.zeros_like(one)
+    for W in dense:
+        A, S = decay**0.5 * W @ A, step(S, W)
+    while A.abs().max() > SMALLEST:
+        A, S = A @ A, S + A @ S @ A.T
+    traces = [(S := step(S, W)).trace() for W in dense]
+    return float(1 / (1 - decay) / (torch.stack(traces).mean() / every[0].n))
+
+
+def laplacian(W: Matrix) -> Tensor:
+    """L = D − W of a symmetric weight matrix, dense ``[n, n]``; D holds its row sums."""
+    if isinstance(W, MixingMatrix):
+        W = W.dense()
+    return torch.diag(W.sum(1)) - W
+
+
+def algebraic_connectivity(W: Matrix) -> float:
+    """λ₂ of the Laplacian of ``W``: its second smallest eigenvalue, 0 on a disconnected graph."""
+    return laplacian_range(W)[0]
+
+
+def laplacian_range(W: Matrix) -> tuple[float, float]:
+    """λ₂ and λ_n of the Laplacian of a symmetric ``W``: the second smallest, and the largest."""
+    values = torch.linalg.eigvalsh(laplacian(W))
+    return float(values[1]), float(values[-1])

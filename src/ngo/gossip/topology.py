@@ -1,7 +1,7 @@
 """Topologies: who exchanges models with whom, exchange by exchange.
 
 A topology is a function that returns edges, or a mixing matrix; weights, networkx graphs and
-spectra follow from it (see ``mixing_matrix`` and ``spectrum``).
+spectra follow from it (see ``mixing_matrix``).
 """
 
 from __future__ import annotations

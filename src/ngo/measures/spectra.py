@@ -10,7 +10,7 @@ from ngo.common.fields import above, at_least, choice, number, whole, within
 from ngo.common.lazy import Table, pd
 from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
-from ngo.gossip.spectrum import spectral_gap
+from ngo.gossip.mixing_matrix import spectral_gap
 from ngo.gossip.topology import Mixing
 from ngo.measures.measurement import Case, measured, measurement
 from verdicts import estimate

@@ -1,7 +1,7 @@
 """Models: functions that build a module, with the shape of its input and its task.
 
-Those of the supplement's tables, ResNet-18, and small language models. Layers are imported inside
-a function, so that names can be checked without torch.
+Those of the supplement's tables, ResNet-18, and small language models. Layers are imported when a
+module is built, so that names can be checked without torch.
 """
 
 from __future__ import annotations
@@ -10,9 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ngo.common.fields import registers
 from ngo.common.lazy import nn, torch
 from ngo.common.registries import MODELS
 from ngo.data.sets.synthetic import CHARACTERS, LENGTH
+from verdicts.lazy import Library
+
+# Both import torch.
+layers, transformer = map(Library, ("ngo.models.layers", "ngo.models.transformer"))
 
 Build: TypeAlias = "Callable[[torch.Generator], nn.Module]"
 
@@ -49,12 +54,7 @@ def model(name: str, *, version: int = 1, **facts: Any) -> Callable[[Build], Bui
 
     ``version`` is raised when its results change.
     """
-
-    def register(build: Build) -> Build:
-        MODELS.add(name, Model(build, **facts), definition=build, version=version)
-        return build
-
-    return register
+    return registers(MODELS, name, lambda build, _: Model(build, **facts), version=version)
 
 
 @model("mnist_cnn", input_shape=(1, 28, 28), task="classification", chunk=1000, cpu_chunk=64)
@@ -63,16 +63,14 @@ def mnist_cnn(generator: torch.Generator) -> nn.Module:
 
     The table's second "dropout2d" acts on a flat vector, so it is plain dropout.
     """
-    from ngo.models.layers import ConvPoolReLU2d, Dropout
-
     return nn.Sequential(
-        ConvPoolReLU2d(1, 10, 5),
-        Dropout(generator, channels=True),
-        ConvPoolReLU2d(10, 20, 5),
+        layers.ConvPoolReLU2d(1, 10, 5),
+        layers.Dropout(generator, channels=True),
+        layers.ConvPoolReLU2d(10, 20, 5),
         nn.Flatten(),
         nn.Linear(320, 50),
         nn.ReLU(),
-        Dropout(generator),
+        layers.Dropout(generator),
         nn.Linear(50, 10),
         nn.LogSoftmax(1),
     )
@@ -84,9 +82,7 @@ def mnist_fc(generator: torch.Generator) -> nn.Module:
 
     The original appendix (Table A1) gives no sizes; 784 → 200 → 10 with ReLU is assumed.
     """
-    from ngo.models.layers import fully_connected
-
-    return nn.Sequential(nn.Flatten(), *fully_connected(784, 200, 10))
+    return nn.Sequential(nn.Flatten(), *layers.fully_connected(784, 200, 10))
 
 
 @model("cifar10_cnn", input_shape=(3, 32, 32), task="classification", chunk=1000, cpu_chunk=64)
@@ -108,13 +104,11 @@ def cifar100_cnn(generator: torch.Generator) -> nn.Module:
 
 
 def _cifar_cnn(classes: int) -> nn.Module:
-    from ngo.models.layers import ConvPoolReLU2d, fully_connected
-
     return nn.Sequential(
-        ConvPoolReLU2d(3, 6, 5),
-        ConvPoolReLU2d(6, 16, 5),
+        layers.ConvPoolReLU2d(3, 6, 5),
+        layers.ConvPoolReLU2d(6, 16, 5),
         nn.Flatten(),
-        *fully_connected(400, 120, 84, classes),
+        *layers.fully_connected(400, 120, 84, classes),
     )
 
 
@@ -156,11 +150,9 @@ def mnist_vae_20(generator: torch.Generator) -> nn.Module:
 
 
 def _mnist_vae(codes: int, generator: torch.Generator) -> nn.Module:
-    from ngo.models.layers import VAE, fully_connected
-
-    return VAE(
-        nn.Sequential(nn.Flatten(), *fully_connected(784, 512, 256, 2 * codes)),
-        nn.Sequential(*fully_connected(codes, 256, 512, 784), nn.Unflatten(1, (1, 28, 28))),
+    return layers.VAE(
+        nn.Sequential(nn.Flatten(), *layers.fully_connected(784, 512, 256, 2 * codes)),
+        nn.Sequential(*layers.fully_connected(codes, 256, 512, 784), nn.Unflatten(1, (1, 28, 28))),
         codes,
         generator,
     )
@@ -174,7 +166,6 @@ def cifar10_vae(generator: torch.Generator) -> nn.Module:
     logit's first index is the value, its second the colour. Batch normalization needs batches of 2
     or more in training.
     """
-    from ngo.models.layers import VAE
 
     def conv(inputs: int, outputs: int, stride: int) -> nn.Module:
         return nn.Conv2d(inputs, outputs, 3, stride, padding=1)
@@ -205,7 +196,7 @@ def cifar10_vae(generator: torch.Generator) -> nn.Module:
         deconv(16, 768, stride=2),
         nn.Unflatten(1, (256, 3)),
     )
-    return VAE(encoder, decoder, CIFAR_CODES, generator)
+    return layers.VAE(encoder, decoder, CIFAR_CODES, generator)
 
 
 @model("toy_net", input_shape=(1,), task="regression")
@@ -215,9 +206,7 @@ def toy_net(generator: torch.Generator) -> nn.Module:
     1 → 64 → 64 → 1. The paper draws a ReLU at the end, which cannot fit the negative half of a
     sine; here the last layer is linear.
     """
-    from ngo.models.layers import fully_connected
-
-    return nn.Sequential(*fully_connected(1, 64, 64, 1))
+    return nn.Sequential(*layers.fully_connected(1, 64, 64, 1))
 
 
 @model("linear", input_shape=(10,), task="regression")
@@ -247,12 +236,8 @@ def gpt_char_lora(generator: torch.Generator) -> nn.Module:
 
     The frozen weights are a run's initial ones, the same for all its workers.
     """
-    from ngo.models.transformer import with_lora
-
-    return with_lora(_gpt(width=32, heads=2), RANK)
+    return transformer.with_lora(_gpt(width=32, heads=2), RANK)
 
 
 def _gpt(width: int, heads: int) -> nn.Module:
-    from ngo.models.transformer import Transformer
-
-    return Transformer(CHARACTERS, LENGTH, width=width, layers=2, heads=heads)
+    return transformer.Transformer(CHARACTERS, LENGTH, width=width, layers=2, heads=heads)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ngo.common.fields import registers
 from ngo.common.lazy import Tensor, nn, torch
 from ngo.common.registries import TASKS
 from ngo.data.dataset import Dataset
@@ -41,25 +42,24 @@ class Task:
     at_once: bool = False
 
 
+def normalised_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:
+    """Normalised images, or unchanged float inputs, and their targets."""
+    return data.normalised(inputs), targets
+
+
 def task(
     name: str,
     *,
-    batch: MakeBatch | None = None,
+    batch: MakeBatch = normalised_batch,
     score: PerSample | None = None,
     labelled: bool = True,
     version: int = 1,
 ) -> Callable[[PerSample], PerSample]:
     """Register the decorated function as the loss of a task. The arguments are those of ``Task``.
 
-    ``batch`` is ``normalised_batch`` by default. ``version`` is raised when its results change.
+    ``version`` is raised when its results change.
     """
-
-    def register(loss: PerSample) -> PerSample:
-        entry = Task(batch or normalised_batch, loss, score, labelled)
-        TASKS.add(name, entry, definition=loss, version=version)
-        return loss
-
-    return register
+    return registers(TASKS, name, lambda loss, _: Task(batch, loss, score, labelled), None, version)
 
 
 def over_tensors(call: Callable[..., Any], *outputs: Any) -> Any:
@@ -77,23 +77,18 @@ def over_tensors(call: Callable[..., Any], *outputs: Any) -> Any:
     return first
 
 
-def normalised_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:
-    """Normalised images, or unchanged float inputs, and their targets."""
-    return data.normalised(inputs), targets
-
-
 def correct(outputs: Tensor, targets: Tensor) -> Tensor:
     """Whether the largest output is that of the target class, ``[b]``."""
     return outputs.argmax(1) == targets
 
 
-@task("classification", batch=normalised_batch, score=correct)
+@task("classification", score=correct)
 def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
     """Cross entropy ``[b]`` of logits, or of log-probabilities (which are logits), ``[b, k]``."""
     return nn.functional.cross_entropy(outputs, targets, reduction="none")
 
 
-@task("regression", batch=normalised_batch, labelled=False)
+@task("regression", labelled=False)
 def squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
     """Squared error ``[b]`` of ``[b, …]``: the mean over all numbers of a sample."""
     return (outputs - targets).square().reshape(len(targets), -1).mean(1)

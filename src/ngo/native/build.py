@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from ngo.common.files import atomic_file, hashed, writable_folder
 from ngo.common.lazy import torch
@@ -63,15 +64,28 @@ def build() -> str | None:
     return _build() if available() else None
 
 
-def function(name: str, arguments: Sequence[type], result: type | None = None) -> ctypes._CFuncPtr:
-    """The C function ``name``, by default without a result; the library must be available.
+POINTER, SIZE, DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+NUMBERS = {int: SIZE, float: DOUBLE}
 
-    Calls release the interpreter lock, so that threads run in parallel.
+
+def call(name: str, *arguments: Any, result: type | None = None) -> Any:
+    """The result of a C function of this library, by default none; the library must be available.
+
+    A tensor or an array goes as the address of its data, an int as an int64, a float as a double,
+    and None as a null pointer; values of ctypes go as they are. The interpreter lock is released
+    meanwhile, so that threads run in parallel.
     """
     compiled = getattr(library(), name)
-    if compiled.argtypes is None:
-        compiled.argtypes, compiled.restype = arguments, result
-    return compiled
+    compiled.restype = result
+    return compiled(*map(_argument, arguments))
+
+
+def _argument(value: Any) -> Any:
+    if type(value) in NUMBERS:
+        return NUMBERS[type(value)](value)
+    if hasattr(value, "data_ptr"):
+        return POINTER(value.data_ptr())
+    return getattr(value, "ctypes", value)  # an array's address
 
 
 @cache
@@ -144,21 +158,14 @@ def _processor() -> str:
     return "\n".join(dict.fromkeys(line for line in lines if line.startswith(facts)))
 
 
-POINTER, SIZE, DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
-
-
-def check_tensor(
-    name: str, x: torch.Tensor, shape: tuple[int, ...], dtype: torch.dtype | None = None
+def check_tensors(
+    shape: tuple[int, ...], dtype: torch.dtype | None = None, **tensors: torch.Tensor
 ) -> None:
-    """Raise ValueError unless ``x`` is a contiguous CPU tensor of this shape and type (float32)."""
+    """Raise ValueError unless these are contiguous CPU tensors of this shape and type (float32)."""
     dtype = dtype or torch.float32
-    if x.shape != shape or x.dtype != dtype or not (x.is_cpu and x.is_contiguous()):
-        raise ValueError(
-            f"{name} must be a contiguous {dtype} {list(shape)} on the CPU; it is a "
-            f"{'' if x.is_contiguous() else 'strided '}{x.dtype} {list(x.shape)} on {x.device}"
-        )
-
-
-def pointers(*tensors: torch.Tensor | None) -> list[int | None]:
-    """The addresses of the tensors' data; None for None."""
-    return [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+    for name, x in tensors.items():
+        if x.shape != shape or x.dtype != dtype or not (x.is_cpu and x.is_contiguous()):
+            raise ValueError(
+                f"{name} must be a contiguous {dtype} {list(shape)} on the CPU; it is a "
+                f"{'' if x.is_contiguous() else 'strided '}{x.dtype} {list(x.shape)} on {x.device}"
+            )

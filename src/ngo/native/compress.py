@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from ngo.common.lazy import torch
 from ngo.native import build
-from ngo.native.build import POINTER, SIZE, check_tensor, pointers
+from ngo.native.build import POINTER, check_tensors
 from ngo.native.threads import Map, in_order, share
-
-ROWS = [POINTER, POINTER, SIZE, SIZE, SIZE]
-ADD_SIGNS = [*ROWS, *[POINTER] * 2]
-ROW_SUMS = [*ROWS, *[POINTER] * 3]
-ROUND = [*ROWS, SIZE, ctypes.c_float, *[POINTER] * 2, ctypes.c_uint8, *[POINTER] * 3]
-LARGEST = [*ROWS, SIZE, *[POINTER] * 3]
 
 STATE_BYTES = 5056  # of torch's generator on a CPU
 
@@ -28,14 +22,14 @@ STATE_BYTES = 5056  # of torch's generator on a CPU
 def row_sums(z: torch.Tensor) -> torch.Tensor:
     """Σ|z| and Σz² of each row, float64 ``[n, 2]``."""
     sums = z.new_empty(len(z), 2, dtype=torch.float64)
-    _run("ngo_row_sums", ROW_SUMS, in_order, z, torch.zeros_like(z[:1]), *pointers(sums))
+    _run("ngo_row_sums", in_order, z, torch.zeros_like(z[:1]), sums)
     return sums
 
 
 def add_signs(x: torch.Tensor, h: torch.Tensor, *, spread: Map) -> None:
     """Let h be h + sign(z) · mean|z|, with sign(0) = 1."""
-    check_tensor("h", h, tuple(x.shape))
-    _run("ngo_add_signs", ADD_SIGNS, spread, x, h)
+    check_tensors(tuple(x.shape), h=h)
+    _run("ngo_add_signs", spread, x, h)
 
 
 def codes(z: torch.Tensor, levels: int, streams: Sequence[torch.Generator]) -> torch.Tensor:
@@ -63,7 +57,7 @@ def add_rounded(
     Rows whose squares exceed the range of their type, or fall below it, do not change, nor do their
     streams. Returns these rows.
     """
-    check_tensor("h", h, tuple(x.shape))
+    check_tensors(tuple(x.shape), h=h)
     done = _round(x, h, levels, divisor, streams, None, spread)
     return (done == 0).nonzero().flatten().tolist()
 
@@ -81,10 +75,10 @@ def _round(
         raise ValueError(f"there must be a stream for each of {len(x)} rows, not {len(streams)}")
     done = x.new_empty(len(x), dtype=torch.uint8)
     states = [stream.get_state() for stream in streams]
-    addresses = (POINTER * len(states))(*pointers(*states))
-    code = (*pointers(rounded), 1 << levels.bit_length())
-    rounding = (levels, divisor, addresses, *code, *pointers(done))
-    _run("ngo_round_at_random", ROUND, spread, x, h, *rounding)
+    addresses = (POINTER * len(states))(*(state.data_ptr() for state in states))
+    negative = ctypes.c_uint8(1 << levels.bit_length())
+    rounding = levels, ctypes.c_float(divisor), addresses, rounded, negative, done
+    _run("ngo_round_at_random", spread, x, h, *rounding)
     for stream, state in zip(streams, states, strict=True):
         stream.set_state(state)
     return done
@@ -111,7 +105,7 @@ def largest(x: torch.Tensor, h: torch.Tensor, k: int, *, spread: Map = in_order)
     if not 1 <= k <= x.shape[1]:
         raise ValueError(f"k must be from 1 to {x.shape[1]}; it is {k}")
     indices = x.new_empty(len(x), k, dtype=torch.int64)
-    _run("ngo_largest", LARGEST, spread, x, h, k, *pointers(indices))
+    _run("ngo_largest", spread, x, h, k, indices)
     return indices
 
 
@@ -121,19 +115,17 @@ def add_entries(x: torch.Tensor, h: torch.Tensor, indices: torch.Tensor, *, spre
     An index that is no column raises ValueError.
     """
     (n, d), k = x.shape, indices.shape[1]
-    check_tensor("h", h, (n, d))
-    check_tensor("indices", indices, (n, k), torch.int64)
+    check_tensors((n, d), h=h)
+    check_tensors((n, k), torch.int64, indices=indices)
     if indices.numel() and not 0 <= indices.min() <= indices.max() < d:
         raise ValueError(f"indices must be from 0 to {d - 1}")
-    _run("ngo_add_entries", LARGEST, spread, x, h, k, *pointers(indices))
+    _run("ngo_add_entries", spread, x, h, k, indices)
 
 
-def _run(
-    name: str, types: Sequence[type], spread: Map, x: torch.Tensor, h: torch.Tensor, *others: Any
-) -> None:
+def _run(name: str, spread: Map, x: torch.Tensor, h: torch.Tensor, *others: Any) -> None:
     """Call a function of the library in each thread."""
     n, d = x.shape
-    check_tensor("x", x, (n, d))
-    check_tensor("h", h, (1 if len(h) == 1 else n, d))
-    rows = (*pointers(x, h), 0 if len(h) == 1 else d, n, d)
-    share(partial(build.function(name, types), *rows, *others), n * d, 2 * d, spread)
+    check_tensors((n, d), x=x)
+    check_tensors((1 if len(h) == 1 else n, d), h=h)
+    rows = x, h, 0 if len(h) == 1 else d, n, d
+    share(name, *rows, *others, elements=n * d, work=2 * d, spread=spread)

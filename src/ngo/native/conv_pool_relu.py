@@ -7,15 +7,13 @@ raise ValueError.
 from __future__ import annotations
 
 from ngo.common.lazy import torch
-from ngo.native.build import POINTER, SIZE, check_tensor, function, pointers
+from ngo.native.build import SIZE, call, check_tensors
 
 KERNEL_SIZES = (3, 5)  # the C files are compiled for these
 
 # Elements of one row of a tile of the convolution's output. A tile of this size and its inputs fit
 # into a core's first-level cache.
 TILE = 512
-
-FORWARD = [*[POINTER] * 6, *[SIZE] * 7]
 
 
 def conv_pool_relu(
@@ -29,14 +27,13 @@ def conv_pool_relu(
     is 0.
     """
     channels, h, w, b, out, k = sizes_of(x, weight)
-    check_tensor("bias", bias, (out,))
+    check_tensors((out,), bias=bias)
     y = x.new_empty(out, (h - k + 1) // 2, (w - k + 1) // 2, b)
     which = y.new_empty(y.shape, dtype=torch.uint8)
     tile = max(1, TILE // max(1, b))
     workspace = x.new_empty(4 * out * tile * b)
-    function("ngo_conv_pool_relu", FORWARD)(
-        *pointers(x, weight, bias, y, which, workspace), tile, b, channels, h, w, out, k
-    )
+    tensors = x, weight, bias, y, which, workspace
+    call("ngo_conv_pool_relu", *tensors, tile, b, channels, h, w, out, k)
     return y, which
 
 
@@ -44,17 +41,14 @@ def sizes_of(x: torch.Tensor, weight: torch.Tensor) -> tuple[int, ...]:
     """Input channels, height, width, batch size, output channels and kernel size, checked."""
     channels, h, w, b = x.shape
     out, k, _, _ = weight.shape
-    check_tensor("x", x, (channels, h, w, b))
-    check_tensor("weight", weight, (out, k, k, channels))
+    check_tensors((channels, h, w, b), x=x)
+    check_tensors((out, k, k, channels), weight=weight)
     if k not in KERNEL_SIZES or min(h, w) < k:
         raise ValueError(
             f"kernel size must be one of {KERNEL_SIZES} and at most {min(h, w)}, the smaller side "
             f"of the image; it is {k}"
         )
     return channels, h, w, b, out, k
-
-
-BACKWARD = [*[POINTER] * 8, *[SIZE] * 6]
 
 
 def conv_pool_relu_backward(
@@ -73,14 +67,12 @@ def conv_pool_relu_backward(
     """
     channels, h, w, b, out, k = sizes_of(x, weight)
     pooled = (out, (h - k + 1) // 2, (w - k + 1) // 2, b)
-    check_tensor("which", which, pooled, torch.uint8)
-    check_tensor("gradient", gradient, pooled)
+    check_tensors(pooled, torch.uint8, which=which)
+    check_tensors(pooled, gradient=gradient)
     dx = x.new_empty(x.shape) if of_input else None
     dw, db = x.new_empty(weight.shape), x.new_empty(out)
     sizes = b, channels, h, w, out, k
-    count = function("ngo_conv_pool_relu_backward_workspace", [SIZE] * 6, SIZE)(*sizes)
-    workspace = x.new_empty(count)
-    function("ngo_conv_pool_relu_backward", BACKWARD)(
-        *pointers(x, weight, which, gradient, dx, dw, db, workspace), *sizes
-    )
+    workspace = x.new_empty(call("ngo_conv_pool_relu_backward_workspace", *sizes, result=SIZE))
+    tensors = x, weight, which, gradient, dx, dw, db, workspace
+    call("ngo_conv_pool_relu_backward", *tensors, *sizes)
     return dx, dw, db

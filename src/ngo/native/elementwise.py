@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from ngo.common.lazy import torch
 from ngo.native import build
 from ngo.native.build import POINTER, SIZE
 from ngo.native.threads import Map, share
-
-ARGUMENTS = [POINTER, SIZE, POINTER, *[SIZE] * 3, *[POINTER] * 2]
 
 # The order is that of elementwise.c.
 ADD, SUBTRACT, MULTIPLY, DIVIDE, MULTIPLY_ADD, SQUARE_ROOT = range(6)
@@ -51,10 +48,9 @@ def elementwise(*chains: Chain, spread: Map) -> None:
     operands = (_Argument * len(recording.operands))(*recording.operands)
     flat = all(x.shape[1] == d and x.is_contiguous() for x in tensors)
     sizes = len(operands), *((1, n * d) if flat else (n, d))
-    step = partial(
-        build.function("ngo_elementwise", ARGUMENTS), program, len(program), operands, *sizes
-    )
-    share(step, n * d, len(operands) * build.constant("ngo_elementwise_block"), spread)
+    work = len(operands) * build.constant("ngo_elementwise_block")
+    arguments = program, len(program), operands, *sizes
+    share("ngo_elementwise", *arguments, elements=n * d, work=work, spread=spread)
 
 
 def _fit(tensors: Sequence[torch.Tensor]) -> bool:
@@ -97,20 +93,12 @@ class _Recording:
         return len(self.operands) - 1
 
 
-def _into_new(operation: int) -> Callable[..., _Recorded]:
-    """A method that records the operation, with a new operand for its result."""
+def _recorded(operation: int, *, in_place: bool = False) -> Callable[..., _Recorded]:
+    """A method that records the operation; its result is a new operand unless it is in place."""
 
     def method(self: _Recorded, *values: _Recorded | float) -> _Recorded:
-        return self.recording.record(self.recording.operand(), operation, self, *values)
-
-    return method
-
-
-def _in_place(operation: int) -> Callable[..., _Recorded]:
-    """A method that records the operation in place."""
-
-    def method(self: _Recorded, *values: _Recorded | float) -> _Recorded:
-        return self.recording.record(self, operation, self, *values)
+        out = self if in_place else self.recording.operand()
+        return self.recording.record(out, operation, self, *values)
 
     return method
 
@@ -121,10 +109,10 @@ class _Recorded:
     def __init__(self, recording: _Recording, place: int) -> None:
         self.recording, self.place = recording, place
 
-    __add__, __sub__ = _into_new(ADD), _into_new(SUBTRACT)
-    __mul__, __truediv__ = _into_new(MULTIPLY), _into_new(DIVIDE)
-    sqrt, mul_, div_ = _into_new(SQUARE_ROOT), _in_place(MULTIPLY), _in_place(DIVIDE)
-    _multiply_add = _in_place(MULTIPLY_ADD)
+    __add__, __sub__, __mul__ = map(_recorded, (ADD, SUBTRACT, MULTIPLY))
+    __truediv__, sqrt = map(_recorded, (DIVIDE, SQUARE_ROOT))
+    mul_, div_ = _recorded(MULTIPLY, in_place=True), _recorded(DIVIDE, in_place=True)
+    _multiply_add = _recorded(MULTIPLY_ADD, in_place=True)
 
     def copy_(self, other: _Recorded) -> _Recorded:
         return self.recording.record(self, MULTIPLY, other, 1.0)

@@ -8,18 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 from ngo.common.lazy import torch
-from ngo.native.build import DOUBLE, POINTER, SIZE, check_tensor, constant, function, pointers
+from ngo.native.build import check_tensors, constant
 from ngo.native.threads import Map, in_order, share
-
-PULLS = [
-    *[POINTER] * 6, SIZE, *[DOUBLE] * 2, SIZE, DOUBLE, POINTER, SIZE, DOUBLE, *[SIZE] * 2,
-    *[POINTER] * 2,
-]  # fmt: skip
-RELAY = [*[POINTER] * 2, SIZE, *[POINTER] * 4, SIZE, SIZE, *[POINTER] * 2]
-SUMS = [*[POINTER] * 7, *[DOUBLE] * 3, *[SIZE] * 2, *[POINTER] * 2]
 
 FREE, CAPPED, IMPLICIT = range(3)
 
@@ -41,6 +34,9 @@ class Limit:
     offset: float = 1.0
 
 
+UNLIMITED = Limit()
+
+
 def gossip(
     seen: torch.Tensor,
     X: torch.Tensor,
@@ -48,7 +44,7 @@ def gossip(
     pairs: Sequence[torch.Tensor],
     gamma: float,
     e: float,
-    limit: Limit | None = None,
+    limit: Limit = UNLIMITED,
     *,
     spread: Map = in_order,
 ) -> None:
@@ -56,18 +52,15 @@ def gossip(
 
     ``pairs`` are the edges' two ends, int64 ``[e]``, and their weights, float64: each edge once.
     """
-    (n, d), limit, cells = X.shape, limit or Limit(), 0
-    _check_states((n, d), seen=seen, X=X, new=new)
+    (n, d), cells = X.shape, 0
+    check_tensors((n, d), seen=seen, X=X, new=new)
     _check_edges(*pairs)
     if limit.table is not None:
         cells = limit.table.shape[-1]
-        check_tensor("table", limit.table, (2, 2, cells))
-    step = partial(
-        function("ngo_gossip", PULLS),
-        *pointers(seen, X, new, *pairs), pairs[2].shape[0], gamma, e, limit.kind,
-        limit.cap, *pointers(limit.table), cells, limit.offset, n, d,
-    )  # fmt: skip
-    share(step, n * d, _work(n, d), spread)
+        check_tensors((2, 2, cells), table=limit.table)
+    pull = *pairs, len(pairs[2]), float(gamma), float(e)
+    most = limit.kind, float(limit.cap), limit.table, cells, limit.offset
+    _share("ngo_gossip", seen, X, new, *pull, *most, n, d, spread=spread)
 
 
 def sums(
@@ -88,31 +81,23 @@ def sums(
     starts, senders, weights = rows
     first, slope, values = self_weights
     n, d = seen.shape
-    _check_states((n, d), seen=seen, X=seen if X is None else X, new=new)
-    check_tensor("starts", starts, (n + 1,), torch.int64)
+    check_tensors((n, d), seen=seen, X=seen if X is None else X, new=new)
+    check_tensors((n + 1,), torch.int64, starts=starts)
     _check_edges(senders, senders, weights)
-    check_tensor("self_weights", values, (n,), torch.float64)
-    step = partial(
-        function("ngo_sums", SUMS),
-        *pointers(seen, X, new, starts, senders, weights, values), first, slope, gamma, n, d,
-    )  # fmt: skip
-    share(step, n * d, _work(n, d), spread)
-
-
-def _check_states(shape: tuple[int, ...], **states: torch.Tensor) -> None:
-    for name, state in states.items():
-        check_tensor(name, state, shape)
+    check_tensors((n,), torch.float64, self_weights=values)
+    factors = map(float, (first, slope, gamma))
+    _share("ngo_sums", seen, X, new, *rows, values, *factors, n, d, spread=spread)
 
 
 def _check_edges(i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor) -> None:
-    for name, ends in {"i": i, "j": j}.items():
-        check_tensor(name, ends, weights.shape, torch.int64)
-    check_tensor("weights", weights, i.shape, torch.float64)
+    check_tensors(weights.shape, torch.int64, i=i, j=j)
+    check_tensors(i.shape, torch.float64, weights=weights)
 
 
-def _work(n: int, d: int) -> int:
-    """The floats that a thread needs."""
-    return n * min(constant("ngo_gossip_width"), (d + 15) // 16 * 16)
+def _share(name: str, *arguments: Any, spread: Map) -> None:
+    n, d = arguments[-2:]
+    width = min(constant("ngo_gossip_width"), (d + 15) // 16 * 16)
+    share(name, *arguments, elements=n * d, work=n * width, spread=spread)
 
 
 def relayed_sums(
@@ -136,13 +121,11 @@ def relayed_sums(
     distributes columns over threads.
     """
     (n, d), edges = X.shape, len(senders)
-    check_tensor("X", X, (n, d))
-    check_tensor("received", received, (edges, d + 1))
-    check_tensor("counts", counts, (n, 1))
-    for name, edge_numbers in {"starts": starts, "senders": senders, "turned": turned}.items():
-        check_tensor(name, edge_numbers, (n + 1 if name == "starts" else edges,), torch.int64)
-    step = partial(
-        function("ngo_relayed_sums", RELAY),
-        *pointers(X, received), d + 1, *pointers(starts, senders, turned, counts), n, d,
-    )  # fmt: skip
-    share(step, n * d, n * constant("ngo_relayed_sums_width"), spread)
+    check_tensors((n, d), X=X)
+    check_tensors((edges, d + 1), received=received)
+    check_tensors((n, 1), counts=counts)
+    check_tensors((n + 1,), torch.int64, starts=starts)
+    check_tensors((edges,), torch.int64, senders=senders, turned=turned)
+    arguments = X, received, d + 1, starts, senders, turned, counts, n, d
+    work = n * constant("ngo_relayed_sums_width")
+    share("ngo_relayed_sums", *arguments, elements=n * d, work=work, spread=spread)

@@ -10,27 +10,11 @@ import numpy as np
 
 from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
-from ngo.native.build import DOUBLE, POINTER, SIZE, check_tensor, function
+from ngo.native.build import DOUBLE, POINTER, SIZE, call, check_tensors
 from ngo.native.threads import Map
 
 # In the order of their numbers in layer_chain.c.
 LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
-
-
-def check_targets(
-    loss: str, targets: torch.Tensor, m: int, outputs: int, input_shape: Sequence[int]
-) -> None:
-    """Raise ValueError unless these are the targets of m samples.
-
-    They are classes (int64 ``[m]``), numbers (float32 ``[m, outputs]``) or uint8 images.
-    """
-    shape, kind = {
-        "cross_entropy": ((m,), torch.int64),
-        "squared_error": ((m, outputs), torch.float32),
-        "negative_elbo": ((m, *input_shape), torch.uint8),
-    }[loss]
-    check_tensor("targets", targets, shape, kind)
-
 
 # The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = ("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code")
@@ -79,8 +63,7 @@ class Chain:
     ) -> None:
         """``outputs`` are those of the last layer; ``spread`` has that many ``threads``."""
         self.draws = sum(layer.draws for layer in layers)  # random numbers for a sample
-        self.layers = tuple(layers)
-        self._layers = (Layer * len(layers))(*layers)
+        self.layers = (Layer * len(layers))(*layers)
         self._loss, self._shape, self._outputs = loss, tuple(input_shape), outputs
         self._spread, self._threads = spread, threads
         self._grey = torch.arange(256, dtype=torch.uint8) / 255
@@ -109,8 +92,7 @@ class Chain:
         others compute. Without ``noise``, dropout is off.
         """
         count, d = X.shape
-        check_tensor("X", X, (count, d))
-        check_tensor("G", G, (count, d))
+        check_tensors((count, d), X=X, G=G)
         self._check(inputs, targets, shades)
         chosen = np.arange(count) if models is None else np.arange(count)[list(models)]
         n = len(chosen)
@@ -120,15 +102,15 @@ class Chain:
             start, places = numbers * b, 0
         else:
             b = samples.shape[1]
-            check_tensor("samples", samples, (n, b), torch.int64)
+            check_tensors((n, b), torch.int64, samples=samples)
             start, places = 0, samples.data_ptr() + 8 * b * numbers
         if noise is not None:
-            check_tensor("noise", noise, (n, b * self.draws))
+            check_tensors((n, b * self.draws), noise=noise)
         losses, _ = self._run(
             n,
-            len(inputs),
-            shades,
-            draw,
+            rows=len(inputs),
+            shades=shades,
+            draw=draw,
             parameters=X.data_ptr() + 4 * d * chosen,
             gradient=G.data_ptr() + 4 * d * chosen,
             inputs=_rows(inputs, start),
@@ -140,11 +122,8 @@ class Chain:
         return torch.from_numpy((losses / b).astype(np.float32))
 
     def scores(
-        self,
-        X: torch.Tensor,
-        inputs: Sequence[torch.Tensor],
-        targets: Sequence[torch.Tensor],
-    ) -> list[tuple[float, int]]:
+        self, X: torch.Tensor, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]
+    ) -> list[tuple[float, float]]:
         """For each model, the sum of the losses of all samples, and how many classes are right.
 
         A chunk's draws are those of ``evaluation_noise``.
@@ -155,14 +134,11 @@ class Chain:
             _pieces([chunk.contiguous() for chunk in chunks]) for chunks in (inputs, targets)
         )
         n, d = X.shape
-        check_tensor("X", X, (n, d))
+        check_tensors((n, d), X=X)
         for chunk in zip(inputs, targets, strict=True):
             self._check(*chunk, None)
         losses, correct = self._run(
             n * len(inputs),
-            0,
-            None,
-            None,
             parameters=np.repeat(X.data_ptr() + 4 * d * np.arange(n), len(inputs)),
             gradient=0,
             inputs=np.tile([x.data_ptr() for x in inputs], n),
@@ -184,17 +160,22 @@ class Chain:
         self, inputs: torch.Tensor, targets: torch.Tensor, shades: torch.Tensor | None
     ) -> None:
         m, kind = len(inputs), torch.float32 if shades is None else torch.uint8
-        check_tensor("inputs", inputs, (m, *self._shape), kind)
+        check_tensors((m, *self._shape), kind, inputs=inputs)
         if shades is not None:
-            check_tensor("shades", shades, (self._shape[0], 256))
-        check_targets(self._loss, targets, m, self._outputs, self._shape)
+            check_tensors((self._shape[0], 256), shades=shades)
+        shape, kind = {
+            "cross_entropy": ((m,), torch.int64),
+            "squared_error": ((m, self._outputs), torch.float32),
+            "negative_elbo": ((m, *self._shape), torch.uint8),
+        }[self._loss]
+        check_tensors(shape, kind, targets=targets)
 
     def _run(
         self,
         count: int,
-        rows: int,
-        shades: torch.Tensor | None,
-        draw: Callable[[int], object] | None,
+        rows: int = 0,
+        shades: torch.Tensor | None = None,
+        draw: Callable[[int], object] | None = None,
         **items: np.ndarray | int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute all items: for each, the sum of the losses and the number of right classes.
@@ -206,8 +187,8 @@ class Chain:
             table[:, column] = values
         features = math.prod(self._shape)
         chain = _Chain(
-            ctypes.addressof(self._layers),
-            len(self._layers),
+            ctypes.addressof(self.layers),
+            len(self.layers),
             LOSSES.index(self._loss),
             features,
             features // (1 if shades is None else self._shape[0]),
@@ -215,10 +196,14 @@ class Chain:
             self._grey.data_ptr() if self._loss == "negative_elbo" else 0,
             rows,
         )
-        self._reserve(chain, int(table[:, -1].max(initial=1)))
+        batch = int(table[:, -1].max(initial=1))
+        if batch > self._batch:
+            size = call("ngo_chain_workspace", ctypes.byref(chain), batch, result=SIZE)
+            self._work, self._batch = torch.empty(self._threads, size), batch
         losses, correct, taken = np.empty(count), np.empty(count, np.int64), ctypes.c_int64()
         ready = ctypes.c_int64(count if draw is None else 0)
-        run = function("ngo_chain", [POINTER, POINTER, SIZE, *[POINTER] * 5])
+        counters = ctypes.byref(taken), ctypes.byref(ready)
+        arguments = ctypes.byref(chain), table, count, losses, correct, *counters
 
         def part(thread: int) -> None:
             if draw is not None and thread == 0:
@@ -228,16 +213,7 @@ class Chain:
                         ready.value = i + 1
                 finally:
                     ready.value = count  # nobody waits for what has failed
-            run(
-                ctypes.byref(chain),
-                table.ctypes.data,
-                count,
-                losses.ctypes.data,
-                correct.ctypes.data,
-                ctypes.byref(taken),
-                ctypes.byref(ready),
-                self._work[thread].data_ptr(),
-            )
+            call("ngo_chain", *arguments, self._work[thread])
 
         self._spread(part, min(self._threads, count))
         if (worst := correct.min(initial=0)) == -2:
@@ -245,13 +221,6 @@ class Chain:
         if worst < 0:
             raise ValueError(f"a target is not a class from 0 to {self._outputs - 1}")
         return losses, correct
-
-    def _reserve(self, chain: _Chain, batch: int) -> None:
-        """Make the threads' memory large enough for batches of this size."""
-        if batch > self._batch:
-            floats = function("ngo_chain_workspace", [POINTER, SIZE], SIZE)
-            size = floats(ctypes.byref(chain), batch)
-            self._work, self._batch = torch.empty(self._threads, size), batch
 
 
 def _pieces(chunks: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from weakref import finalize
 
 from ngo.common.lazy import torch
-from ngo.native.build import available, function
+from ngo.native.build import available, call
 
 # Seconds after which Python makes a busy thread release the interpreter lock to a waiting one. The
 # default, 5 ms, is longer than a worker's whole training step.
@@ -44,7 +44,7 @@ def wait(count: ctypes.c_int64, seen: int) -> None:
     Without the compiled library this is a no-op.
     """
     if available():
-        function("ngo_wait", [ctypes.c_void_p, ctypes.c_int64])(ctypes.byref(count), seen)
+        call("ngo_wait", ctypes.byref(count), seen)
 
 
 class _Channel:
@@ -158,18 +158,18 @@ def fits(*matrices: torch.Tensor) -> bool:
     return all(plain) and available()
 
 
-def share(call: Callable[[object, int], object], elements: int, work: int, spread: Map) -> None:
-    """Make a ``call(taken, work)`` in each thread that ``elements`` need, at least SHARE for each.
+def share(name: str, *arguments: Any, elements: int, work: int, spread: Map) -> None:
+    """Call a C function in each thread that ``elements`` need, at least SHARE for each.
 
-    ``taken`` refers to an int64, initially 0, that counts what threads have claimed. ``work`` is
-    the address of so many floats of the thread's own. A call returns when all is claimed.
+    After the ``arguments`` (see ``build.call``) it gets the address of an int64, initially 0, that
+    counts what threads have claimed, and of so many floats (``work``) of the thread's own. It
+    returns when all is claimed.
     """
     taken, claimed = ctypes.c_int64(), []
 
     def part(_: int) -> None:
         if not claimed:
-            memory = torch.empty(work)
-            call(ctypes.byref(taken), memory.data_ptr())
+            call(name, *arguments, ctypes.byref(taken), torch.empty(work))
             claimed.append(True)
 
     spread(part, -(-elements // SHARE))

@@ -43,11 +43,7 @@ def available(device: torch.device) -> bool:
 
 
 def gossip_step(
-    X: torch.Tensor,
-    rows: Sequence[torch.Tensor],
-    gamma: float,
-    p: float,
-    at: torch.Tensor,
+    X: torch.Tensor, rows: Sequence[torch.Tensor], gamma: float, p: float, at: torch.Tensor
 ) -> torch.Tensor:
     """The new state X + γ Σ_j W_ij φ_p(at_j − at_i), ``[n, d]``.
 
@@ -61,15 +57,7 @@ def gossip_step(
     new = torch.empty_like(X)
     with torch.cuda.device_of(X):  # Triton launches on the current device
         _step[n, triton.cdiv(d, COLUMNS)](
-            new,
-            X,
-            at,
-            starts,
-            senders,
-            gamma * weights,
-            d,
-            2 * p - 1,
-            COLUMNS,
+            new, X, at, starts, senders, gamma * weights, d, 2 * p - 1, COLUMNS
         )
     return new
 

@@ -13,7 +13,7 @@ from ngo.common.lazy import Tensor
 from ngo.common.seeding import torch_stream
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.consensus_dynamics import integrate, synchronization_index
-from ngo.gossip.spectrum import algebraic_connectivity, laplacian
+from ngo.gossip.mixing_matrix import algebraic_connectivity, laplacian
 from ngo.theorems.graphs import Rows, graph, graphs, sgd_graph, states
 from ngo.theorems.table import TIMES, TheoryOptions
 

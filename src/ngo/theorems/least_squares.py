@@ -20,8 +20,7 @@ from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip import bounds
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
-from ngo.gossip.spectrum import algebraic_connectivity
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, algebraic_connectivity
 from ngo.gossip.topology import Mixing
 from ngo.theorems.graphs import Rows, graph, sgd_graph
 from ngo.theorems.table import DRAWN, TheoryOptions

@@ -13,7 +13,7 @@ from measured_runs import ended, evaluations, table
 from ngo.analysis.quantities import measured
 from ngo.analysis.quantities.budgets import difference_at_bytes, difference_at_seconds
 from ngo.common.registries import TOPOLOGIES
-from ngo.gossip.spectrum import spectral_gap
+from ngo.gossip.mixing_matrix import spectral_gap
 from verdicts.quantities import QUANTITIES
 from verdicts.registry import UserError
 from verdicts.run_values import per_run

@@ -16,7 +16,7 @@ from ngo.analysis.budgets import time_to
 from ngo.analysis.graphs import of_graphs
 from ngo.analysis.universes import CHOSEN
 from ngo.common.lazy import Numbers, Table, pd
-from ngo.gossip.spectrum import effective_neighbours, spectral_gap
+from ngo.gossip.mixing_matrix import effective_neighbours, spectral_gap
 from ngo.training.evaluation import Evaluation
 from verdicts.registry import UserError
 from verdicts.run_values import SHARE, UNITS, VALUES, RunValue, at_the_end
@@ -156,7 +156,7 @@ def _spectral_gap(rows: Table, last: Table) -> Numbers:
 
 
 def _effective_neighbours(rows: Table, last: Table, decay: float) -> Numbers:
-    """n_W(γ) at the decay γ (Vogels et al. 2022), see ``spectrum.effective_neighbours``."""
+    """n_W(γ) at the decay γ (Vogels et al. 2022), see ``mixing_matrix.effective_neighbours``."""
     return of_graphs(last, lambda cycle: effective_neighbours(cycle, decay))
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from ngo.common.files import atomic_file, read_limited
-from ngo.data.array_files import read_arrays
 from ngo.data.dataset import Arrays, Download, dataset
+from ngo.data.loading import read_arrays
 from verdicts.files import regular_file
 from verdicts.registry import UserError, in_a_line
 

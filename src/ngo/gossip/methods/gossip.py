@@ -209,7 +209,7 @@ def equal_shares(W: MixingMatrix) -> MixingMatrix:
     """The edges of W with row-stochastic weights: each worker weighs all that it receives alike."""
     shares = 1 / (1 + W.starts.diff()).double()
     edges = W.receivers, W.senders
-    return MixingMatrix(W.n, *edges, shares[W.receivers], shares, in_order=True)
+    return MixingMatrix(W.n, *edges, shares[W.receivers], shares)
 
 
 CLIQUE = {"clique": whole("consecutive workers that average their gradients", 10, at_least(1))}
@@ -248,7 +248,7 @@ def within_cliques(W: MixingMatrix, clique: int) -> MixingMatrix:
     shares = 1 / torch.bincount(of).double()
     weights = shares[of[receivers]]
     diagonal = 1 - torch.bincount(receivers, weights, W.n)
-    return MixingMatrix(W.n, receivers, senders, weights, diagonal, in_order=True)
+    return MixingMatrix(W.n, receivers, senders, weights, diagonal)
 
 
 @method(
