@@ -25,44 +25,44 @@ if TYPE_CHECKING:
     from verdicts.claims import ClaimsFile
     from verdicts.claims.claims_file import read_claims
     from verdicts.comparison import compare
+    from verdicts.judging import judge, judged, seed_numbers
     from verdicts.lazy import pd
-    from verdicts.ledger import judge, judged, seed_numbers
     from verdicts.printed_tables import read_printed
     from verdicts.quantities import quantity
     from verdicts.registry import UserError
     from verdicts.reproduction import reproduce
-    from verdicts.row import Row, as_table
     from verdicts.run_values import final
     from verdicts.statistics import judgement
     from verdicts.statistics.evidence import Expectation, evidence
     from verdicts.statistics.samples import estimate
     from verdicts.table import Folder, Tables, read_tables
+    from verdicts.verdict_rows import Row, as_table
 
 # Where each public name is; a module of this folder is where its name says.
 _PLACES = {
     "Expectation": "statistics.evidence",  # what evidence is for or against: above 0, for example
-    "Row": "row",  # the verdict on a claim or a cell, with its numbers
+    "Row": "verdict_rows",  # the verdict on a claim or a cell, with its numbers
     "UserError": "registry",  # a mistake, in one line
-    "as_table": "row",  # rows as a DataFrame
+    "as_table": "verdict_rows",  # rows as a DataFrame
     "compare": "comparison",  # rank methods by a metric
     "estimate": "statistics.samples",  # the mean over seeds, with Student's t interval
     "evidence": "statistics.evidence",  # what numbers by seed say of an expectation
     "final": "run_values",  # the last evaluation of each run
-    "judge": "ledger",  # judge one claim on a DataFrame
-    "judged": "ledger",  # judge claims and tables that are read already
+    "judge": "judging",  # judge one claim on a DataFrame
+    "judged": "judging",  # judge claims and tables that are read already
     "judgement": "statistics.judgement",  # module: the words of verdicts
     "quantity": "quantities",  # register a quantity of your own
     "read_claims": "claims.claims_file",  # the claims of a file, checked
     "read_printed": "printed_tables",  # a paper's numbers, from CSV, Markdown or LaTeX
     "read_tables": "table",  # the tables in a folder
     "reproduce": "reproduction",  # compare printed numbers with yours
-    "seed_numbers": "ledger",  # the number of each seed of a claim
+    "seed_numbers": "judging",  # the number of each seed of a claim
 }
 
 # The public modules; each says at its start what it is of.
 _MODULES = ["claims", "cli", "files", "lazy", "printed_tables", "quantities", "registration"]
-_MODULES += ["registry", "report", "reproduction", "row", "run_values", "scores", "statistics"]
-_MODULES += ["table"]
+_MODULES += ["registry", "report", "reproduction", "run_values", "scores", "statistics"]
+_MODULES += ["table", "verdict_rows"]
 
 # ``check`` judges the claims of a file on the tables in a folder; ``specification_curve`` has the
 # effects of a claim in its universes.
@@ -91,14 +91,14 @@ def check(claims: str | Path, tables: str | Path) -> list[Row]:
     its tables: a column that a table lacks, or a text where a claim reads a number. What an
     optional claim lacks is no mistake.
     """
-    from verdicts import ledger, registration
+    from verdicts import judging, registration
     from verdicts.claims.claims_file import read_claims
 
     file = read_claims(claims)
     registered = registration.read_registration(registration.registration_path(claims))
     read = _checked_tables(file, tables)
     first = registration.first_runs(file, read)
-    return registration.with_standing(ledger.judged(file, read), file, registered, first)
+    return registration.with_standing(judging.judged(file, read), file, registered, first)
 
 
 def specification_curve(

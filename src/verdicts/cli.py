@@ -129,8 +129,8 @@ def _check(given: argparse.Namespace) -> int:
     With --strict, it is 1 if a claim fails, is reversed or not met, or is not run.
     """
     from verdicts import check, report
-    from verdicts.row import as_table
     from verdicts.statistics import judgement
+    from verdicts.verdict_rows import as_table
 
     if given.out is not None and given.out.resolve() == given.tables.resolve():
         raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")

@@ -15,7 +15,7 @@ from ngo.printing import body
 from ngo.report.contents import Contents, content, text
 from ngo.report.findings import told
 from ngo.report.templates import file, play_page, rendered
-from verdicts.row import WORDS, counted, counts, registered
+from verdicts.verdict_rows import WORDS, counted, counts, registered
 
 
 def html_page(contents: Contents) -> str:

@@ -18,7 +18,7 @@ from ngo.report.contents import Contents, text
 from ngo.report.findings import Topic
 from ngo.report.templates import rendered
 from verdicts.report import escaped
-from verdicts.row import counted, counts, registered
+from verdicts.verdict_rows import counted, counts, registered
 
 BEGIN = "<!-- summary: written by make results-page -->"
 REST = "<!-- the rest is not in README.md -->"

@@ -14,7 +14,7 @@ from verdicts.quantities import POOLED, QUANTITIES
 from verdicts.registry import one_of
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.planning import Plan
-from verdicts.statistics.rules import spoken
+from verdicts.statistics.setting_rules import spoken
 from verdicts.table import Selection
 
 #: The mark of a claim that its author may have meant in another way.
@@ -170,7 +170,7 @@ class ClaimsFile:
     gates: Mapping[str, Gate]
     #: The files with printed numbers that claims name.
     printed: tuple[Path, ...] = ()
-    #: What decides each claim, as a hash, by id (``resolved.forms``).
+    #: What decides each claim, as a hash, by id (``expanded_entries.forms``).
     forms: Mapping[str, str] = field(default_factory=dict)
     #: Patterns of ids: these claims have no row where they are not run.
     optional: tuple[str, ...] = ()

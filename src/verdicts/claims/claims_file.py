@@ -17,7 +17,7 @@ from typing import Any, get_args
 from verdicts.claims import claim as schema
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.conditions import check_shares
-from verdicts.claims.resolved import PrintedValue, forms, resolved
+from verdicts.claims.expanded_entries import PrintedValue, forms, resolved
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
 from verdicts.quantities import POOLED, QUANTITIES, Quantity
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown

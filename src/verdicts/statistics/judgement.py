@@ -39,8 +39,8 @@ from verdicts.statistics import multiverse as universes
 from verdicts.statistics.evidence import SKEWED, Evidence, Expectation
 from verdicts.statistics.multiverse import LEAST, MOST, SIDES, SOME, Multiverse, MultiverseEvidence
 from verdicts.statistics.planning import share_at
-from verdicts.statistics.rules import spoken
 from verdicts.statistics.samples import ALPHA, ROUNDING, Interval, exceeds
+from verdicts.statistics.setting_rules import spoken
 
 HOLDS, FAILS, REVERSED, EQUIVALENT = "holds", "fails", "reversed", "equivalent"
 CONSISTENT, NOT_MET, CANNOT_TELL = "consistent", "not met", "cannot be told"

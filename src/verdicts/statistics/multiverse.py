@@ -18,8 +18,8 @@ import numpy as np
 
 from verdicts.lazy import pd, special, stats
 from verdicts.statistics.evidence import Expectation, Intervals
-from verdicts.statistics.rules import NONE, Rule, cut_at, find_rule
 from verdicts.statistics.samples import ALPHA, exceeds, median_interval, signed_ranks
+from verdicts.statistics.setting_rules import NONE, Rule, cut_at, find_rule
 
 #: With 16 universes, no share has a lower limit of 80 %; with 20, it takes all.
 FEWEST_UNIVERSES = 20

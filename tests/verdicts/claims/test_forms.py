@@ -7,7 +7,7 @@ import yaml
 from quantities_for_tests import CLAIM, quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
-from verdicts.claims.resolved import forms, resolved
+from verdicts.claims.expanded_entries import forms, resolved
 from verdicts.files import read_mapping
 from verdicts.registration import read_registration, registration_path
 

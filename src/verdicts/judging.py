@@ -1,4 +1,4 @@
-"""The ledger: every claim of a file, with a verdict, judged on tidy tables.
+"""Judging: a verdict on every claim of a file, from tidy tables.
 
 A claim selects rows (``from``, ``where``) and reduces them to one number per seed, or to cases
 (``quantities``). Statistics judge the numbers (``evidence``, ``judgement``); all cases must
@@ -25,7 +25,6 @@ from verdicts.lazy import pd
 from verdicts.quantities import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.report import Result, lines_of, print_board
-from verdicts.row import ABSENT, NAN, Row, as_table
 from verdicts.run_values import Value, marked
 from verdicts.scores import FIRST_LOOK, Scores, compared, sides
 from verdicts.statistics import judgement
@@ -35,6 +34,7 @@ from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.planning import detectable, seeds_needed, sequential
 from verdicts.statistics.samples import ROUNDING, WELCH
 from verdicts.table import Selection, Tables, joined, of_frame, selected
+from verdicts.verdict_rows import ABSENT, NAN, Row, as_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
