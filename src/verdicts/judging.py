@@ -1,11 +1,13 @@
 """Judging: a verdict on every claim of a file, from tidy tables.
 
 A claim selects rows (``from``, ``where``) and reduces them to one number per seed, or to cases
-(``quantities``). Statistics judge the numbers (``evidence``, ``judgement``); all cases must
-be met. The claim is ``not run`` if its table or rows are missing (of a data set that was not
-trained, for example), and ``out of scale``, with its numbers, if the rows do not pass a gate. p
-values are adjusted within the claim's family; those of its cells within the claim. What misses a
-gate is alone, but for late gates: they came after all verdicts.
+(``quantities``). Statistics judge the numbers (``evidence``, ``judgement``); of cases, all must be
+met. A claim is ``not run`` if its table or its rows are missing: its data set was not trained, for
+example. It is ``out of scale``, and keeps its numbers, if its rows miss a gate.
+
+The p values of a claim are adjusted within its family, and those of its cells within the claim.
+What misses a gate is left out of its family, unless the gate is late: such a gate was set after the
+results, and must not change the verdicts on other claims.
 """
 
 from __future__ import annotations
@@ -113,7 +115,7 @@ class Missed(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether no p values are adjusted together with those of the claim."""
+        """Whether p values are adjusted without those of other claims: a gate in time is missed."""
         return bool(self.why and not self.late)
 
 

@@ -70,9 +70,9 @@ class Scores:
 
     @property
     def both_diverged(self) -> list[Any]:
-        """The seeds without a number in which runs of both sides diverged, or never got there.
+        """The seeds that have no number since runs of both sides diverged, or never got there.
 
-        Such a seed lacks no run and no value, and has at least two infinite values.
+        In such a seed no run and no value is missing, and at least two values are infinite.
         """
         lost = self._lost - self._lacking_a_run - self._seeds_with(pd.isna)
         infinite = self._runs.loc[np.isinf(self._runs["value"]), "seed"].value_counts()

@@ -119,6 +119,7 @@ class Claim:
         return {cells[0] if len(cells) == 1 else v: cells for v, cells in cells_of.items()}
 
     def _is_open(self, name: str) -> bool:
+        """Whether all values of a field have the same cells, with the same expectations."""
         expected: dict[str, dict[str, Expectation | None]] = {}
         for cell in self.cells.values():
             rest = sorted(item for item in cell.where.items() if item[0] != name)
