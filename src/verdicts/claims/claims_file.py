@@ -76,12 +76,13 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     check_keys("claims", content, SECTIONS, ("claims",))
     plan = checked_plan("looks", content.get("looks"))
     entries = resolved(content, folder)
+    hashes = forms(entries)
     gates = {str(name): _gate(f"gates.{name}", name, gate) for name, gate in entries.gates.items()}
     claims = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
     by_id = _with_members({claim.id: claim for claim in claims})
     optional = names("optional", content["optional"]) if "optional" in content else ()
     files, sources = tuple(sorted(entries.printed.files)), entries.printed.sources
-    return ClaimsFile(by_id, gates, files, forms(entries), optional, sources)
+    return ClaimsFile(by_id, gates, files, hashes, optional, sources)
 
 
 def _read(key: str, values: Mapping[str, object], known: Iterable[str]) -> dict[str, Any]:
